@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ponderscope {
+
+/// Element types of safetensors files and of trace BLOBs. All little-endian.
+enum class DType : std::uint8_t { boolean, u8, i8, u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64 };
+
+/// Size of one element in bytes.
+std::size_t size_of(DType dtype);
+/// The name that safetensors uses: "F32", "BF16", "I64", "BOOL".
+std::string_view name_of(DType dtype);
+/// The type of that name; nothing when it is unknown.
+std::optional<DType> dtype_from_name(std::string_view name);
+
+} // namespace ponderscope

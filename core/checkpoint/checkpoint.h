@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/dtype.h"
+#include "core/base/progress.h"
+#include "core/checkpoint/model_config.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// One tensor of a checkpoint, lying in a memory-mapped file. Valid while its Weights lives.
+struct TensorView {
+    std::string name;
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+    std::span<const std::byte> bytes; ///< row-major, little-endian; not necessarily aligned to the element
+};
+
+/// All tensors of a checkpoint folder: model.safetensors, or the shards that model.safetensors.index.json names.
+/// Opening validates every header and maps the files; no weight is read. Thread-safe once open.
+class Weights {
+public:
+    /// Throws InputError: missing, truncated or lying files, LFS pointers, pickles, shards outside the folder, a tensor twice.
+    static Weights open(const std::filesystem::path& folder);
+
+    Weights(Weights&&) noexcept;
+    Weights& operator=(Weights&&) noexcept;
+    ~Weights();
+
+    [[nodiscard]] const TensorView* find(const std::string& name) const; ///< nullptr when absent
+    [[nodiscard]] std::vector<std::string> names() const;                ///< sorted
+    [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
+    [[nodiscard]] std::uint64_t total_bytes() const; ///< of the tensors
+
+private:
+    struct Impl;
+    explicit Weights(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+/// A checkpoint folder in Hugging Face layout, opened and validated but not yet loaded onto a device.
+struct Checkpoint {
+    std::filesystem::path folder;
+    ModelConfig config;
+    Weights weights;
+    std::optional<std::filesystem::path> tokenizer_json;
+
+    /// Throws InputError. Accepts the folder, or a file inside it (config.json, model.safetensors).
+    static Checkpoint open(const std::filesystem::path& path, std::optional<MethodKind> method = std::nullopt);
+};
+
+/// SHA-256 over config.json and the weight files, in the order: for each file sorted by name, its name, a zero byte, its size as
+/// eight little-endian bytes, its content. Lower-case hex. Throws Cancelled.
+std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress = {}, std::stop_token stop = {});
+
+} // namespace ponderscope

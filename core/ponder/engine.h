@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/trace/records.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+enum class Precision : std::uint8_t { float32, bfloat16, float16 };
+std::string to_string(Precision precision);
+std::optional<Precision> precision_from_string(const std::string& name);
+
+/// How much a run records, and what it costs: `basic` is what the method computes anyway; `steps` adds read-outs that are made only for
+/// the record (head products of their own, no change of any result).
+enum class RecordLevel : std::uint8_t { basic, steps };
+
+struct LoadOptions {
+    std::string device = "cpu"; ///< "cpu", "cuda", "cuda:N"; InputError when there is none
+    Precision precision = Precision::float32;
+    ProgressSink progress;
+    std::stop_token stop;
+};
+
+/// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
+struct Window {
+    std::span<const std::int32_t> ids;
+    std::int64_t report_begin = 0; ///< the window's tokens [report_begin, report_end) are read out; the others are context only
+    std::int64_t report_end = 0;   ///< a token's target is the next id of the window; the last one has none
+};
+
+/// What a window's reported tokens gave. `tokens.begin/end` are left empty: spans are the caller's knowledge.
+struct WindowResult {
+    TokenColumns tokens;
+    std::vector<std::pair<std::string, SignalChunk>> signals;
+};
+
+/// A dense array for `logits` and `verify`. Row-major.
+struct NamedArray {
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+    std::vector<float> floats;           ///< when dtype is f32
+    std::vector<std::int64_t> integers;  ///< when dtype is i64
+};
+
+struct GenerateOptions {
+    std::int64_t max_new_tokens = 0;
+    double temperature = 0;   ///< 0 = greedy (lowest id of equals)
+    double top_p = 1;
+    std::uint64_t seed = 0;
+    std::vector<std::int64_t> stop_ids;
+    bool use_cache = true;    ///< false: the whole sequence is computed again for each token (the reference of the cache)
+};
+
+/// A model on a device, ready to run: backbone, depth mixing, method. This header has no torch in it, on purpose.
+/// Not thread-safe: one thread at a time drives an engine.
+class Engine {
+public:
+    /// Validates all weights against the config before anything is computed. InputError, EnvironmentError.
+    static Engine load(const Checkpoint& checkpoint, const LoadOptions& options = {});
+
+    Engine(Engine&&) noexcept;
+    Engine& operator=(Engine&&) noexcept;
+    ~Engine();
+
+    [[nodiscard]] const ModelConfig& config() const;
+    [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
+    [[nodiscard]] std::string scoring() const;     ///< "exact", "jacobi:3"
+    [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints
+    /// The signals that a run of this level records, in a fixed order.
+    [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
+
+    /// Scores a batch of windows of any lengths. The result of a window does not depend on the others.
+    [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
+
+    /// The same in two halves, so that a GPU computes the next batch while the last one's results travel: submit returns when the work is
+    /// queued, collect waits for its results. At most two batches under way.
+    class Pending;
+    [[nodiscard]] std::unique_ptr<Pending> submit(std::span<const Window> windows, RecordLevel level) const;
+    [[nodiscard]] std::vector<WindowResult> collect(std::unique_ptr<Pending> pending) const;
+
+    /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V], `nll` [B,T-1], `steps`,
+    /// `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, signals as `signal.NAME`.
+    [[nodiscard]] std::map<std::string, NamedArray> inspect_batch(const std::vector<std::vector<std::int32_t>>& ids) const;
+
+    /// Continues prompts. \p on_token, when given, is called for every new token with its sequence's number and the read-out that chose it;
+    /// returning false stops. Returns the new ids, prompts excluded.
+    using TokenCallback = std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
+    [[nodiscard]] std::vector<std::vector<std::int32_t>> generate(const std::vector<std::vector<std::int32_t>>& prompts,
+                                                                  const GenerateOptions& options, RecordLevel level = RecordLevel::basic,
+                                                                  const TokenCallback& on_token = {}) const;
+
+private:
+    struct Impl;
+    explicit Engine(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace ponderscope

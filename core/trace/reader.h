@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Reads a trace that nobody vouches for: read-only, defensive, trusted_schema off, sizes checked before use. Opening reads the
+/// header and the run table only. A damaged part throws InputError when it is asked for; other parts stay readable.
+///
+/// One thread at a time. Each thread that reads opens its own; that is cheap.
+class TraceReader {
+public:
+    /// InputError: not a trace, another kind of SQLite file, a newer version.
+    static TraceReader open(const std::filesystem::path& path);
+
+    TraceReader(TraceReader&&) noexcept;
+    TraceReader& operator=(TraceReader&&) noexcept;
+    ~TraceReader();
+
+    [[nodiscard]] const std::filesystem::path& path() const;
+    [[nodiscard]] std::vector<RunInfo> runs() const; ///< fresh from the file, so that a growing trace can be followed
+    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
+    [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
+
+    /// Tokens [begin, end) of a sequence; end is cut to what is there. Negative end: all.
+    [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin = 0, std::int64_t end = -1) const;
+    /// The signal over tokens [begin, end), stitched from its chunks; nothing when the run has no such signal.
+    [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence, const std::string& name,
+                                                    std::int64_t begin = 0, std::int64_t end = -1) const;
+    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const; ///< empty for ids only
+    /// Bytes of a token by id, for candidates; empty when the trace does not know it.
+    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
+    /// Every page checked (PRAGMA quick_check). Slow on large files; call on request. Empty when sound, else a sentence.
+    [[nodiscard]] std::string check() const;
+
+private:
+    struct Impl;
+    explicit TraceReader(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Values of a chunk as floats, whatever its dtype (f16, bf16, f32, f64 and the integers).
+std::vector<float> to_floats(const SignalChunk& chunk);
+/// Values of an integer chunk. InputError for a float dtype.
+std::vector<std::int64_t> to_integers(const SignalChunk& chunk);
+
+/// Splits "TRACE.ponder#RUN". The run is empty when there is no '#'.
+struct RunReference {
+    std::filesystem::path trace;
+    std::string run;
+};
+RunReference parse_run_reference(const std::string& text);
+/// The run of that name or number; the only run when \p name is empty. InputError that lists the runs otherwise.
+RunInfo find_run(const TraceReader& reader, const std::string& name);
+
+} // namespace ponderscope

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/dtype.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What is kept about one run: a checkpoint, a method, a policy over a set of sequences. methods.md section 10.
+struct RunInfo {
+    std::int64_t id = 0;          ///< the writer assigns it; unique in the file, starts at 1
+    std::string name;             ///< unique in the file; what follows '#' in TRACE.ponder#RUN
+    std::string checkpoint;       ///< folder as the user named it
+    std::string checkpoint_digest;
+    std::string architecture;
+    std::string method;
+    std::string depth_mixing;
+    std::string policy;           ///< "learned", "full", "calm_margin:lambda=0.9"
+    std::string scoring;          ///< "exact", "jacobi:3"
+    std::string device;           ///< "cpu", "cuda:0 NVIDIA H200"
+    std::string dtype;            ///< "float32"
+    std::string record_level;     ///< "basic", "steps"
+    std::string text_source;
+    std::string text_digest;      ///< SHA-256 of the text's bytes (of the ids, little-endian int32, when there is no text)
+    std::string tokenizer_digest; ///< empty without a tokenizer
+    std::string versions;         ///< JSON: ponderscope, torch, sqlite
+    std::string config;           ///< config.json as read
+    std::string notices;          ///< JSON array of sentences
+    std::uint64_t seed = 0;
+    std::int64_t max_steps = 0;   ///< K
+    std::int64_t layers = 0;
+    std::int64_t vocab_size = 0;
+    std::int64_t context = 0;     ///< tokens a window
+    std::int64_t stride = 0;
+    std::string started;          ///< ISO 8601, UTC
+    double seconds = 0;           ///< wall time so far
+    bool complete = false;        ///< false: cut off, or still recording
+    // Filled by the writer when sequences end:
+    std::int64_t sequences = 0;
+    std::int64_t tokens = 0;
+    std::int64_t scored_tokens = 0; ///< tokens with a target
+    double nll_sum = 0;             ///< natural log, over the scored tokens
+    double steps_sum = 0;           ///< over the scored tokens
+    double flops_sum = 0;           ///< over all tokens
+    std::int64_t text_bytes = 0;    ///< bytes of text under the scored targets, for bits per byte
+};
+
+struct SequenceInfo {
+    std::int64_t run = 0;
+    std::int64_t index = 0; ///< from 0
+    std::string title;      ///< file name, or the beginning of the prompt
+    std::int64_t tokens = 0;
+    std::int64_t scored_tokens = 0;
+    double nll_sum = 0;
+    double steps_sum = 0;
+    bool complete = false;
+};
+
+/// Scalars of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy, max_probability and steps describe
+/// the prediction of token t+1 made AT token t (the read-out of t's slots): that is the computation the model spent there.
+struct TokenColumns {
+    std::int64_t first = 0; ///< position in the sequence of the first entry
+    std::vector<std::int32_t> id;
+    std::vector<std::uint64_t> begin; ///< byte span in the sequence's text; empty spans without a text
+    std::vector<std::uint64_t> end;
+    std::vector<float> nll;             ///< of the next token, nats; NaN where it was not scored
+    std::vector<float> entropy;         ///< nats; NaN where it was not read out
+    std::vector<float> max_probability; ///< NaN where it was not read out
+    std::vector<std::int32_t> rank;     ///< of the next token: 1 + the number of larger logits; 0 where it was not scored
+    std::vector<std::int32_t> steps;    ///< K_t, the last step that ran
+    std::vector<std::int64_t> flops;
+    [[nodiscard]] std::size_t size() const { return id.size(); }
+};
+
+/// A packed array of a signal for consecutive tokens. The first axis is always "token", so that chunks append.
+struct SignalChunk {
+    std::int64_t first = 0; ///< token of the first entry
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape; ///< [tokens, ...], matching SignalInfo::axes
+    std::vector<std::byte> data;     ///< row-major, little-endian
+};
+
+/// What a signal is. Views ask for these and know no method: a new method's signals appear by being recorded.
+struct SignalInfo {
+    std::string name;              ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
+    std::vector<std::string> axes; ///< {"token","step"}, {"token","step","candidate"}, {"token","layer","source","head"}
+    std::string unit;              ///< "nats", "probability", "" for none
+    std::string title;             ///< for people: "NLL by step"
+    std::string description;       ///< one sentence, with the equation's place
+};
+
+/// Names of the per-token-and-step signals that every method can give (methods.md section 10).
+namespace signal {
+inline constexpr const char* nll = "nll";
+inline constexpr const char* entropy = "entropy";
+inline constexpr const char* max_probability = "max_probability";
+inline constexpr const char* margin = "margin"; ///< p1 - p2
+inline constexpr const char* rank = "rank";
+inline constexpr const char* argmax = "argmax";
+inline constexpr const char* kl_previous_current = "kl_previous_current"; ///< KL(P_{k-1} || P_k), 0 at k = 0
+inline constexpr const char* kl_current_previous = "kl_current_previous";
+inline constexpr const char* cosine = "cosine"; ///< of h^k and h^{k-1}, 0 at k = 0
+inline constexpr const char* latent_difference = "latent_difference";
+inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
+inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
+inline constexpr const char* gate = "gate";
+inline constexpr const char* halting_mass = "halting_mass";
+} // namespace signal
+
+} // namespace ponderscope

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Finds nvcc (PATH, /usr/local/cuda, or the pinned wheels that ./run installs) and turns CUDA on when it and a CUDA build
+# of torch are there. Sets PONDERSCOPE_WITH_CUDA.
+
+set(PONDERSCOPE_WITH_CUDA OFF)
+if(PONDERSCOPE_CUDA STREQUAL "OFF")
+  message(STATUS "CUDA kernels: off, as asked")
+elseif(NOT PONDERSCOPE_TORCH_HAS_CUDA)
+  if(PONDERSCOPE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "PONDERSCOPE_CUDA=ON, but the LibTorch in ${ponderscope_torch_root} is a CPU-only build.")
+  endif()
+  message(STATUS "CUDA kernels: off (CPU-only LibTorch)")
+else()
+  set(nvcc_wheels "${ponderscope_deps}/nvcc-${PONDERSCOPE_CUDA_NVCC_VERSION}/nvidia/cu13")
+  if(NOT CMAKE_CUDA_COMPILER)
+    # The wheels first: they are the version that this torch was built with.
+    find_program(ponderscope_nvcc nvcc HINTS "${nvcc_wheels}/bin" NO_DEFAULT_PATH)
+    find_program(ponderscope_nvcc nvcc PATHS /usr/local/cuda/bin)
+    if(ponderscope_nvcc)
+      set(CMAKE_CUDA_COMPILER "${ponderscope_nvcc}")
+    endif()
+  endif()
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;90-virtual")
+    endif()
+    enable_language(CUDA)
+    # CMake 3.25 does not know C++20 for CUDA.
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(PONDERSCOPE_WITH_CUDA ON)
+    message(STATUS "CUDA kernels: ${CMAKE_CUDA_COMPILER}")
+  elseif(PONDERSCOPE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "PONDERSCOPE_CUDA=ON, but no nvcc was found on PATH, in /usr/local/cuda/bin or in ${nvcc_wheels}.")
+  else()
+    message(STATUS "CUDA kernels: off (no nvcc)")
+  endif()
+endif()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What every target of ours is compiled with, and the two functions that make targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  # Precompiled headers are cacheable only if ccache may ignore their time stamps and macros.
+  set(ponderscope_launcher
+      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;CCACHE_BASEDIR=${CMAKE_SOURCE_DIR};CCACHE_NOHASHDIR=1;${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${ponderscope_launcher}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${ponderscope_launcher}")
+endif()
+
+# Linked by every target of ours, never by what we only use.
+add_library(ponderscope_options INTERFACE)
+target_compile_options(ponderscope_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align
+  -Wextra-semi -Wimplicit-fallthrough>)
+if(PONDERSCOPE_WERROR)
+  target_compile_options(ponderscope_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(ponderscope_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+endif()
+if(PONDERSCOPE_ASSERTIONS)
+  target_compile_options(ponderscope_options INTERFACE -UNDEBUG)
+  target_compile_definitions(ponderscope_options INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
+if(PONDERSCOPE_SANITIZE)
+  list(JOIN PONDERSCOPE_SANITIZE "," ponderscope_sanitizers)
+  target_compile_options(ponderscope_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ponderscope_sanitizers} -fno-omit-frame-pointer>)
+  target_link_options(ponderscope_options INTERFACE -fsanitize=${ponderscope_sanitizers})
+endif()
+
+# ponderscope_library(NAME SOURCES ... LINK ...): one static library a folder. Headers are included as "core/...", from the
+# root, so that a reader sees where a thing lives and an arrow against the layering shows in the include line.
+function(ponderscope_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE ponderscope_options ${ARG_PRIVATE_LINK})
+endfunction()
+
+# ponderscope_gtest(NAME SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, run by ctest as one test.
+function(ponderscope_gtest name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ponderscope_options ${ARG_LINK} ponderscope_test_support GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# ponderscope_qtest(NAME SOURCES ... LINK ...): one Qt Test program, run without a display.
+function(ponderscope_qtest name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ponderscope_options ${ARG_LINK} Qt6::Test)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen;LC_ALL=C.UTF-8" LABELS "${ARG_LABELS}"
+                       TIMEOUT 300)
+endfunction()

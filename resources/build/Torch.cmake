@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The imported target ponderscope::torch, made from what lies on disk. Torch's own CMake package is not used: it fails on
+# machines without a CUDA toolkit and probes for GPUs.
+#
+# Looked for, in this order: Torch_DIR or LIBTORCH (an unpacked LibTorch or site-packages/torch), PONDERSCOPE_DEPS
+# (default: the user's cache folder), where ./run installs the wheel.
+
+file(STRINGS "${CMAKE_SOURCE_DIR}/resources/build/versions.env" ponderscope_versions REGEX "^[A-Z_]+=")
+foreach(line IN LISTS ponderscope_versions)
+  string(REGEX MATCH "^([A-Z_]+)=(.*)$" _ "${line}")
+  set(PONDERSCOPE_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+endforeach()
+
+if(DEFINED ENV{PONDERSCOPE_DEPS} AND NOT "$ENV{PONDERSCOPE_DEPS}" STREQUAL "")
+  set(ponderscope_deps "$ENV{PONDERSCOPE_DEPS}")
+elseif(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
+  set(ponderscope_deps "$ENV{XDG_CACHE_HOME}/ponderscope")
+else()
+  set(ponderscope_deps "$ENV{HOME}/.cache/ponderscope")
+endif()
+
+set(ponderscope_torch_candidates "")
+foreach(hint "${Torch_DIR}" "$ENV{Torch_DIR}" "${LIBTORCH}" "$ENV{LIBTORCH}")
+  if(hint)
+    # Torch_DIR conventionally names share/cmake/Torch inside the tree.
+    list(APPEND ponderscope_torch_candidates "${hint}" "${hint}/../../.." "${hint}/torch")
+  endif()
+endforeach()
+list(APPEND ponderscope_torch_candidates "${ponderscope_deps}/torch-${PONDERSCOPE_TORCH_VERSION}/torch")
+
+set(ponderscope_torch_root "")
+foreach(candidate IN LISTS ponderscope_torch_candidates)
+  if(EXISTS "${candidate}/include/ATen/ATen.h" AND EXISTS "${candidate}/lib/libtorch_cpu.so")
+    get_filename_component(ponderscope_torch_root "${candidate}" ABSOLUTE)
+    break()
+  endif()
+endforeach()
+if(NOT ponderscope_torch_root)
+  string(JOIN "\n  " tried ${ponderscope_torch_candidates})
+  message(FATAL_ERROR
+    "LibTorch was not found. Looked in:\n  ${tried}\nRun ./run, which installs it, or set Torch_DIR to an unpacked LibTorch "
+    "${PONDERSCOPE_TORCH_VERSION}, or configure with -DPONDERSCOPE_ENGINE=OFF.")
+endif()
+message(STATUS "LibTorch: ${ponderscope_torch_root}")
+
+set(torch_lib "${ponderscope_torch_root}/lib")
+get_filename_component(ponderscope_site_packages "${ponderscope_torch_root}/.." ABSOLUTE)
+set(ponderscope_nvidia "${ponderscope_site_packages}/nvidia/cu13")
+
+add_library(ponderscope_torch INTERFACE)
+add_library(ponderscope::torch ALIAS ponderscope_torch)
+target_include_directories(ponderscope_torch SYSTEM INTERFACE
+  "${ponderscope_torch_root}/include" "${ponderscope_torch_root}/include/torch/csrc/api/include")
+if(EXISTS "${ponderscope_nvidia}/include/cuda_runtime.h")
+  target_include_directories(ponderscope_torch SYSTEM INTERFACE "${ponderscope_nvidia}/include")
+endif()
+target_link_directories(ponderscope_torch INTERFACE "${torch_lib}")
+# An absolute path each, so that a LibTorch of the system is never picked up by accident.
+target_link_libraries(ponderscope_torch INTERFACE "-Wl,--no-as-needed" "${torch_lib}/libtorch.so"
+  "${torch_lib}/libtorch_cpu.so" "${torch_lib}/libc10.so")
+set(PONDERSCOPE_TORCH_HAS_CUDA OFF)
+if(EXISTS "${torch_lib}/libtorch_cuda.so")
+  set(PONDERSCOPE_TORCH_HAS_CUDA ON)
+  target_link_libraries(ponderscope_torch INTERFACE "${torch_lib}/libtorch_cuda.so" "${torch_lib}/libc10_cuda.so")
+endif()
+target_link_libraries(ponderscope_torch INTERFACE "-Wl,--as-needed")
+target_link_options(ponderscope_torch INTERFACE "-Wl,-rpath,${torch_lib}" "-Wl,-rpath-link,${torch_lib}")
+foreach(folder cu13 cudnn cusparselt nccl nvshmem)
+  if(EXISTS "${ponderscope_site_packages}/nvidia/${folder}/lib")
+    target_link_options(ponderscope_torch INTERFACE "-Wl,-rpath-link,${ponderscope_site_packages}/nvidia/${folder}/lib")
+  endif()
+endforeach()
+
+# ponderscope_torch_pch(TARGET): ATen takes 8 s to parse; parse it once a target.
+function(ponderscope_torch_pch target)
+  target_precompile_headers(${target} PRIVATE <ATen/ATen.h> <algorithm> <cstdint> <memory> <string> <vector>)
+endfunction()

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QString>
+
+#include <compare>
+
+namespace ponderscope {
+
+/// One run of one trace file.
+struct RunKey {
+    QString trace;  ///< absolute path
+    qint64 run = 0; ///< RunInfo::id; 0 = none
+    [[nodiscard]] bool isValid() const { return run > 0; }
+    friend bool operator==(const RunKey&, const RunKey&) = default;
+    friend bool operator<(const RunKey& a, const RunKey& b) { return a.trace != b.trace ? a.trace < b.trace : a.run < b.run; }
+};
+
+/// The one selection that every view shares. Hover shows, click pins, arrows move. Setters emit only on change.
+/// A is the run that is looked at, B the one it is compared with; both always look at the same sequence number.
+class Selection : public QObject {
+    Q_OBJECT
+public:
+    explicit Selection(QObject* parent = nullptr);
+
+    [[nodiscard]] RunKey runA() const { return runA_; }
+    [[nodiscard]] RunKey runB() const { return runB_; }
+    [[nodiscard]] qint64 sequence() const { return sequence_; }
+    [[nodiscard]] qint64 token() const { return token_; }   ///< pinned token of the sequence; -1 = none
+    [[nodiscard]] qint64 hover() const { return hover_; }   ///< token under the cursor; -1 = none
+    [[nodiscard]] qint64 shown() const { return hover_ >= 0 ? hover_ : token_; } ///< what inspectors show
+    [[nodiscard]] int step() const { return step_; }        ///< -1 = the last that ran
+    [[nodiscard]] int layer() const { return layer_; }      ///< -1 = none
+    [[nodiscard]] int head() const { return head_; }        ///< -1 = mean
+
+public slots:
+    void setRunA(const ponderscope::RunKey& run);
+    void setRunB(const ponderscope::RunKey& run);
+    void setSequence(qint64 sequence);
+    void setToken(qint64 token);
+    void setHover(qint64 token);
+    void setStep(int step);
+    void setLayer(int layer);
+    void setHead(int head);
+
+signals:
+    void runsChanged();     ///< A or B
+    void sequenceChanged(qint64 sequence);
+    void tokenChanged(qint64 token);
+    void hoverChanged(qint64 token);
+    void stepChanged(int step);
+    void depthChanged();    ///< layer or head
+
+private:
+    RunKey runA_;
+    RunKey runB_;
+    qint64 sequence_ = 0;
+    qint64 token_ = -1;
+    qint64 hover_ = -1;
+    int step_ = -1;
+    int layer_ = -1;
+    int head_ = -1;
+};
+
+} // namespace ponderscope
