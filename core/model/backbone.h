@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/checkpoint/model_config.h"
+#include "core/model/attend.h"
+#include "core/model/head.h"
+#include "core/model/parameters.h"
+#include "core/model/tap.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ponderscope {
+
+class Workspace;
+
+/// Whether this build computes that architecture. Others are refused by make_backbone with the list of those
+/// that run.
+bool is_runnable(Architecture architecture);
+
+/// K and V of every layer as rows, kept beyond one pass: halted tokens' last entries, or the past of a
+/// generation. Layers hold [rows, g, d_h]. With gradients the rows are replaced, not overwritten, so that
+/// earlier passes can be differentiated.
+class KvRows {
+public:
+    KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
+           const at::TensorOptions& options);
+    [[nodiscard]] const at::Tensor& k(std::int64_t layer) const {
+        return k_[static_cast<std::size_t>(layer)];
+    }
+    [[nodiscard]] const at::Tensor& v(std::int64_t layer) const {
+        return v_[static_cast<std::size_t>(layer)];
+    }
+    /// Puts the rows of \p k and \p v at \p rows (int64 [n]).
+    void put(std::int64_t layer, const at::Tensor& rows, const at::Tensor& k, const at::Tensor& v);
+    /// Copies rows [from, from + count) of every layer to [to, to + count).
+    void copy(std::int64_t from, std::int64_t to, std::int64_t count);
+
+private:
+    std::vector<at::Tensor> k_, v_;
+};
+
+/// Depth mixing, the small separate answer of design.md: given a layer's q, k, v, which value goes to
+/// attention and into the K/V rows.
+class ValueMixer {
+public:
+    virtual ~ValueMixer() = default;
+    /// q [n, n_q, d_h], k and v [n, g, d_h] of layer \p layer after rotation; returns the value rows [n, g,
+    /// d_h].
+    virtual at::Tensor mix(std::int64_t layer, const at::Tensor& q, const at::Tensor& k,
+                           const at::Tensor& v) = 0;
+};
+
+/// One pass of the stack over n packed slots: everything that is not a weight.
+struct Pass {
+    at::Tensor rotation_rows; ///< int64 [n]: each slot's row of cos and sin (its position, where the angles
+                              ///< depend on nothing else)
+    at::Tensor positions;     ///< int64 [n]: position in the sequence, for learned position embeddings
+    at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; undefined without rotary embedding
+    Visibility visibility;
+    KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
+    at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
+    at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
+    ValueMixer* mixer = nullptr;
+    Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
+    Tap tap;
+};
+
+/// Rotation tables for sequences of the given lengths: dynamic scaling alone makes them depend on the length.
+struct RotationTable {
+    at::Tensor cos, sin;                ///< fp32 [rows, rotary_dims / 2]
+    std::vector<std::int64_t> row_base; ///< a sequence: the row of its position 0
+};
+
+/// A decoder stack in a Hugging Face layout. One file an architecture; each says which tensors it has and
+/// what a layer computes. Immutable after construction; holds references to the parameters' tensors.
+class Backbone {
+public:
+    virtual ~Backbone() = default;
+
+    [[nodiscard]] const ModelConfig& config() const { return config_; }
+    [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const; ///< int64 [n] -> [n, d], unscaled
+    /// Runs all layers and the final norm over the slots' inputs [n, d]; returns h [n, d], a tensor of its
+    /// own. \p x is left alone.
+    [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
+    [[nodiscard]] HeadWeights head() const;
+    /// Elements of the matrices of all blocks: a slot costs twice that in FLOPs, without attention
+    /// (methods.md section 11).
+    [[nodiscard]] std::int64_t block_matrix_elements() const { return block_matrix_elements_; }
+    [[nodiscard]] RotationTable rotation(const std::vector<std::int64_t>& lengths) const;
+
+protected:
+    Backbone(ModelConfig config, const Parameters& parameters, const ParameterLayout& layout,
+             const std::string& block_prefix);
+    /// Layer \p l: the residual stream in, the residual stream out. With a workspace, x may be overwritten.
+    [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
+    [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;
+    /// What enters the first layer, when it is more than the slot's input (learned positions).
+    [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
+
+    ModelConfig config_;
+    at::Tensor embedding_, head_, head_bias_;
+
+private:
+    std::int64_t block_matrix_elements_ = 0;
+    mutable RotationTable cached_rotation_; ///< of position-only kinds; grows
+};
+
+/// The tensors of a backbone, without the method's own.
+ParameterLayout backbone_layout(const ModelConfig& config);
+/// InputError for an architecture, depth mixing or rotation that this build does not compute.
+std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters);
+
+} // namespace ponderscope

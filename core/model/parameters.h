@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/dtype.h"
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// One tensor that a model needs: its Hugging Face name, its shape, and how training starts it.
+struct TensorSpec {
+    enum class Init : std::uint8_t { normal, constant };
+    std::string name;
+    std::vector<std::int64_t> shape;
+    Init init = Init::normal;
+    double value = 0.02;              ///< the normal's standard deviation, or the constant
+    std::vector<std::string> aliases; ///< other names under which files hold it
+};
+
+/// All tensors of a model, in the order in which they are saved, and which two may be one.
+struct ParameterLayout {
+    std::vector<TensorSpec> tensors;
+    std::string embedding; ///< name of the input table
+    std::string head;      ///< name of the output table, in `tensors` whether tied or not
+    bool tied = false;     ///< the config ties them
+    std::vector<std::string>
+        ignored; ///< endings of names that are buffers, not weights: "rotary_emb.inv_freq"
+};
+
+/// The named weights of a model on a device, in one dtype. Names are Hugging Face's, so that what was trained
+/// can be saved and what was saved can be loaded. When the head is tied, `embedding` alone is stored and
+/// at(head) gives it.
+class Parameters {
+public:
+    /// Reads every tensor of the layout straight from the mapped files into its place (no second full copy),
+    /// converting as it goes. InputError: a tensor that is absent, of another shape or of a dtype that is not
+    /// F32, F16 or BF16. Cancelled.
+    static Parameters load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
+                           at::ScalarType dtype, const ProgressSink& progress = {},
+                           const std::stop_token& stop = {});
+    /// Fresh weights for training. The same seed gives the same numbers whatever the device: they are drawn
+    /// on the CPU in fp32.
+    static Parameters initialise(const ParameterLayout& layout, std::uint64_t seed, at::Device device,
+                                 at::ScalarType dtype = at::kFloat);
+
+    [[nodiscard]] const at::Tensor&
+    at(const std::string& name) const; ///< std::out_of_range for a name outside the layout
+    [[nodiscard]] bool contains(const std::string& name) const;
+    /// Undefined when absent: biases that a config switches off.
+    [[nodiscard]] at::Tensor find(const std::string& name) const;
+    /// Every stored tensor once, in the order of the layout: what an optimiser steps and a checkpoint saves.
+    [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& items() const { return items_; }
+    [[nodiscard]] bool tied() const { return tied_; }
+    [[nodiscard]] at::Device device() const;
+    [[nodiscard]] at::ScalarType dtype() const;
+    /// Sentences for the user: tensors nobody asked for, ties that the file broke.
+    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+
+    /// Lets every stored tensor collect gradients, or not. The tensors stay the same objects.
+    void requires_grad(bool on);
+    /// The same weights with other tensors behind the names: \p replacements has items()'s order and shapes.
+    /// For finite differences, for weights averaged over steps, and for a forward in another dtype than the
+    /// optimiser's.
+    [[nodiscard]] Parameters with(const std::vector<at::Tensor>& replacements) const;
+
+private:
+    std::vector<std::pair<std::string, at::Tensor>> items_;
+    std::map<std::string, std::size_t> index_; ///< name -> place in items_; the tied head's name too
+    bool tied_ = false;
+    std::vector<std::string> notices_;
+};
+
+/// The torch type of a file's element type and back. InputError naming the type when torch has none that
+/// models use.
+at::ScalarType scalar_type_of(DType dtype);
+DType dtype_of(at::ScalarType type);
+
+} // namespace ponderscope
