@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/display_list.h"
+
+#include <algorithm>
+
+namespace ponderscope::figure {
+
+void DisplayList::rect(const QRectF& rect, const QColor& fill, const Stroke& stroke, double radius) {
+    items_.push_back(RectItem{rect, fill, stroke, radius});
+}
+
+void DisplayList::line(QPointF from, QPointF to, const Stroke& stroke) {
+    QPainterPath path(from);
+    path.lineTo(to);
+    items_.push_back(PathItem{path, QColor(), stroke});
+}
+
+void DisplayList::polyline(const std::vector<QPointF>& points, const Stroke& stroke) {
+    if (points.size() < 2) {
+        return;
+    }
+    QPainterPath path(points.front());
+    for (std::size_t i = 1; i < points.size(); ++i) {
+        path.lineTo(points[i]);
+    }
+    items_.push_back(PathItem{path, QColor(), stroke});
+}
+
+void DisplayList::path(const QPainterPath& path, const QColor& fill, const Stroke& stroke) {
+    items_.push_back(PathItem{path, fill, stroke});
+}
+
+void DisplayList::circle(QPointF center, double radius, const QColor& fill, const Stroke& stroke) {
+    QPainterPath path;
+    path.addEllipse(center, radius, radius);
+    items_.push_back(PathItem{path, fill, stroke});
+}
+
+void DisplayList::text(const QString& text, QPointF at, const TextStyle& style, Align align,
+                       double rotation) {
+    if (!text.isEmpty()) {
+        items_.push_back(TextItem{text, at, style, align, rotation});
+    }
+}
+
+void DisplayList::image(const QRectF& target, const QImage& image) {
+    items_.push_back(ImageItem{target, image});
+}
+
+void DisplayList::beginClip(const QRectF& rect) {
+    items_.push_back(ClipBegin{rect});
+}
+
+void DisplayList::endClip() {
+    items_.push_back(ClipEnd{});
+}
+
+void DisplayList::append(const DisplayList& other, QPointF offset) {
+    for (Item item : other.items_) {
+        if (auto* r = std::get_if<RectItem>(&item)) {
+            r->rect.translate(offset);
+        } else if (auto* p = std::get_if<PathItem>(&item)) {
+            p->path.translate(offset);
+        } else if (auto* t = std::get_if<TextItem>(&item)) {
+            t->at += offset;
+        } else if (auto* i = std::get_if<ImageItem>(&item)) {
+            i->target.translate(offset);
+        } else if (auto* c = std::get_if<ClipBegin>(&item)) {
+            c->rect.translate(offset);
+        }
+        items_.push_back(std::move(item));
+    }
+}
+
+QPainterPath rounded_rect(const QRectF& rect, double radius) {
+    QPainterPath path;
+    const double r = std::min({radius, rect.width() / 2, rect.height() / 2});
+    if (r <= 0) {
+        path.addRect(rect);
+    } else {
+        path.addRoundedRect(rect, r, r);
+    }
+    return path;
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+#include <QImage>
+#include <QPainterPath>
+#include <QPointF>
+#include <QRectF>
+#include <QSizeF>
+#include <QString>
+
+#include <variant>
+#include <vector>
+
+namespace ponderscope::figure {
+
+/// One inch is 72 points and 25.4 mm. Everything in a display list is in points, y downwards, origin at the
+/// upper left corner.
+constexpr double points_per_mm = 72.0 / 25.4;
+
+enum class Align { left, center, right };
+
+/// An invalid colour means: do not stroke.
+struct Stroke {
+    QColor color;
+    double width = 0.5;
+    std::vector<double> dash; ///< lengths of dashes and gaps in points; empty: solid
+    bool round = false;       ///< round caps and joins, otherwise butt caps and mitred joins
+};
+
+/// Text styles know a size, a weight and a colour; the typeface is always the figure's.
+struct TextStyle {
+    double size = 8;
+    bool bold = false;
+    QColor color = Qt::black;
+};
+
+// What a figure is made of. Fills use the non-zero rule; an invalid fill colour means: do not fill.
+struct RectItem {
+    QRectF rect;
+    QColor fill;
+    Stroke stroke;
+    double radius = 0;
+};
+struct PathItem {
+    QPainterPath path; ///< lines and cubic curves
+    QColor fill;
+    Stroke stroke;
+};
+struct TextItem {
+    QString text;
+    QPointF at; ///< on the baseline: its left end, middle or right end
+    TextStyle style;
+    Align align = Align::left;
+    double rotation = 0; ///< degrees, counter-clockwise, about `at`
+};
+/// Drawn without interpolation: each pixel is a rectangle.
+struct ImageItem {
+    QRectF target;
+    QImage image;
+};
+/// Everything up to the matching ClipEnd is cut to the rectangle (and to the clips around it).
+struct ClipBegin {
+    QRectF rect;
+};
+struct ClipEnd {};
+
+using Item = std::variant<RectItem, PathItem, TextItem, ImageItem, ClipBegin, ClipEnd>;
+
+/// A figure before it is a file: items in painting order. A plain value; the back ends (pdf, svg, png) read
+/// it and nothing else, so that the formats cannot disagree.
+class DisplayList {
+public:
+    DisplayList() = default;
+    explicit DisplayList(QSizeF size) : size_(size) {}
+
+    [[nodiscard]] QSizeF size() const { return size_; } ///< of the page, in points
+    void setSize(QSizeF size) { size_ = size; }
+    [[nodiscard]] const std::vector<Item>& items() const { return items_; }
+
+    void rect(const QRectF& rect, const QColor& fill, const Stroke& stroke = {}, double radius = 0);
+    void line(QPointF from, QPointF to, const Stroke& stroke);
+    void polyline(const std::vector<QPointF>& points, const Stroke& stroke);
+    void path(const QPainterPath& path, const QColor& fill, const Stroke& stroke = {});
+    void circle(QPointF center, double radius, const QColor& fill, const Stroke& stroke = {});
+    void text(const QString& text, QPointF at, const TextStyle& style, Align align = Align::left,
+              double rotation = 0);
+    void image(const QRectF& target, const QImage& image);
+    void beginClip(const QRectF& rect);
+    void endClip();
+    /// Appends all items of another list, moved by an offset; its size is ignored.
+    void append(const DisplayList& other, QPointF offset);
+
+private:
+    QSizeF size_;
+    std::vector<Item> items_;
+};
+
+/// The outline of a rectangle with rounded corners, as every back end draws it.
+QPainterPath rounded_rect(const QRectF& rect, double radius);
+
+} // namespace ponderscope::figure

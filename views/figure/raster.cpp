@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/backends.h"
+
+#include "core/base/error.h"
+
+#include <QBuffer>
+#include <QImageWriter>
+#include <QPainter>
+
+#include <cmath>
+
+namespace ponderscope::figure {
+namespace {
+
+QPen pen_of(const Stroke& stroke) {
+    if (!stroke.color.isValid()) {
+        return QPen(Qt::NoPen);
+    }
+    QPen pen(stroke.color, stroke.width);
+    pen.setCapStyle(stroke.round ? Qt::RoundCap : Qt::FlatCap);
+    pen.setJoinStyle(stroke.round ? Qt::RoundJoin : Qt::MiterJoin);
+    if (!stroke.dash.empty()) {
+        QList<qreal> pattern; // Qt counts in pen widths
+        for (const double length : stroke.dash) {
+            pattern.append(length / stroke.width);
+        }
+        pen.setDashPattern(pattern);
+    }
+    return pen;
+}
+
+QBrush brush_of(const QColor& fill) {
+    return fill.isValid() ? QBrush(fill) : QBrush(Qt::NoBrush);
+}
+
+struct Painting {
+    QPainter& painter;
+    const Fonts& fonts;
+
+    void operator()(const RectItem& item) const {
+        painter.setPen(pen_of(item.stroke));
+        painter.setBrush(brush_of(item.fill));
+        if (item.radius > 0) {
+            painter.drawPath(rounded_rect(item.rect, item.radius));
+        } else {
+            painter.drawRect(item.rect);
+        }
+    }
+    void operator()(const PathItem& item) const {
+        QPainterPath path = item.path;
+        path.setFillRule(Qt::WindingFill);
+        painter.setPen(pen_of(item.stroke));
+        painter.setBrush(brush_of(item.fill));
+        painter.drawPath(path);
+    }
+    void operator()(const TextItem& item) const {
+        painter.fillPath(outline_of(item, fonts), item.style.color);
+    }
+    void operator()(const ImageItem& item) const {
+        painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
+        painter.drawImage(item.target, item.image);
+    }
+    void operator()(const ClipBegin& item) const {
+        painter.save();
+        painter.setClipRect(item.rect, Qt::IntersectClip);
+    }
+    void operator()(const ClipEnd&) const { painter.restore(); }
+};
+
+} // namespace
+
+void paint(const DisplayList& list, const Fonts& fonts, QPainter& painter) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    const Painting painting{painter, fonts};
+    for (const Item& item : list.items()) {
+        std::visit(painting, item);
+    }
+}
+
+QImage to_image(const DisplayList& list, const Fonts& fonts, double dpi) {
+    const double scale = dpi / 72;
+    const int width = static_cast<int>(std::lround(list.size().width() * scale));
+    const int height = static_cast<int>(std::lround(list.size().height() * scale));
+    if (width < 1 || height < 1 || width > 32767 || height > 32767) {
+        throw InputError("A figure of " + std::to_string(width) + " × " + std::to_string(height) +
+                         " pixels cannot be painted: at most 32767 a side are possible; choose a lower dpi "
+                         "or fewer tokens.");
+    }
+    QImage image(width, height, QImage::Format_RGB32);
+    image.fill(Qt::white);
+    QPainter painter(&image);
+    painter.scale(scale, scale);
+    paint(list, fonts, painter);
+    painter.end();
+    image.setDotsPerMeterX(static_cast<int>(std::lround(dpi / 0.0254)));
+    image.setDotsPerMeterY(static_cast<int>(std::lround(dpi / 0.0254)));
+    return image;
+}
+
+QByteArray to_png(const DisplayList& list, const Fonts& fonts, double dpi) {
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QImageWriter writer(&buffer, "png");
+    if (!writer.write(to_image(list, fonts, dpi))) {
+        throw EnvironmentError(
+            "The figure could not be encoded as PNG: " + writer.errorString().toStdString() + ".");
+    }
+    return bytes;
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/backends.h"
+
+#include <QBuffer>
+#include <QImageWriter>
+
+#include <map>
+
+namespace ponderscope::figure {
+namespace {
+
+/// Text of an XML 1.0 document: markup escaped, characters that XML forbids replaced.
+QByteArray escaped(const QString& text) {
+    QString clean;
+    for (const uint value : text.toUcs4()) {
+        const bool allowed = value == 0x9 || value == 0xA || value == 0xD ||
+                             (value >= 0x20 && value <= 0xD7FF) || (value >= 0xE000 && value <= 0xFFFD) ||
+                             (value >= 0x10000 && value <= 0x10FFFF);
+        const auto character = static_cast<char32_t>(allowed ? value : 0xFFFD);
+        clean += QString::fromUcs4(&character, 1);
+    }
+    return clean.toHtmlEscaped().toUtf8();
+}
+
+class Writer {
+public:
+    explicit Writer(const Fonts& fonts) : fonts_(fonts) {}
+
+    void operator()(const RectItem& item) {
+        out_ += "<rect x=\"" + number(item.rect.x()) + "\" y=\"" + number(item.rect.y()) + "\" width=\"" +
+                number(item.rect.width()) + "\" height=\"" + number(item.rect.height()) + "\"";
+        if (item.radius > 0) {
+            out_ += " rx=\"" + number(item.radius) + "\"";
+        }
+        out_ += look(item.fill, item.stroke) + "/>\n";
+    }
+    void operator()(const PathItem& item) {
+        if (item.path.isEmpty()) {
+            return;
+        }
+        QByteArray d;
+        const auto point = [&](int i) {
+            const QPainterPath::Element element = item.path.elementAt(i);
+            return number(element.x) + " " + number(element.y);
+        };
+        for (int i = 0; i < item.path.elementCount(); ++i) {
+            switch (item.path.elementAt(i).type) {
+            case QPainterPath::MoveToElement:
+                d += "M" + point(i);
+                break;
+            case QPainterPath::LineToElement:
+                d += "L" + point(i);
+                break;
+            case QPainterPath::CurveToElement:
+                d += "C" + point(i) + " " + point(i + 1) + " " + point(i + 2);
+                i += 2;
+                break;
+            case QPainterPath::CurveToDataElement:
+                break;
+            }
+        }
+        out_ += "<path d=\"" + d + "\"" + look(item.fill, item.stroke) + "/>\n";
+    }
+    void operator()(const TextItem& item) {
+        out_ += "<text x=\"" + number(item.at.x()) + "\" y=\"" + number(item.at.y()) + "\" font-size=\"" +
+                number(item.style.size) + "\"";
+        if (item.style.bold) {
+            out_ += " font-weight=\"bold\"";
+        }
+        if (item.align != Align::left) {
+            out_ += item.align == Align::center ? " text-anchor=\"middle\"" : " text-anchor=\"end\"";
+        }
+        if (item.rotation != 0) {
+            out_ += " transform=\"rotate(" + number(-item.rotation) + " " + number(item.at.x()) + " " +
+                    number(item.at.y()) + ")\"";
+        }
+        out_ += " textLength=\"" + number(fonts_.width(item.text, item.style)) +
+                "\" lengthAdjust=\"spacingAndGlyphs\"" + fill(item.style.color) + ">" + escaped(item.text) +
+                "</text>\n";
+    }
+    void operator()(const ImageItem& item) {
+        QByteArray png;
+        QBuffer buffer(&png);
+        buffer.open(QIODevice::WriteOnly);
+        QImageWriter(&buffer, "png").write(item.image);
+        out_ += "<image x=\"" + number(item.target.x()) + "\" y=\"" + number(item.target.y()) +
+                "\" width=\"" + number(item.target.width()) + "\" height=\"" + number(item.target.height()) +
+                "\" preserveAspectRatio=\"none\" "
+                "style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\" "
+                "xlink:href=\"data:image/png;base64," +
+                png.toBase64() + "\"/>\n";
+    }
+    void operator()(const ClipBegin& item) {
+        const QByteArray id = "c" + QByteArray::number(++clips_);
+        out_ += "<clipPath id=\"" + id + "\"><rect x=\"" + number(item.rect.x()) + "\" y=\"" +
+                number(item.rect.y()) + "\" width=\"" + number(item.rect.width()) + "\" height=\"" +
+                number(item.rect.height()) + "\"/></clipPath>\n<g clip-path=\"url(#" + id + ")\">\n";
+    }
+    void operator()(const ClipEnd&) { out_ += "</g>\n"; }
+
+    [[nodiscard]] const QByteArray& body() const { return out_; }
+
+private:
+    static QByteArray fill(const QColor& color) {
+        QByteArray text =
+            " fill=\"" + (color.isValid() ? color.name().toLatin1() : QByteArray("none")) + "\"";
+        if (color.isValid() && color.alpha() != 255) {
+            text += " fill-opacity=\"" + number(color.alphaF()) + "\"";
+        }
+        return text;
+    }
+    static QByteArray look(const QColor& inside, const Stroke& stroke) {
+        QByteArray text = fill(inside);
+        if (!stroke.color.isValid()) {
+            return text;
+        }
+        text += " stroke=\"" + stroke.color.name().toLatin1() + "\" stroke-width=\"" + number(stroke.width) +
+                "\"";
+        if (stroke.color.alpha() != 255) {
+            text += " stroke-opacity=\"" + number(stroke.color.alphaF()) + "\"";
+        }
+        if (stroke.round) {
+            text += " stroke-linecap=\"round\" stroke-linejoin=\"round\"";
+        }
+        if (!stroke.dash.empty()) {
+            QByteArray lengths;
+            for (const double length : stroke.dash) {
+                lengths += number(length) + " ";
+            }
+            text += " stroke-dasharray=\"" + lengths.trimmed() + "\"";
+        }
+        return text;
+    }
+
+    const Fonts& fonts_;
+    QByteArray out_;
+    int clips_ = 0;
+};
+
+} // namespace
+
+QByteArray to_svg(const DisplayList& list, const Fonts& fonts) {
+    const QByteArray width = number(list.size().width());
+    const QByteArray height = number(list.size().height());
+    QByteArray out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                     "xmlns:xlink=\"http://www.w3.org/1999/xlink\" version=\"1.1\" width=\"" +
+                     number(list.size().width() / points_per_mm) + "mm\" height=\"" +
+                     number(list.size().height() / points_per_mm) + "mm\" viewBox=\"0 0 " + width + " " +
+                     height + "\">\n<style>\n";
+    const UsedCharacters used = used_characters(list, fonts);
+    for (int bold = 0; bold < 2; ++bold) {
+        if (!used.faces[bold].empty()) {
+            const FontSubset subset = fonts.face(bold == 1).tables().subset(used.faces[bold]);
+            out += QByteArray("@font-face{font-family:'DejaVu Sans';font-weight:") +
+                   (bold == 1 ? "bold" : "normal") + ";src:url(data:font/ttf;base64," +
+                   subset.font.toBase64() + ") format('truetype');}\n";
+        }
+    }
+    // Set as measured: no kerning and no ligatures, and spaces at a token's ends stay.
+    out += "text{font-family:'DejaVu "
+           "Sans',sans-serif;font-kerning:none;font-variant-ligatures:none;white-space:pre}\n"
+           "</style>\n<g xml:space=\"preserve\">\n";
+    Writer writer(fonts);
+    for (const Item& item : list.items()) {
+        std::visit(writer, item);
+    }
+    return out + writer.body() + "</g>\n</svg>\n";
+}
+
+} // namespace ponderscope::figure
