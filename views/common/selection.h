@@ -14,11 +14,21 @@ struct RunKey {
     qint64 run = 0; ///< RunInfo::id; 0 = none
     [[nodiscard]] bool isValid() const { return run > 0; }
     friend bool operator==(const RunKey&, const RunKey&) = default;
-    friend bool operator<(const RunKey& a, const RunKey& b) { return a.trace != b.trace ? a.trace < b.trace : a.run < b.run; }
+    friend bool operator<(const RunKey& a, const RunKey& b) {
+        return a.trace != b.trace ? a.trace < b.trace : a.run < b.run;
+    }
 };
 
-/// The one selection that every view shares. Hover shows, click pins, arrows move. Setters emit only on change.
-/// A is the run that is looked at, B the one it is compared with; both always look at the same sequence number.
+/// At which token of the window a prediction's values are shown. A trace keeps the prediction of token t+1 in
+/// row t, where it was computed. A reader of text looks for the difficulty of a word at the word itself.
+enum class Attribution {
+    predicted,  ///< at the token that was predicted: token t shows row t-1; the first token shows nothing
+    predicting, ///< at the token that computed: token t shows row t; the last token has no target
+};
+
+/// The one selection that every view shares. Hover shows, click pins, arrows move. Setters emit only on
+/// change. A is the run that is looked at, B the one it is compared with; both always look at the same
+/// sequence number.
 class Selection : public QObject {
     Q_OBJECT
 public:
@@ -27,12 +37,23 @@ public:
     [[nodiscard]] RunKey runA() const { return runA_; }
     [[nodiscard]] RunKey runB() const { return runB_; }
     [[nodiscard]] qint64 sequence() const { return sequence_; }
-    [[nodiscard]] qint64 token() const { return token_; }   ///< pinned token of the sequence; -1 = none
-    [[nodiscard]] qint64 hover() const { return hover_; }   ///< token under the cursor; -1 = none
+    [[nodiscard]] qint64 token() const { return token_; } ///< pinned token of the sequence; -1 = none
+    [[nodiscard]] qint64 hover() const { return hover_; } ///< token under the cursor; -1 = none
     [[nodiscard]] qint64 shown() const { return hover_ >= 0 ? hover_ : token_; } ///< what inspectors show
-    [[nodiscard]] int step() const { return step_; }        ///< -1 = the last that ran
-    [[nodiscard]] int layer() const { return layer_; }      ///< -1 = none
-    [[nodiscard]] int head() const { return head_; }        ///< -1 = mean
+    [[nodiscard]] int step() const { return step_; }                             ///< -1 = the last that ran
+    [[nodiscard]] int layer() const { return layer_; }                           ///< -1 = none
+    [[nodiscard]] int head() const { return head_; }                             ///< -1 = mean
+
+    [[nodiscard]] Attribution attribution() const { return attribution_; }
+    /// The row of TokenColumns and of signals that a token of the window shows; -1 = none. Every view goes
+    /// through this.
+    [[nodiscard]] qint64 rowOf(qint64 token) const {
+        return attribution_ == Attribution::predicted ? token - 1 : token;
+    }
+    /// The token of the window at which a row is shown; may be one past the last token.
+    [[nodiscard]] qint64 tokenOf(qint64 row) const {
+        return attribution_ == Attribution::predicted ? row + 1 : row;
+    }
 
 public slots:
     void setRunA(const ponderscope::RunKey& run);
@@ -43,14 +64,16 @@ public slots:
     void setStep(int step);
     void setLayer(int layer);
     void setHead(int head);
+    void setAttribution(ponderscope::Attribution attribution);
 
 signals:
-    void runsChanged();     ///< A or B
+    void runsChanged(); ///< A or B
     void sequenceChanged(qint64 sequence);
     void tokenChanged(qint64 token);
     void hoverChanged(qint64 token);
     void stepChanged(int step);
-    void depthChanged();    ///< layer or head
+    void depthChanged(); ///< layer or head
+    void attributionChanged();
 
 private:
     RunKey runA_;
@@ -61,6 +84,7 @@ private:
     int step_ = -1;
     int layer_ = -1;
     int head_ = -1;
+    Attribution attribution_ = Attribution::predicted;
 };
 
 } // namespace ponderscope

@@ -20,14 +20,17 @@ struct SequenceData {
     std::string text; ///< UTF-8; token spans are byte offsets into it. Empty for ids only.
 };
 
-/// All open traces. Lives on the GUI thread; reads on a worker thread of its own; hands out shared immutable blocks.
+/// All open traces. Lives on the GUI thread; reads on a worker thread of its own; hands out shared immutable
+/// blocks.
 ///
-/// The asking functions return what is there, or null and start to load it; `…Ready` says when to ask again. Views therefore paint
-/// what they have and never wait.
+/// The asking functions return what is there, or null and start to load it; `…Ready` says when to ask again.
+/// Views therefore paint what they have and never wait.
 class TraceData : public QObject {
     Q_OBJECT
 public:
-    explicit TraceData(QObject* parent = nullptr);
+    /// \p cacheBytes: sequences and signals that no view holds any more are forgotten, oldest use first,
+    /// beyond this.
+    explicit TraceData(QObject* parent = nullptr, std::size_t cacheBytes = std::size_t{768} << 20);
     ~TraceData() override;
 
     /// Starts to open a trace; ends in traceOpened or failed. A trace that is open is read again.
@@ -35,16 +38,24 @@ public:
     void close(const QString& path);
     /// Looks for new runs, sequences and tokens of traces that are still being written; emits what changed.
     void refresh();
+    /// Forgets what was asked for and has not begun (a view that jumped elsewhere); what is being read stops
+    /// at the next slice.
+    void cancelPending();
+    [[nodiscard]] bool isOpen(const QString& trace) const;
+    [[nodiscard]] std::size_t cachedBytes() const;
 
-    [[nodiscard]] QStringList traces() const;                             ///< absolute paths, in opening order
-    [[nodiscard]] std::vector<RunInfo> runs(const QString& trace) const;  ///< known after traceOpened
-    [[nodiscard]] const RunInfo* run(const RunKey& key) const;            ///< valid until the next event; null when unknown
+    [[nodiscard]] QStringList traces() const;                            ///< absolute paths, in opening order
+    [[nodiscard]] std::vector<RunInfo> runs(const QString& trace) const; ///< known after traceOpened
+    [[nodiscard]] const RunInfo*
+    run(const RunKey& key) const; ///< valid until the next event; null when unknown
     [[nodiscard]] std::vector<SequenceInfo> sequences(const RunKey& key) const;
     [[nodiscard]] std::vector<SignalInfo> signalsOf(const RunKey& key) const;
 
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence(const RunKey& key, qint64 sequence);
-    [[nodiscard]] std::shared_ptr<const SignalChunk> signal(const RunKey& key, qint64 sequence, const QString& name);
-    /// A token's text for lists, with what cannot be printed made visible ("␣the", "⏎", "‹E2 80›"). Empty until known.
+    [[nodiscard]] std::shared_ptr<const SignalChunk> signal(const RunKey& key, qint64 sequence,
+                                                            const QString& name);
+    /// A token's text for lists, with what cannot be printed made visible ("␣the", "⏎", "‹E2 80›"). Empty
+    /// until known.
     [[nodiscard]] QString tokenLabel(const RunKey& key, int id);
 
 signals:
@@ -53,7 +64,10 @@ signals:
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);
     void sequenceReady(const ponderscope::RunKey& run, qint64 sequence);
+    /// Also when the run has no such signal, or it could not be read: signal() then stays null until the
+    /// trace changes.
     void signalReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
+    void tokenLabelsReady(const ponderscope::RunKey& run);
 
 private:
     struct Impl;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+#include <QString>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace ponderscope {
+
+/// 256 colours from 0 to 1. A value; cheap to copy, safe on every thread.
+class ColourMap {
+public:
+    /// Magnitudes: perceptually uniform, readable in grey and by the colour-blind.
+    static ColourMap viridis();
+    static ColourMap cividis();
+    /// Behind text: the panel's own colour at 0, orange at 1, and never so strong that the text on it cannot
+    /// be read.
+    static ColourMap text(bool dark);
+    /// Differences: teal below, the panel's colour at 0.5, orange above; the same two colours as A and B.
+    /// Readable behind text.
+    static ColourMap diverging(bool dark);
+    /// Piecewise linear in sRGB through \p stops, evenly spaced; at least two.
+    static ColourMap through(std::span<const QColor> stops);
+
+    /// \p position is cut to [0, 1]; NaN gives position 0 (callers draw NaN as "nothing" themselves).
+    [[nodiscard]] QRgb at(double position) const;
+    /// 256 entries, opaque, format QImage::Format_RGB32.
+    [[nodiscard]] const std::array<QRgb, 256>& table() const { return table_; }
+
+private:
+    std::array<QRgb, 256> table_{};
+};
+
+/// From values to positions of a map. Linear, or logarithmic for ranks.
+struct ColourScale {
+    double low = 0;
+    double high = 1;
+    bool logarithmic = false; ///< low > 0
+    /// In [0, 1]; NaN stays NaN; infinities go to the ends. A scale without extent gives 0.
+    [[nodiscard]] double position(double value) const;
+    /// Symmetric about zero, so that the middle of a diverging map is zero.
+    static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }
+};
+
+/// The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten that is not below \p value: ends of
+/// scales that people read.
+double nice_ceiling(double value);
+
+namespace colour_tables {
+extern const std::array<std::uint32_t, 256> viridis;
+extern const std::array<std::uint32_t, 256> cividis;
+} // namespace colour_tables
+
+} // namespace ponderscope

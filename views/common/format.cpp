@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/format.h"
+
+#include <QLocale>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace ponderscope {
+
+namespace {
+
+QString missing() {
+    return QString::fromUtf16(no_value);
+}
+
+/// Fixed decimals with a real minus sign, and never "−0.00".
+QString fixed(double value, int decimals, bool alwaysSigned) {
+    if (std::isnan(value)) {
+        return missing();
+    }
+    if (std::isinf(value)) {
+        return value > 0 ? QStringLiteral("∞") : QStringLiteral("−∞");
+    }
+    QString digits = QString::number(std::fabs(value), 'f', decimals);
+    bool zero = true;
+    for (const QChar c : digits) {
+        zero = zero && (c == u'0' || c == u'.');
+    }
+    if (value < 0 && !zero) {
+        return QChar(0x2212) + digits;
+    }
+    return alwaysSigned && !zero ? u'+' + digits : digits;
+}
+
+/// One UTF-8 sequence at the front of \p bytes: its length and code point; length 0 when it is none
+/// (overlong, surrogate, cut).
+struct Decoded {
+    std::size_t length = 0;
+    char32_t point = 0;
+};
+
+Decoded decode(std::string_view bytes) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    const unsigned char lead = byte(0);
+    if (lead < 0x80) {
+        return {1, lead};
+    }
+    std::size_t length = 0;
+    char32_t point = 0;
+    char32_t least = 0;
+    if (lead >= 0xc2 && lead <= 0xdf) {
+        length = 2;
+        point = lead & 0x1fu;
+        least = 0x80;
+    } else if (lead >= 0xe0 && lead <= 0xef) {
+        length = 3;
+        point = lead & 0x0fu;
+        least = 0x800;
+    } else if (lead >= 0xf0 && lead <= 0xf4) {
+        length = 4;
+        point = lead & 0x07u;
+        least = 0x10000;
+    }
+    if (length == 0 || bytes.size() < length) {
+        return {};
+    }
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0) != 0x80) {
+            return {};
+        }
+        point = point << 6 | (byte(i) & 0x3fu);
+    }
+    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) {
+        return {};
+    }
+    return {length, point};
+}
+
+/// Characters that reorder or hide what is around them.
+bool hidden(char32_t point) {
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad || point == 0x061c ||
+           (point >= 0x200b && point <= 0x200f && point != 0x200c && point != 0x200d) ||
+           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
+           (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe0fff);
+}
+
+QString hexadecimal(char32_t value, int digits) {
+    return QString::number(static_cast<uint>(value), 16).toUpper().rightJustified(digits, u'0');
+}
+
+} // namespace
+
+QString format_nats(double value, int decimals) {
+    return fixed(value, decimals, false);
+}
+
+QString format_difference(double value, int decimals) {
+    return fixed(value, decimals, true);
+}
+
+QString format_probability(double value) {
+    if (std::isnan(value)) {
+        return missing();
+    }
+    if (value >= 0.00995 || value == 0) {
+        return fixed(value, 2, false);
+    }
+    if (value > 0 && value < 1e-4) {
+        return QStringLiteral("<0.0001");
+    }
+    return fixed(value, value < 0.000995 ? 4 : 3, false);
+}
+
+QString format_si(double value) {
+    if (std::isnan(value)) {
+        return missing();
+    }
+    static constexpr const char* units[] = {"", " k", " M", " G", " T", " P", " E"};
+    double shown = std::fabs(value);
+    std::size_t unit = 0;
+    while (shown >= 999.5 && unit + 1 < std::size(units)) {
+        shown /= 1000;
+        ++unit;
+    }
+    const bool whole = unit == 0 && shown == std::floor(shown);
+    const int decimals = whole || shown >= 99.95 ? 0 : shown >= 9.995 ? 1 : 2;
+    return fixed(value < 0 ? -shown : shown, decimals, false) + QString::fromLatin1(units[unit]);
+}
+
+QString format_count(std::int64_t value) {
+    static const QLocale english(QLocale::English);
+    QString text = english.toString(static_cast<qlonglong>(value));
+    return text.replace(u'-', QChar(0x2212));
+}
+
+QString format_rate(double perSecond, const QString& unit) {
+    const QString number =
+        perSecond >= 10 ? format_count(std::llround(std::min(perSecond, 9e17))) : format_nats(perSecond, 1);
+    return number + u' ' + unit + QStringLiteral("/s");
+}
+
+QString format_duration(double seconds) {
+    if (!(seconds >= 0) || seconds > 1e9) {
+        return missing();
+    }
+    const auto whole = static_cast<qlonglong>(std::llround(seconds));
+    const qlonglong hours = whole / 3600;
+    const QString tail = QStringLiteral(":%1").arg(whole % 60, 2, 10, QChar(u'0'));
+    if (hours == 0) {
+        return QString::number(whole / 60) + tail;
+    }
+    return QStringLiteral("%1:%2").arg(hours).arg(whole / 60 % 60, 2, 10, QChar(u'0')) + tail;
+}
+
+QString format_bytes(std::int64_t bytes) {
+    static constexpr const char* units[] = {" B", " kB", " MB", " GB", " TB", " PB", " EB"};
+    double shown = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    while (shown >= 999.5 && unit + 1 < std::size(units)) {
+        shown /= 1000;
+        ++unit;
+    }
+    return fixed(shown, unit == 0 || shown >= 99.95 ? 0 : 1, false) + QString::fromLatin1(units[unit]);
+}
+
+QString visible_text(std::string_view bytes) {
+    QString text;
+    text.reserve(static_cast<qsizetype>(bytes.size()));
+    bool open = false; // inside ‹ ›, so that bytes in a row share one pair
+    while (!bytes.empty()) {
+        const Decoded next = decode(bytes);
+        if (next.length == 0) {
+            text += open ? QStringLiteral(" ") : QStringLiteral("‹");
+            open = true;
+            text += hexadecimal(static_cast<unsigned char>(bytes.front()), 2);
+            bytes.remove_prefix(1);
+            continue;
+        }
+        if (open) {
+            text += QStringLiteral("›");
+            open = false;
+        }
+        if (next.point == U'\n') {
+            text += QStringLiteral("⏎");
+        } else if (next.point == U'\t') {
+            text += QStringLiteral("⇥");
+        } else if (hidden(next.point)) {
+            text += QStringLiteral("‹") + hexadecimal(next.point, next.point < 0x100 ? 2 : 4) +
+                    QStringLiteral("›");
+        } else {
+            text += QString::fromUcs4(&next.point, 1);
+        }
+        bytes.remove_prefix(next.length);
+    }
+    if (open) {
+        text += QStringLiteral("›");
+    }
+    return text;
+}
+
+QString visible_token(std::string_view bytes, int limit) {
+    QString text = visible_text(bytes);
+    qsizetype leading = 0;
+    while (leading < text.size() && text[leading] == u' ') {
+        text[leading++] = QChar(0x2423);
+    }
+    for (qsizetype i = text.size() - 1; i >= leading && text[i] == u' '; --i) {
+        text[i] = QChar(0x2423);
+    }
+    if (text.size() > limit) {
+        qsizetype cut = std::max(limit - 1, 0);
+        if (cut > 0 && text[cut - 1].isHighSurrogate()) {
+            --cut;
+        }
+        text.truncate(cut);
+        text += QChar(0x2026);
+    }
+    return text;
+}
+
+std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, std::size_t row) {
+    if (row >= tokens.begin.size() || row >= tokens.end.size()) {
+        return {};
+    }
+    const std::uint64_t begin = tokens.begin[row];
+    const std::uint64_t end = tokens.end[row];
+    if (end < begin || end > text.size()) {
+        return {};
+    }
+    return text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+}
+
+namespace {
+
+double mean(double sum, std::int64_t count) {
+    return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+}
+
+} // namespace
+
+double mean_nll(const RunInfo& run) {
+    return mean(run.nll_sum, run.scored_tokens);
+}
+
+double mean_nll(const SequenceInfo& sequence) {
+    return mean(sequence.nll_sum, sequence.scored_tokens);
+}
+
+double mean_steps(const RunInfo& run) {
+    return mean(run.steps_sum, run.scored_tokens);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+namespace ponderscope {
+
+class Theme;
+
+/// The name of a section in small capitals ("CANDIDATES BY STEP"), or a plot's title in bold with a soft
+/// remark at the right
+/// ("Gate value by step          steps × tokens, seq 2"). Elides the remark first, the title last.
+class PanelHeader : public QWidget {
+    Q_OBJECT
+public:
+    enum class Kind { section, title };
+    PanelHeader(const QString& title, Kind kind, Theme& theme, QWidget* parent = nullptr);
+
+    void setTitle(const QString& title);
+    void setRemark(const QString& remark);
+    [[nodiscard]] QString title() const { return title_; }
+    [[nodiscard]] QString remark() const { return remark_; }
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QString title_;
+    QString remark_;
+    Kind kind_;
+    Theme& theme_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/theme.h"
+
+#include <QFontDatabase>
+#include <QGuiApplication>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+namespace {
+
+const Palette& light_palette() {
+    static const Palette palette{
+        .panel = QColor(0xffffff),
+        .field = QColor(0xf5f5f2),
+        .line = QColor(0xe4e4e0),
+        .border = QColor(0xd8d8d3),
+        .text = QColor(0x1d2125),
+        .soft = QColor(0x6a7076),
+        .faint = QColor(0xd9d9d5),
+        .selected = QColor(0xe8f2f0),
+        .hover = QColor(0xf3f5f3),
+        .a = QColor(0x1f7a6d),
+        .aLight = QColor(0xd4e8e4),
+        .onA = QColor(0xffffff),
+        .b = QColor(0xc46a1b),
+        .bLight = QColor(0xf5dfc8),
+        .onB = QColor(0xffffff),
+        .halted = QColor(0xececea),
+        .warningPanel = QColor(0xfdf3e3),
+        .warningText = QColor(0x855312),
+        .errorPanel = QColor(0xfdeceb),
+        .errorText = QColor(0x9c2b25),
+    };
+    return palette;
+}
+
+const Palette& dark_palette() {
+    static const Palette palette{
+        .panel = QColor(0x1f2226),
+        .field = QColor(0x17191c),
+        .line = QColor(0x33373c),
+        .border = QColor(0x3a3f45),
+        .text = QColor(0xe7e9eb),
+        .soft = QColor(0x9aa1a8),
+        .faint = QColor(0x3b4046),
+        .selected = QColor(0x26332f),
+        .hover = QColor(0x272b2f),
+        .a = QColor(0x5bb5a2),
+        .aLight = QColor(0x2c4a44),
+        .onA = QColor(0x10201c),
+        .b = QColor(0xe39a55),
+        .bLight = QColor(0x553c24),
+        .onB = QColor(0x24170a),
+        .halted = QColor(0x2a2d31),
+        .warningPanel = QColor(0x3a3322),
+        .warningText = QColor(0xe0b870),
+        .errorPanel = QColor(0x43262a),
+        .errorText = QColor(0xf0a6a0),
+    };
+    return palette;
+}
+
+} // namespace
+
+bool system_prefers_dark() {
+    return QGuiApplication::palette().color(QPalette::Window).lightness() < 128;
+}
+
+Theme::Theme(Appearance appearance, bool systemDark, QObject* parent)
+    : QObject(parent),
+      appearance_(appearance),
+      systemDark_(systemDark),
+      family_(QFontDatabase::systemFont(QFontDatabase::GeneralFont).family()) {
+    rebuildMaps();
+}
+
+void Theme::setAppearance(Appearance appearance) {
+    if (appearance == appearance_) {
+        return;
+    }
+    appearance_ = appearance;
+    rebuildMaps();
+    emit changed();
+}
+
+bool Theme::dark() const {
+    return appearance_ == Appearance::dark || (appearance_ == Appearance::system && systemDark_);
+}
+
+const Palette& Theme::colours() const {
+    return dark() ? dark_palette() : light_palette();
+}
+
+QPalette Theme::qtPalette() const {
+    const Palette& c = colours();
+    QPalette palette(c.panel);
+    for (const auto group : {QPalette::Active, QPalette::Inactive, QPalette::Disabled}) {
+        const bool off = group == QPalette::Disabled;
+        const QColor text = off ? c.soft : c.text;
+        palette.setColor(group, QPalette::Window, c.panel);
+        palette.setColor(group, QPalette::WindowText, text);
+        palette.setColor(group, QPalette::Base, c.panel);
+        palette.setColor(group, QPalette::AlternateBase, c.hover);
+        palette.setColor(group, QPalette::Text, text);
+        palette.setColor(group, QPalette::Button, c.field);
+        palette.setColor(group, QPalette::ButtonText, text);
+        palette.setColor(group, QPalette::BrightText, c.errorText);
+        palette.setColor(group, QPalette::PlaceholderText, c.soft);
+        palette.setColor(group, QPalette::Highlight, c.selected);
+        palette.setColor(group, QPalette::HighlightedText, text);
+        palette.setColor(group, QPalette::ToolTipBase, c.panel);
+        palette.setColor(group, QPalette::ToolTipText, c.text);
+        palette.setColor(group, QPalette::Link, c.a);
+        palette.setColor(group, QPalette::LinkVisited, c.a);
+        palette.setColor(group, QPalette::Light, c.field);
+        palette.setColor(group, QPalette::Midlight, c.field);
+        palette.setColor(group, QPalette::Mid, c.border);
+        palette.setColor(group, QPalette::Dark, c.border);
+        palette.setColor(group, QPalette::Shadow, c.line);
+    }
+    return palette;
+}
+
+QFont Theme::small() const {
+    QFont font(family_);
+    font.setPixelSize(11);
+    return font;
+}
+
+QFont Theme::body() const {
+    QFont font(family_);
+    font.setPixelSize(13);
+    return font;
+}
+
+QFont Theme::strong() const {
+    QFont font = body();
+    font.setBold(true);
+    return font;
+}
+
+QFont Theme::caps() const {
+    QFont font = small();
+    font.setBold(true);
+    font.setPixelSize(10);
+    font.setLetterSpacing(QFont::AbsoluteSpacing, 0.6);
+    return font;
+}
+
+QFont Theme::headline() const {
+    QFont font(family_);
+    font.setPixelSize(24);
+    font.setBold(true);
+    return font;
+}
+
+QFont Theme::reading() const {
+    QFont font(family_);
+    font.setPixelSize(textSize_);
+    return font;
+}
+
+QFont Theme::mono() const {
+    QFont font(QFontDatabase::systemFont(QFontDatabase::FixedFont).family());
+    font.setPixelSize(12);
+    return font;
+}
+
+void Theme::setTextSize(int pixels) {
+    pixels = std::clamp(pixels, 9, 48);
+    if (pixels == textSize_) {
+        return;
+    }
+    textSize_ = pixels;
+    emit changed();
+}
+
+void Theme::setMagnitude(MagnitudeMap map) {
+    if (map == magnitude_) {
+        return;
+    }
+    magnitude_ = map;
+    rebuildMaps();
+    emit changed();
+}
+
+const ColourMap& Theme::magnitudeMap() const {
+    return magnitudeMap_;
+}
+
+const ColourMap& Theme::textMap() const {
+    return textMap_;
+}
+
+const ColourMap& Theme::differenceMap() const {
+    return differenceMap_;
+}
+
+void Theme::rebuildMaps() {
+    magnitudeMap_ = magnitude_ == MagnitudeMap::viridis ? ColourMap::viridis() : ColourMap::cividis();
+    textMap_ = ColourMap::text(dark());
+    differenceMap_ = ColourMap::diverging(dark());
+}
+
+QColor Theme::runColour(const RunKey& run, const Selection& selection) {
+    auto place = std::find(seen_.begin(), seen_.end(), run);
+    if (place == seen_.end()) {
+        place = seen_.insert(seen_.end(), run);
+    }
+    if (run == selection.runA()) {
+        return colours().a;
+    }
+    if (run == selection.runB()) {
+        return colours().b;
+    }
+    const std::vector<QColor>& others = runColours(dark());
+    return others[static_cast<std::size_t>(place - seen_.begin()) % others.size()];
+}
+
+const std::vector<QColor>& Theme::runColours(bool dark) {
+    // Apart from teal and orange, and from each other also without red or green cones.
+    static const std::vector<QColor> light{QColor(0x6b5bb0), QColor(0x8a8f96), QColor(0x2f6fb0),
+                                           QColor(0xb0487f), QColor(0x7d7a1e), QColor(0x4aa3c4),
+                                           QColor(0x8c4a35), QColor(0x3d4550)};
+    static const std::vector<QColor> night{QColor(0x9a8be0), QColor(0x9aa0a7), QColor(0x6ba6e2),
+                                           QColor(0xdc82b0), QColor(0xb8b455), QColor(0x7fcde8),
+                                           QColor(0xc9836c), QColor(0xc6ccd3)};
+    return dark ? night : light;
+}
+
+} // namespace ponderscope

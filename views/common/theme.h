@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/colour_map.h"
+#include "views/common/selection.h"
+
+#include <QColor>
+#include <QFont>
+#include <QObject>
+#include <QPalette>
+
+#include <vector>
+
+namespace ponderscope {
+
+/// Every colour that the window uses, by role. Views never name a colour themselves.
+struct Palette {
+    QColor panel;  ///< background of everything
+    QColor field;  ///< line edits, combo boxes, empty grooves
+    QColor line;   ///< one-pixel lines between panels
+    QColor border; ///< of fields and buttons
+    QColor text;
+    QColor soft;     ///< labels, units, axis numbers
+    QColor faint;    ///< what is there but says little: control characters, empty ticks
+    QColor selected; ///< row of a list that is selected
+    QColor hover;    ///< row, button or tab under the cursor
+    QColor a;        ///< run A, and the accent of the program
+    QColor aLight;   ///< bars of A that carry no emphasis
+    QColor onA;      ///< text on a filled with `a`
+    QColor b;        ///< run B
+    QColor bLight;
+    QColor onB;
+    QColor halted;       ///< a step that did not run; never a colour of a scale
+    QColor warningPanel; ///< background of a notice
+    QColor warningText;
+    QColor errorPanel;
+    QColor errorText;
+};
+
+enum class Appearance { system, light, dark };
+enum class MagnitudeMap { viridis, cividis };
+
+/// Colours, fonts and colour maps of one window. Owned by the program, handed to every view; GUI thread only.
+/// `changed` is emitted for all of it: views repaint.
+class Theme : public QObject {
+    Q_OBJECT
+public:
+    /// \p systemDark: what Appearance::system means on this desktop (see system_prefers_dark).
+    explicit Theme(Appearance appearance, bool systemDark = false, QObject* parent = nullptr);
+
+    [[nodiscard]] Appearance appearance() const { return appearance_; }
+    void setAppearance(Appearance appearance);
+    [[nodiscard]] bool dark() const;
+    [[nodiscard]] const Palette& colours() const;
+    [[nodiscard]] QPalette qtPalette() const;
+
+    [[nodiscard]] QFont small() const;    ///< 11 px: axis numbers, units, hints
+    [[nodiscard]] QFont body() const;     ///< 13 px: everything
+    [[nodiscard]] QFont strong() const;   ///< 13 px bold: titles of plots, names
+    [[nodiscard]] QFont caps() const;     ///< 11 px bold, wide: names of sections, in capitals
+    [[nodiscard]] QFont headline() const; ///< 24 px bold: the inspector's token
+    [[nodiscard]] QFont reading() const;  ///< the text itself, textSize() px
+    [[nodiscard]] QFont mono() const;     ///< 12 px, fixed width: paths, expressions
+
+    [[nodiscard]] int textSize() const { return textSize_; } ///< pixels, 9 to 48; 19 unless changed
+    void setTextSize(int pixels);
+
+    [[nodiscard]] MagnitudeMap magnitude() const { return magnitude_; }
+    void setMagnitude(MagnitudeMap map);
+    [[nodiscard]] const ColourMap& magnitudeMap() const; ///< heatmaps
+    [[nodiscard]] const ColourMap& textMap() const;      ///< behind text; 0 is the panel's colour
+    [[nodiscard]] const ColourMap&
+    differenceMap() const; ///< behind text and in heatmaps; 0.5 is the panel's colour
+
+    /// The one colour of a run in text, plots, lists and figures: teal as A, orange as B, else the colour it
+    /// got when it was first seen, which it keeps.
+    [[nodiscard]] QColor runColour(const RunKey& run, const Selection& selection);
+    /// Colours of runs that are neither A nor B, in the order in which they are given out; repeats after the
+    /// last.
+    [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
+
+signals:
+    void changed();
+
+private:
+    void rebuildMaps();
+
+    Appearance appearance_;
+    bool systemDark_;
+    MagnitudeMap magnitude_ = MagnitudeMap::viridis;
+    int textSize_ = 19;
+    QString family_;
+    std::vector<RunKey> seen_;
+    ColourMap magnitudeMap_;
+    ColourMap textMap_;
+    ColourMap differenceMap_;
+};
+
+/// Whether the desktop's own palette is dark. Ask before the program sets a palette of its own.
+bool system_prefers_dark();
+
+} // namespace ponderscope

@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/common/trace_data.h"
+
+#include "core/base/error.h"
+#include "views/common/format.h"
+
+#include <QFileInfo>
+#include <QHash>
+#include <QSet>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+
+#undef signals
+
+namespace ponderscope {
+
+namespace {
+
+/// Tokens read at a time, so that a read can be given up between slices.
+constexpr std::int64_t slice_tokens = 1 << 16;
+
+std::filesystem::path to_path(const QString& name) {
+    return std::filesystem::path(name.toStdU16String());
+}
+
+template <typename T>
+void append_to(std::vector<T>& to, const std::vector<T>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+void append_columns(TokenColumns& to, const TokenColumns& from) {
+    append_to(to.id, from.id);
+    append_to(to.begin, from.begin);
+    append_to(to.end, from.end);
+    append_to(to.nll, from.nll);
+    append_to(to.entropy, from.entropy);
+    append_to(to.max_probability, from.max_probability);
+    append_to(to.rank, from.rank);
+    append_to(to.steps, from.steps);
+    append_to(to.flops, from.flops);
+}
+
+std::size_t bytes_of(const SequenceData& data) {
+    return data.text.size() + data.tokens.size() * (4 + 8 + 8 + 4 + 4 + 4 + 4 + 4 + 8);
+}
+
+/// What one file holds, besides tokens and signals.
+struct Contents {
+    std::vector<RunInfo> runs;
+    std::map<qint64, std::vector<SequenceInfo>> sequences;
+    std::map<qint64, std::vector<SignalInfo>> signalInfos;
+};
+
+bool same(const Contents& a, const Contents& b) {
+    const auto sameRun = [](const RunInfo& x, const RunInfo& y) {
+        return x.id == y.id && x.name == y.name && x.tokens == y.tokens && x.sequences == y.sequences &&
+               x.complete == y.complete && x.scored_tokens == y.scored_tokens && x.nll_sum == y.nll_sum &&
+               x.seconds == y.seconds;
+    };
+    const auto sameSequence = [](const SequenceInfo& x, const SequenceInfo& y) {
+        return x.index == y.index && x.tokens == y.tokens && x.complete == y.complete &&
+               x.nll_sum == y.nll_sum;
+    };
+    if (!std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(), sameRun)) {
+        return false;
+    }
+    for (const RunInfo& run : a.runs) {
+        const auto x = a.sequences.find(run.id);
+        const auto y = b.sequences.find(run.id);
+        if (x == a.sequences.end() || y == b.sequences.end() ||
+            !std::equal(x->second.begin(), x->second.end(), y->second.begin(), y->second.end(),
+                        sameSequence)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// One cached block: a sequence (empty name) or a signal of one.
+struct BlockKey {
+    RunKey run;
+    qint64 sequence = 0;
+    QString name;
+    friend bool operator<(const BlockKey& a, const BlockKey& b) {
+        return std::tie(a.run.trace, a.run.run, a.sequence, a.name) <
+               std::tie(b.run.trace, b.run.run, b.sequence, b.name);
+    }
+};
+
+struct Block {
+    std::shared_ptr<const SequenceData> sequence;
+    std::shared_ptr<const SignalChunk> chunk;
+    std::size_t bytes = 0;
+    std::int64_t tokens = 0; ///< that the file had when the block was read
+    quint64 used = 0;        ///< a clock of uses
+    bool pending = false;
+    bool absent = false; ///< asked and not there
+};
+
+} // namespace
+
+struct TraceData::Impl {
+    struct Job {
+        QString trace;
+        std::function<void(const std::atomic<bool>& stop)> work;
+        bool essential = false; ///< opening and refreshing survive cancelPending
+    };
+
+    explicit Impl(TraceData& self, std::size_t limit) : owner(self), cacheLimit(limit) {
+        worker = std::thread([this] { loop(); });
+    }
+
+    ~Impl() {
+        {
+            const std::lock_guard lock(mutex);
+            ending = true;
+            stop = true;
+            jobs.clear();
+        }
+        wake.notify_all();
+        worker.join();
+    }
+
+    void loop() {
+        for (;;) {
+            Job job;
+            {
+                std::unique_lock lock(mutex);
+                wake.wait(lock, [this] { return ending || !jobs.empty(); });
+                if (ending) {
+                    return;
+                }
+                job = std::move(jobs.front());
+                jobs.pop_front();
+                running = job.trace;
+                runningEssential = job.essential;
+                stop = false;
+            }
+            job.work(stop);
+            const std::lock_guard lock(mutex);
+            running.clear();
+        }
+    }
+
+    /// \p urgent jobs are what the user waits for now: the newest first.
+    void post(Job job, bool urgent) {
+        {
+            const std::lock_guard lock(mutex);
+            if (urgent) {
+                jobs.push_front(std::move(job));
+            } else {
+                jobs.push_back(std::move(job));
+            }
+        }
+        wake.notify_one();
+    }
+
+    /// Runs \p call on the GUI thread, unless the owner is gone by then.
+    template <typename Call>
+    void reply(Call call) {
+        QMetaObject::invokeMethod(&owner, std::move(call), Qt::QueuedConnection);
+    }
+
+    /// Worker thread only. Opens on first use; throws InputError.
+    TraceReader& reader(const QString& trace, bool again = false) {
+        auto place = readers.find(trace);
+        if (again && place != readers.end()) {
+            readers.erase(place);
+            place = readers.end();
+        }
+        if (place == readers.end()) {
+            place = readers.emplace(trace, TraceReader::open(to_path(trace))).first;
+        }
+        return place->second;
+    }
+
+    Contents contents(const QString& trace, bool again) {
+        const TraceReader& from = reader(trace, again);
+        Contents all;
+        all.runs = from.runs();
+        for (const RunInfo& run : all.runs) {
+            all.sequences[run.id] = from.sequences(run.id);
+            all.signalInfos[run.id] = from.signals(run.id);
+        }
+        return all;
+    }
+
+    void fail(const QString& trace, const std::exception& error, const std::function<void()>& also = {}) {
+        const QString sentence = QString::fromUtf8(error.what());
+        reply([this, trace, sentence, also] {
+            if (also) {
+                also();
+            }
+            emit owner.failed(trace, sentence);
+        });
+    }
+
+    void forgetTrace(const QString& trace) {
+        for (auto it = blocks.begin(); it != blocks.end();) {
+            if (it->first.run.trace == trace) {
+                cached -= it->second.bytes;
+                it = blocks.erase(it);
+            } else {
+                ++it;
+            }
+        }
+        std::erase_if(labels, [&](const auto& entry) { return entry.first.trace == trace; });
+        std::erase_if(labelsPending, [&](const auto& entry) { return entry.first.trace == trace; });
+    }
+
+    /// Drops the longest unused blocks that no view holds, until the bound is met.
+    void trim() {
+        while (cached > cacheLimit) {
+            auto oldest = blocks.end();
+            for (auto it = blocks.begin(); it != blocks.end(); ++it) {
+                const Block& block = it->second;
+                const bool held = block.sequence.use_count() > 1 || block.chunk.use_count() > 1;
+                if (block.bytes > 0 && !block.pending && !held &&
+                    (oldest == blocks.end() || block.used < oldest->second.used)) {
+                    oldest = it;
+                }
+            }
+            if (oldest == blocks.end()) {
+                return;
+            }
+            cached -= oldest->second.bytes;
+            blocks.erase(oldest);
+        }
+    }
+
+    void store(const BlockKey& key, std::shared_ptr<const SequenceData> data,
+               std::shared_ptr<const SignalChunk> chunk, std::int64_t tokens) {
+        Block& block = blocks[key];
+        cached -= block.bytes;
+        block.bytes = (data ? bytes_of(*data) : 0) + (chunk ? chunk->data.size() : 0);
+        cached += block.bytes;
+        block.absent = !data && !chunk;
+        block.sequence = std::move(data);
+        block.chunk = std::move(chunk);
+        block.tokens = tokens;
+        block.pending = false;
+        block.used = ++clock;
+        trim();
+    }
+
+    [[nodiscard]] const SequenceInfo* info(const RunKey& key, qint64 sequence) const {
+        const auto trace = traces.find(key.trace);
+        if (trace == traces.end()) {
+            return nullptr;
+        }
+        const auto list = trace->second.sequences.find(key.run);
+        if (list == trace->second.sequences.end()) {
+            return nullptr;
+        }
+        const auto& all = list->second;
+        if (sequence >= 0 && static_cast<std::size_t>(sequence) < all.size() &&
+            all[static_cast<std::size_t>(sequence)].index == sequence) {
+            return &all[static_cast<std::size_t>(sequence)];
+        }
+        const auto found =
+            std::find_if(all.begin(), all.end(), [&](const SequenceInfo& s) { return s.index == sequence; });
+        return found == all.end() ? nullptr : &*found;
+    }
+
+    void loadSequence(const BlockKey& key, std::shared_ptr<const SequenceData> old) {
+        post({key.run.trace,
+              [this, key, old](const std::atomic<bool>& stopped) {
+                  try {
+                      const TraceReader& from = reader(key.run.trace);
+                      auto data = std::make_shared<SequenceData>();
+                      if (old) {
+                          *data = *old;
+                      } else {
+                          data->run = key.run;
+                          data->sequence = key.sequence;
+                          data->text = from.text(key.run.run, key.sequence);
+                      }
+                      for (;;) {
+                          if (stopped) {
+                              reply([this, key] { abandon(key); });
+                              return;
+                          }
+                          const auto first = static_cast<std::int64_t>(data->tokens.size());
+                          const TokenColumns slice =
+                              from.tokens(key.run.run, key.sequence, first, first + slice_tokens);
+                          append_columns(data->tokens, slice);
+                          if (static_cast<std::int64_t>(slice.size()) < slice_tokens) {
+                              break;
+                          }
+                      }
+                      reply([this, key, data] {
+                          if (traces.contains(key.run.trace)) {
+                              store(key, data, nullptr, static_cast<std::int64_t>(data->tokens.size()));
+                              emit owner.sequenceReady(key.run, key.sequence);
+                          }
+                      });
+                  } catch (const std::exception& error) {
+                      fail(key.run.trace, error, [this, key] { store(key, nullptr, nullptr, 0); });
+                  }
+              }},
+             true);
+    }
+
+    void loadSignal(const BlockKey& key, std::shared_ptr<const SignalChunk> old) {
+        post({key.run.trace,
+              [this, key, old](const std::atomic<bool>& stopped) {
+                  try {
+                      const TraceReader& from = reader(key.run.trace);
+                      const std::string name = key.name.toStdString();
+                      std::shared_ptr<SignalChunk> chunk =
+                          old ? std::make_shared<SignalChunk>(*old) : nullptr;
+                      for (;;) {
+                          if (stopped) {
+                              reply([this, key] { abandon(key); });
+                              return;
+                          }
+                          const std::int64_t first = chunk ? chunk->shape.at(0) : 0;
+                          std::optional<SignalChunk> slice =
+                              from.signal(key.run.run, key.sequence, name, first, first + slice_tokens);
+                          const std::int64_t count = slice && !slice->shape.empty() ? slice->shape[0] : 0;
+                          if (count > 0 && !chunk) {
+                              chunk = std::make_shared<SignalChunk>(std::move(*slice));
+                          } else if (count > 0) {
+                              const bool fits = slice->dtype == chunk->dtype &&
+                                                std::equal(slice->shape.begin() + 1, slice->shape.end(),
+                                                           chunk->shape.begin() + 1, chunk->shape.end());
+                              if (!fits) {
+                                  throw InputError(to_path(key.run.trace),
+                                                   "one shape and type for the signal '" + name +
+                                                       "' of a sequence",
+                                                   "chunks that differ", "record the run again");
+                              }
+                              chunk->shape[0] += count;
+                              append_to(chunk->data, slice->data);
+                          }
+                          if (count < slice_tokens) {
+                              break;
+                          }
+                      }
+                      reply([this, key, chunk] {
+                          if (traces.contains(key.run.trace)) {
+                              store(key, nullptr, chunk, chunk ? chunk->shape[0] : 0);
+                              emit owner.signalReady(key.run, key.sequence, key.name);
+                          }
+                      });
+                  } catch (const std::exception& error) {
+                      fail(key.run.trace, error, [this, key] {
+                          store(key, nullptr, nullptr, 0);
+                          emit owner.signalReady(key.run, key.sequence, key.name);
+                      });
+                  }
+              }},
+             true);
+    }
+
+    /// A load that was given up: the next asking starts it anew.
+    void abandon(const BlockKey& key) {
+        const auto place = blocks.find(key);
+        if (place != blocks.end()) {
+            place->second.pending = false;
+        }
+    }
+
+    void adopt(const QString& trace, Contents fresh) {
+        Contents& known = traces[trace];
+        if (same(known, fresh)) {
+            return;
+        }
+        known = std::move(fresh);
+        // Blocks of sequences that grew are completed; the old ones stay visible until then.
+        for (auto& [key, block] : blocks) {
+            if (key.run.trace != trace || block.pending) {
+                continue;
+            }
+            const SequenceInfo* now = info(key.run, key.sequence);
+            if (now == nullptr) {
+                continue;
+            }
+            if (block.absent) {
+                block.absent = false; // the next asking tries again
+            } else if (now->tokens > block.tokens) {
+                block.pending = true;
+                if (key.name.isEmpty()) {
+                    loadSequence(key, block.sequence);
+                } else {
+                    loadSignal(key, block.chunk);
+                }
+            }
+        }
+        emit owner.traceChanged(trace);
+    }
+
+    TraceData& owner;
+    const std::size_t cacheLimit;
+
+    // GUI thread
+    QStringList order;
+    std::map<QString, Contents> traces;
+    std::map<BlockKey, Block> blocks;
+    std::size_t cached = 0;
+    quint64 clock = 0;
+    std::map<RunKey, QHash<int, QString>> labels;
+    std::map<RunKey, QSet<int>> labelsPending;
+    QSet<QString> refreshing;
+
+    // Shared
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::deque<Job> jobs;
+    QString running;
+    bool runningEssential = false;
+    bool ending = false;
+    std::atomic<bool> stop = false;
+
+    // Worker thread
+    std::map<QString, TraceReader> readers;
+    std::thread worker;
+};
+
+TraceData::TraceData(QObject* parent, std::size_t cacheBytes)
+    : QObject(parent), impl_(std::make_unique<Impl>(*this, cacheBytes)) {}
+
+TraceData::~TraceData() = default;
+
+void TraceData::open(const QString& path) {
+    const QString trace = QFileInfo(path).absoluteFilePath();
+    Impl* const impl = impl_.get();
+    impl->post({trace,
+                [impl, trace](const std::atomic<bool>&) {
+                    try {
+                        Contents fresh = impl->contents(trace, true);
+                        impl->reply([impl, trace, fresh = std::move(fresh)]() mutable {
+                            impl->forgetTrace(trace);
+                            impl->traces[trace] = std::move(fresh);
+                            if (!impl->order.contains(trace)) {
+                                impl->order.append(trace);
+                            }
+                            emit impl->owner.traceOpened(trace);
+                        });
+                    } catch (const std::exception& error) {
+                        impl->fail(trace, error);
+                    }
+                },
+                true},
+               false);
+}
+
+void TraceData::close(const QString& path) {
+    const QString trace = QFileInfo(path).absoluteFilePath();
+    Impl* const impl = impl_.get();
+    {
+        const std::lock_guard lock(impl->mutex);
+        std::erase_if(impl->jobs, [&](const Impl::Job& job) { return job.trace == trace; });
+        if (impl->running == trace) {
+            impl->stop = true;
+        }
+    }
+    impl->post({trace, [impl, trace](const std::atomic<bool>&) { impl->readers.erase(trace); }, true}, false);
+    impl->refreshing.remove(trace);
+    if (!impl->order.contains(trace)) {
+        return;
+    }
+    impl->order.removeAll(trace);
+    impl->traces.erase(trace);
+    impl->forgetTrace(trace);
+    emit traceClosed(trace);
+}
+
+void TraceData::refresh() {
+    Impl* const impl = impl_.get();
+    for (const QString& trace : std::as_const(impl->order)) {
+        if (impl->refreshing.contains(trace)) {
+            continue; // a slow disk must not pile up work
+        }
+        impl->refreshing.insert(trace);
+        impl->post({trace,
+                    [impl, trace](const std::atomic<bool>&) {
+                        try {
+                            Contents fresh = impl->contents(trace, false);
+                            impl->reply([impl, trace, fresh = std::move(fresh)]() mutable {
+                                impl->refreshing.remove(trace);
+                                if (impl->traces.contains(trace)) {
+                                    impl->adopt(trace, std::move(fresh));
+                                }
+                            });
+                        } catch (const std::exception& error) {
+                            impl->fail(trace, error, [impl, trace] { impl->refreshing.remove(trace); });
+                        }
+                    },
+                    true},
+                   false);
+    }
+}
+
+void TraceData::cancelPending() {
+    Impl* const impl = impl_.get();
+    {
+        const std::lock_guard lock(impl->mutex);
+        std::erase_if(impl->jobs, [](const Impl::Job& job) { return !job.essential; });
+        if (!impl->running.isEmpty() && !impl->runningEssential) {
+            impl->stop = true;
+        }
+    }
+    for (auto& [key, block] : impl->blocks) {
+        block.pending = false;
+    }
+    impl->labelsPending.clear();
+}
+
+bool TraceData::isOpen(const QString& trace) const {
+    return impl_->traces.contains(trace);
+}
+
+std::size_t TraceData::cachedBytes() const {
+    return impl_->cached;
+}
+
+QStringList TraceData::traces() const {
+    return impl_->order;
+}
+
+std::vector<RunInfo> TraceData::runs(const QString& trace) const {
+    const auto place = impl_->traces.find(trace);
+    return place == impl_->traces.end() ? std::vector<RunInfo>{} : place->second.runs;
+}
+
+const RunInfo* TraceData::run(const RunKey& key) const {
+    const auto place = impl_->traces.find(key.trace);
+    if (place == impl_->traces.end()) {
+        return nullptr;
+    }
+    const auto& runs = place->second.runs;
+    const auto found =
+        std::find_if(runs.begin(), runs.end(), [&](const RunInfo& info) { return info.id == key.run; });
+    return found == runs.end() ? nullptr : &*found;
+}
+
+std::vector<SequenceInfo> TraceData::sequences(const RunKey& key) const {
+    const auto place = impl_->traces.find(key.trace);
+    if (place == impl_->traces.end()) {
+        return {};
+    }
+    const auto list = place->second.sequences.find(key.run);
+    return list == place->second.sequences.end() ? std::vector<SequenceInfo>{} : list->second;
+}
+
+std::vector<SignalInfo> TraceData::signalsOf(const RunKey& key) const {
+    const auto place = impl_->traces.find(key.trace);
+    if (place == impl_->traces.end()) {
+        return {};
+    }
+    const auto list = place->second.signalInfos.find(key.run);
+    return list == place->second.signalInfos.end() ? std::vector<SignalInfo>{} : list->second;
+}
+
+std::shared_ptr<const SequenceData> TraceData::sequence(const RunKey& key, qint64 sequence) {
+    if (impl_->info(key, sequence) == nullptr) {
+        return nullptr;
+    }
+    const BlockKey blockKey{key, sequence, {}};
+    Block& block = impl_->blocks[blockKey];
+    block.used = ++impl_->clock;
+    if (!block.sequence && !block.pending && !block.absent) {
+        block.pending = true;
+        impl_->loadSequence(blockKey, nullptr);
+    }
+    return block.sequence;
+}
+
+std::shared_ptr<const SignalChunk> TraceData::signal(const RunKey& key, qint64 sequence,
+                                                     const QString& name) {
+    if (impl_->info(key, sequence) == nullptr || name.isEmpty()) {
+        return nullptr;
+    }
+    const BlockKey blockKey{key, sequence, name};
+    Block& block = impl_->blocks[blockKey];
+    block.used = ++impl_->clock;
+    if (!block.chunk && !block.pending && !block.absent) {
+        block.pending = true;
+        impl_->loadSignal(blockKey, nullptr);
+    }
+    return block.chunk;
+}
+
+QString TraceData::tokenLabel(const RunKey& key, int id) {
+    if (run(key) == nullptr) {
+        return {};
+    }
+    const QHash<int, QString>& known = impl_->labels[key];
+    const auto place = known.constFind(id);
+    if (place != known.constEnd()) {
+        return *place;
+    }
+    QSet<int>& pending = impl_->labelsPending[key];
+    if (pending.contains(id)) {
+        return {};
+    }
+    const bool first = pending.isEmpty();
+    pending.insert(id);
+    if (!first) {
+        return {};
+    }
+    // One look-up for all that is asked until the event loop turns.
+    Impl* const impl = impl_.get();
+    impl->reply([impl, key] {
+        const QSet<int> ids = impl->labelsPending[key];
+        impl->post({key.trace,
+                    [impl, key, ids](const std::atomic<bool>& stopped) {
+                        QHash<int, QString> found;
+                        try {
+                            const TraceReader& from = impl->reader(key.trace);
+                            for (const int wanted : ids) {
+                                if (stopped) {
+                                    break;
+                                }
+                                const std::string bytes = from.token_bytes(key.run, wanted);
+                                // A token without bytes is named by its id, so that a list is never blank.
+                                found.insert(wanted, bytes.empty() ? QStringLiteral("‹id %1›").arg(wanted)
+                                                                   : visible_token(bytes));
+                            }
+                        } catch (const std::exception& error) {
+                            for (const int wanted : ids) {
+                                found.insert(wanted, QStringLiteral("‹id %1›").arg(wanted));
+                            }
+                            impl->fail(key.trace, error);
+                        }
+                        impl->reply([impl, key, ids, found = std::move(found)] {
+                            if (!impl->traces.contains(key.trace)) {
+                                return;
+                            }
+                            impl->labels[key].insert(found);
+                            QSet<int>& rest = impl->labelsPending[key];
+                            rest.subtract(ids);
+                            if (!rest.isEmpty()) {
+                                const QSet<int> again = rest;
+                                rest.clear();
+                                for (const int wanted : again) {
+                                    static_cast<void>(impl->owner.tokenLabel(key, wanted));
+                                }
+                            }
+                            emit impl->owner.tokenLabelsReady(key);
+                        });
+                    }},
+                   true);
+    });
+    return {};
+}
+
+} // namespace ponderscope
