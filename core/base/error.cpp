@@ -3,8 +3,8 @@
 
 namespace ponderscope {
 
-InputError::InputError(const std::filesystem::path& path, const std::string& expected, const std::string& found,
-                       const std::string& remedy)
+InputError::InputError(const std::filesystem::path& path, const std::string& expected,
+                       const std::string& found, const std::string& remedy)
     : Error(path.string() + ": expected " + expected + ", found " + found + "; " + remedy + ".") {}
 
 } // namespace ponderscope

@@ -7,7 +7,8 @@
 
 namespace ponderscope {
 
-/// Base of everything this project throws on purpose. what() is one sentence for a person: no stack, no code names.
+/// Base of everything this project throws on purpose. what() is one sentence for a person: no stack, no code
+/// names.
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

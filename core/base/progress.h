@@ -8,7 +8,8 @@
 
 namespace ponderscope {
 
-/// How far a long task is. `total` is 0 when it is not known. Rates and time left are the receiver's business: it has a clock.
+/// How far a long task is. `total` is 0 when it is not known. Rates and time left are the receiver's
+/// business: it has a clock.
 struct Progress {
     std::string activity; ///< "recording", "reading weights"
     std::int64_t done = 0;

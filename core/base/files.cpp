@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/files.h"
+
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t write_buffer_bytes = std::size_t{1} << 20;
+
+/// An open file descriptor that closes itself.
+class Descriptor {
+public:
+    explicit Descriptor(int value) : value_(value) {}
+    ~Descriptor() {
+        if (value_ >= 0) {
+            ::close(value_);
+        }
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    [[nodiscard]] int get() const { return value_; }
+
+private:
+    int value_;
+};
+
+const char* kind_of(mode_t mode) {
+    if (S_ISDIR(mode)) {
+        return "a folder";
+    }
+    if (S_ISFIFO(mode)) {
+        return "a pipe";
+    }
+    if (S_ISSOCK(mode)) {
+        return "a socket";
+    }
+    return "a device";
+}
+
+/// Opens a regular file for reading and tells its size. Never blocks on a pipe.
+std::uint64_t open_regular(const fs::path& path, int& descriptor) {
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) {
+        throw_file_error(path, errno, "read");
+    }
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0) {
+        const int error = errno;
+        ::close(descriptor);
+        throw_file_error(path, error, "read");
+    }
+    if (!S_ISREG(status.st_mode)) {
+        ::close(descriptor);
+        throw InputError(path, "a file", kind_of(status.st_mode), "give the path of a file");
+    }
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+void advise(std::span<const std::byte> part, int advice) {
+    if (part.empty()) {
+        return;
+    }
+    static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
+    const auto aligned = begin / page * page;
+    ::madvise(reinterpret_cast<void*>(aligned), part.size() + (begin - aligned), advice);
+}
+
+} // namespace
+
+void throw_file_error(const fs::path& path, int error, std::string_view verb) {
+    const std::string where = path.string();
+    const std::string cannot = where + ": cannot be " + std::string(verb) + ": ";
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        if (verb == "written") {
+            throw InputError(path, "a folder to write into", "that it does not exist",
+                             "create it or give another path");
+        }
+        throw InputError(path, "a file", "nothing there", "check the path");
+    case ELOOP:
+        throw InputError(path, "a file", "links that lead back to themselves", "repair the links");
+    case EISDIR:
+        throw InputError(path, "a file", "a folder", "give the path of a file");
+    case ENAMETOOLONG:
+        throw InputError(path, "a path", "a name that is too long", "give a shorter one");
+    case EACCES:
+    case EPERM:
+        throw EnvironmentError(cannot + "no permission; change the permissions or choose another place.");
+    case EROFS:
+        throw EnvironmentError(cannot + "the file system is read-only; choose another place.");
+    case ENOSPC:
+        throw EnvironmentError(cannot + "the disk is full; free some space or choose another place.");
+    case EDQUOT:
+        throw EnvironmentError(cannot +
+                               "the disk quota is used up; free some space or choose another place.");
+    case EMFILE:
+    case ENFILE:
+        throw EnvironmentError(cannot + "too many files are open; close some programs or raise the limit.");
+    case ENOMEM:
+        throw EnvironmentError(cannot + "out of memory; close some programs and try again.");
+    default:
+        throw EnvironmentError(cannot + std::generic_category().message(error) + ".");
+    }
+}
+
+MappedFile MappedFile::open(const fs::path& path) {
+    int raw = -1;
+    const std::uint64_t size = open_regular(path, raw);
+    const Descriptor descriptor(raw);
+    MappedFile file;
+    file.path_ = path;
+    file.size_ = size;
+    if (size > 0) {
+        void* address = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
+        if (address == MAP_FAILED) {
+            throw_file_error(path, errno, "read");
+        }
+        file.data_ = static_cast<const std::byte*>(address);
+    }
+    return file;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    if (this != &other) {
+        MappedFile gone(std::move(*this));
+        path_ = std::move(other.path_);
+        data_ = std::exchange(other.data_, nullptr);
+        size_ = std::exchange(other.size_, 0);
+    }
+    return *this;
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) {
+        ::munmap(const_cast<std::byte*>(data_), size_);
+    }
+}
+
+std::string_view MappedFile::text() const {
+    return {reinterpret_cast<const char*>(data_), size_};
+}
+
+void MappedFile::expect_sequential_reads() const {
+    advise(bytes(), MADV_SEQUENTIAL);
+}
+
+void MappedFile::will_need(std::span<const std::byte> part) const {
+    advise(part, MADV_WILLNEED);
+}
+
+void MappedFile::done_with(std::span<const std::byte> part) const {
+    advise(part, MADV_DONTNEED);
+}
+
+AtomicFile::AtomicFile(const fs::path& path) : given_(path), target_(path) {
+    // Followed by hand, since a link may point to a file that does not exist yet.
+    std::error_code error;
+    for (int links = 0; fs::is_symlink(fs::symlink_status(target_, error)); ++links) {
+        const fs::path next = fs::read_symlink(target_, error);
+        if (error || links == 40) {
+            throw_file_error(path, error ? error.value() : ELOOP, "written");
+        }
+        target_ = target_.parent_path() / next;
+    }
+    struct stat status {};
+    const bool exists = ::stat(target_.c_str(), &status) == 0;
+    if (exists && !S_ISREG(status.st_mode)) {
+        throw InputError(path, "a file to write", kind_of(status.st_mode), "choose another name");
+    }
+    if (target_.filename().empty()) {
+        throw InputError(path, "a file name", "the name of a folder", "add the name of the file");
+    }
+    const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+    std::string name = (folder / ".ponderscope-XXXXXX").string();
+    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor_ < 0) {
+        throw_file_error(folder, errno, "written");
+    }
+    temporary_ = name;
+    // mkostemp makes files that only their owner reads; a result should have the mode that any other program
+    // gives it.
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::fchmod(descriptor_, exists ? (status.st_mode & 07777U) : (0666U & ~mask));
+    buffer_.reserve(write_buffer_bytes);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : given_(std::move(other.given_)),
+      target_(std::move(other.target_)),
+      temporary_(std::move(other.temporary_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      written_(other.written_),
+      buffer_(std::move(other.buffer_)) {}
+
+AtomicFile::~AtomicFile() {
+    if (descriptor_ >= 0) {
+        ::close(descriptor_);
+        ::unlink(temporary_.c_str());
+    }
+}
+
+void AtomicFile::fail(int error) const {
+    throw_file_error(given_, error, "written");
+}
+
+void AtomicFile::flush() {
+    const char* next = buffer_.data();
+    std::size_t left = buffer_.size();
+    while (left > 0) {
+        const ssize_t count = ::write(descriptor_, next, left);
+        if (count < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            fail(errno);
+        }
+        next += count;
+        left -= static_cast<std::size_t>(count);
+    }
+    buffer_.clear();
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+    written_ += bytes.size();
+    while (!bytes.empty()) {
+        const std::size_t taken = std::min(bytes.size(), write_buffer_bytes - buffer_.size());
+        buffer_.append(reinterpret_cast<const char*>(bytes.data()), taken);
+        bytes = bytes.subspan(taken);
+        if (buffer_.size() == write_buffer_bytes) {
+            flush();
+        }
+    }
+}
+
+void AtomicFile::commit() {
+    flush();
+    if (::fsync(descriptor_) != 0) {
+        fail(errno);
+    }
+    if (::close(std::exchange(descriptor_, -1)) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
+        const int error = errno;
+        ::unlink(temporary_.c_str());
+        fail(error);
+    }
+    // The new name itself survives a power cut only when its folder is synced too; some file systems refuse,
+    // which is no failure.
+    const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+    const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.get() >= 0) {
+        static_cast<void>(::fsync(directory.get()));
+    }
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+    AtomicFile file(path);
+    file.write(bytes);
+    file.commit();
+}
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+    write_file_atomically(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
+    int raw = -1;
+    const std::uint64_t size = open_regular(path, raw);
+    const Descriptor descriptor(raw);
+    if (size > max_bytes) {
+        throw InputError(path, "at most " + std::to_string(max_bytes) + " bytes",
+                         std::to_string(size) + " bytes", "check that it is the right file");
+    }
+    // Read to the end rather than to the size: files of /proc say 0, and a file may grow meanwhile.
+    std::string content;
+    content.resize(static_cast<std::size_t>(size) + 1);
+    std::size_t used = 0;
+    while (true) {
+        if (used == content.size()) {
+            content.resize(content.size() * 2);
+        }
+        const ssize_t count = ::read(descriptor.get(), content.data() + used, content.size() - used);
+        if (count < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            throw_file_error(path, errno, "read");
+        }
+        if (count == 0) {
+            break;
+        }
+        used += static_cast<std::size_t>(count);
+        if (used > max_bytes) {
+            throw InputError(path, "at most " + std::to_string(max_bytes) + " bytes", "more",
+                             "check that it is the right file");
+        }
+    }
+    content.resize(used);
+    return content;
+}
+
+void check_text(std::string_view text, const std::string& what) {
+    if (text.empty()) {
+        throw InputError(what, "a text", "an empty one", "give a text of at least two tokens");
+    }
+    const auto starts_with = [&](std::string_view mark) { return text.substr(0, mark.size()) == mark; };
+    const std::size_t invalid = first_invalid_utf8(text);
+    const std::size_t nul = text.find('\0');
+    if (invalid == std::string_view::npos && nul == std::string_view::npos) {
+        return;
+    }
+    const bool utf16 = starts_with("\xFF\xFE") || starts_with("\xFE\xFF");
+    const std::string remedy = utf16 ? "it looks like UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
+                                     : "convert it to UTF-8 (iconv) or check that it is a text file";
+    if (invalid < nul) {
+        throw InputError(what, "UTF-8 text", "an invalid byte sequence at byte " + std::to_string(invalid),
+                         remedy);
+    }
+    throw InputError(what, "text without NUL bytes", "one at byte " + std::to_string(nul), remedy);
+}
+
+std::string read_text_file(const fs::path& path, std::uint64_t max_bytes) {
+    std::string text = read_file(path, max_bytes);
+    check_text(text, path.string());
+    return text;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace ponderscope {
+
+/// IEEE 754 binary16 (F16) and bfloat16 (BF16) as their bit patterns. Narrowing rounds to nearest, ties to
+/// even; what is too large becomes infinity; a NaN stays a quiet NaN. The same results as torch's
+/// conversions.
+
+constexpr float bfloat16_to_float(std::uint16_t bits) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+}
+
+constexpr std::uint16_t float_to_bfloat16(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {
+        return 0x7FC0U;
+    }
+    const std::uint32_t rounding = 0x7FFFU + ((bits >> 16U) & 1U);
+    return static_cast<std::uint16_t>((bits + rounding) >> 16U);
+}
+
+constexpr float float16_to_float(std::uint16_t bits) {
+    const std::uint32_t sign = (bits & 0x8000U) << 16U;
+    const std::uint32_t exponent = (bits >> 10U) & 0x1FU;
+    const std::uint32_t mantissa = bits & 0x3FFU;
+    if (exponent == 0x1FU) {
+        return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << 13U));
+    }
+    if (exponent != 0) {
+        return std::bit_cast<float>(sign | ((exponent + 112U) << 23U) | (mantissa << 13U));
+    }
+    // A subnormal is mantissa * 2^-24, exact in fp32.
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+}
+
+constexpr std::uint16_t float_to_float16(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+    if (magnitude > 0x7F800000U) {
+        return static_cast<std::uint16_t>(sign | 0x7E00U);
+    }
+    if (magnitude >= 0x477FF000U) { // 65520 and above round to infinity
+        return static_cast<std::uint16_t>(sign | 0x7C00U);
+    }
+    if (magnitude < 0x38800000U) {      // below 2^-14: subnormal, in units of 2^-24
+        if (magnitude <= 0x33000000U) { // up to 2^-25, the tie with zero
+            return sign;
+        }
+        const std::uint32_t exponent = magnitude >> 23U;
+        const std::uint32_t mantissa = (magnitude & 0x7FFFFFU) | 0x800000U;
+        const std::uint32_t shift = 126U - exponent;
+        const std::uint32_t result = mantissa >> shift;
+        const std::uint32_t rest = mantissa & ((1U << shift) - 1U);
+        const std::uint32_t half = 1U << (shift - 1U);
+        const bool up = rest > half || (rest == half && (result & 1U) != 0);
+        return static_cast<std::uint16_t>(sign | (result + (up ? 1U : 0U)));
+    }
+    const std::uint32_t rebased = magnitude - (112U << 23U);
+    const std::uint32_t rounded = rebased + 0xFFFU + ((rebased >> 13U) & 1U);
+    return static_cast<std::uint16_t>(sign | (rounded >> 13U));
+}
+
+} // namespace ponderscope

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/json.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/utf8.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ponderscope {
+namespace {
+
+using nlohmann::json;
+
+/// "line 3, byte 17" for an offset into \p text; bytes of a line count from 1, as editors do.
+std::string place(std::string_view text, std::size_t offset) {
+    offset = std::min(offset, text.size());
+    const std::string_view before = text.substr(0, offset);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t line_start = before.rfind('\n') + 1; // npos + 1 is 0
+    return "line " + std::to_string(line) + ", byte " + std::to_string(offset - line_start + 1);
+}
+
+/// What to say of the library's message: without its prefix with code and position, which we say ourselves.
+std::string reason_of(std::string_view message) {
+    for (const std::string_view mark :
+         {std::string_view("syntax error "), std::string_view("number overflow")}) {
+        if (const std::size_t begin = message.find(mark); begin != std::string_view::npos) {
+            return printable(message.substr(begin), 160);
+        }
+    }
+    return "a syntax error";
+}
+
+/// Builds the document while it is read, which is where depth and repeated keys can be seen.
+class DocumentBuilder {
+public:
+    DocumentBuilder(std::string_view text, const std::filesystem::path& source, const JsonLimits& limits)
+        : text_(text), source_(source), limits_(limits) {}
+
+    json take() { return std::move(root_); }
+
+    bool null() { return add(nullptr); }
+    bool boolean(bool value) { return add(value); }
+    bool number_integer(json::number_integer_t value) { return add(value); }
+    bool number_unsigned(json::number_unsigned_t value) { return add(value); }
+    bool number_float(json::number_float_t value, const std::string& /*written*/) { return add(value); }
+    bool string(std::string& value) { return add(std::move(value)); }
+    bool binary(json::binary_t& value) { return add(std::move(value)); }
+
+    bool start_object(std::size_t /*elements*/) { return open(json::object()); }
+    bool start_array(std::size_t /*elements*/) { return open(json::array()); }
+    bool end_object() { return close(); }
+    bool end_array() { return close(); }
+
+    bool key(std::string& name) {
+        auto& object = stack_.back()->get_ref<json::object_t&>();
+        const auto [position, is_new] = object.emplace(name, nullptr);
+        if (!is_new) {
+            throw InputError(source_, "every key once",
+                             "the key \"" + printable(name) + "\" twice in one object", "remove one of them");
+        }
+        slot_ = &position->second;
+        return true;
+    }
+
+    bool parse_error(std::size_t position, const std::string& /*last_token*/, const json::exception& error) {
+        const std::size_t offset = position > 0 ? position - 1 : 0;
+        throw InputError(source_, "valid JSON", reason_of(error.what()) + " at " + place(text_, offset),
+                         "correct the file or get it again");
+    }
+
+private:
+    template <typename Value>
+    bool add(Value&& value) {
+        put(json(std::forward<Value>(value)));
+        return true;
+    }
+
+    json* put(json value) {
+        if (stack_.empty()) {
+            root_ = std::move(value);
+            return &root_;
+        }
+        json& parent = *stack_.back();
+        if (parent.is_array()) {
+            auto& array = parent.get_ref<json::array_t&>();
+            array.push_back(std::move(value));
+            return &array.back();
+        }
+        *slot_ = std::move(value);
+        return slot_;
+    }
+
+    bool open(json container) {
+        if (stack_.size() >= limits_.max_depth) {
+            throw InputError(source_, "at most " + std::to_string(limits_.max_depth) + " nested levels",
+                             "more", "check that it is the right file");
+        }
+        stack_.push_back(put(std::move(container)));
+        return true;
+    }
+
+    bool close() {
+        stack_.pop_back();
+        return true;
+    }
+
+    std::string_view text_;
+    const std::filesystem::path& source_;
+    const JsonLimits& limits_;
+    json root_;
+    json* slot_ = nullptr;     ///< where the value of the last key goes
+    std::vector<json*> stack_; ///< the containers that are open; stable, because only the innermost one grows
+};
+
+} // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::filesystem::path& source,
+                          const JsonLimits& limits) {
+    if (text.size() > limits.max_bytes) {
+        throw InputError(source, "JSON of at most " + std::to_string(limits.max_bytes) + " bytes",
+                         std::to_string(text.size()) + " bytes", "check that it is the right file");
+    }
+    if (text.empty()) {
+        throw InputError(source, "valid JSON", "an empty file", "get the file again");
+    }
+    if (const std::size_t invalid = first_invalid_utf8(text); invalid != std::string_view::npos) {
+        throw InputError(source, "JSON in UTF-8", "an invalid byte sequence at " + place(text, invalid),
+                         "correct the file or get it again");
+    }
+    DocumentBuilder builder(text, source, limits);
+    json::sax_parse(text.begin(), text.end(), &builder);
+    return builder.take();
+}
+
+nlohmann::json read_json_file(const std::filesystem::path& path, const JsonLimits& limits) {
+    return parse_json(read_file(path, limits.max_bytes), path, limits);
+}
+
+std::string describe(const nlohmann::json& value) {
+    switch (value.type()) {
+    case json::value_t::object:
+        return value.empty() ? "an empty object" : "an object";
+    case json::value_t::array:
+        return value.empty() ? "an empty array" : "an array of " + std::to_string(value.size());
+    case json::value_t::string:
+        return '"' + printable(value.get_ref<const std::string&>()) + '"';
+    default:
+        return value.dump();
+    }
+}
+
+JsonObject::JsonObject(const nlohmann::json& value, std::filesystem::path source, std::string name)
+    : value_(&value), source_(std::move(source)), name_(std::move(name)) {
+    if (!value.is_object()) {
+        throw InputError(source_, name_.empty() ? "a JSON object" : "an object for \"" + name_ + '"',
+                         describe(value), "correct the file");
+    }
+}
+
+const nlohmann::json* JsonObject::find(std::string_view key) const {
+    const auto position = value_->find(key);
+    return position == value_->end() || position->is_null() ? nullptr : &*position;
+}
+
+std::vector<std::string> JsonObject::keys() const {
+    std::vector<std::string> names;
+    for (const auto& [key, ignored] : value_->items()) {
+        names.push_back(key);
+    }
+    return names;
+}
+
+std::string JsonObject::name_of(std::string_view key) const {
+    return name_.empty() ? std::string(key) : name_ + '.' + std::string(key);
+}
+
+void JsonObject::fail(std::string_view key, const std::string& expected, const std::string& remedy) const {
+    const auto position = value_->find(key);
+    const std::string found = position == value_->end() ? "no such key" : describe(*position);
+    throw InputError(source_, expected + " for \"" + printable(name_of(key)) + '"', found, remedy);
+}
+
+std::optional<std::int64_t> JsonObject::integer(std::string_view key, std::int64_t min,
+                                                std::int64_t max) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const bool fits =
+        found->is_number_integer() &&
+        (!found->is_number_unsigned() || found->get<std::uint64_t>() <= static_cast<std::uint64_t>(no_limit));
+    if (fits) {
+        const auto value = found->get<std::int64_t>();
+        if (value >= min && value <= max) {
+            return value;
+        }
+    }
+    std::string range;
+    if (min != -no_limit && max != no_limit) {
+        range = " from " + std::to_string(min) + " to " + std::to_string(max);
+    } else if (min != -no_limit) {
+        range = " of at least " + std::to_string(min);
+    } else if (max != no_limit) {
+        range = " of at most " + std::to_string(max);
+    }
+    fail(key, "a whole number" + range);
+}
+
+std::optional<double> JsonObject::number(std::string_view key) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    if (!found->is_number() || !std::isfinite(found->get<double>())) {
+        fail(key, "a number");
+    }
+    return found->get<double>();
+}
+
+std::optional<bool> JsonObject::boolean(std::string_view key) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    if (!found->is_boolean()) {
+        fail(key, "true or false");
+    }
+    return found->get<bool>();
+}
+
+std::optional<std::string> JsonObject::text(std::string_view key) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    if (!found->is_string()) {
+        fail(key, "a text");
+    }
+    return found->get<std::string>();
+}
+
+std::optional<JsonObject> JsonObject::object(std::string_view key) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    return JsonObject(*found, source_, name_of(key));
+}
+
+const nlohmann::json* JsonObject::array(std::string_view key) const {
+    const json* found = find(key);
+    if (found != nullptr && !found->is_array()) {
+        fail(key, "an array");
+    }
+    return found;
+}
+
+std::int64_t JsonObject::required_integer(std::string_view key, std::int64_t min, std::int64_t max) const {
+    if (const auto value = integer(key, min, max)) {
+        return *value;
+    }
+    fail(key, "a whole number");
+}
+
+double JsonObject::required_number(std::string_view key) const {
+    if (const auto value = number(key)) {
+        return *value;
+    }
+    fail(key, "a number");
+}
+
+bool JsonObject::required_boolean(std::string_view key) const {
+    if (const auto value = boolean(key)) {
+        return *value;
+    }
+    fail(key, "true or false");
+}
+
+std::string JsonObject::required_text(std::string_view key) const {
+    if (auto value = text(key)) {
+        return *std::move(value);
+    }
+    fail(key, "a text");
+}
+
+JsonObject JsonObject::required_object(std::string_view key) const {
+    if (auto value = object(key)) {
+        return *std::move(value);
+    }
+    fail(key, "an object");
+}
+
+const nlohmann::json& JsonObject::required_array(std::string_view key) const {
+    if (const json* found = array(key)) {
+        return *found;
+    }
+    fail(key, "an array");
+}
+
+void JsonObject::allow_only(std::initializer_list<std::string_view> known) const {
+    for (const auto& [key, ignored] : value_->items()) {
+        if (std::find(known.begin(), known.end(), key) != known.end()) {
+            continue;
+        }
+        std::string list;
+        for (const std::string_view name : known) {
+            list += (list.empty() ? "" : ", ") + std::string(name);
+        }
+        throw InputError(source_, name_.empty() ? "only known keys" : "only known keys in \"" + name_ + '"',
+                         '"' + printable(key) + '"', "remove it or use one of: " + list);
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+struct JsonLimits {
+    std::uint64_t max_bytes = std::uint64_t{64} << 20;
+    std::size_t max_depth = 64; ///< of nested arrays and objects
+};
+
+/// The one parser for JSON from outside. Stricter than the library's own: a limit on size and depth, no key
+/// twice in an object, valid UTF-8, nothing after the value. InputError names \p source, line and byte.
+/// Numbers too large for 64 bits become doubles; NaN and Infinity are no JSON.
+nlohmann::json parse_json(std::string_view text, const std::filesystem::path& source,
+                          const JsonLimits& limits = {});
+
+/// The same for a file. Errors of read_file too; an empty file is named as such.
+nlohmann::json read_json_file(const std::filesystem::path& path, const JsonLimits& limits = {});
+
+/// A value for a message: `"silu"`, `-3`, `true`, `null`, `an object`, `an array of 3`. Long texts are cut.
+std::string describe(const nlohmann::json& value);
+
+/// One JSON object and where it came from, so that every complaint names the file, the key and what was
+/// found. Refers to a document that must outlive it. In all getters a key with the value null counts as
+/// absent, as it does in Hugging Face configurations.
+class JsonObject {
+public:
+    /// InputError when \p value is not an object. \p name: the object's place in the file, "" for the whole.
+    JsonObject(const nlohmann::json& value, std::filesystem::path source, std::string name = {});
+
+    [[nodiscard]] const nlohmann::json* find(std::string_view key) const; ///< nullptr when absent or null
+    [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
+    [[nodiscard]] const nlohmann::json& value() const { return *value_; }
+    [[nodiscard]] const std::filesystem::path& source() const { return source_; }
+    [[nodiscard]] std::vector<std::string> keys() const; ///< sorted; null ones included
+
+    static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+    /// Absent: nothing. InputError: another type, or out of [min, max].
+    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, std::int64_t min = -no_limit,
+                                                      std::int64_t max = no_limit) const;
+    [[nodiscard]] std::optional<double> number(std::string_view key) const; ///< finite
+    [[nodiscard]] std::optional<bool> boolean(std::string_view key) const;
+    [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
+    [[nodiscard]] std::optional<JsonObject> object(std::string_view key) const;
+    [[nodiscard]] const nlohmann::json* array(std::string_view key) const; ///< nullptr when absent or null
+
+    /// The same for keys that must be there.
+    [[nodiscard]] std::int64_t required_integer(std::string_view key, std::int64_t min = -no_limit,
+                                                std::int64_t max = no_limit) const;
+    [[nodiscard]] double required_number(std::string_view key) const;
+    [[nodiscard]] bool required_boolean(std::string_view key) const;
+    [[nodiscard]] std::string required_text(std::string_view key) const;
+    [[nodiscard]] JsonObject required_object(std::string_view key) const;
+    [[nodiscard]] const nlohmann::json& required_array(std::string_view key) const;
+
+    /// InputError naming the first key that is not in \p known, and those that are.
+    void allow_only(std::initializer_list<std::string_view> known) const;
+
+    /// "PATH: expected EXPECTED for "NAME.KEY", found VALUE; REMEDY."
+    [[noreturn]] void fail(std::string_view key, const std::string& expected,
+                           const std::string& remedy = "correct the file") const;
+    /// How the key is called in messages: "rope_scaling.factor".
+    [[nodiscard]] std::string name_of(std::string_view key) const;
+
+private:
+    const nlohmann::json* value_;
+    std::filesystem::path source_;
+    std::string name_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+
+namespace ponderscope {
+
+/// Output \p n (from 0) of the SplitMix64 generator that starts at \p seed. A pure function of both, so that
+/// draws do not depend on the order in which they are made, nor on the machine (Steele, Lea, Flood 2014, with
+/// Stafford's mix 13).
+constexpr std::uint64_t splitmix64(std::uint64_t seed, std::uint64_t n) {
+    std::uint64_t z = seed + (n + 1) * 0x9E3779B97F4A7C15ULL;
+    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31U);
+}
+
+/// The upper 53 bits as a number in [0, 1).
+constexpr double unit_interval(std::uint64_t bits) {
+    return static_cast<double>(bits >> 11U) * 0x1p-53;
+}
+
+/// u_t of the halting policies: one draw for each token, \p sequence counted from 0 in the run, \p position
+/// in the sequence.
+constexpr double token_draw(std::uint64_t seed, std::uint64_t sequence, std::uint64_t position) {
+    return unit_interval(splitmix64(splitmix64(seed, sequence), position));
+}
+
+/// A number in [0, bound), each with the same probability up to 2^-64 * bound (Lemire's multiply-shift). \p
+/// bound > 0.
+constexpr std::uint64_t bounded(std::uint64_t bits, std::uint64_t bound) {
+    const std::uint64_t low = (bits & 0xFFFFFFFFU) * (bound & 0xFFFFFFFFU);
+    const std::uint64_t a = (bits >> 32U) * (bound & 0xFFFFFFFFU);
+    const std::uint64_t b = (bits & 0xFFFFFFFFU) * (bound >> 32U);
+    const std::uint64_t carry = ((low >> 32U) + (a & 0xFFFFFFFFU) + (b & 0xFFFFFFFFU)) >> 32U;
+    return (bits >> 32U) * (bound >> 32U) + (a >> 32U) + (b >> 32U) + carry;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ponderscope {
+
+/// Offset of the first byte at which \p text stops being valid UTF-8 (RFC 3629: no overlong forms, no
+/// surrogates, nothing above U+10FFFF), or std::string_view::npos when all of it is valid. Eight ASCII bytes
+/// at a time.
+std::size_t first_invalid_utf8(std::string_view text);
+
+inline bool is_valid_utf8(std::string_view text) {
+    return first_invalid_utf8(text) == std::string_view::npos;
+}
+
+/// One character of a text: its code point and the number of bytes it takes.
+struct Utf8Character {
+    char32_t code = 0;
+    std::uint8_t bytes = 0;
+};
+
+/// The character that starts at \p offset. Where the bytes are not valid UTF-8 it is U+FFFD of one byte, so
+/// that a loop always advances and always sees every byte once. \p offset must lie inside \p text.
+Utf8Character utf8_at(std::string_view text, std::size_t offset);
+
+/// Appends the UTF-8 form of \p code; surrogates and values above U+10FFFF become U+FFFD.
+void append_utf8(std::string& text, char32_t code);
+
+/// Number of characters; an invalid byte counts as one.
+std::size_t utf8_length(std::string_view text);
+
+/// The largest offset <= \p offset that does not lie inside a character of valid \p text.
+std::size_t utf8_boundary_before(std::string_view text, std::size_t offset);
+
+/// For messages: \p text with control characters and invalid bytes made visible, cut after about \p max_bytes
+/// bytes.
+std::string printable(std::string_view text, std::size_t max_bytes = 60);
+
+} // namespace ponderscope
