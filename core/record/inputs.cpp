@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What can be scored: texts, prompts, rows of ids.
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/base/utf8.h"
+#include "core/checkpoint/safetensors.h"
+#include "core/record/session.h"
+#include "core/trace/reader.h"
+
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+SequenceInput encode(std::string text, const Tokenizer& tokenizer, bool add_special) {
+    SequenceInput sequence;
+    Encoding encoding = tokenizer.encode(text, add_special);
+    sequence.text = std::move(text);
+    sequence.ids = std::move(encoding.ids);
+    sequence.begin = std::move(encoding.begin);
+    sequence.end = std::move(encoding.end);
+    return sequence;
+}
+
+void require_two_tokens(const SequenceInput& sequence, const std::string& what) {
+    if (sequence.ids.size() < 2) {
+        throw InputError(what + ": expected at least two tokens, found " +
+                         std::to_string(sequence.ids.size()) +
+                         "; nothing can be predicted from less, so give a longer text.");
+    }
+}
+
+std::vector<std::int32_t> row_from_json(const nlohmann::json& row, const std::filesystem::path& file) {
+    std::vector<std::int32_t> ids;
+    ids.reserve(row.size());
+    for (const nlohmann::json& id : row) {
+        if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<std::int32_t>::max()) {
+            throw InputError(file, "token ids, whole numbers from 0", describe(id),
+                             "write [[1, 2, 3], [4, 5]]");
+        }
+        ids.push_back(id.get<std::int32_t>());
+    }
+    return ids;
+}
+
+std::vector<std::vector<std::int32_t>> ids_from_json(const std::filesystem::path& file) {
+    const nlohmann::json document = read_json_file(file);
+    if (!document.is_array() || document.empty()) {
+        throw InputError(file, "a list of rows of token ids", describe(document),
+                         "write [[1, 2, 3], [4, 5]]");
+    }
+    std::vector<std::vector<std::int32_t>> rows;
+    if (!document.front().is_array()) {
+        rows.push_back(row_from_json(document, file));
+        return rows;
+    }
+    for (const nlohmann::json& row : document) {
+        if (!row.is_array()) {
+            throw InputError(file, "rows of token ids only", describe(row), "write [[1, 2, 3], [4, 5]]");
+        }
+        rows.push_back(row_from_json(row, file));
+    }
+    return rows;
+}
+
+std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesystem::path& path) {
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    const TensorView* tensor = file.find("input_ids");
+    if (tensor == nullptr) {
+        throw InputError(path, "a tensor input_ids", "none of that name", "save the ids under that name");
+    }
+    if (tensor->shape.empty() || tensor->shape.size() > 2) {
+        throw InputError(path, "input_ids of shape [T] or [B, T]",
+                         std::to_string(tensor->shape.size()) + " axes", "reshape it");
+    }
+    SignalChunk chunk;
+    chunk.dtype = tensor->dtype;
+    chunk.shape = tensor->shape;
+    chunk.data.assign(tensor->bytes.begin(), tensor->bytes.end());
+    const std::vector<std::int64_t> values = to_integers(chunk);
+    const std::size_t length = static_cast<std::size_t>(tensor->shape.back());
+    std::vector<std::vector<std::int32_t>> rows;
+    for (std::size_t begin = 0; length > 0 && begin < values.size(); begin += length) {
+        std::vector<std::int32_t>& row = rows.emplace_back();
+        for (std::size_t at = begin; at < begin + length; ++at) {
+            if (values[at] < 0 || values[at] > std::numeric_limits<std::int32_t>::max()) {
+                throw InputError(path, "token ids from 0 in input_ids", std::to_string(values[at]),
+                                 "save unpadded rows");
+            }
+            row.push_back(static_cast<std::int32_t>(values[at]));
+        }
+    }
+    return rows;
+}
+
+} // namespace
+
+SequenceInput sequence_from_text_file(const std::filesystem::path& file, const Tokenizer& tokenizer,
+                                      bool add_special) {
+    SequenceInput sequence = encode(read_text_file(file), tokenizer, add_special);
+    sequence.title = file.filename().string();
+    require_two_tokens(sequence, file.string());
+    return sequence;
+}
+
+SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer, bool add_special) {
+    check_text(prompt, "The prompt");
+    SequenceInput sequence = encode(prompt, tokenizer, add_special);
+    sequence.title = printable(prompt, 40);
+    return sequence;
+}
+
+void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer) {
+    sequence.text.clear();
+    sequence.begin.clear();
+    sequence.end.clear();
+    for (const std::int32_t id : sequence.ids) {
+        sequence.begin.push_back(sequence.text.size());
+        if (!tokenizer.is_special(id)) {
+            sequence.text += tokenizer.token_bytes(id);
+        }
+        sequence.end.push_back(sequence.text.size());
+    }
+}
+
+std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& file) {
+    const bool tensors = file.extension() == ".safetensors";
+    std::vector<std::vector<std::int32_t>> rows = tensors ? ids_from_safetensors(file) : ids_from_json(file);
+    for (const std::vector<std::int32_t>& row : rows) {
+        if (row.empty()) {
+            throw InputError(file, "at least one token id in every row", "an empty row", "leave it out");
+        }
+    }
+    if (rows.empty()) {
+        throw InputError(file, "at least one row of token ids", "none", "write [[1, 2, 3]]");
+    }
+    return rows;
+}
+
+} // namespace ponderscope

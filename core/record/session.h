@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/ponder/engine.h"
+#include "core/text/tokenizer.h"
+#include "core/trace/writer.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// One sequence to be scored: its tokens, and the text they came from when there is one.
+struct SequenceInput {
+    std::string title;
+    std::string text; ///< UTF-8; empty for ids only
+    std::vector<std::int32_t> ids;
+    std::vector<std::uint64_t> begin; ///< byte spans into `text`, one a token; empty without a text
+    std::vector<std::uint64_t> end;
+};
+
+/// Reads a text file and encodes it. InputError: not readable, empty, not UTF-8, NUL bytes, fewer than two
+/// tokens.
+SequenceInput sequence_from_text_file(const std::filesystem::path& file, const Tokenizer& tokenizer,
+                                      bool add_special);
+/// Encodes a prompt typed by the user.
+SequenceInput sequence_from_prompt(const std::string& prompt, const Tokenizer& tokenizer, bool add_special);
+/// Gives ids a text: the tokens decoded one after the other, each owning the bytes it stands for.
+void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer);
+/// Rows of ids: JSON [[...]] (or one flat [...]), or a safetensors file with an integer tensor `input_ids`
+/// [T] or [B,T].
+std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& file);
+
+struct RecordOptions {
+    RecordLevel level = RecordLevel::steps;
+    std::int64_t context = 0; ///< tokens a window; 0: what the model was made for, at most 2048
+    std::int64_t stride = 0;  ///< 0: half the context
+    std::int64_t batch = 8;   ///< windows computed together
+    std::string run_name;     ///< empty: the checkpoint's folder name
+    std::string policy = "learned";
+    std::string dtype = "float32"; ///< as the engine was loaded
+    std::string text_source;       ///< what the user named: files, "prompt", an ids file
+    std::uint64_t seed = 0;
+};
+
+struct RecordReport {
+    std::int64_t run = 0;
+    std::string run_name;
+    std::int64_t tokens = 0;
+    std::int64_t scored_tokens = 0;
+    double mean_nll = 0;    ///< nats; NaN when nothing was scored
+    double seconds = 0;     ///< of computing and writing, not of loading
+    bool cancelled = false; ///< stopped by the stop token; the run is in the trace, marked partial
+};
+
+/// Context and stride that a run uses when the user names none. InputError when they do not fit the model.
+struct WindowShape {
+    std::int64_t context = 0;
+    std::int64_t stride = 0;
+};
+WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
+
+/// Scores every sequence in windows and appends one run to the trace. While one batch is computed the one
+/// before is written; memory grows by the batch, not by the text. Every id is checked against the vocabulary
+/// before anything is written (InputError). \p tokenizer may be null (ids only).
+RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
+                    const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
+                    TraceWriter& writer, const RecordOptions& options, const ProgressSink& progress = {},
+                    std::stop_token stop = {});
+
+} // namespace ponderscope

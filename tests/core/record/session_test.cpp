@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/record/session.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/reader.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+namespace ponderscope {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::TinyCheckpoint;
+
+constexpr const char* story = "One gull, two gulls, three gulls: the keeper counted them until the lamp was "
+                              "lit and the gulls were gone.";
+
+struct Recorded {
+    RecordReport report;
+    RunInfo run;
+    TokenColumns tokens;
+};
+
+class Session : public ::testing::Test {
+protected:
+    void SetUp() override {
+        TinyCheckpoint vanilla;
+        vanilla.write(folder_ / "vanilla");
+        TinyCheckpoint pondering;
+        pondering.pondering_steps = 2;
+        pondering.write(folder_ / "ponderlm");
+    }
+
+    Recorded record_story(const std::string& model, const std::string& trace, RecordOptions options) const {
+        const Checkpoint checkpoint = Checkpoint::open(folder_ / model);
+        const Engine engine = Engine::load(checkpoint);
+        const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+        Recorded result;
+        {
+            TraceWriter writer(folder_ / trace);
+            result.report = record(engine, checkpoint, {sequence_from_prompt(story, tokenizer, true)},
+                                   &tokenizer, writer, options);
+        }
+        const TraceReader reader = TraceReader::open(folder_ / trace);
+        result.run = find_run(reader, result.report.run_name);
+        result.tokens = reader.tokens(result.run.id, 0);
+        return result;
+    }
+
+    TemporaryFolder folder_;
+};
+
+TEST_F(Session, TheTraceHoldsWhatTheEngineComputed) {
+    RecordOptions options;
+    options.context = 24;
+    options.stride = 10;
+    options.batch = 3;
+    for (const std::string model : {"vanilla", "ponderlm"}) {
+        const Recorded recorded = record_story(model, model + ".ponder", options);
+        const std::string text = story;
+        ASSERT_EQ(recorded.tokens.size(), text.size()) << "every byte is a token";
+        EXPECT_TRUE(recorded.run.complete);
+        EXPECT_EQ(recorded.run.tokens, static_cast<std::int64_t>(text.size()));
+        EXPECT_EQ(recorded.run.scored_tokens, static_cast<std::int64_t>(text.size()) - 1);
+
+        // Each token again, alone in the window that the strided rule names.
+        const Checkpoint checkpoint = Checkpoint::open(folder_ / model);
+        const Engine engine = Engine::load(checkpoint);
+        const auto tokens = static_cast<std::int64_t>(text.size());
+        for (std::int64_t t = 0; t < tokens; ++t) {
+            EXPECT_EQ(recorded.tokens.begin[static_cast<std::size_t>(t)], static_cast<std::uint64_t>(t));
+            EXPECT_EQ(recorded.tokens.end[static_cast<std::size_t>(t)], static_cast<std::uint64_t>(t + 1));
+            std::int64_t begin = 0;
+            while (begin + 24 < tokens && t + 1 >= begin + 24) {
+                begin += 10;
+            }
+            const std::int64_t end = std::min(begin + 24, tokens);
+            const std::span<const std::int32_t> ids(recorded.tokens.id);
+            const Window window{
+                ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+                t - begin, t - begin + 1};
+            const WindowResult alone = engine.score(std::span(&window, 1), RecordLevel::steps).front();
+            const float ours = recorded.tokens.nll[static_cast<std::size_t>(t)];
+            if (t + 1 == tokens) {
+                EXPECT_TRUE(std::isnan(ours));
+                EXPECT_TRUE(std::isnan(alone.tokens.nll.front()));
+            } else {
+                EXPECT_NEAR(ours, alone.tokens.nll.front(), 1e-5F) << model << ", token " << t;
+            }
+            EXPECT_NEAR(recorded.tokens.entropy[static_cast<std::size_t>(t)], alone.tokens.entropy.front(),
+                        1e-5F);
+            EXPECT_EQ(recorded.tokens.steps[static_cast<std::size_t>(t)], model == "ponderlm" ? 2 : 0);
+        }
+    }
+}
+
+TEST_F(Session, PerStepReadOutsEndInTheTokensOwnNumbers) {
+    RecordOptions options;
+    options.context = 32;
+    const Recorded recorded = record_story("ponderlm", "steps.ponder", options);
+    const TraceReader reader = TraceReader::open(folder_ / "steps.ponder");
+    const auto nll = reader.signal(recorded.run.id, 0, signal::nll);
+    ASSERT_TRUE(nll.has_value());
+    ASSERT_EQ(nll->shape, (std::vector<std::int64_t>{static_cast<std::int64_t>(recorded.tokens.size()), 3}));
+    const std::vector<float> values = to_floats(*nll);
+    for (std::size_t t = 0; t + 1 < recorded.tokens.size(); ++t) {
+        EXPECT_NEAR(values[3 * t + 2], recorded.tokens.nll[t], 2e-3F)
+            << "the last step's read-out is the token's (float16 in the store)";
+    }
+    EXPECT_EQ(reader.token_bytes(recorded.run.id, 'g'), "g") << "the trace knows its words";
+}
+
+TEST_F(Session, RunsOfOneTraceGetDifferentNames) {
+    RecordOptions options;
+    options.run_name = "same";
+    EXPECT_EQ(record_story("vanilla", "two.ponder", options).report.run_name, "same");
+    const std::string second = record_story("ponderlm", "two.ponder", options).report.run_name;
+    EXPECT_NE(second, "same");
+    EXPECT_EQ(TraceReader::open(folder_ / "two.ponder").runs().size(), 2U);
+}
+
+TEST_F(Session, ACancelledRunIsPartialAndReadable) {
+    const Checkpoint checkpoint = Checkpoint::open(folder_ / "vanilla");
+    const Engine engine = Engine::load(checkpoint);
+    const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    std::string text;
+    for (int i = 0; i < 20; ++i) {
+        text += story;
+    }
+    std::stop_source stop;
+    RecordOptions options;
+    options.context = 32;
+    options.batch = 1;
+    TraceWriter writer(folder_ / "cut.ponder");
+    const RecordReport report = record(
+        engine, checkpoint, {sequence_from_prompt(text, tokenizer, true)}, &tokenizer, writer, options,
+        [&stop](const Progress& progress) {
+            if (progress.activity == "recording" && progress.done > 100) {
+                stop.request_stop();
+            }
+        },
+        stop.get_token());
+    EXPECT_TRUE(report.cancelled);
+    EXPECT_GT(report.tokens, 100);
+    const TraceReader reader = TraceReader::open(folder_ / "cut.ponder");
+    const std::vector<RunInfo> runs = reader.runs();
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_FALSE(runs[0].complete);
+    EXPECT_EQ(reader.tokens(runs[0].id, 0).size(), static_cast<std::size_t>(report.tokens));
+}
+
+TEST_F(Session, IdsBeyondTheVocabularyAreRefusedBeforeAnythingIsWritten) {
+    TinyCheckpoint small;
+    small.vocab_size = 64;
+    small.write(folder_ / "small", false);
+    const Checkpoint checkpoint = Checkpoint::open(folder_ / "small");
+    const Engine engine = Engine::load(checkpoint);
+    SequenceInput input;
+    input.title = "ids.json";
+    input.ids = {1, 2, 64};
+    TraceWriter writer(folder_ / "ids.ponder");
+    EXPECT_THROW(record(engine, checkpoint, {input}, nullptr, writer, {}), InputError);
+    writer.finish();
+    EXPECT_TRUE(TraceReader::open(folder_ / "ids.ponder").runs().empty());
+}
+
+TEST(Ids, JsonRowsFlatRowAndWhatIsWrong) {
+    TemporaryFolder folder;
+    const auto read = [&folder](const std::string& text) {
+        write_file_atomically(folder / "ids.json", text);
+        return read_ids(folder / "ids.json");
+    };
+    EXPECT_EQ(read("[[1, 2], [3]]"), (std::vector<std::vector<std::int32_t>>{{1, 2}, {3}}));
+    EXPECT_EQ(read("[4, 5]"), (std::vector<std::vector<std::int32_t>>{{4, 5}}));
+    for (const char* wrong : {"[]", "[[]]", "[[1], 2]", "[[1.5]]", "[[-1]]", "[[\"a\"]]", "{\"a\": 1}",
+                              "[[99999999999]]", "[[1, 2"}) {
+        EXPECT_THROW(read(wrong), InputError) << wrong;
+    }
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ponderscope::testing {
+
+/// What write_sample_trace makes up: English sentences from a seeded grammar, numbers that behave as those of
+/// a model do (rare and long words are hard, pondering helps them most), no model behind them.
+struct SampleTrace {
+    std::uint64_t seed = 1;
+    std::int64_t sequences = 9;
+    std::int64_t tokens = 1204; ///< of a sequence
+    bool secondRun = true;      ///< a vanilla run over the same text beside the adaptive one
+    bool withSignals = true;    ///< per-step signals and candidates; false: as recorded with --record basic
+    bool withText = true;       ///< false: ids only
+    bool complete = true;       ///< false: the last run's last sequence is left open, as after a crash
+    std::vector<std::string> texts{}; ///< instead of the grammar: one sequence each, tokens cut as below
+};
+
+/// One token's bytes each; together they are the text. Words carry the space before them, long words are cut
+/// in two, punctuation and newlines stand alone, characters beyond U+FFFF are cut in the middle, as
+/// byte-level BPE does.
+std::vector<std::string> cut_into_tokens(const std::string& text);
+
+/// Runs "adaponderlm-1m" (K = 3, steps vary) and "vanilla-1m" (K = 0). Overwrites nothing: an existing trace
+/// gets more runs.
+void write_sample_trace(const std::filesystem::path& path, const SampleTrace& what = {});
+
+} // namespace ponderscope::testing
