@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+struct AdamWConfig {
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double eps = 1e-8;
+    double weight_decay = 0.1;
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), for all parameters of a model at once:
+///   p <- p (1 - lr wd);  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g²;
+///   p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps),  t = 1, 2, ...
+/// Vectors and scalars (biases, norms) do not decay.
+///
+/// The parameters are moved into one flat fp32 buffer and become views of it, and so do their gradients: one
+/// norm, one scaling and one fused update for the whole model. Parameters must be fp32 leaves of one device
+/// that require gradients. Not thread-safe.
+class AdamW {
+public:
+    /// Takes the parameters over: their storage is replaced (the tensors stay the same objects, values
+    /// unchanged).
+    AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const AdamWConfig& config);
+
+    void zero_gradients();
+    /// Euclidean norm over all gradients, accumulated in fp64. Waits for the device.
+    [[nodiscard]] double gradient_norm() const;
+    /// The first parameter, in the order given, whose gradient holds an infinity or a NaN; empty when all are
+    /// finite.
+    [[nodiscard]] std::string first_bad_gradient() const;
+    /// The same of the parameters themselves.
+    [[nodiscard]] std::string first_bad_parameter() const;
+    void scale_gradients(double factor);
+    void step(double learning_rate);
+
+    [[nodiscard]] std::int64_t steps() const { return steps_; }
+    /// Views of the moments, in the order and shape of the parameters, for saving.
+    [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> first_moments() const;
+    [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> second_moments() const;
+    /// After the moments were written through those views: the number of steps that made them.
+    void set_steps(std::int64_t steps);
+
+private:
+    struct Entry {
+        std::string name;
+        at::Tensor parameter; ///< the leaf
+        std::int64_t offset = 0;
+    };
+    /// Parameters that decay lie before the others; each half is one update.
+    struct Half {
+        at::Tensor parameters, gradients, first, second, step;
+        double weight_decay = 0;
+    };
+    [[nodiscard]] std::vector<std::pair<std::string, at::Tensor>> views(const at::Tensor& flat) const;
+
+    AdamWConfig config_;
+    std::vector<Entry> entries_;
+    at::Tensor parameters_, gradients_, first_, second_;
+    std::vector<Half> halves_;
+    std::int64_t steps_ = 0;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ponderscope {
+
+/// Which tokens are trained on, and in which order: a pure function of the seed and of a counter, so that a
+/// training that goes on after an interruption sees exactly what it would have seen.
+///
+/// The stream is cut into windows of `context + 1` tokens that share one token with the next (an input needs
+/// a target). Each epoch cuts at another phase and visits the windows in another order, every window once. At
+/// the edges of the stream fewer than `context` tokens are left out of an epoch.
+class ContextSampler {
+public:
+    /// \p stream must outlive the sampler. InputError when it is shorter than context + 1 tokens.
+    ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed);
+
+    [[nodiscard]] std::int64_t windows_an_epoch() const { return windows_; }
+    /// Window number \p n, counted from 0 over all epochs: context + 1 ids inside the stream.
+    [[nodiscard]] std::span<const std::int32_t> window(std::uint64_t n);
+
+private:
+    void begin_epoch(std::uint64_t epoch);
+
+    std::span<const std::int32_t> stream_;
+    std::int64_t context_;
+    std::uint64_t seed_;
+    std::int64_t windows_ = 0;
+    std::uint64_t epoch_ = 0;
+    std::int64_t phase_ = 0;
+    std::vector<std::uint32_t> order_;
+};
+
+/// The windows on which the held-out NLL is measured: one after the other from the start of the stream, at
+/// most \p most of them (0: all), then spread evenly. A last piece that is shorter than a window is left out.
+/// Returned are the first tokens' places.
+std::vector<std::int64_t> held_out_windows(std::int64_t stream_tokens, std::int64_t context,
+                                           std::int64_t most);
+
+} // namespace ponderscope

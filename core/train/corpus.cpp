@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/train/corpus.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/sha256.h"
+#include "core/checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fnmatch.h>
+
+namespace ponderscope {
+
+namespace {
+
+/// Part of every entry's name: raised when the meaning of an entry changes.
+constexpr std::string_view cache_format = "ponderscope-tokens-1";
+
+/// Names of the regular files below the recipe's folder that a pattern can mean. A pattern with a slash looks
+/// into sub-folders.
+std::vector<std::string> names_below(const std::filesystem::path& folder, bool deep) {
+    std::vector<std::string> names;
+    std::error_code error;
+    const auto add = [&](const std::filesystem::directory_entry& entry) {
+        std::error_code ignored;
+        if (entry.is_regular_file(ignored)) {
+            names.push_back(entry.path().lexically_relative(folder).generic_string());
+        }
+    };
+    if (deep) {
+        for (std::filesystem::recursive_directory_iterator walk(folder, error), end; !error && walk != end;
+             walk.increment(error)) {
+            add(*walk);
+        }
+    } else {
+        for (std::filesystem::directory_iterator walk(folder, error), end; !error && walk != end;
+             walk.increment(error)) {
+            add(*walk);
+        }
+    }
+    if (error) {
+        throw_file_error(folder, error.value(), "read");
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::set<std::string> matching(const std::vector<std::string>& patterns,
+                               const std::vector<std::string>& names, const Recipe& recipe,
+                               const std::string& key) {
+    std::set<std::string> result;
+    for (const auto& pattern : patterns) {
+        bool any = false;
+        for (const auto& name : names) {
+            if (::fnmatch(pattern.c_str(), name.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0) {
+                result.insert(name);
+                any = true;
+            }
+        }
+        if (!any) {
+            throw InputError(recipe.source, "a text for \"" + pattern + "\" in texts." + key,
+                             "none in " + recipe.texts.string(), "correct the name or texts.folder");
+        }
+    }
+    return result;
+}
+
+std::optional<std::vector<std::int32_t>> read_cached(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) {
+        return std::nullopt;
+    }
+    try {
+        const SafetensorsFile file = SafetensorsFile::open(path);
+        const TensorView* ids = file.find("ids");
+        if (ids == nullptr || ids->dtype != DType::i32 || ids->shape.size() != 1) {
+            return std::nullopt;
+        }
+        std::vector<std::int32_t> result(ids->bytes.size() / sizeof(std::int32_t));
+        if (!result.empty()) {
+            std::memcpy(result.data(), ids->bytes.data(), result.size() * sizeof(std::int32_t));
+        }
+        return result;
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+void write_cached(const std::filesystem::path& path, const std::vector<std::int32_t>& ids,
+                  const CorpusOptions& options) {
+    try {
+        std::filesystem::create_directories(path.parent_path());
+        TensorView view;
+        view.name = "ids";
+        view.dtype = DType::i32;
+        view.shape = {static_cast<std::int64_t>(ids.size())};
+        view.bytes = std::as_bytes(std::span(ids));
+        write_safetensors(path, {view}, {{"format", std::string(cache_format)}});
+    } catch (const std::exception& error) {
+        if (options.notice) {
+            options.notice(std::string("Tokenised text is not kept for next time: ") + error.what());
+        }
+    }
+}
+
+} // namespace
+
+Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const CorpusOptions& options) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(recipe.texts, error)) {
+        throw InputError(recipe.texts, "a folder of texts",
+                         std::filesystem::exists(recipe.texts, error) ? "a file" : "nothing there",
+                         "correct texts.folder in " + recipe.source.string() +
+                             " or name the folder when starting");
+    }
+    const auto has_slash = [](const std::string& pattern) { return pattern.find('/') != std::string::npos; };
+    const bool deep = std::any_of(recipe.train_texts.begin(), recipe.train_texts.end(), has_slash) ||
+                      std::any_of(recipe.held_out_texts.begin(), recipe.held_out_texts.end(), has_slash);
+    const auto names = names_below(recipe.texts, deep);
+    auto train = matching(recipe.train_texts, names, recipe, "train");
+    const auto held_out = matching(recipe.held_out_texts, names, recipe, "held_out");
+    for (const auto& name : held_out) {
+        train.erase(name);
+    }
+    if (train.empty()) {
+        throw InputError(recipe.source, "a text to train on", "texts.held_out takes all of them",
+                         "leave some out of it");
+    }
+    std::optional<std::int32_t> end;
+    if (!recipe.document_end.empty()) {
+        end = tokenizer.id_of(recipe.document_end);
+        if (!end) {
+            throw InputError(recipe.source,
+                             "a token of " + recipe.tokenizer.string() + " as texts.document_end",
+                             "\"" + recipe.document_end + "\"", "correct it or leave it out");
+        }
+    }
+
+    std::set<std::string> all = train;
+    all.insert(held_out.begin(), held_out.end());
+    Progress progress{"reading texts", 0, 0, "bytes"};
+    for (const auto& name : all) {
+        const auto size = std::filesystem::file_size(recipe.texts / name, error);
+        progress.total += error ? 0 : static_cast<std::int64_t>(size);
+    }
+    const std::string tokenizer_digest = sha256_hex(read_file(recipe.tokenizer));
+    Sha256 digest;
+    digest.update(cache_format).update(tokenizer_digest);
+
+    Corpus corpus;
+    double held_out_bytes = 0;
+    for (const auto& name : all) {
+        if (options.stop.stop_requested()) {
+            throw Cancelled();
+        }
+        if (options.progress) {
+            options.progress(progress);
+        }
+        const auto path = recipe.texts / name;
+        const std::string text = read_text_file(path);
+        CorpusText entry;
+        entry.name = name;
+        entry.sha256 = sha256_hex(text);
+        entry.bytes = text.size();
+        digest.update(name).update(entry.sha256);
+
+        std::filesystem::path cached;
+        std::optional<std::vector<std::int32_t>> ids;
+        if (!options.cache.empty()) {
+            cached =
+                options.cache /
+                (sha256_hex(std::string(cache_format) + tokenizer_digest + entry.sha256) + ".safetensors");
+            ids = read_cached(cached);
+        }
+        if (!ids) {
+            ids = tokenizer.encode(text, false).ids;
+            if (!cached.empty()) {
+                write_cached(cached, *ids, options);
+            }
+        }
+
+        const bool whole = held_out.contains(name);
+        const auto count = static_cast<std::int64_t>(ids->size());
+        entry.held_out_tokens = whole ? count
+                                      : static_cast<std::int64_t>(std::floor(static_cast<double>(count) *
+                                                                             recipe.held_out_fraction));
+        entry.train_tokens = count - entry.held_out_tokens;
+        if (count > 0) {
+            held_out_bytes += static_cast<double>(entry.bytes) * static_cast<double>(entry.held_out_tokens) /
+                              static_cast<double>(count);
+        }
+        const auto split = ids->begin() + entry.train_tokens;
+        if (entry.train_tokens > 0) {
+            corpus.train.insert(corpus.train.end(), ids->begin(), split);
+            if (end) {
+                corpus.train.push_back(*end);
+            }
+        }
+        if (entry.held_out_tokens > 0) {
+            corpus.held_out.insert(corpus.held_out.end(), split, ids->end());
+            if (end) {
+                corpus.held_out.push_back(*end);
+            }
+        }
+        progress.done += static_cast<std::int64_t>(entry.bytes);
+        corpus.texts.push_back(std::move(entry));
+    }
+    if (options.progress) {
+        options.progress(progress);
+    }
+    if (!corpus.held_out.empty()) {
+        corpus.held_out_bytes_per_token = held_out_bytes / static_cast<double>(corpus.held_out.size());
+    }
+    corpus.digest = digest.finish_hex();
+    return corpus;
+}
+
+std::filesystem::path default_token_cache() {
+    const auto set = [](const char* name) -> const char* {
+        const char* value = std::getenv(name);
+        return value != nullptr && *value != '\0' ? value : nullptr;
+    };
+    if (const char* cache = set("PONDERSCOPE_CACHE")) {
+        return std::filesystem::path(cache) / "tokens";
+    }
+    if (const char* cache = set("XDG_CACHE_HOME")) {
+        return std::filesystem::path(cache) / "ponderscope" / "tokens";
+    }
+    if (const char* home = set("HOME")) {
+        return std::filesystem::path(home) / ".cache" / "ponderscope" / "tokens";
+    }
+    return {};
+}
+
+} // namespace ponderscope

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/text/tokenizer.h"
+#include "core/train/recipe.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// One text of a corpus, for the record of what a model has seen.
+struct CorpusText {
+    std::string name; ///< relative to the recipe's folder of texts
+    std::string sha256;
+    std::uint64_t bytes = 0;
+    std::int64_t train_tokens = 0;
+    std::int64_t held_out_tokens = 0;
+};
+
+/// The texts of a recipe as two streams of ids, texts in the order of their names, each closed by the
+/// recipe's `document_end`.
+struct Corpus {
+    std::vector<std::int32_t> train;
+    std::vector<std::int32_t> held_out;
+    std::vector<CorpusText> texts;
+    double held_out_bytes_per_token = 0; ///< turns nats a token into bits a byte; 0 without held-out text
+    std::string digest;                  ///< SHA-256 over names, digests of the texts, and of tokenizer.json
+};
+
+struct CorpusOptions {
+    std::filesystem::path cache; ///< folder for tokenised texts, made when missing; empty: none
+    ProgressSink progress;
+    std::stop_token stop;
+    std::function<void(const std::string&)> notice; ///< the cache cannot be written, say
+};
+
+/// Finds, reads and tokenises the texts. InputError: a pattern that matches nothing, a text that is empty or
+/// no UTF-8, no text left to train on, a `document_end` that is no token. Cancelled.
+///
+/// The cache holds a safetensors file a text, named by the digest of tokenizer and text, so that a change of
+/// either is a new entry; what is unreadable in it is made again.
+Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const CorpusOptions& options = {});
+
+/// Where a user's tokenised texts are kept: PONDERSCOPE_CACHE, else XDG_CACHE_HOME/ponderscope, else
+/// ~/.cache/ponderscope, and "tokens" in it. Empty when none of them is set.
+std::filesystem::path default_token_cache();
+
+} // namespace ponderscope

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/checkpoint/model_config.h"
+#include "core/model/parameters.h"
+#include "core/text/tokenizer.h"
+#include "core/train/recipe.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ponderscope {
+
+/// The config.json that a training writes: the recipe's model, completed by what follows from recipe and
+/// tokenizer (vocab_size, max_position_embeddings, start and end tokens, architectures, torch_dtype).
+/// InputError: the tokenizer has more tokens than the model, or the context is longer than the positions.
+nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer);
+
+/// That config.json as the rest of the program reads it. InputError names the recipe. Notices that a config's
+/// reader has are in it.
+ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config);
+
+/// The model's tensors with the recipe's way to start them: normal with its standard deviation; matrices
+/// whose output is added to the residual stream divided by sqrt(2 L), so that the stream's variance does not
+/// grow with the depth (Radford et al. 2019).
+ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config);
+
+} // namespace ponderscope

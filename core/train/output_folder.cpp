@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/train/output_folder.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+bool is_complete(const std::filesystem::path& provenance) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(provenance, ignored)) {
+        return false;
+    }
+    const auto document = read_json_file(provenance);
+    return JsonObject(document, provenance).boolean("complete").value_or(false);
+}
+
+nlohmann::json number_or_null(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+} // namespace
+
+OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) : path_(std::move(path)) {
+    if (path_.empty()) {
+        throw InputError("The folder for the trained model has no name; give one.");
+    }
+    std::error_code error;
+    const auto kind = std::filesystem::status(path_, error).type();
+    if (kind == std::filesystem::file_type::not_found) {
+        return;
+    }
+    if (kind != std::filesystem::file_type::directory) {
+        throw InputError(path_, "a folder, or nothing yet", "a file", "choose another folder");
+    }
+    const bool empty = std::filesystem::is_empty(path_, error);
+    if (error) {
+        throw_file_error(path_, error.value(), "read");
+    }
+    if (empty || existing == ExistingOutput::overwrite) {
+        return;
+    }
+    if (existing == ExistingOutput::refuse) {
+        throw InputError(
+            path_, "an empty folder, or none", "a folder with files in it",
+            "choose another, or say --resume to go on with the training in it or --overwrite to begin anew");
+    }
+    if (std::filesystem::is_regular_file(state(), error)) {
+        start_ = Start::resumed;
+    } else if (is_complete(provenance())) {
+        start_ = Start::complete;
+    } else {
+        throw InputError(path_, "a training to go on with (training_state.safetensors)", "none",
+                         "choose another folder, or say --overwrite to begin one here");
+    }
+}
+
+void OutputFolder::prepare() const {
+    std::error_code error;
+    std::filesystem::create_directories(path_, error);
+    if (error) {
+        throw_file_error(path_, error.value(), "written");
+    }
+    if (start_ != Start::fresh) {
+        return;
+    }
+    // The state goes first: without it, what is left of an older training cannot be taken for the new one.
+    for (const auto& file : {state(), provenance(), weights(), config(), tokenizer(), log()}) {
+        std::filesystem::remove(file, error);
+        if (error) {
+            throw_file_error(file, error.value(), "written");
+        }
+    }
+}
+
+nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const TrainResult& result,
+                               const Provenance& about) {
+    nlohmann::json texts = nlohmann::json::array();
+    for (const auto& text : corpus.texts) {
+        texts.push_back({{"name", text.name},
+                         {"sha256", text.sha256},
+                         {"bytes", text.bytes},
+                         {"train_tokens", text.train_tokens},
+                         {"held_out_tokens", text.held_out_tokens}});
+    }
+    const double bits = corpus.held_out_bytes_per_token > 0
+                            ? result.held_out_nll / std::numbers::ln2 / corpus.held_out_bytes_per_token
+                            : std::numeric_limits<double>::quiet_NaN();
+    return {
+        {"name", recipe.name},
+        {"description", recipe.description},
+        {"complete", about.complete},
+        {"parameters", result.parameters},
+        {"steps", result.steps},
+        {"tokens", result.tokens},
+        {"seconds", result.seconds},
+        {"loss", number_or_null(result.loss)},
+        {"held_out_nll", number_or_null(result.held_out_nll)},
+        {"held_out_tokens", result.held_out_tokens},
+        {"held_out_perplexity", number_or_null(std::exp(result.held_out_nll))},
+        {"held_out_bits_per_byte", number_or_null(bits)},
+        {"recipe", essence(recipe)},
+        {"corpus", {{"sha256", corpus.digest}, {"tokens", corpus.train.size()}, {"texts", std::move(texts)}}},
+        {"made_with",
+         {{"device", about.device},
+          {"precision", about.precision},
+          {"threads", about.threads},
+          {"torch", about.torch_version}}}};
+}
+
+TrainResult read_provenance(const std::filesystem::path& path) {
+    const auto document = read_json_file(path);
+    const JsonObject root(document, path);
+    TrainResult result;
+    result.steps = root.required_integer("steps", 0);
+    result.tokens = root.required_integer("tokens", 0);
+    result.parameters = root.required_integer("parameters", 0);
+    result.seconds = root.required_number("seconds");
+    result.loss = root.number("loss").value_or(std::numeric_limits<double>::quiet_NaN());
+    result.held_out_nll = root.number("held_out_nll").value_or(std::numeric_limits<double>::quiet_NaN());
+    result.held_out_tokens = root.required_integer("held_out_tokens", 0);
+    return result;
+}
+
+} // namespace ponderscope

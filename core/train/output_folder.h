@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/train/corpus.h"
+#include "core/train/recipe.h"
+#include "core/train/trainer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace ponderscope {
+
+/// The folder that a training fills, and the rules of what may be in it beforehand. Thread-hostile: one
+/// training a folder.
+class OutputFolder {
+public:
+    enum class Start : std::uint8_t { fresh, resumed, complete };
+
+    /// Looks and decides, and touches nothing. InputError: not a folder; not empty and \p existing says
+    /// refuse; to be resumed, but without a state.
+    OutputFolder(std::filesystem::path path, ExistingOutput existing);
+
+    [[nodiscard]] Start start() const { return start_; }
+    /// Makes the folder, or takes what an earlier training wrote out of it when it begins anew.
+    /// EnvironmentError.
+    void prepare() const;
+
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] std::filesystem::path config() const { return path_ / "config.json"; }
+    [[nodiscard]] std::filesystem::path weights() const { return path_ / "model.safetensors"; }
+    [[nodiscard]] std::filesystem::path tokenizer() const { return path_ / "tokenizer.json"; }
+    [[nodiscard]] std::filesystem::path provenance() const { return path_ / "training.json"; }
+    [[nodiscard]] std::filesystem::path log() const { return path_ / "log.csv"; }
+    [[nodiscard]] std::filesystem::path state() const { return path_ / "training_state.safetensors"; }
+
+private:
+    std::filesystem::path path_;
+    Start start_ = Start::fresh;
+};
+
+/// What training.json says besides the results.
+struct Provenance {
+    std::string device;    ///< "cpu", "cuda:0"
+    std::string precision; ///< of the products: "float32", "bfloat16"
+    std::int64_t threads = 0;
+    std::string torch_version;
+    bool complete = false;
+};
+
+/// training.json: the recipe with all defaults, the texts with their digests, and the results so far.
+nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const TrainResult& result,
+                               const Provenance& about);
+
+/// The results that a finished training's training.json tells. InputError when it does not.
+TrainResult read_provenance(const std::filesystem::path& path);
+
+} // namespace ponderscope

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/train/recipe.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t most_steps = 100'000'000;
+constexpr std::int64_t most_context = 1 << 20;
+constexpr std::int64_t most_batch = 1 << 16;
+/// Sequences and tokens of a step are multiplied; this keeps every product far inside 64 bits and inside any
+/// memory.
+constexpr std::int64_t most_tokens_per_step = std::int64_t{1} << 30;
+
+using Keys = std::vector<std::string_view>;
+
+/// Keys of config.json that a recipe may set. A file from elsewhere may carry any number of inert keys; in a
+/// recipe an unknown one is a slip of the pen.
+const Keys common_keys{"model_type",
+                       "vocab_size",
+                       "hidden_size",
+                       "num_hidden_layers",
+                       "num_attention_heads",
+                       "intermediate_size",
+                       "hidden_act",
+                       "max_position_embeddings",
+                       "tie_word_embeddings",
+                       "attention_bias",
+                       "initializer_range",
+                       "bos_token_id",
+                       "eos_token_id",
+                       "pad_token_id",
+                       "rope_scaling",
+                       "rope_parameters",
+                       "use_cache"};
+const Keys method_keys{"pondering",
+                       "ponderinglm",
+                       "pondering_steps",
+                       "softmax_temperature",
+                       "mutiply_pondering_steps",
+                       "scale_embeds",
+                       "recurrent_model",
+                       "num_latent_thoughts",
+                       "num_jacobi_iterations",
+                       "interpolation",
+                       "interpolation_use_topk",
+                       "interpolation_topk",
+                       "residual_interpolated_embeds",
+                       "pause_token_id",
+                       "use_depth_attention",
+                       "depth_attention_stride",
+                       "depth_attention_recent_window",
+                       "use_qk_norm",
+                       "baseline_mode",
+                       "residual_baseline",
+                       "residual_baseline_num_streams",
+                       "mhc_num_streams",
+                       "mhc_sinkhorn_iters",
+                       "attnres_block_size",
+                       "denseformer_dwa_dilation",
+                       "denseformer_dwa_period"};
+
+/// Empty for a model_type that recipes have no table for.
+Keys architecture_keys(const std::string& model_type) {
+    if (model_type == "gpt_neox") {
+        return {"layer_norm_eps", "rotary_pct", "rotary_emb_base", "use_parallel_residual"};
+    }
+    if (model_type == "llama") {
+        return {"num_key_value_heads", "rms_norm_eps", "rope_theta", "mlp_bias", "head_dim"};
+    }
+    return {};
+}
+
+[[noreturn]] void unknown_key(const JsonObject& object, const std::string& key, const Keys& known) {
+    const auto near = nearest(key, known);
+    std::string remedy;
+    if (near) {
+        remedy = "did you mean \"" + std::string(*near) + "\"?";
+    } else {
+        remedy = "known here: ";
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            remedy += (i > 0 ? ", " : "") + std::string(known[i]);
+        }
+        remedy += ".";
+    }
+    throw InputError(object.source().string() + ": \"" + object.name_of(key) +
+                     "\" is not a key of a recipe; " + remedy);
+}
+
+void allow_only(const JsonObject& object, const Keys& known) {
+    for (const auto& key : object.keys()) {
+        if (std::find(known.begin(), known.end(), key) == known.end()) {
+            unknown_key(object, key, known);
+        }
+    }
+}
+
+std::filesystem::path from_folder_of(const std::filesystem::path& source, const std::string& path) {
+    const std::filesystem::path given(path);
+    return given.is_absolute() ? given : (source.parent_path() / given).lexically_normal();
+}
+
+double number_in(const JsonObject& object, std::string_view key, double fallback, double least, double most,
+                 const std::string& range) {
+    const auto value = object.number(key);
+    if (value && !(*value >= least && *value <= most)) {
+        object.fail(key, range);
+    }
+    return value.value_or(fallback);
+}
+
+std::vector<std::string> texts_in(const JsonObject& object, std::string_view key, bool required) {
+    std::vector<std::string> result;
+    const json* list = required ? &object.required_array(key) : object.array(key);
+    if (list == nullptr) {
+        return result;
+    }
+    for (const auto& entry : *list) {
+        if (!entry.is_string() || entry.get_ref<const std::string&>().empty()) {
+            object.fail(key, "a list of file names");
+        }
+        result.push_back(entry.get<std::string>());
+    }
+    if (required && result.empty()) {
+        object.fail(key, "at least one file name");
+    }
+    return result;
+}
+
+void read_model(const JsonObject& model, Recipe& recipe) {
+    const std::string type = model.required_text("model_type");
+    const Keys own = architecture_keys(type);
+    if (own.empty()) {
+        model.fail("model_type", "gpt_neox or llama", "other architectures can be run but not trained");
+    }
+    Keys known = common_keys;
+    known.insert(known.end(), method_keys.begin(), method_keys.end());
+    known.insert(known.end(), own.begin(), own.end());
+    allow_only(model, known);
+    // Their defaults in transformers are the sizes of the original models, which nobody means in a recipe
+    // that says nothing.
+    for (const auto* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}) {
+        static_cast<void>(model.required_integer(key, 1));
+    }
+    recipe.model = model.value();
+    recipe.initial_deviation =
+        number_in(model, "initializer_range", 0.02, 1e-6, 10, "a number between 1e-6 and 10");
+}
+
+void read_texts(const JsonObject& texts, Recipe& recipe) {
+    allow_only(texts, {"folder", "train", "held_out", "held_out_fraction", "document_end"});
+    recipe.texts = from_folder_of(recipe.source, texts.text("folder").value_or("."));
+    recipe.train_texts = texts_in(texts, "train", true);
+    recipe.held_out_texts = texts_in(texts, "held_out", false);
+    recipe.held_out_fraction = number_in(texts, "held_out_fraction", 0, 0, 0.9, "a share between 0 and 0.9");
+    recipe.document_end = texts.text("document_end").value_or("");
+}
+
+void read_training(const JsonObject& training, Recipe& recipe) {
+    allow_only(training,
+               {"steps", "tokens", "context", "batch", "accumulation", "seed", "precision", "clip_norm"});
+    recipe.context = training.required_integer("context", 1, most_context);
+    recipe.batch = training.required_integer("batch", 1, most_batch);
+    recipe.accumulation = training.integer("accumulation", 1, most_batch).value_or(1);
+    if (recipe.context * recipe.batch > most_tokens_per_step / recipe.accumulation) {
+        training.fail("batch", "at most " + std::to_string(most_tokens_per_step) +
+                                   " tokens a step (context x batch x accumulation)");
+    }
+    if (training.has("steps") == training.has("tokens")) {
+        throw InputError(training.source().string() +
+                         ": \"training\" needs either \"steps\" or \"tokens\"; say one of them.");
+    }
+    if (training.has("steps")) {
+        recipe.steps = training.required_integer("steps", 1, most_steps);
+    } else {
+        const std::int64_t tokens = training.required_integer("tokens", 1, most_steps * 100'000);
+        recipe.steps = (tokens + recipe.tokens_per_step() - 1) / recipe.tokens_per_step();
+    }
+    recipe.seed = static_cast<std::uint64_t>(training.integer("seed", 0).value_or(0));
+    const std::string precision = training.text("precision").value_or("auto");
+    if (precision == "auto") {
+        recipe.precision = TrainPrecision::automatic;
+    } else if (precision == "float32") {
+        recipe.precision = TrainPrecision::float32;
+    } else if (precision == "bfloat16") {
+        recipe.precision = TrainPrecision::bfloat16;
+    } else {
+        training.fail("precision", "auto, float32 or bfloat16");
+    }
+    recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
+}
+
+void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
+    allow_only(optimizer,
+               {"learning_rate", "betas", "eps", "weight_decay", "warmup_steps", "final_fraction"});
+    recipe.learning_rate = number_in(optimizer, "learning_rate", recipe.learning_rate, 1e-12, 10,
+                                     "a number between 1e-12 and 10");
+    if (const json* betas = optimizer.array("betas")) {
+        const auto valid = [](const json& beta) {
+            return beta.is_number() && beta.get<double>() >= 0 && beta.get<double>() < 1;
+        };
+        if (betas->size() != 2 || !valid((*betas)[0]) || !valid((*betas)[1])) {
+            optimizer.fail("betas", "two numbers from 0 to below 1");
+        }
+        recipe.beta1 = (*betas)[0].get<double>();
+        recipe.beta2 = (*betas)[1].get<double>();
+    }
+    recipe.eps = number_in(optimizer, "eps", recipe.eps, 1e-30, 1, "a positive number up to 1");
+    recipe.weight_decay =
+        number_in(optimizer, "weight_decay", recipe.weight_decay, 0, 10, "a number from 0 to 10");
+    recipe.warmup_steps = optimizer.integer("warmup_steps", 0, most_steps)
+                              .value_or(std::min<std::int64_t>(recipe.steps / 20, 2000));
+    if (recipe.warmup_steps > recipe.steps) {
+        optimizer.fail("warmup_steps",
+                       "at most the " + std::to_string(recipe.steps) + " steps of the training");
+    }
+    recipe.final_fraction =
+        number_in(optimizer, "final_fraction", recipe.final_fraction, 0, 1, "a share between 0 and 1");
+}
+
+} // namespace
+
+std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known) {
+    std::optional<std::string_view> best;
+    std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+    for (const auto candidate : known) {
+        // Optimal string alignment: three rows are enough for swaps of neighbours.
+        const std::size_t columns = candidate.size() + 1;
+        std::vector<std::size_t> before(columns), last(columns), row(columns);
+        for (std::size_t j = 0; j < columns; ++j) {
+            last[j] = j;
+        }
+        for (std::size_t i = 1; i <= word.size(); ++i) {
+            row[0] = i;
+            for (std::size_t j = 1; j < columns; ++j) {
+                const bool equal = word[i - 1] == candidate[j - 1];
+                row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (equal ? 0U : 1U)});
+                if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1]) {
+                    row[j] = std::min(row[j], before[j - 2] + 1);
+                }
+            }
+            std::swap(before, last);
+            std::swap(last, row);
+        }
+        if (last.back() < best_distance) {
+            best_distance = last.back();
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) {
+    const json document = parse_json(text, source);
+    const JsonObject root(document, source);
+    allow_only(root, {"name", "description", "model", "initialization", "tokenizer", "texts", "training",
+                      "optimizer", "evaluation", "checkpoint", "log", "output"});
+    Recipe recipe;
+    recipe.source = source;
+    recipe.name = root.text("name").value_or(source.stem().string());
+    recipe.description = root.text("description").value_or("");
+    read_model(root.required_object("model"), recipe);
+    if (const auto initialization = root.object("initialization")) {
+        allow_only(*initialization, {"scale_residual_outputs"});
+        recipe.scale_residual_outputs = initialization->boolean("scale_residual_outputs").value_or(true);
+    }
+    recipe.tokenizer = from_folder_of(source, root.required_text("tokenizer"));
+    read_texts(root.required_object("texts"), recipe);
+    read_training(root.required_object("training"), recipe);
+    const json empty = json::object();
+    read_optimizer(root.object("optimizer").value_or(JsonObject(empty, source, "optimizer")), recipe);
+    if (const auto evaluation = root.object("evaluation")) {
+        allow_only(*evaluation, {"every", "windows"});
+        recipe.evaluate_every = evaluation->integer("every", 0, most_steps).value_or(recipe.evaluate_every);
+        recipe.evaluate_windows =
+            evaluation->integer("windows", 1, most_steps).value_or(recipe.evaluate_windows);
+    }
+    if (const auto checkpoint = root.object("checkpoint")) {
+        allow_only(*checkpoint, {"every"});
+        recipe.checkpoint_every =
+            checkpoint->integer("every", 0, most_steps).value_or(recipe.checkpoint_every);
+    }
+    if (const auto log = root.object("log")) {
+        allow_only(*log, {"every"});
+        recipe.log_every = log->integer("every", 1, most_steps).value_or(recipe.log_every);
+    }
+    if (const auto output = root.object("output")) {
+        allow_only(*output, {"dtype"});
+        const std::string dtype = output->text("dtype").value_or("bfloat16");
+        if (dtype != "bfloat16" && dtype != "float32") {
+            output->fail("dtype", "bfloat16 or float32");
+        }
+        recipe.output_dtype = dtype == "float32" ? DType::f32 : DType::bf16;
+    }
+    return recipe;
+}
+
+Recipe read_recipe(const std::filesystem::path& path) {
+    return parse_recipe(read_file(path), path);
+}
+
+nlohmann::json essence(const Recipe& recipe) {
+    return {{"model", recipe.model},
+            {"initialization", {{"scale_residual_outputs", recipe.scale_residual_outputs}}},
+            {"texts",
+             {{"train", recipe.train_texts},
+              {"held_out", recipe.held_out_texts},
+              {"held_out_fraction", recipe.held_out_fraction},
+              {"document_end", recipe.document_end}}},
+            {"training",
+             {{"steps", recipe.steps},
+              {"context", recipe.context},
+              {"batch", recipe.batch},
+              {"accumulation", recipe.accumulation},
+              {"seed", recipe.seed},
+              {"precision", recipe.precision == TrainPrecision::automatic ? "auto"
+                            : recipe.precision == TrainPrecision::float32 ? "float32"
+                                                                          : "bfloat16"},
+              {"clip_norm", recipe.clip_norm}}},
+            {"optimizer",
+             {{"learning_rate", recipe.learning_rate},
+              {"betas", {recipe.beta1, recipe.beta2}},
+              {"eps", recipe.eps},
+              {"weight_decay", recipe.weight_decay},
+              {"warmup_steps", recipe.warmup_steps},
+              {"final_fraction", recipe.final_fraction}}}};
+}
+
+} // namespace ponderscope

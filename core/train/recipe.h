@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/dtype.h"
+#include "core/train/schedule.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// In which numbers products are computed. Weights and moments of the optimiser are fp32 always.
+enum class TrainPrecision : std::uint8_t {
+    automatic, ///< fp32 on a CPU, bf16 on CUDA
+    float32,
+    bfloat16
+};
+
+/// A training run as a user writes it: one JSON file (resources/docs/training.md lists its keys). Two
+/// trainings of one recipe on one CPU give the same bytes.
+struct Recipe {
+    std::filesystem::path source; ///< the file it came from; relative paths in it start at its folder
+    std::string name;
+    std::string description;
+
+    /// The future config.json: Hugging Face's keys for the architecture and those of the method, or our own
+    /// "pondering" section.
+    nlohmann::json model;
+    double initial_deviation = 0.02; ///< standard deviation of normally drawn weights
+    bool scale_residual_outputs =
+        true; ///< matrices that add to the residual stream: divided by sqrt(2 L) (GPT-2)
+
+    std::filesystem::path tokenizer;         ///< tokenizer.json
+    std::filesystem::path texts;             ///< folder in which the patterns are looked up
+    std::vector<std::string> train_texts;    ///< file names with * and ?
+    std::vector<std::string> held_out_texts; ///< whole texts never trained on; taken out of train_texts
+    double held_out_fraction = 0;            ///< besides: this share at the end of every training text
+    std::string document_end;                ///< token that ends each text; empty: none
+
+    std::int64_t steps = 0;        ///< of the optimiser
+    std::int64_t context = 0;      ///< tokens a sequence
+    std::int64_t batch = 0;        ///< sequences a forward
+    std::int64_t accumulation = 1; ///< forwards a step
+    std::uint64_t seed = 0;        ///< of the weights and of the order of the texts
+    TrainPrecision precision = TrainPrecision::automatic;
+    double clip_norm = 1.0; ///< largest Euclidean norm of the gradient; 0: not clipped
+
+    double learning_rate = 1e-3; ///< at its peak
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double eps = 1e-8;
+    double weight_decay = 0.1;
+    std::int64_t warmup_steps = 0;
+    double final_fraction = 0.1;
+
+    std::int64_t evaluate_every = 0; ///< steps; 0: at the end alone
+    std::int64_t evaluate_windows =
+        64; ///< contexts of held-out text in an evaluation on the way; the last one takes all
+    std::int64_t checkpoint_every = 0; ///< steps; 0: at the end alone
+    std::int64_t log_every = 10;       ///< steps
+    DType output_dtype = DType::bf16;  ///< of model.safetensors: bf16 or f32
+
+    [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch * accumulation; }
+    [[nodiscard]] Schedule schedule() const { return {learning_rate, warmup_steps, steps, final_fraction}; }
+};
+
+/// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; a key that
+/// is not known is named together with the nearest one that is.
+Recipe read_recipe(const std::filesystem::path& path);
+
+/// The same for JSON in memory; \p source names it in messages and is where relative paths start.
+Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);
+
+/// What decides the result, as JSON with every default filled in and without paths: two recipes with the same
+/// value train the same weights on the same texts. Stored in checkpoints, compared when a training resumes.
+nlohmann::json essence(const Recipe& recipe);
+
+/// The entry of \p known with the smallest edit distance to \p word (insertions, deletions, changes, swaps of
+/// neighbours), or nothing when none is near enough to have been meant.
+std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
+
+} // namespace ponderscope

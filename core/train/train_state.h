@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/dtype.h"
+#include "core/train/adamw.h"
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// Where a training stands, besides the tensors.
+struct TrainCounters {
+    std::int64_t step = 0;    ///< of the optimiser, done
+    std::int64_t windows = 0; ///< contexts taken from the sampler
+    double seconds = 0;
+    double loss_sum = 0; ///< since the last line of the log
+    std::int64_t loss_count = 0;
+    double last_loss = 0;  ///< mean over the steps of the last line of the log
+    double last_norm = 0;  ///< of the last step's gradient, before clipping
+    nlohmann::json recipe; ///< its essence
+    std::string corpus_digest;
+};
+
+/// Writes weights, both moments and counters as one safetensors file, beside and renamed. EnvironmentError.
+void save_train_state(const std::filesystem::path& path, const NamedTensors& parameters,
+                      const AdamW& optimizer, const TrainCounters& counters);
+
+/// The counters alone. InputError: no such file, damaged, or of another version.
+TrainCounters read_train_counters(const std::filesystem::path& path);
+
+/// Weights and moments into their places, and the optimiser's step count. InputError: tensors that do not
+/// fit.
+void load_train_state(const std::filesystem::path& path, const NamedTensors& parameters, AdamW& optimizer);
+
+/// Writes tensors to a safetensors file in the given order and dtype.
+void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, DType dtype);
+
+} // namespace ponderscope

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/train/trainer.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/ponder/forward.h"
+#include "core/text/tokenizer.h"
+#include "core/train/adamw.h"
+#include "core/train/contexts.h"
+#include "core/train/corpus.h"
+#include "core/train/model_setup.h"
+#include "core/train/output_folder.h"
+#include "core/train/schedule.h"
+#include "core/train/train_state.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+at::Device device_named(const std::string& name) {
+    if (name == "cpu") {
+        return at::kCPU;
+    }
+    const bool numbered = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
+                          name.find_first_not_of("0123456789", 5) == std::string::npos;
+    if (name != "cuda" && !numbered) {
+        throw InputError("The device is \"" + name + "\"; say cpu, cuda or cuda:N.");
+    }
+    const int number = numbered ? std::stoi(name.substr(5)) : 0;
+    if (!at::hasCUDA() || number >= at::detail::getCUDAHooks().deviceCount()) {
+        throw InputError("The device is \"" + name + "\", but there is no such GPU; say cpu.");
+    }
+    return {at::kCUDA, static_cast<at::DeviceIndex>(number)};
+}
+
+/// Products in bf16 while it lives; weights stay as they are.
+class Autocast {
+public:
+    Autocast(bool on, at::DeviceType device) : on_(on), device_(device) {
+        if (on_) {
+            was_ = at::autocast::is_autocast_enabled(device_);
+            at::autocast::set_autocast_enabled(device_, true);
+            at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+            at::autocast::increment_nesting();
+        }
+    }
+    ~Autocast() {
+        if (on_) {
+            if (at::autocast::decrement_nesting() == 0) {
+                at::autocast::clear_cache();
+            }
+            at::autocast::set_autocast_enabled(device_, was_);
+        }
+    }
+    Autocast(const Autocast&) = delete;
+    Autocast& operator=(const Autocast&) = delete;
+
+private:
+    bool on_;
+    bool was_ = false;
+    at::DeviceType device_;
+};
+
+/// At most five messages a second, and always the last one.
+class Throttle {
+public:
+    explicit Throttle(const ProgressSink& sink) : sink_(sink) {}
+    void operator()(const Progress& progress) {
+        if (sink_ && (progress.done >= progress.total || seconds_since(last_) > 0.2)) {
+            sink_(progress);
+            last_ = Clock::now();
+        }
+    }
+
+private:
+    const ProgressSink& sink_;
+    Clock::time_point last_ = Clock::now() - std::chrono::seconds(1);
+};
+
+class Trainer {
+public:
+    Trainer(const Recipe& recipe, const TrainOptions& options)
+        : recipe_(recipe),
+          options_(options),
+          folder_(options.output, options.existing),
+          device_(device_named(options.device)),
+          tokenizer_(Tokenizer::load(recipe.tokenizer)),
+          config_json_(complete_config(recipe, tokenizer_)),
+          config_(model_config_of(recipe, config_json_)),
+          half_(recipe.precision == TrainPrecision::bfloat16 ||
+                (recipe.precision == TrainPrecision::automatic && device_.is_cuda())) {}
+
+    TrainResult run();
+
+private:
+    [[nodiscard]] bool finished_before(TrainResult& result) const;
+    void begin();
+    void resume();
+    [[nodiscard]] double forward_backward();
+    void step();
+    [[nodiscard]] double measure(std::int64_t most_windows, bool half, const std::stop_token& stop,
+                                 std::int64_t& scored);
+    void log(double rate);
+    void append(const TrainLogRow& row);
+    void save(bool complete);
+    void round_weights();
+    [[noreturn]] void diverged(const std::string& what, double loss, double norm);
+    [[nodiscard]] at::Tensor rows(std::int64_t count);
+    [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }
+    void notice(const std::string& sentence) const {
+        if (options_.notice) {
+            options_.notice(sentence);
+        }
+    }
+
+    const Recipe& recipe_;
+    const TrainOptions& options_;
+    OutputFolder folder_;
+    at::Device device_;
+    Tokenizer tokenizer_;
+    nlohmann::json config_json_;
+    ModelConfig config_;
+    bool half_;
+
+    Corpus corpus_;
+    std::unique_ptr<ContextSampler> sampler_;
+    std::unique_ptr<AdamW> optimizer_;
+    std::unique_ptr<Model> model_;
+    std::unique_ptr<TrainLog> log_;
+    TrainCounters counters_;
+    TrainResult result_;
+    std::int64_t saved_step_ = 0; ///< of the state on disk
+    Clock::time_point began_;
+    double seconds_before_ = 0; ///< of earlier calls
+};
+
+bool Trainer::finished_before(TrainResult& result) const {
+    if (folder_.start() != OutputFolder::Start::complete) {
+        return false;
+    }
+    result = read_provenance(folder_.provenance());
+    result.already_complete = true;
+    return true;
+}
+
+/// Everything that can be wrong with the input is found here, before the folder is touched.
+void Trainer::begin() {
+    CorpusOptions reading;
+    reading.cache = options_.token_cache;
+    reading.progress = options_.progress;
+    reading.stop = options_.stop;
+    reading.notice = options_.notice;
+    corpus_ = load_corpus(recipe_, tokenizer_, reading);
+    sampler_ = std::make_unique<ContextSampler>(corpus_.train, recipe_.context, recipe_.seed);
+    if (!corpus_.held_out.empty() && static_cast<std::int64_t>(corpus_.held_out.size()) <= recipe_.context) {
+        throw InputError(recipe_.source,
+                         "held-out text longer than a context of " + std::to_string(recipe_.context) +
+                             " tokens",
+                         std::to_string(corpus_.held_out.size()) + " tokens", "hold out more, or nothing");
+    }
+    for (const auto& sentence : config_.notices) {
+        notice(sentence);
+    }
+
+    auto parameters = Parameters::initialise(starting_layout(recipe_, config_), recipe_.seed, device_);
+    parameters.requires_grad(true);
+    // Before the model looks at the tensors: the optimiser moves them into one buffer.
+    optimizer_ = std::make_unique<AdamW>(
+        parameters.items(), AdamWConfig{recipe_.beta1, recipe_.beta2, recipe_.eps, recipe_.weight_decay});
+    for (const auto& [name, tensor] : parameters.items()) {
+        result_.parameters += tensor.numel();
+    }
+    model_ = std::make_unique<Model>(config_, std::move(parameters));
+    counters_.recipe = essence(recipe_);
+    counters_.corpus_digest = corpus_.digest;
+}
+
+void Trainer::resume() {
+    const TrainCounters stored = read_train_counters(folder_.state());
+    const auto differences = nlohmann::json::diff(stored.recipe, counters_.recipe);
+    if (!differences.empty()) {
+        std::string key = differences.front().at("path").get<std::string>().substr(1);
+        for (auto& letter : key) {
+            letter = letter == '/' ? '.' : letter;
+        }
+        throw InputError(folder_.state(), "the recipe that this training began with",
+                         "another value of \"" + key + "\" in " + recipe_.source.string(),
+                         "resume with the old recipe, or train into another folder");
+    }
+    if (stored.corpus_digest != corpus_.digest) {
+        throw InputError(folder_.state(), "the texts and the tokenizer that this training began with",
+                         "others in " + recipe_.texts.string(),
+                         "bring the old ones back, or train into another folder");
+    }
+    load_train_state(folder_.state(), model_->parameters().items(), *optimizer_);
+    counters_ = stored;
+    saved_step_ = stored.step;
+    seconds_before_ = stored.seconds;
+}
+
+at::Tensor Trainer::rows(std::int64_t count) {
+    at::Tensor ids = at::empty({count, recipe_.context + 1}, at::kLong);
+    auto* out = ids.mutable_data_ptr<std::int64_t>();
+    for (std::int64_t i = 0; i < count; ++i) {
+        for (const auto id : sampler_->window(static_cast<std::uint64_t>(counters_.windows))) {
+            *out++ = id;
+        }
+        ++counters_.windows;
+    }
+    return ids;
+}
+
+/// Gradients of one optimiser step; returns the mean loss over its forwards.
+double Trainer::forward_backward() {
+    optimizer_->zero_gradients();
+    at::Tensor total;
+    const double share = 1.0 / static_cast<double>(recipe_.accumulation);
+    for (std::int64_t i = 0; i < recipe_.accumulation; ++i) {
+        const auto batch = PackedBatch::from_rows(rows(recipe_.batch), device_);
+        at::Tensor loss;
+        {
+            const Autocast autocast(half_, device_.type());
+            const ForwardResult result = model_->forward(batch);
+            loss = result.cross_entropy * share;
+            total = total.defined() ? total + loss.detach() : loss.detach();
+            if (result.penalty.defined()) {
+                loss = loss + result.penalty * share;
+            }
+        }
+        loss.backward();
+    }
+    return total.item<double>();
+}
+
+void Trainer::step() {
+    const double rate = learning_rate(recipe_.schedule(), counters_.step);
+    const double loss = forward_backward();
+    const double norm = optimizer_->gradient_norm();
+    if (!std::isfinite(loss)) {
+        diverged("the loss is " + shortest(loss), loss, norm);
+    }
+    if (!std::isfinite(norm)) {
+        diverged("the gradient of " + optimizer_->first_bad_gradient() + " is not finite", loss, norm);
+    }
+    if (recipe_.clip_norm > 0 && norm > recipe_.clip_norm) {
+        optimizer_->scale_gradients(recipe_.clip_norm / norm);
+    }
+    optimizer_->step(rate);
+    ++counters_.step;
+    counters_.loss_sum += loss;
+    ++counters_.loss_count;
+    counters_.last_norm = norm;
+    counters_.seconds = seconds_before_ + seconds_since(began_);
+    log(rate);
+}
+
+/// The line of the last step is left to run(): it carries the final measurement.
+void Trainer::log(double rate) {
+    const bool last = counters_.step == recipe_.steps;
+    const bool measured = !last && !corpus_.held_out.empty() && recipe_.evaluate_every > 0 &&
+                          counters_.step % recipe_.evaluate_every == 0;
+    if (!last && !measured && counters_.step % recipe_.log_every != 0) {
+        return;
+    }
+    counters_.last_loss = counters_.loss_sum / static_cast<double>(counters_.loss_count);
+    counters_.loss_sum = 0;
+    counters_.loss_count = 0;
+    if (last) {
+        return;
+    }
+    TrainLogRow row{counters_.step,      tokens(),     counters_.last_loss, rate,
+                    counters_.last_norm, std::nullopt, counters_.seconds};
+    if (measured) {
+        std::int64_t scored = 0;
+        // Short, and not to be cut off: the line would be missing after a resume.
+        row.held_out_nll = measure(recipe_.evaluate_windows, half_, {}, scored);
+    }
+    append(row);
+}
+
+void Trainer::append(const TrainLogRow& row) {
+    log_->append(row);
+    if (options_.logged) {
+        options_.logged(row);
+    }
+}
+
+void Trainer::diverged(const std::string& what, double loss, double norm) {
+    const std::string weights = optimizer_->first_bad_parameter();
+    append({counters_.step + 1, tokens(), loss, learning_rate(recipe_.schedule(), counters_.step), norm,
+            std::nullopt, seconds_before_ + seconds_since(began_)});
+    throw CheckFailed(folder_.path().string() + ": training stopped at step " +
+                      std::to_string(counters_.step + 1) + " of " + std::to_string(recipe_.steps) + ": " +
+                      what +
+                      (weights.empty() ? "" : ", and the weights " + weights + " hold infinities or NaN") +
+                      "; the state of step " + std::to_string(saved_step_) +
+                      " is kept. Lower the learning rate, lengthen the warm-up or clip the gradient.");
+}
+
+double Trainer::measure(std::int64_t most_windows, bool half, const std::stop_token& stop,
+                        std::int64_t& scored) {
+    const at::NoGradGuard no_grad;
+    const auto begins =
+        held_out_windows(static_cast<std::int64_t>(corpus_.held_out.size()), recipe_.context, most_windows);
+    double sum = 0;
+    scored = 0;
+    Throttle report(options_.progress);
+    const auto total = static_cast<std::int64_t>(begins.size()) * recipe_.context;
+    for (std::size_t first = 0; first < begins.size(); first += static_cast<std::size_t>(recipe_.batch)) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        const auto count = std::min(begins.size() - first, static_cast<std::size_t>(recipe_.batch));
+        at::Tensor ids = at::empty({static_cast<std::int64_t>(count), recipe_.context + 1}, at::kLong);
+        auto* out = ids.mutable_data_ptr<std::int64_t>();
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto* from = corpus_.held_out.data() + begins[first + i];
+            out = std::copy(from, from + recipe_.context + 1, out);
+        }
+        const auto batch = PackedBatch::from_rows(ids, device_);
+        const Autocast autocast(half, device_.type());
+        const auto tokens = static_cast<std::int64_t>(count) * recipe_.context;
+        sum += model_->forward(batch).cross_entropy.item<double>() * static_cast<double>(tokens);
+        scored += tokens;
+        report({"measuring held-out text", scored, total, "tokens"});
+    }
+    return scored > 0 ? sum / static_cast<double>(scored) : not_measured;
+}
+
+/// Brings the folder up to date. While the training is not finished, the model file comes before the state,
+/// and the state is what a resumed training believes; at the end the state goes last.
+void Trainer::save(bool complete) {
+    const auto& items = model_->parameters().items();
+    if (!optimizer_->first_bad_parameter().empty()) {
+        diverged("the update of step " + std::to_string(counters_.step) + " went to infinity", not_measured,
+                 counters_.last_norm);
+    }
+    if (!complete) {
+        save_train_state(folder_.state(), items, *optimizer_, counters_);
+        saved_step_ = counters_.step;
+    }
+    save_tensors(folder_.weights(), items, recipe_.output_dtype);
+    result_.steps = counters_.step;
+    result_.tokens = tokens();
+    result_.loss = counters_.last_loss;
+    result_.seconds = counters_.seconds;
+    const Provenance about{device_.str(), half_ ? "bfloat16" : "float32", at::get_num_threads(),
+                           TORCH_VERSION, complete};
+    write_file_atomically(folder_.provenance(),
+                          provenance_json(recipe_, corpus_, result_, about).dump(2) + "\n");
+    if (complete) {
+        std::error_code error;
+        std::filesystem::remove(folder_.state(), error);
+        if (error) {
+            throw_file_error(folder_.state(), error.value(), "written");
+        }
+    }
+}
+
+/// What is measured at the end is what a reader of the file will run.
+void Trainer::round_weights() {
+    const at::NoGradGuard no_grad;
+    const auto type = scalar_type_of(recipe_.output_dtype);
+    for (const auto& [name, tensor] : model_->parameters().items()) {
+        at::Tensor home = tensor.detach();
+        home.copy_(home.to(type));
+    }
+}
+
+TrainResult Trainer::run() {
+    if (TrainResult before; finished_before(before)) {
+        return before;
+    }
+    result_.held_out_nll = not_measured;
+    begin();
+    if (folder_.start() == OutputFolder::Start::resumed) {
+        resume();
+    }
+    folder_.prepare();
+    write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
+    write_file_atomically(folder_.tokenizer(), read_file(recipe_.tokenizer));
+    const bool fresh = folder_.start() == OutputFolder::Start::fresh;
+    log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(counters_.step));
+    began_ = Clock::now();
+    if (fresh) {
+        save(false);
+    }
+
+    Throttle report(options_.progress);
+    const std::int64_t steps_before = counters_.step;
+    const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
+    try {
+        while (counters_.step < recipe_.steps) {
+            if (options_.stop.stop_requested()) {
+                throw Cancelled();
+            }
+            step();
+            report({"training", tokens(), total, "tokens"});
+            if (recipe_.checkpoint_every > 0 && counters_.step % recipe_.checkpoint_every == 0) {
+                save(false);
+            }
+        }
+    } catch (const Cancelled&) {
+        save(false);
+        throw;
+    }
+    const double spent = seconds_since(began_);
+    if (saved_step_ != counters_.step) {
+        save(false);
+    }
+    round_weights();
+    TrainLogRow row{counters_.step,      tokens(),
+                    counters_.last_loss, learning_rate(recipe_.schedule(), counters_.step - 1),
+                    counters_.last_norm, std::nullopt,
+                    counters_.seconds};
+    if (!corpus_.held_out.empty()) {
+        result_.held_out_nll = measure(0, false, options_.stop, result_.held_out_tokens);
+        row.held_out_nll = result_.held_out_nll;
+    }
+    append(row);
+    save(true);
+    result_.tokens_per_second =
+        spent > 0 ? static_cast<double>((counters_.step - steps_before) * recipe_.tokens_per_step()) / spent
+                  : 0;
+    return result_;
+}
+
+} // namespace
+
+TrainResult train(const Recipe& given, const TrainOptions& options) {
+    Recipe recipe = given;
+    if (!options.texts.empty()) {
+        recipe.texts = options.texts;
+    }
+    return Trainer(recipe, options).run();
+}
+
+} // namespace ponderscope

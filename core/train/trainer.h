@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/train/recipe.h"
+#include "core/train/train_log.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What to do when the target folder is not empty.
+enum class ExistingOutput : std::uint8_t {
+    refuse, ///< InputError; nothing is touched
+    resume, ///< go on from training_state.safetensors; a finished training is left as it is; an empty folder
+            ///< is begun
+    overwrite ///< begin anew; of what lies there only files that a training writes are replaced
+};
+
+struct TrainOptions {
+    std::filesystem::path output; ///< folder, made when missing
+    ExistingOutput existing = ExistingOutput::refuse;
+    std::filesystem::path texts;       ///< replaces the recipe's texts.folder; empty: the recipe's
+    std::filesystem::path token_cache; ///< folder of tokenised texts, see default_token_cache(); empty: none
+    std::string device = "cpu";        ///< "cpu", "cuda", "cuda:N"
+    ProgressSink
+        progress; ///< "reading texts" in bytes, "training" in tokens, "measuring held-out text" in tokens
+    std::function<void(const TrainLogRow&)> logged; ///< every line of log.csv, as it is written
+    std::function<void(const std::string&)> notice; ///< sentences for the user
+    std::stop_token stop; ///< honoured between steps: the state is saved, then Cancelled is thrown
+};
+
+struct TrainResult {
+    std::int64_t steps = 0;
+    std::int64_t tokens = 0;     ///< trained on
+    std::int64_t parameters = 0; ///< elements, a tied table once
+    double loss = 0;             ///< nats a token, mean over the last lines' worth of steps
+    double held_out_nll = 0; ///< nats a token over all held-out text, of the weights as they are stored, in
+                             ///< fp32; NaN without text
+    std::int64_t held_out_tokens = 0;
+    double seconds = 0;            ///< of training, interruptions not counted
+    double tokens_per_second = 0;  ///< of this call; 0 when nothing was left to do
+    bool already_complete = false; ///< resumed a finished training: nothing was done
+};
+
+/// Trains a model from nothing by a recipe and leaves a checkpoint folder in Hugging Face layout:
+///   config.json  model.safetensors  tokenizer.json
+///   training.json  where the weights come from: recipe, texts with digests, tokens seen, time, loss,
+///   held-out NLL log.csv        see TrainLog training_state.safetensors  while the training is not finished:
+///   weights, moments, and the place in the data
+/// Every `checkpoint.every` steps, and when stopped, the folder is brought up to date; each file is written
+/// beside and renamed, so that an interruption at any moment leaves the last complete state. On a CPU, with
+/// the same number of threads, a training that was interrupted and resumed ends with the same bytes as one
+/// that was not.
+///
+/// The loss is the method's own: the cross-entropy of its output, and its penalty where it has one.
+///
+/// InputError: recipe, texts, tokenizer or folder; everything is checked before the folder is touched.
+/// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN; the message says
+/// at which step and where, and the state of the last checkpoint stays as it is.
+TrainResult train(const Recipe& recipe, const TrainOptions& options);
+
+} // namespace ponderscope
