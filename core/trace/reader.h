@@ -8,12 +8,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
 
-/// Reads a trace that nobody vouches for: read-only, defensive, trusted_schema off, sizes checked before use. Opening reads the
-/// header and the run table only. A damaged part throws InputError when it is asked for; other parts stay readable.
+/// Reads a trace that nobody vouches for: read-only, defensive, trusted_schema off, sizes checked before use.
+/// Opening reads the header and the schema only. A damaged part throws InputError when it is asked for; other
+/// parts stay readable. EnvironmentError: the machine could not read. A trace on media that cannot be written
+/// opens too; one that is being recorded can be read at any time.
 ///
 /// One thread at a time. Each thread that reads opens its own; that is cheap.
 class TraceReader {
@@ -26,19 +29,31 @@ public:
     ~TraceReader();
 
     [[nodiscard]] const std::filesystem::path& path() const;
-    [[nodiscard]] std::vector<RunInfo> runs() const; ///< fresh from the file, so that a growing trace can be followed
+    [[nodiscard]] std::vector<RunInfo>
+    runs() const; ///< fresh from the file, so that a growing trace can be followed
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
     [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
 
-    /// Tokens [begin, end) of a sequence; end is cut to what is there. Negative end: all.
-    [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin = 0, std::int64_t end = -1) const;
-    /// The signal over tokens [begin, end), stitched from its chunks; nothing when the run has no such signal.
-    [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence, const std::string& name,
-                                                    std::int64_t begin = 0, std::int64_t end = -1) const;
+    /// Tokens [begin, end) of a sequence; end is cut to what is there. Negative end: all. Spans lie inside
+    /// the text. An unknown run or sequence is an InputError.
+    [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin = 0,
+                                      std::int64_t end = -1) const;
+    /// The signal over tokens [begin, end), stitched from its chunks; nothing when the run has no such
+    /// signal, or none for this sequence. Only the bytes of these tokens are read.
+    [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
+                                                    const std::string& name, std::int64_t begin = 0,
+                                                    std::int64_t end = -1) const;
     [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const; ///< empty for ids only
     /// Bytes of a token by id, for candidates; empty when the trace does not know it.
     [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
-    /// Every page checked (PRAGMA quick_check). Slow on large files; call on request. Empty when sound, else a sentence.
+    /// All that token_bytes knows for the run, by id.
+    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
+    [[nodiscard]] std::vector<FaultInfo>
+    faults(std::int64_t run) const; ///< in the order in which they were met
+    /// Sentences about how the file had to be opened: "…-wal cannot be read here; what it holds is missing".
+    [[nodiscard]] const std::vector<std::string>& notices() const;
+    /// Every page checked (PRAGMA quick_check). Slow on large files; call on request. Empty when sound, else
+    /// a sentence.
     [[nodiscard]] std::string check() const;
 
 private:
@@ -58,7 +73,8 @@ struct RunReference {
     std::string run;
 };
 RunReference parse_run_reference(const std::string& text);
-/// The run of that name or number; the only run when \p name is empty. InputError that lists the runs otherwise.
+/// The run of that name or number; the only run when \p name is empty. InputError that lists the runs
+/// otherwise.
 RunInfo find_run(const TraceReader& reader, const std::string& name);
 
 } // namespace ponderscope

@@ -12,35 +12,37 @@
 
 namespace ponderscope {
 
-/// What is kept about one run: a checkpoint, a method, a policy over a set of sequences. methods.md section 10.
+/// What is kept about one run: a checkpoint, a method, a policy over a set of sequences. methods.md
+/// section 10.
 struct RunInfo {
-    std::int64_t id = 0;          ///< the writer assigns it; unique in the file, starts at 1
-    std::string name;             ///< unique in the file; what follows '#' in TRACE.ponder#RUN
-    std::string checkpoint;       ///< folder as the user named it
+    std::int64_t id = 0;    ///< the writer assigns it; unique in the file, starts at 1
+    std::string name;       ///< unique in the file; what follows '#' in TRACE.ponder#RUN
+    std::string checkpoint; ///< folder as the user named it
     std::string checkpoint_digest;
     std::string architecture;
     std::string method;
     std::string depth_mixing;
-    std::string policy;           ///< "learned", "full", "calm_margin:lambda=0.9"
-    std::string scoring;          ///< "exact", "jacobi:3"
-    std::string device;           ///< "cpu", "cuda:0 NVIDIA H200"
-    std::string dtype;            ///< "float32"
-    std::string record_level;     ///< "basic", "steps"
+    std::string policy;       ///< "learned", "full", "calm_margin:lambda=0.9"
+    std::string scoring;      ///< "exact", "jacobi:3"
+    std::string device;       ///< "cpu", "cuda:0 NVIDIA H200"
+    std::string dtype;        ///< "float32"
+    std::string record_level; ///< "basic", "steps"
     std::string text_source;
-    std::string text_digest;      ///< SHA-256 of the text's bytes (of the ids, little-endian int32, when there is no text)
+    std::string
+        text_digest; ///< SHA-256 of the text's bytes (of the ids, little-endian int32, when there is no text)
     std::string tokenizer_digest; ///< empty without a tokenizer
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
     std::string config;           ///< config.json as read
     std::string notices;          ///< JSON array of sentences
     std::uint64_t seed = 0;
-    std::int64_t max_steps = 0;   ///< K
+    std::int64_t max_steps = 0; ///< K
     std::int64_t layers = 0;
     std::int64_t vocab_size = 0;
-    std::int64_t context = 0;     ///< tokens a window
+    std::int64_t context = 0; ///< tokens a window
     std::int64_t stride = 0;
-    std::string started;          ///< ISO 8601, UTC
-    double seconds = 0;           ///< wall time so far
-    bool complete = false;        ///< false: cut off, or still recording
+    std::string started;   ///< ISO 8601, UTC
+    double seconds = 0;    ///< wall time so far
+    bool complete = false; ///< false: cut off, or still recording
     // Filled by the writer when sequences end:
     std::int64_t sequences = 0;
     std::int64_t tokens = 0;
@@ -62,8 +64,9 @@ struct SequenceInfo {
     bool complete = false;
 };
 
-/// Scalars of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy, max_probability and steps describe
-/// the prediction of token t+1 made AT token t (the read-out of t's slots): that is the computation the model spent there.
+/// Scalars of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy,
+/// max_probability and steps describe the prediction of token t+1 made AT token t (the read-out of t's
+/// slots): that is the computation the model spent there.
 struct TokenColumns {
     std::int64_t first = 0; ///< position in the sequence of the first entry
     std::vector<std::int32_t> id;
@@ -72,13 +75,15 @@ struct TokenColumns {
     std::vector<float> nll;             ///< of the next token, nats; NaN where it was not scored
     std::vector<float> entropy;         ///< nats; NaN where it was not read out
     std::vector<float> max_probability; ///< NaN where it was not read out
-    std::vector<std::int32_t> rank;     ///< of the next token: 1 + the number of larger logits; 0 where it was not scored
-    std::vector<std::int32_t> steps;    ///< K_t, the last step that ran
+    std::vector<std::int32_t>
+        rank; ///< of the next token: 1 + the number of larger logits; 0 where it was not scored
+    std::vector<std::int32_t> steps; ///< K_t, the last step that ran
     std::vector<std::int64_t> flops;
     [[nodiscard]] std::size_t size() const { return id.size(); }
 };
 
-/// A packed array of a signal for consecutive tokens. The first axis is always "token", so that chunks append.
+/// A packed array of a signal for consecutive tokens. The first axis is always "token", so that chunks
+/// append.
 struct SignalChunk {
     std::int64_t first = 0; ///< token of the first entry
     DType dtype = DType::f32;
@@ -88,11 +93,20 @@ struct SignalChunk {
 
 /// What a signal is. Views ask for these and know no method: a new method's signals appear by being recorded.
 struct SignalInfo {
-    std::string name;              ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
-    std::vector<std::string> axes; ///< {"token","step"}, {"token","step","candidate"}, {"token","layer","source","head"}
-    std::string unit;              ///< "nats", "probability", "" for none
-    std::string title;             ///< for people: "NLL by step"
-    std::string description;       ///< one sentence, with the equation's place
+    std::string name; ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
+    std::vector<std::string>
+        axes;          ///< {"token","step"}, {"token","step","candidate"}, {"token","layer","source","head"}
+    std::string unit;  ///< "nats", "probability", "" for none
+    std::string title; ///< for people: "NLL by step"
+    std::string description; ///< one sentence, with the equation's place
+};
+
+/// Something that went wrong while recording, kept in the trace.
+struct FaultInfo {
+    std::int64_t run = 0;
+    std::int64_t sequence = -1; ///< number in the run; -1 = the run itself
+    std::string time;           ///< ISO 8601, UTC
+    std::string message;        ///< one sentence
 };
 
 /// Names of the per-token-and-step signals that every method can give (methods.md section 10).

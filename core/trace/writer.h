@@ -12,11 +12,15 @@
 
 namespace ponderscope {
 
-/// Appends runs to a trace file. A thread of its own holds the only write connection; the calls below hand over values and return
-/// (they block only while more than `max_queued_bytes` wait). One writer a file. Calls come from one thread.
+/// Appends runs to a trace file. A thread of its own holds the only write connection; the calls below hand
+/// over values and return (they block only while more than `max_queued_bytes` wait). One writer a file. Calls
+/// come from one thread.
 ///
-/// A failure on the writer thread (disk full, no permission) is rethrown as EnvironmentError by the next call or by finish();
-/// everything flushed before it stays readable. Finished sequences survive kill -9.
+/// A failure on the writer thread (disk full, no permission) is rethrown as EnvironmentError by the next call
+/// or by finish(); everything flushed before it stays readable. Finished sequences survive kill -9,
+/// unfinished ones lose at most half a second. While it writes, TRACE-wal, TRACE-shm and TRACE-lock lie
+/// beside the trace; a killed writer leaves them, and they belong to it. A call that contradicts those before
+/// it (tokens that leave a gap, a shape that does not fit) is an InputError and changes nothing.
 class TraceWriter {
 public:
     struct Options {
@@ -24,24 +28,40 @@ public:
         bool append = true; ///< add runs to an existing trace; false: an existing file is an InputError
     };
 
-    /// Creates or opens \p path. InputError: another kind of file, a newer version, a folder that does not exist.
+    /// Creates or opens \p path. InputError: another kind of file, a newer version, a folder that does not
+    /// exist.
     explicit TraceWriter(const std::filesystem::path& path);
     TraceWriter(const std::filesystem::path& path, const Options& options);
     ~TraceWriter(); ///< what is unfinished stays marked partial; never throws
     TraceWriter(const TraceWriter&) = delete;
     TraceWriter& operator=(const TraceWriter&) = delete;
 
-    /// Starts a run; returns its id. A name that exists already gets " (2)" and so on. \p signals: what will be recorded.
+    /// Starts a run; returns its id. A name that exists already gets " (2)" and so on. \p signals: what will
+    /// be recorded; a declared signal may stay unused. A run that was not ended stays marked partial. `id`,
+    /// totals and `seconds` of \p info are the writer's.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> signals);
-    /// Starts the next sequence of the current run. \p text may be empty (ids only).
+    /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
+    /// only). A sequence that was not ended stays marked partial.
     std::int64_t begin_sequence(std::string title, std::string text);
-    /// The next tokens of the current sequence, with their signals: pairs of name and chunk; every chunk covers exactly these tokens.
+    /// The next tokens of the current sequence, with their signals: pairs of name and chunk; every chunk
+    /// covers exactly these tokens. All appends of a sequence give the same signals, with the same types and
+    /// shapes beyond the first axis. Without a text the spans may be left empty. Data is little-endian.
     void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> signals);
     void end_sequence();
-    /// What each token id in the run stands for, so that a reader needs no tokenizer: candidates included. Call before end_run.
+    /// What each token id in the run stands for, so that a reader needs no tokenizer: candidates included.
+    /// Call before end_run.
     void put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes);
+    /// A fault met while recording, one sentence, kept in the trace with the current run and sequence.
+    void put_fault(std::string message);
+    /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
+    /// the run.
     void end_run(double seconds);
-    /// Waits until all is on disk. Throws what the writer thread met.
+    /// Ends the run as partial: cancelled, or cut off by a fault. Without a run: nothing. Negative seconds:
+    /// since begin_run.
+    void leave_run(double seconds = -1);
+    /// Waits until all is on disk; a run that was not ended stays marked partial. Leaves a single file,
+    /// unless somebody reads it at this moment (then -wal stays beside it). Throws what the writer thread
+    /// met. Nothing can be added afterwards.
     void finish();
 
 private:

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace ponderscope {
+
+/// What SQLite refused, with its extended result code. Internal to core/trace: the reader and the writer turn
+/// it into a sentence.
+class SqliteFailure : public std::runtime_error {
+public:
+    SqliteFailure(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    [[nodiscard]] int code() const { return code_; }
+    [[nodiscard]] int primary_code() const { return code_ & 0xff; }
+    [[nodiscard]] bool is_busy() const; ///< somebody else holds a lock
+    [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
+    /// The file itself is wrong, rather than the machine.
+    [[nodiscard]] bool is_damage() const;
+
+private:
+    int code_;
+};
+
+/// One prepared statement. Bound text and BLOBs must outlive the step that uses them (nothing is copied).
+class Statement {
+public:
+    Statement() = default;
+    Statement(Statement&& other) noexcept;
+    Statement& operator=(Statement&& other) noexcept;
+    ~Statement();
+
+    /// Parameters count from 1.
+    Statement& bind(int index, std::int64_t value);
+    Statement& bind(int index, double value); ///< NaN becomes NULL
+    Statement& bind(int index, std::string_view text);
+    Statement& bind(int index, std::span<const std::byte> blob);
+    Statement& bind_null(int index);
+
+    /// True when there is a row.
+    bool step();
+    /// Runs to the end and makes the statement ready for the next use.
+    void run();
+    void reset();
+
+    /// Columns count from 0; they are valid until the next step or reset.
+    [[nodiscard]] bool is_null(int column) const;
+    [[nodiscard]] std::int64_t integer(int column) const;
+    [[nodiscard]] double real(int column) const; ///< NULL becomes NaN
+    [[nodiscard]] std::string text(int column) const;
+    [[nodiscard]] std::span<const std::byte> blob(int column) const;
+
+private:
+    friend class Database;
+    explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+    sqlite3_stmt* statement_ = nullptr;
+};
+
+/// One connection. Used by one thread at a time. Every failure throws SqliteFailure.
+class Database {
+public:
+    enum class Access {
+        read,           ///< read-only; a WAL beside the file is read too
+        read_immutable, ///< read-only without any lock or helper file: for media that cannot be written
+        write,          ///< the file exists
+        create          ///< makes the file when it is absent
+    };
+
+    Database(const std::filesystem::path& path, Access access);
+    Database(Database&& other) noexcept;
+    Database& operator=(Database&&) = delete;
+    ~Database();
+
+    void execute(const std::string& sql);
+    [[nodiscard]] Statement prepare(std::string_view sql);
+    /// First column of the first row; 0 when there is none.
+    [[nodiscard]] std::int64_t integer(std::string_view sql);
+    [[nodiscard]] std::string text(std::string_view sql);
+    [[nodiscard]] bool in_transaction() const;
+    void wait_for_locks(int milliseconds); ///< 5 s unless said
+    void close();                          ///< all statements must be gone; a failing close is ignored
+
+    /// Reads bytes [offset, offset + out.size()) of a BLOB, touching only the pages that hold them.
+    void read_blob(const char* table, const char* column, std::int64_t row, std::size_t offset,
+                   std::span<std::byte> out);
+
+private:
+    sqlite3* handle_ = nullptr;
+};
+
+/// A read transaction: all statements inside see the same state of a trace that grows.
+class ReadTransaction {
+public:
+    explicit ReadTransaction(Database& database);
+    ~ReadTransaction();
+    ReadTransaction(const ReadTransaction&) = delete;
+    ReadTransaction& operator=(const ReadTransaction&) = delete;
+
+private:
+    Database& database_;
+};
+
+} // namespace ponderscope

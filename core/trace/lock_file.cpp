@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/lock_file.h"
+
+#include "core/base/error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ponderscope {
+
+LockFile::LockFile(const std::filesystem::path& trace) : path_(trace.string() + "-lock") {
+    for (;;) {
+        descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (descriptor_ < 0) {
+            throw EnvironmentError(trace.string() + ": cannot be written here (" + std::strerror(errno) +
+                                   "); choose a folder that you may write to.");
+        }
+        if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+            const int error = errno;
+            ::close(descriptor_);
+            if (error == EINTR) {
+                continue;
+            }
+            if (error == EWOULDBLOCK) {
+                throw InputError(trace, "a trace that nobody writes to",
+                                 "one that another recording is writing",
+                                 "wait for it to end or choose another file");
+            }
+            throw EnvironmentError(trace.string() + ": cannot be locked (" + std::strerror(error) +
+                                   "); choose a folder on another file system.");
+        }
+        // The holder before may have removed the name between our open and our lock: then we hold a lock that
+        // nobody sees.
+        struct stat held {};
+        struct stat named {};
+        if (::fstat(descriptor_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+            held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
+            return;
+        }
+        ::close(descriptor_);
+    }
+}
+
+LockFile::~LockFile() {
+    ::unlink(path_.c_str());
+    ::close(descriptor_);
+}
+
+} // namespace ponderscope

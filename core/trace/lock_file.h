@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+
+namespace ponderscope {
+
+/// "This trace is being written", for as long as the object lives: a lock on TRACE-lock beside the trace. The
+/// lock goes with the process, however that ends; the file goes with the object. (A lock on the trace itself
+/// would not do: closing any second descriptor of a file drops the locks that SQLite holds on it in the same
+/// process.)
+class LockFile {
+public:
+    /// InputError: another writer holds it. EnvironmentError: the folder cannot be written.
+    explicit LockFile(const std::filesystem::path& trace);
+    ~LockFile();
+    LockFile(const LockFile&) = delete;
+    LockFile& operator=(const LockFile&) = delete;
+
+private:
+    std::filesystem::path path_;
+    int descriptor_ = -1;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/trace/database.h"
+#include "core/trace/schema.h"
+
+#include <algorithm>
+#include <limits>
+#include <sqlite3.h>
+
+namespace ponderscope {
+namespace {
+
+const char* const take_again = "the file is damaged; take it from its source again, or record it again";
+
+/// The largest BLOB that a connection hands out (database.cpp sets the limit); fits SQLite's int offsets.
+constexpr std::int64_t max_blob_bytes = 512 << 20;
+
+/// Values of a hostile row, brought into the range of what they stand for.
+template <class Integer>
+bool fits(std::int64_t value) {
+    return value >= std::numeric_limits<Integer>::min() && value <= std::numeric_limits<Integer>::max();
+}
+
+} // namespace
+
+struct TraceReader::Impl {
+    std::filesystem::path path;
+    mutable Database database;
+    std::vector<std::string> notices;
+    mutable Statement tokens_statement;
+    mutable Statement chunks_statement;
+    mutable Statement sequence_statement;
+    mutable Statement vocabulary_statement;
+
+    Impl(std::filesystem::path p, Database d) : path(std::move(p)), database(std::move(d)) {}
+
+    struct SequenceRow {
+        std::int64_t id;
+        std::int64_t tokens;
+        std::int64_t text_bytes;
+    };
+
+    [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
+        throw InputError(path, expected, found, take_again);
+    }
+
+    /// Runs \p body inside a read transaction and turns what SQLite says into a sentence.
+    template <class Body>
+    auto read(Body body) const {
+        try {
+            const ReadTransaction transaction(database);
+            return body();
+        } catch (const SqliteFailure& failure) {
+            rethrow(failure);
+        }
+    }
+    [[noreturn]] void rethrow(const SqliteFailure& failure) const {
+        if (failure.is_damage()) {
+            damaged("a sound trace", std::string("a damaged one (") + failure.what() + ")");
+        }
+        throw EnvironmentError(path.string() + ": cannot be read (" + failure.what() +
+                               "); check the permissions of the file and of its folder, and the disk.");
+    }
+
+    /// Bytes of the trace, its write-ahead log included: nothing inside can be larger.
+    std::int64_t file_bytes() const {
+        return database.integer("PRAGMA page_count") * database.integer("PRAGMA page_size");
+    }
+
+    /// A count from the file that says how much is to be read, checked before anything is allocated for it.
+    std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const {
+        if (count < 0 || count > file_bytes() / least_bytes_each) {
+            damaged(std::string("a number of ") + what + " that fits into the file", std::to_string(count));
+        }
+        return count;
+    }
+
+    SequenceRow find_sequence(std::int64_t run, std::int64_t number) const;
+    void open_statements();
+};
+
+void TraceReader::Impl::open_statements() {
+    tokens_statement = database.prepare(
+        "SELECT row, id, text_begin, text_end, nll, entropy, max_probability, rank, steps, flops "
+        "FROM token_row WHERE row >= ? AND row < ? ORDER BY row");
+    sequence_statement =
+        database.prepare("SELECT id, tokens, text_bytes FROM sequence WHERE run = ? AND number = ?");
+    // From the chunk that holds the first token wanted to the one that holds the last.
+    chunks_statement = database.prepare("SELECT id, first_token, tokens, dtype, shape, length(data), "
+                                        "typeof(data) FROM chunk WHERE sequence = ?1 AND signal = ?2 "
+                                        "AND first_token < ?4 AND first_token >= coalesce((SELECT "
+                                        "max(first_token) FROM chunk WHERE sequence = ?1 AND "
+                                        "signal = ?2 AND first_token <= ?3), 0) ORDER BY first_token");
+    vocabulary_statement = database.prepare("SELECT v.bytes FROM run r JOIN vocabulary v ON v.tokenizer = "
+                                            "r.tokenizer WHERE r.id = ? AND v.id = ?");
+}
+
+TraceReader::Impl::SequenceRow TraceReader::Impl::find_sequence(std::int64_t run, std::int64_t number) const {
+    sequence_statement.bind(1, run).bind(2, number);
+    const bool found = sequence_statement.step();
+    SequenceRow row{};
+    if (found) {
+        row = {sequence_statement.integer(0), sequence_statement.integer(1), sequence_statement.integer(2)};
+    }
+    sequence_statement.reset();
+    if (!found) {
+        throw InputError(path, "sequence " + std::to_string(number) + " of run " + std::to_string(run),
+                         "none", "choose one of those that ponderscope inspect lists");
+    }
+    if (row.id < 1 || row.id > schema::max_sequence_id) {
+        damaged("a sequence number below 2^31", std::to_string(row.id));
+    }
+    // The smallest row that SQLite stores takes more than ten bytes with its ten columns.
+    plausible(row.tokens, 10, "tokens");
+    plausible(row.text_bytes, 1, "bytes of text");
+    return row;
+}
+
+TraceReader TraceReader::open(const std::filesystem::path& path) {
+    check_trace_header(path);
+    const auto attempt = [&](Database::Access access) {
+        auto impl = std::make_unique<Impl>(path, Database(path, access));
+        impl->database.execute(
+            "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-16384");
+        // First touch of the file: locks, log and header.
+        if (impl->database.integer("PRAGMA application_id") != schema::application_id ||
+            impl->database.integer("PRAGMA user_version") > schema::version) {
+            throw InputError(path, "a trace of version " + std::to_string(schema::version),
+                             "another header in its log", take_again);
+        }
+        check_trace_tables(impl->database, path);
+        impl->open_statements();
+        return impl;
+    };
+    const auto sentence = [&](const SqliteFailure& failure) {
+        if (failure.is_damage()) {
+            throw InputError(path, "a sound trace", std::string("a damaged one (") + failure.what() + ")",
+                             take_again);
+        }
+        throw EnvironmentError(path.string() + ": cannot be opened (" + failure.what() +
+                               "); check the permissions of the file and of its folder.");
+    };
+    try {
+        return TraceReader(attempt(Database::Access::read));
+    } catch (const SqliteFailure& failure) {
+        // A trace in WAL mode wants a helper file beside it. Where that cannot be made, nobody else writes
+        // either.
+        const int code = failure.primary_code();
+        if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY && code != SQLITE_PERM) {
+            sentence(failure);
+        }
+    }
+    try {
+        auto impl = attempt(Database::Access::read_immutable);
+        std::error_code error;
+        const std::filesystem::path log = path.string() + "-wal";
+        if (std::filesystem::file_size(log, error) > 0 && !error) {
+            impl->notices.push_back(log.string() +
+                                    " cannot be used here; what it holds is missing. Copy the trace with all "
+                                    "files beside it to a folder that can be written to see it.");
+        }
+        return TraceReader(std::move(impl));
+    } catch (const SqliteFailure& failure) {
+        sentence(failure);
+        throw; // not reached: sentence() throws
+    }
+}
+
+TraceReader::TraceReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+TraceReader::~TraceReader() = default;
+
+const std::filesystem::path& TraceReader::path() const {
+    return impl_->path;
+}
+
+const std::vector<std::string>& TraceReader::notices() const {
+    return impl_->notices;
+}
+
+std::vector<RunInfo> TraceReader::runs() const {
+    return impl_->read([&] {
+        std::vector<RunInfo> runs;
+        Statement rows =
+            impl_->database.prepare("SELECT id, name, checkpoint, checkpoint_digest, architecture, method, "
+                                    "depth_mixing, policy, scoring, device, dtype, "
+                                    "record_level, text_source, text_digest, tokenizer_digest, versions, "
+                                    "config, notices, seed, max_steps, layers, "
+                                    "vocab_size, context, stride, started, seconds, complete, sequences, "
+                                    "tokens, scored_tokens, nll_sum, steps_sum, "
+                                    "flops_sum, scored_bytes FROM run ORDER BY id");
+        while (rows.step()) {
+            RunInfo run;
+            int i = 0;
+            run.id = rows.integer(i++);
+            for (std::string* text : {&run.name, &run.checkpoint, &run.checkpoint_digest, &run.architecture,
+                                      &run.method, &run.depth_mixing, &run.policy, &run.scoring, &run.device,
+                                      &run.dtype, &run.record_level, &run.text_source, &run.text_digest,
+                                      &run.tokenizer_digest, &run.versions, &run.config, &run.notices}) {
+                *text = rows.text(i++);
+            }
+            run.seed = static_cast<std::uint64_t>(rows.integer(i++));
+            for (std::int64_t* value :
+                 {&run.max_steps, &run.layers, &run.vocab_size, &run.context, &run.stride}) {
+                *value = rows.integer(i++);
+            }
+            run.started = rows.text(i++);
+            run.seconds = rows.real(i++);
+            run.complete = rows.integer(i++) == 1;
+            for (std::int64_t* value : {&run.sequences, &run.tokens, &run.scored_tokens}) {
+                *value = rows.integer(i++);
+            }
+            for (double* value : {&run.nll_sum, &run.steps_sum, &run.flops_sum}) {
+                *value = rows.real(i++);
+            }
+            run.text_bytes = rows.integer(i++);
+            if (run.tokens < 0 || run.scored_tokens < 0 || run.scored_tokens > run.tokens ||
+                run.sequences < 0) {
+                impl_->damaged("counts that agree in run " + std::to_string(run.id),
+                               std::to_string(run.scored_tokens) + " scored of " +
+                                   std::to_string(run.tokens) + " tokens in " +
+                                   std::to_string(run.sequences) + " sequences");
+            }
+            impl_->plausible(run.tokens, 10, "tokens");
+            runs.push_back(std::move(run));
+        }
+        return runs;
+    });
+}
+
+std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
+    return impl_->read([&] {
+        std::vector<SequenceInfo> sequences;
+        Statement rows = impl_->database.prepare(
+            "SELECT number, title, tokens, scored_tokens, nll_sum, steps_sum, complete "
+            "FROM sequence WHERE run = ? ORDER BY number");
+        rows.bind(1, run);
+        while (rows.step()) {
+            SequenceInfo info;
+            info.run = run;
+            info.index = rows.integer(0);
+            info.title = rows.text(1);
+            info.tokens = impl_->plausible(rows.integer(2), 10, "tokens");
+            info.scored_tokens = rows.integer(3);
+            info.nll_sum = rows.real(4);
+            info.steps_sum = rows.real(5);
+            info.complete = rows.integer(6) == 1;
+            if (info.index != static_cast<std::int64_t>(sequences.size())) {
+                impl_->damaged("sequence " + std::to_string(sequences.size()) + " of run " +
+                                   std::to_string(run),
+                               "number " + std::to_string(info.index));
+            }
+            sequences.push_back(std::move(info));
+        }
+        return sequences;
+    });
+}
+
+std::vector<SignalInfo> TraceReader::signals(std::int64_t run) const {
+    return impl_->read([&] {
+        std::vector<SignalInfo> signals;
+        Statement rows = impl_->database.prepare(
+            "SELECT name, axes, unit, title, description FROM signal WHERE run = ? ORDER BY id");
+        rows.bind(1, run);
+        while (rows.step()) {
+            SignalInfo info;
+            info.name = rows.text(0);
+            const nlohmann::json axes =
+                parse_json(rows.text(1), impl_->path, {.max_bytes = 10'000, .max_depth = 2});
+            const bool texts =
+                axes.is_array() && !axes.empty() &&
+                std::all_of(axes.begin(), axes.end(), [](const auto& axis) { return axis.is_string(); });
+            if (!texts || axes.front() != "token") {
+                impl_->damaged("axes of signal " + info.name + " that begin with token", rows.text(1));
+            }
+            info.axes = axes.get<std::vector<std::string>>();
+            info.unit = rows.text(2);
+            info.title = rows.text(3);
+            info.description = rows.text(4);
+            signals.push_back(std::move(info));
+        }
+        return signals;
+    });
+}
+
+TokenColumns TraceReader::tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
+                                 std::int64_t end) const {
+    return impl_->read([&] {
+        const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
+        begin = std::clamp<std::int64_t>(begin, 0, place.tokens);
+        end = end < 0 ? place.tokens : std::clamp(end, begin, place.tokens);
+        const auto n = static_cast<std::size_t>(end - begin);
+        TokenColumns columns;
+        columns.first = begin;
+        columns.id.reserve(n);
+        columns.begin.reserve(n);
+        columns.end.reserve(n);
+        columns.nll.reserve(n);
+        columns.entropy.reserve(n);
+        columns.max_probability.reserve(n);
+        columns.rank.reserve(n);
+        columns.steps.reserve(n);
+        columns.flops.reserve(n);
+        Statement& rows = impl_->tokens_statement;
+        const std::int64_t first_row = place.id << schema::position_bits | begin;
+        rows.bind(1, first_row).bind(2, first_row + static_cast<std::int64_t>(n));
+        std::int64_t position = begin;
+        try {
+            for (; rows.step(); ++position) {
+                const std::int64_t id = rows.integer(1);
+                const std::int64_t from = rows.integer(2);
+                const std::int64_t to = rows.integer(3);
+                const std::int64_t rank = rows.integer(7);
+                const std::int64_t steps = rows.integer(8);
+                if (rows.integer(0) != first_row + (position - begin) || !fits<std::int32_t>(id) ||
+                    from < 0 || to < from || to > place.text_bytes || rank < 0 || !fits<std::int32_t>(rank) ||
+                    steps < 0 || !fits<std::int32_t>(steps)) {
+                    impl_->damaged("token " + std::to_string(position) + " of sequence " +
+                                       std::to_string(sequence),
+                                   "a row with other values than a token can have");
+                }
+                columns.id.push_back(static_cast<std::int32_t>(id));
+                columns.begin.push_back(static_cast<std::uint64_t>(from));
+                columns.end.push_back(static_cast<std::uint64_t>(to));
+                columns.nll.push_back(static_cast<float>(rows.real(4)));
+                columns.entropy.push_back(static_cast<float>(rows.real(5)));
+                columns.max_probability.push_back(static_cast<float>(rows.real(6)));
+                columns.rank.push_back(static_cast<std::int32_t>(rank));
+                columns.steps.push_back(static_cast<std::int32_t>(steps));
+                columns.flops.push_back(rows.integer(9));
+            }
+        } catch (...) {
+            rows.reset();
+            throw;
+        }
+        rows.reset();
+        if (position != end) {
+            impl_->damaged(std::to_string(place.tokens) + " tokens in sequence " + std::to_string(sequence),
+                           "rows that stop at " + std::to_string(position));
+        }
+        return columns;
+    });
+}
+
+std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t sequence,
+                                               const std::string& name, std::int64_t begin,
+                                               std::int64_t end) const {
+    return impl_->read([&]() -> std::optional<SignalChunk> {
+        const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
+        begin = std::clamp<std::int64_t>(begin, 0, place.tokens);
+        end = end < 0 ? place.tokens : std::clamp(end, begin, place.tokens);
+        Statement find = impl_->database.prepare("SELECT id, axes FROM signal WHERE run = ? AND name = ?");
+        find.bind(1, run).bind(2, std::string_view(name));
+        if (!find.step()) {
+            return std::nullopt;
+        }
+        const std::int64_t signal = find.integer(0);
+        const nlohmann::json axes =
+            parse_json(find.text(1), impl_->path, {.max_bytes = 10'000, .max_depth = 2});
+
+        const std::string what = "signal " + name + " of sequence " + std::to_string(sequence);
+        SignalChunk result;
+        result.first = begin;
+        std::size_t token_bytes = 0;
+        std::int64_t next = begin;
+        // An empty range still asks for one chunk, for the type and the shape.
+        const std::int64_t until = std::max(end, begin + 1);
+        Statement& rows = impl_->chunks_statement;
+        struct Reset {
+            Statement& statement;
+            ~Reset() { statement.reset(); }
+        } const reset{rows};
+        rows.bind(1, place.id).bind(2, signal).bind(3, begin).bind(4, until);
+        while (rows.step()) {
+            const std::int64_t first = rows.integer(1);
+            const std::int64_t tokens = rows.integer(2);
+            const std::string shape_text = rows.text(4);
+            const std::int64_t bytes = rows.integer(5);
+            const std::optional<DType> dtype = dtype_from_name(rows.text(3));
+            if (!dtype || rows.text(6) != "blob") {
+                impl_->damaged("a packed array in " + what, rows.text(6) + " of type " + rows.text(3));
+            }
+            const nlohmann::json shape =
+                parse_json(shape_text, impl_->path, {.max_bytes = 10'000, .max_depth = 2});
+            bool agrees = shape.is_array() && shape.size() == axes.size() && tokens > 0 && first >= 0 &&
+                          first <= place.tokens && tokens <= place.tokens - first &&
+                          bytes <= max_blob_bytes && bytes <= impl_->file_bytes();
+            std::int64_t product = static_cast<std::int64_t>(size_of(dtype.value()));
+            std::vector<std::int64_t> lengths;
+            for (std::size_t axis = 0; agrees && axis < shape.size(); ++axis) {
+                agrees =
+                    shape[axis].is_number_unsigned() && shape[axis] >= 1 && shape[axis] <= bytes / product;
+                if (agrees) {
+                    lengths.push_back(shape[axis].get<std::int64_t>());
+                    product *= lengths.back();
+                }
+            }
+            agrees = agrees && lengths.front() == tokens && product == bytes;
+            if (!agrees) {
+                impl_->damaged("a chunk of " + what + " whose size agrees with its shape",
+                               shape_text.substr(0, 100) + " of " + rows.text(3) + " for " +
+                                   std::to_string(tokens) + " tokens in " + std::to_string(bytes) + " bytes");
+            }
+            if (token_bytes == 0) {
+                token_bytes = static_cast<std::size_t>(bytes / tokens);
+                result.dtype = *dtype;
+                result.shape = lengths;
+                result.shape.front() = end - begin;
+                impl_->plausible(end - begin, static_cast<std::int64_t>(token_bytes),
+                                 ("tokens of " + what).c_str());
+                result.data.resize(static_cast<std::size_t>(end - begin) * token_bytes);
+            } else if (*dtype != result.dtype ||
+                       !std::equal(lengths.begin() + 1, lengths.end(), result.shape.begin() + 1)) {
+                impl_->damaged("chunks of one type and shape in " + what,
+                               "another from token " + std::to_string(first));
+            }
+            if (first > next || (first != next && next != begin)) {
+                impl_->damaged("values of " + what + " from token " + std::to_string(next),
+                               "a chunk from token " + std::to_string(first));
+            }
+            const std::int64_t stop = std::min(first + tokens, end);
+            if (stop > next) {
+                const auto skip = static_cast<std::size_t>(next - first) * token_bytes;
+                const auto place_in_result = static_cast<std::size_t>(next - begin) * token_bytes;
+                const auto count = static_cast<std::size_t>(stop - next) * token_bytes;
+                impl_->database.read_blob("chunk", "data", rows.integer(0), skip,
+                                          std::span(result.data).subspan(place_in_result, count));
+                next = stop;
+            }
+        }
+        if (token_bytes == 0) {
+            return std::nullopt;
+        }
+        if (next != end) {
+            impl_->damaged("values of " + what + " up to token " + std::to_string(end),
+                           "chunks that stop at " + std::to_string(next));
+        }
+        return result;
+    });
+}
+
+std::string TraceReader::text(std::int64_t run, std::int64_t sequence) const {
+    return impl_->read([&] {
+        const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
+        std::string text;
+        text.reserve(static_cast<std::size_t>(place.text_bytes));
+        Statement rows = impl_->database.prepare("SELECT bytes FROM text WHERE sequence = ? ORDER BY piece");
+        rows.bind(1, place.id);
+        while (rows.step()) {
+            const std::span<const std::byte> piece = rows.blob(0);
+            if (piece.size() > static_cast<std::size_t>(place.text_bytes) - text.size()) {
+                impl_->damaged(std::to_string(place.text_bytes) + " bytes of text in sequence " +
+                                   std::to_string(sequence),
+                               "more");
+            }
+            text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+        }
+        if (text.size() != static_cast<std::size_t>(place.text_bytes)) {
+            impl_->damaged(std::to_string(place.text_bytes) + " bytes of text in sequence " +
+                               std::to_string(sequence),
+                           std::to_string(text.size()));
+        }
+        return text;
+    });
+}
+
+std::string TraceReader::token_bytes(std::int64_t run, std::int32_t id) const {
+    return impl_->read([&] {
+        Statement& rows = impl_->vocabulary_statement;
+        rows.bind(1, run).bind(2, std::int64_t{id});
+        std::string bytes;
+        if (rows.step()) {
+            const std::span<const std::byte> blob = rows.blob(0);
+            bytes.assign(reinterpret_cast<const char*>(blob.data()), blob.size());
+        }
+        rows.reset();
+        return bytes;
+    });
+}
+
+std::vector<std::pair<std::int32_t, std::string>> TraceReader::vocabulary(std::int64_t run) const {
+    return impl_->read([&] {
+        std::vector<std::pair<std::int32_t, std::string>> words;
+        Statement rows = impl_->database.prepare("SELECT v.id, v.bytes FROM run r JOIN vocabulary v ON "
+                                                 "v.tokenizer = r.tokenizer WHERE r.id = ? ORDER BY v.id");
+        rows.bind(1, run);
+        while (rows.step()) {
+            const std::int64_t id = rows.integer(0);
+            if (!fits<std::int32_t>(id)) {
+                impl_->damaged("token ids of 32 bits in the vocabulary", std::to_string(id));
+            }
+            const std::span<const std::byte> blob = rows.blob(1);
+            words.emplace_back(static_cast<std::int32_t>(id),
+                               std::string(reinterpret_cast<const char*>(blob.data()), blob.size()));
+        }
+        return words;
+    });
+}
+
+std::vector<FaultInfo> TraceReader::faults(std::int64_t run) const {
+    return impl_->read([&] {
+        std::vector<FaultInfo> faults;
+        Statement rows = impl_->database.prepare(
+            "SELECT coalesce(sequence, -1), time, message FROM fault WHERE run = ? ORDER BY id");
+        rows.bind(1, run);
+        while (rows.step()) {
+            faults.push_back({run, rows.integer(0), rows.text(1), rows.text(2)});
+        }
+        return faults;
+    });
+}
+
+std::string TraceReader::check() const {
+    try {
+        const ReadTransaction transaction(impl_->database);
+        const std::string answer = impl_->database.text("PRAGMA quick_check(1)");
+        return answer == "ok" ? std::string() : impl_->path.string() + ": is damaged (" + answer + ").";
+    } catch (const SqliteFailure& failure) {
+        return impl_->path.string() + ": is damaged (" + failure.what() + ").";
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/schema.h"
+
+#include "core/base/error.h"
+#include "core/trace/database.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string_view>
+
+namespace ponderscope {
+namespace schema {
+namespace {
+
+constexpr Column run_columns[] = {
+    {"id", "INTEGER PRIMARY KEY", "from 1"},
+    {"name", "TEXT NOT NULL UNIQUE", "what follows # in TRACE.ponder#RUN"},
+    {"checkpoint", "TEXT NOT NULL", "folder as it was named"},
+    {"checkpoint_digest", "TEXT NOT NULL", "SHA-256 of the checkpoint"},
+    {"architecture", "TEXT NOT NULL", "model_type of the backbone"},
+    {"method", "TEXT NOT NULL", "vanilla, ponderlm, ..."},
+    {"depth_mixing", "TEXT NOT NULL", "none, depth_attention, ..."},
+    {"policy", "TEXT NOT NULL", "what decides halting: learned, full, ..."},
+    {"scoring", "TEXT NOT NULL", "exact, jacobi:3"},
+    {"device", "TEXT NOT NULL", "cpu, cuda:0 with the name of the GPU"},
+    {"dtype", "TEXT NOT NULL", "float32, bfloat16, float16"},
+    {"record_level", "TEXT NOT NULL", "basic, steps"},
+    {"text_source", "TEXT NOT NULL", "file, prompt or ids"},
+    {"text_digest", "TEXT NOT NULL", "SHA-256 of the text, or of the ids as little-endian int32"},
+    {"tokenizer_digest", "TEXT NOT NULL", "SHA-256 of the tokenizer; empty without one"},
+    {"tokenizer", "INTEGER NOT NULL", "key into vocabulary; runs of one tokenizer share it"},
+    {"versions", "TEXT NOT NULL", "JSON: programs and libraries"},
+    {"config", "TEXT NOT NULL", "config.json as read"},
+    {"notices", "TEXT NOT NULL", "JSON array of sentences"},
+    {"seed", "INTEGER NOT NULL", "64 bits, shown signed"},
+    {"max_steps", "INTEGER NOT NULL", "K: the last step that a token can reach"},
+    {"layers", "INTEGER NOT NULL", "blocks of the backbone"},
+    {"vocab_size", "INTEGER NOT NULL", "rows of the output head"},
+    {"context", "INTEGER NOT NULL", "tokens a window"},
+    {"stride", "INTEGER NOT NULL", "tokens from window to window"},
+    {"started", "TEXT NOT NULL", "ISO 8601, UTC"},
+    {"seconds", "REAL NOT NULL", "wall time so far"},
+    {"complete", "INTEGER NOT NULL", "1: ended as planned; 0: partial, or still recording"},
+    {"sequences", "INTEGER NOT NULL", "begun so far"},
+    {"tokens", "INTEGER NOT NULL", "of all sequences"},
+    {"scored_tokens", "INTEGER NOT NULL", "tokens with a target, that is with an nll"},
+    {"nll_sum", "REAL NOT NULL", "nats, over the scored tokens"},
+    {"steps_sum", "REAL NOT NULL", "over the scored tokens"},
+    {"flops_sum", "REAL NOT NULL", "over all tokens"},
+    {"scored_bytes", "INTEGER NOT NULL", "bytes of text under the scored targets"},
+};
+constexpr Column sequence_columns[] = {
+    {"id", "INTEGER PRIMARY KEY", "unique in the file"},
+    {"run", "INTEGER NOT NULL", "run.id"},
+    {"number", "INTEGER NOT NULL", "in its run, from 0"},
+    {"title", "TEXT NOT NULL", "file name, or the beginning of the prompt"},
+    {"text_bytes", "INTEGER NOT NULL", "length of the text; 0 for ids only"},
+    {"tokens", "INTEGER NOT NULL", "recorded so far"},
+    {"scored_tokens", "INTEGER NOT NULL", "tokens with a target"},
+    {"nll_sum", "REAL NOT NULL", "nats, over the scored tokens"},
+    {"steps_sum", "REAL NOT NULL", "over the scored tokens"},
+    {"flops_sum", "REAL NOT NULL", "over all tokens"},
+    {"scored_bytes", "INTEGER NOT NULL", "bytes of text under the scored targets"},
+    {"complete", "INTEGER NOT NULL", "1: all of its tokens are here"},
+};
+constexpr Column text_columns[] = {
+    {"sequence", "INTEGER NOT NULL", "sequence.id"},
+    {"piece", "INTEGER NOT NULL", "from 0; each has 4096 bytes, the last one fewer"},
+    {"bytes", "BLOB NOT NULL", "UTF-8; a piece may end inside a character"},
+};
+constexpr Column token_columns[] = {
+    {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + position"},
+    {"id", "INTEGER NOT NULL", "token id"},
+    {"text_begin", "INTEGER NOT NULL", "first byte in the sequence's text"},
+    {"text_end", "INTEGER NOT NULL", "byte after the last"},
+    {"nll", "REAL", "nats; of the NEXT token, predicted here; NULL: not scored"},
+    {"entropy", "REAL", "nats; of the prediction made here; NULL: not read out"},
+    {"max_probability", "REAL", "of the prediction made here; NULL: not read out"},
+    {"rank", "INTEGER NOT NULL", "of the next token: 1 + the number of larger logits; 0: not scored"},
+    {"steps", "INTEGER NOT NULL", "last step that ran here"},
+    {"flops", "INTEGER NOT NULL", "floating-point operations of matrix products spent here"},
+};
+constexpr Column signal_columns[] = {
+    {"id", "INTEGER PRIMARY KEY", "unique in the file"},
+    {"run", "INTEGER NOT NULL", "run.id"},
+    {"name", "TEXT NOT NULL", "nll, kl_previous_current, candidate_ids, ..."},
+    {"axes", "TEXT NOT NULL", "JSON array; the first is always token"},
+    {"unit", "TEXT NOT NULL", "nats, probability, ...; empty for none"},
+    {"title", "TEXT NOT NULL", "for people"},
+    {"description", "TEXT NOT NULL", "one sentence"},
+};
+constexpr Column chunk_columns[] = {
+    {"id", "INTEGER PRIMARY KEY", ""},
+    {"sequence", "INTEGER NOT NULL", "sequence.id"},
+    {"signal", "INTEGER NOT NULL", "signal.id"},
+    {"first_token", "INTEGER NOT NULL", "position of the first token in this chunk"},
+    {"tokens", "INTEGER NOT NULL", "tokens in this chunk"},
+    {"dtype", "TEXT NOT NULL", "F32, F16, I32, ..."},
+    {"shape", "TEXT NOT NULL", "JSON array, [tokens, ...] along the signal's axes"},
+    {"data", "BLOB NOT NULL", "row-major, little-endian"},
+};
+constexpr Column vocabulary_columns[] = {
+    {"tokenizer", "INTEGER NOT NULL", "run.tokenizer"},
+    {"id", "INTEGER NOT NULL", "token id"},
+    {"bytes", "BLOB NOT NULL", "what the token stands for; may be part of a character"},
+};
+constexpr Column fault_columns[] = {
+    {"id", "INTEGER PRIMARY KEY", ""},
+    {"run", "INTEGER NOT NULL", "run.id"},
+    {"sequence", "INTEGER", "number in the run, or NULL"},
+    {"time", "TEXT NOT NULL", "ISO 8601, UTC"},
+    {"message", "TEXT NOT NULL", "one sentence"},
+};
+
+constexpr Table all_tables[] = {
+    {"run", "A checkpoint, a method and a policy over a set of sequences.", run_columns, "", "STRICT"},
+    {"sequence", "A text, or a prompt with what was generated.", sequence_columns, "UNIQUE (run, number)",
+     "STRICT"},
+    {"text", "The text of sequences, in pieces.", text_columns, "PRIMARY KEY (sequence, piece)",
+     "STRICT, WITHOUT ROWID"},
+    {"token_row", "Scalars of each token. The view token shows them with run, sequence and position.",
+     token_columns, "", "STRICT"},
+    {"signal", "What else was recorded: one row for each packed quantity of a run.", signal_columns,
+     "UNIQUE (run, name)", "STRICT"},
+    {"chunk", "The values of signals, packed for consecutive tokens of a sequence.", chunk_columns,
+     "UNIQUE (sequence, signal, first_token)", "STRICT"},
+    {"vocabulary", "What token ids stand for, candidates included.", vocabulary_columns,
+     "PRIMARY KEY (tokenizer, id)", "STRICT, WITHOUT ROWID"},
+    {"fault", "What went wrong while recording.", fault_columns, "", "STRICT"},
+};
+
+// Column names are those of the tables; `sequence` is the number in the run wherever a view shows it.
+constexpr View all_views[] = {
+    {"token", "Scalars of each token, with its place. Filters on run and sequence are fast.",
+     "SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position, t.id AS id, t.text_begin AS "
+     "text_begin,\n"
+     "         t.text_end AS text_end, t.nll AS nll, t.entropy AS entropy, t.max_probability AS "
+     "max_probability,\n"
+     "         t.rank AS rank, t.steps AS steps, t.flops AS flops\n"
+     "    FROM sequence s CROSS JOIN token_row t\n"
+     "      ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296"},
+    {"token_text", "The same with the token's text (tokens over 4096 bytes are cut short).",
+     "SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position,\n"
+     "         coalesce(substr(a.bytes, t.text_begin % 4096 + 1, t.text_end - t.text_begin), '') ||\n"
+     "         coalesce(substr(b.bytes, 1, max(0, t.text_begin % 4096 + t.text_end - t.text_begin - 4096)), "
+     "'') AS text,\n"
+     "         t.id AS id, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability, t.rank "
+     "AS rank,\n"
+     "         t.steps AS steps, t.flops AS flops\n"
+     "    FROM sequence s CROSS JOIN token_row t\n"
+     "      ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296\n"
+     "    LEFT JOIN text a ON a.sequence = s.id AND a.piece = t.text_begin / 4096\n"
+     "    LEFT JOIN text b ON b.sequence = s.id AND b.piece = t.text_begin / 4096 + 1\n"
+     "     AND t.text_begin % 4096 + t.text_end - t.text_begin > 4096"},
+    {"target", "Each scored token with the nll, rank and steps of the prediction that it was the target of.",
+     "SELECT t.run AS run, t.sequence AS sequence, t.position AS position, t.text AS text, t.id AS id, p.nll "
+     "AS nll,\n"
+     "         p.entropy AS entropy, p.max_probability AS max_probability, p.rank AS rank, p.steps AS steps\n"
+     "    FROM token_text t JOIN sequence s ON s.run = t.run AND s.number = t.sequence\n"
+     "    JOIN token_row p ON p.row = s.id * 4294967296 + t.position - 1\n"
+     "   WHERE t.position > 0 AND p.nll IS NOT NULL"},
+    {"run_summary", "One line a run.",
+     "SELECT id, name, method, policy, scoring, dtype, complete, sequences, tokens, scored_tokens,\n"
+     "         nll_sum / nullif(scored_tokens, 0) AS mean_nll, exp(nll_sum / nullif(scored_tokens, 0)) AS "
+     "perplexity,\n"
+     "         nll_sum / 0.6931471805599453 / nullif(scored_bytes, 0) AS bits_per_byte,\n"
+     "         steps_sum / nullif(scored_tokens, 0) AS mean_steps, flops_sum / nullif(tokens, 0) AS "
+     "flops_per_token,\n"
+     "         tokens / nullif(seconds, 0) AS tokens_per_second\n"
+     "    FROM run"},
+    {"sequence_summary", "One line a sequence.",
+     "SELECT run, number AS sequence, title, complete, tokens, scored_tokens,\n"
+     "         nll_sum / nullif(scored_tokens, 0) AS mean_nll, exp(nll_sum / nullif(scored_tokens, 0)) AS "
+     "perplexity,\n"
+     "         nll_sum / 0.6931471805599453 / nullif(scored_bytes, 0) AS bits_per_byte,\n"
+     "         steps_sum / nullif(scored_tokens, 0) AS mean_steps\n"
+     "    FROM sequence"},
+    {"sequence_text", "The whole text of each sequence.",
+     "SELECT s.run AS run, s.number AS sequence, s.title AS title,\n"
+     "         coalesce((SELECT group_concat(bytes, '') FROM\n"
+     "                    (SELECT bytes FROM text WHERE text.sequence = s.id ORDER BY piece)), '') AS text\n"
+     "    FROM sequence s"},
+    {"signal_chunk", "The chunks of signals, with their place and name; data is the packed array.",
+     "SELECT s.run AS run, s.number AS sequence, g.name AS signal, c.first_token AS first_token, c.tokens AS "
+     "tokens,\n"
+     "         c.dtype AS dtype, c.shape AS shape, length(c.data) AS bytes, c.data AS data\n"
+     "    FROM sequence s JOIN chunk c ON c.sequence = s.id JOIN signal g ON g.id = c.signal"},
+};
+
+} // namespace
+
+std::span<const Table> tables() {
+    return all_tables;
+}
+
+std::span<const View> views() {
+    return all_views;
+}
+
+std::string create_statements() {
+    std::string sql;
+    for (const Table& table : all_tables) {
+        sql += std::string("CREATE TABLE ") + table.name + " ( -- " + table.meaning + "\n";
+        for (std::size_t i = 0; i < table.columns.size(); ++i) {
+            const Column& column = table.columns[i];
+            const bool last = i + 1 == table.columns.size() && *table.constraints == '\0';
+            sql += std::string("  ") + column.name + " " + column.type + (last ? "" : ",");
+            if (*column.meaning != '\0') {
+                sql += std::string(" -- ") + column.meaning;
+            }
+            sql += "\n";
+        }
+        if (*table.constraints != '\0') {
+            sql += std::string("  ") + table.constraints + "\n";
+        }
+        sql += std::string(") ") + table.options + ";\n";
+    }
+    for (const View& view : all_views) {
+        sql +=
+            std::string("CREATE VIEW ") + view.name + " AS -- " + view.meaning + "\n  " + view.select + ";\n";
+    }
+    return sql;
+}
+
+} // namespace schema
+
+namespace {
+
+std::uint32_t big_endian(const char* bytes) {
+    std::uint32_t value = 0;
+    for (int i = 0; i < 4; ++i) {
+        value = value << 8 | static_cast<unsigned char>(bytes[i]);
+    }
+    return value;
+}
+
+const char* const make_one = "choose a .ponder file that ponderscope record made";
+
+} // namespace
+
+void check_trace_header(const std::filesystem::path& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) {
+        throw InputError(path, "a trace", "no such file", "check the name");
+    }
+    if (status.type() == fs::file_type::directory) {
+        throw InputError(path, "a trace", "a folder", make_one);
+    }
+    if (error) {
+        throw InputError(path, "a trace", "something that cannot be looked at (" + error.message() + ")",
+                         "check the permissions of the folders above it");
+    }
+    if (status.type() != fs::file_type::regular) {
+        throw InputError(path, "a trace", "something that is no plain file", make_one);
+    }
+    // SQLite's own header: magic at 0, user_version at 60, application_id at 68, both big-endian.
+    std::array<char, 100> header{};
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw InputError(path, "a trace that can be read",
+                         std::string("a file that cannot (") + std::strerror(errno) + ")",
+                         "check its permissions");
+    }
+    file.read(header.data(), header.size());
+    if (file.gcount() == 0) {
+        throw InputError(path, "a trace", "an empty file", make_one);
+    }
+    if (file.gcount() < static_cast<std::streamsize>(header.size()) ||
+        std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16)) {
+        throw InputError(path, "a trace", "a file of another kind", make_one);
+    }
+    if (big_endian(header.data() + 68) != static_cast<std::uint32_t>(schema::application_id)) {
+        throw InputError(path, "a trace", "an SQLite database of another program", make_one);
+    }
+    const auto version = static_cast<std::int32_t>(big_endian(header.data() + 60));
+    if (version > schema::version) {
+        throw InputError(path, "a trace of version " + std::to_string(schema::version) + " or older",
+                         "version " + std::to_string(version), "open it with a newer Ponderscope");
+    }
+    if (version < 1) {
+        throw InputError(path, "a trace of version 1 or newer", "version " + std::to_string(version),
+                         "the file is damaged; take it from its source again");
+    }
+}
+
+void check_trace_tables(Database& database, const std::filesystem::path& path) {
+    const std::string remedy = "the file was changed or damaged; take it from its source again";
+    Statement find =
+        database.prepare("SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = ?");
+    for (const schema::Table& table : schema::tables()) {
+        const std::string expected = std::string("a table named ") + table.name;
+        find.bind(1, std::string_view(table.name));
+        if (!find.step()) {
+            throw InputError(path, expected, "none", remedy);
+        }
+        const std::string type = find.text(0);
+        const std::string sql = find.text(1);
+        const bool another = find.step();
+        find.reset();
+        if (type != "table" || another) {
+            throw InputError(path, expected,
+                             "a " + (another ? std::string("second entry") : type) + " of that name", remedy);
+        }
+        // A virtual table would run a module's code on what a stranger wrote.
+        if (!sql.starts_with("CREATE TABLE ")) {
+            throw InputError(path, expected, "a virtual table of that name", remedy);
+        }
+        std::set<std::string, std::less<>> plain;
+        Statement columns = database.prepare("SELECT name, hidden FROM pragma_table_xinfo(?)");
+        columns.bind(1, std::string_view(table.name));
+        while (columns.step()) {
+            if (columns.integer(1) == 0) { // anything else is computed by an expression in the file
+                plain.insert(columns.text(0));
+            }
+        }
+        for (const schema::Column& column : table.columns) {
+            if (!plain.contains(std::string_view(column.name))) {
+                throw InputError(path, std::string("a plain column ") + table.name + "." + column.name,
+                                 "none", remedy);
+            }
+        }
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace ponderscope {
+
+class Database;
+
+/// The schema of a trace, as data: the tables are made from it, readers check files against it, and the
+/// users' page resources/docs/trace-schema.md is tested against it.
+namespace schema {
+
+/// "POND" in the file's header, so that `file` and other programs can tell a trace from any other SQLite
+/// file.
+inline constexpr std::int32_t application_id = 0x504F4E44;
+/// Counts up when a reader of the version before could not read the file.
+inline constexpr std::int32_t version = 1;
+inline constexpr std::int32_t page_size = 16384;
+
+/// Token rows are numbered sequence * 2^32 + position: a table by row number takes half the time to append to
+/// that one with a primary key of two columns takes, and a sequence is still one range.
+inline constexpr int position_bits = 32;
+inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< of a sequence
+inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
+/// Text is kept in pieces of this many bytes, so that a query that cuts out a token reads a piece and not the
+/// whole text.
+inline constexpr std::int64_t text_piece = 4096;
+
+struct Column {
+    const char* name;
+    const char* type; ///< with constraints
+    const char* meaning;
+};
+
+struct Table {
+    const char* name;
+    const char* meaning;
+    std::span<const Column> columns;
+    const char* constraints; ///< after the columns, or ""
+    const char* options;     ///< after the closing bracket
+};
+
+struct View {
+    const char* name;
+    const char* meaning;
+    const char* select;
+};
+
+std::span<const Table> tables();
+std::span<const View> views();
+/// Text of the CREATE statements, with the meanings as comments, so that `.schema` explains the file.
+std::string create_statements();
+
+} // namespace schema
+
+/// Throws InputError unless the file looks like a trace of a version that this program knows. Reads the first
+/// 100 bytes only and does not open what is no plain file.
+void check_trace_header(const std::filesystem::path& path);
+/// Throws InputError unless all tables of the schema are there as tables (no views, no virtual tables) with
+/// plain columns.
+void check_trace_tables(Database& database, const std::filesystem::path& path);
+
+} // namespace ponderscope

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/chunk_buffer.h"
+#include "core/trace/database.h"
+#include "core/trace/records.h"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// The writing side of a trace file: rows, chunks, totals and transactions. Used by one thread at a time;
+/// TraceWriter gives it a thread. Throws SqliteFailure; arguments were checked before.
+class TraceStore {
+public:
+    /// Opens a trace, or makes one. InputError: something else lies there. The caller holds the LockFile.
+    explicit TraceStore(const std::filesystem::path& path);
+
+    /// What was in the file when it was opened.
+    struct Contents {
+        std::vector<std::string> run_names;
+        std::map<std::string, std::int64_t> tokenizers; ///< digest -> number
+        std::int64_t last_run = 0;
+        std::int64_t last_sequence = 0;
+        std::int64_t last_tokenizer = 0;
+    };
+    [[nodiscard]] const Contents& contents() const { return contents_; }
+
+    void begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals, std::int64_t tokenizer);
+    void begin_sequence(std::int64_t id, const std::string& title, const std::string& text);
+    void append(const TokenColumns& tokens, const std::vector<std::pair<std::string, SignalChunk>>& signals);
+    void end_sequence(bool complete);
+    void put_vocabulary(std::int64_t tokenizer,
+                        const std::vector<std::pair<std::int32_t, std::string>>& token_bytes);
+    void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
+                   const std::string& message);
+    void end_run(double seconds, bool complete);
+
+    [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
+    /// Everything given so far becomes readable and survives the death of this process.
+    void commit();
+    /// Commits and makes the trace a single file again, unless somebody reads it just now.
+    void finish();
+    /// Gives up what was not committed.
+    void roll_back() noexcept;
+
+private:
+    struct Totals {
+        std::int64_t tokens = 0;
+        std::int64_t scored_tokens = 0;
+        double nll_sum = 0;
+        double steps_sum = 0;
+        double flops_sum = 0;
+        std::int64_t scored_bytes = 0;
+    };
+
+    void create();
+    void load_contents();
+    void prepare_statements();
+    void begin();
+    void insert_tokens(const TokenColumns& tokens);
+    void bind_token(Statement& statement, int first_parameter, const TokenColumns& tokens,
+                    std::size_t i) const;
+    void count(const TokenColumns& tokens);
+    void flush_tails();
+    void write_sequence_totals();
+    void write_run_totals();
+    std::int64_t store_chunk(std::int64_t signal, const ChunkBuffer::Piece& piece);
+
+    std::filesystem::path path_;
+    Database database_;
+    Contents contents_;
+    Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
+        insert_tokens_;
+    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_;
+    std::int64_t next_signal_ = 1;
+    std::int64_t next_chunk_ = 1;
+
+    std::int64_t run_ = 0; ///< 0 = none
+    std::chrono::steady_clock::time_point run_began_;
+    double run_seconds_ = -1; ///< given at the end; negative while the clock runs
+    bool run_complete_ = false;
+    std::int64_t run_sequences_ = 0;
+    Totals run_totals_;
+    std::map<std::string, std::int64_t> signals_;
+
+    std::int64_t sequence_ = 0; ///< 0 = none
+    bool sequence_complete_ = false;
+    bool target_open_ = false; ///< the last token so far was scored: the next one's bytes count
+    Totals sequence_totals_;
+    std::map<std::string, ChunkBuffer> buffers_;
+};
+
+/// The time now, ISO 8601, UTC: "2026-11-21T11:45:00Z".
+std::string utc_now();
+
+} // namespace ponderscope

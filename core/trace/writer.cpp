@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/writer.h"
+
+#include "core/base/error.h"
+#include "core/trace/lock_file.h"
+#include "core/trace/schema.h"
+#include "core/trace/store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <variant>
+
+namespace ponderscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// While the queue is busy, commits come at most this often (a commit writes whole pages); when it runs
+/// empty, at once.
+constexpr auto commit_interval = std::chrono::milliseconds(100);
+/// Unfinished sequences become visible to readers this often.
+constexpr auto follow_interval = std::chrono::milliseconds(500);
+
+struct BeginRun {
+    RunInfo info;
+    std::vector<SignalInfo> signals;
+    std::int64_t tokenizer;
+};
+struct BeginSequence {
+    std::int64_t id;
+    std::string title;
+    std::string text;
+};
+struct Append {
+    TokenColumns tokens;
+    std::vector<std::pair<std::string, SignalChunk>> signals;
+};
+struct EndSequence {
+    bool complete;
+};
+struct PutVocabulary {
+    std::int64_t tokenizer;
+    std::vector<std::pair<std::int32_t, std::string>> token_bytes;
+};
+struct PutFault {
+    std::int64_t run;
+    std::int64_t sequence;
+    std::string time;
+    std::string message;
+};
+struct EndRun {
+    double seconds;
+    bool complete;
+};
+using Command = std::variant<BeginRun, BeginSequence, Append, EndSequence, PutVocabulary, PutFault, EndRun>;
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+    using Handlers::operator()...;
+};
+
+std::size_t weight(const Command& command) {
+    std::size_t bytes = sizeof(Command);
+    if (const auto* append = std::get_if<Append>(&command)) {
+        bytes += append->tokens.size() * 48;
+        for (const auto& [name, chunk] : append->signals) {
+            bytes += chunk.data.size();
+        }
+    } else if (const auto* sequence = std::get_if<BeginSequence>(&command)) {
+        bytes += sequence->text.size();
+    } else if (const auto* vocabulary = std::get_if<PutVocabulary>(&command)) {
+        bytes += vocabulary->token_bytes.size() * 48;
+    }
+    return bytes;
+}
+
+bool is_plain_name(const std::string& name) {
+    return !name.empty() && name.size() <= 100 && std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+               c == '.' || c == '-';
+    });
+}
+
+std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure) {
+    if (failure.is_full()) {
+        return path.string() +
+               ": the disk is full; what was written before is kept. Make room and record the rest.";
+    }
+    if (failure.is_busy()) {
+        return path.string() + ": another program holds a lock on it; close that program and try again.";
+    }
+    return path.string() + ": cannot be written (" + failure.what() +
+           "); check the permissions of the file and of its folder, and the disk.";
+}
+
+} // namespace
+
+struct TraceWriter::Impl {
+    std::filesystem::path path;
+    Options options;
+    std::optional<LockFile> lock; // released last
+    std::optional<TraceStore> store;
+
+    std::mutex mutex;
+    std::condition_variable work; // for the writer thread
+    std::condition_variable room; // for the caller
+    std::deque<Command> queue;
+    std::size_t queued_bytes = 0;
+    bool closing = false;
+    std::exception_ptr failure;
+    std::thread thread;
+
+    // What the calls have said so far, so that a mistake is named in the call that makes it.
+    bool finished = false;
+    std::set<std::string> run_names;
+    std::map<std::string, std::int64_t> tokenizers;
+    std::int64_t last_run = 0;
+    std::int64_t last_sequence = 0;
+    std::int64_t last_tokenizer = 0;
+    std::int64_t run = 0; // 0 = none
+    std::int64_t tokenizer = 0;
+    std::int64_t sequences_in_run = 0;
+    std::map<std::string, SignalInfo> signals;
+    bool in_sequence = false;
+    std::int64_t tokens = 0;
+    std::uint64_t text_bytes = 0;
+    struct Layout {
+        DType dtype;
+        std::vector<std::int64_t> shape; // of one token
+        friend bool operator==(const Layout&, const Layout&) = default;
+    };
+    std::map<std::string, Layout> layouts; // of the sequence
+
+    ~Impl() { stop(); }
+
+    [[noreturn]] void misuse(const std::string& what) const { throw InputError(path.string() + ": " + what); }
+    void need_run(const char* call) const {
+        if (run == 0) {
+            misuse(std::string(call) + " was asked for outside a run.");
+        }
+    }
+    void need_sequence(const char* call) const {
+        if (!in_sequence) {
+            misuse(std::string(call) + " was asked for outside a sequence.");
+        }
+    }
+
+    void open();
+    void push(Command command);
+    void work_off();
+    void execute(Command& command);
+    void stop() noexcept;
+    void leave_sequence();
+    void check_tokens(const TokenColumns& columns) const;
+    void check_signals(const TokenColumns& columns,
+                       const std::vector<std::pair<std::string, SignalChunk>>& chunks);
+    std::string unique_name(const std::string& wanted);
+};
+
+void TraceWriter::Impl::open() {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path absolute = fs::absolute(path);
+    if (fs::is_directory(absolute, error)) {
+        throw InputError(path, "a file name for a trace", "a folder", "name a file in it");
+    }
+    const fs::path folder = absolute.parent_path();
+    if (!fs::is_directory(folder, error)) {
+        throw InputError(path, "a folder " + folder.string(), "none", "create it or choose another place");
+    }
+    const bool exists = fs::exists(absolute, error);
+    if (exists) {
+        // An empty file is a name that somebody reserved.
+        const bool empty = fs::is_regular_file(absolute, error) && fs::file_size(absolute, error) == 0;
+        if (!empty) {
+            check_trace_header(path);
+            if (!options.append) {
+                throw InputError(path, "a name that is free", "a trace",
+                                 "choose another name or append to it");
+            }
+        }
+    }
+    // Two names of one file must meet at the same lock.
+    const fs::path real = fs::weakly_canonical(absolute, error);
+    const fs::path target = error ? absolute : real;
+    lock.emplace(target);
+    try {
+        store.emplace(target);
+    } catch (const SqliteFailure& refusal) {
+        if (!exists) {
+            for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+                fs::remove(target.string() + suffix, error);
+            }
+        }
+        if (refusal.is_damage()) {
+            throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
+                             "take it from its source again or choose another name");
+        }
+        throw EnvironmentError(sentence_of(path, refusal));
+    }
+    const TraceStore::Contents& contents = store->contents();
+    run_names.insert(contents.run_names.begin(), contents.run_names.end());
+    tokenizers = contents.tokenizers;
+    last_run = contents.last_run;
+    last_sequence = contents.last_sequence;
+    last_tokenizer = contents.last_tokenizer;
+    thread = std::thread([this] { work_off(); });
+}
+
+void TraceWriter::Impl::push(Command command) {
+    const std::size_t bytes = weight(command);
+    std::unique_lock guard(mutex);
+    // One command may be larger than the whole limit: it passes when it is alone.
+    room.wait(guard, [&] {
+        return failure || queued_bytes == 0 || queued_bytes + bytes <= options.max_queued_bytes;
+    });
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+    if (finished) {
+        misuse("the trace was finished; nothing can be added.");
+    }
+    queued_bytes += bytes;
+    queue.push_back(std::move(command));
+    work.notify_one();
+}
+
+void TraceWriter::Impl::execute(Command& command) {
+    std::visit(Overloaded{
+                   [&](BeginRun& c) { store->begin_run(c.info, c.signals, c.tokenizer); },
+                   [&](BeginSequence& c) { store->begin_sequence(c.id, c.title, c.text); },
+                   [&](Append& c) { store->append(c.tokens, c.signals); },
+                   [&](EndSequence& c) { store->end_sequence(c.complete); },
+                   [&](PutVocabulary& c) { store->put_vocabulary(c.tokenizer, c.token_bytes); },
+                   [&](PutFault& c) { store->put_fault(c.run, c.sequence, c.time, c.message); },
+                   [&](EndRun& c) { store->end_run(c.seconds, c.complete); },
+               },
+               command);
+}
+
+/// The writer thread. Whatever goes wrong here is kept for the caller; what was committed before is safe.
+void TraceWriter::Impl::work_off() {
+    try {
+        auto last_commit = Clock::now();
+        bool ended = false; // something that must survive waits for a commit
+        for (;;) {
+            std::optional<Command> command;
+            bool last = false;
+            {
+                std::unique_lock guard(mutex);
+                if (queue.empty() && !ended) {
+                    const auto woken = [&] { return closing || !queue.empty(); };
+                    if (store->dirty()) {
+                        work.wait_until(guard, last_commit + follow_interval, woken);
+                    } else {
+                        work.wait(guard, woken);
+                    }
+                }
+                if (!queue.empty()) {
+                    command.emplace(std::move(queue.front()));
+                    queue.pop_front();
+                }
+                last = !command && closing;
+            }
+            if (command) {
+                ended = ended || std::holds_alternative<EndSequence>(*command) ||
+                        std::holds_alternative<EndRun>(*command) ||
+                        std::holds_alternative<BeginRun>(*command);
+                const std::size_t bytes = weight(*command);
+                execute(*command);
+                command.reset();
+                const std::lock_guard guard(mutex);
+                queued_bytes -= bytes;
+                room.notify_all();
+            } else if (last) {
+                store->finish();
+                break;
+            }
+            const auto since = Clock::now() - last_commit;
+            const bool idle = [&] {
+                const std::lock_guard guard(mutex);
+                return queue.empty();
+            }();
+            if ((ended && (idle || since >= commit_interval)) || since >= follow_interval) {
+                store->commit();
+                ended = false;
+                last_commit = Clock::now();
+            }
+        }
+    } catch (...) {
+        std::exception_ptr caught = std::current_exception();
+        try {
+            throw;
+        } catch (const SqliteFailure& sqlite) {
+            caught = std::make_exception_ptr(EnvironmentError(sentence_of(path, sqlite)));
+        } catch (const std::bad_alloc&) {
+            caught = std::make_exception_ptr(EnvironmentError(
+                path.string() + ": out of memory while writing; what was written before is kept."));
+        } catch (...) {
+            // as it is
+        }
+        store->roll_back();
+        const std::lock_guard guard(mutex);
+        failure = caught;
+        queue.clear();
+        queued_bytes = 0;
+        room.notify_all();
+    }
+    store.reset(); // the connection belongs to this thread
+}
+
+void TraceWriter::Impl::stop() noexcept {
+    if (!thread.joinable()) {
+        return;
+    }
+    {
+        const std::lock_guard guard(mutex);
+        closing = true;
+        work.notify_one();
+    }
+    thread.join();
+    lock.reset();
+}
+
+std::string TraceWriter::Impl::unique_name(const std::string& wanted) {
+    const std::string base = wanted.empty() ? "run" : wanted;
+    std::string name = base;
+    for (int i = 2; !run_names.insert(name).second; ++i) {
+        name = base + " (" + std::to_string(i) + ")";
+    }
+    return name;
+}
+
+void TraceWriter::Impl::leave_sequence() {
+    if (in_sequence) {
+        in_sequence = false;
+        push(EndSequence{false});
+    }
+}
+
+void TraceWriter::Impl::check_tokens(const TokenColumns& columns) const {
+    const std::size_t n = columns.size();
+    const bool spans = !columns.begin.empty() || !columns.end.empty();
+    const bool equal = columns.nll.size() == n && columns.entropy.size() == n &&
+                       columns.max_probability.size() == n && columns.rank.size() == n &&
+                       columns.steps.size() == n && columns.flops.size() == n &&
+                       (!spans || (columns.begin.size() == n && columns.end.size() == n));
+    if (!equal) {
+        misuse("the columns of appended tokens have different lengths.");
+    }
+    if (columns.first != tokens) {
+        misuse("appended tokens start at " + std::to_string(columns.first) + ", but the sequence has " +
+               std::to_string(tokens) + ".");
+    }
+    if (tokens + static_cast<std::int64_t>(n) > schema::max_tokens) {
+        misuse("a sequence has more than " + std::to_string(schema::max_tokens) + " tokens; split the text.");
+    }
+    for (std::size_t i = 0; spans && i < n; ++i) {
+        if (columns.begin[i] > columns.end[i] || columns.end[i] > text_bytes) {
+            misuse("token " + std::to_string(columns.first + static_cast<std::int64_t>(i)) + " spans bytes " +
+                   std::to_string(columns.begin[i]) + " to " + std::to_string(columns.end[i]) +
+                   ", but the text has " + std::to_string(text_bytes) + ".");
+        }
+    }
+}
+
+void TraceWriter::Impl::check_signals(const TokenColumns& columns,
+                                      const std::vector<std::pair<std::string, SignalChunk>>& chunks) {
+    std::map<std::string, Layout> now;
+    for (const auto& [name, chunk] : chunks) {
+        const auto declared = signals.find(name);
+        if (declared == signals.end()) {
+            misuse("signal " + name + " was not announced when its run began.");
+        }
+        if (chunk.shape.size() != declared->second.axes.size() || chunk.first != columns.first ||
+            chunk.shape.front() != static_cast<std::int64_t>(columns.size())) {
+            misuse("signal " + name + " has shape " + shape_to_json(chunk.shape) + " from token " +
+                   std::to_string(chunk.first) + ", but its axes are " +
+                   std::to_string(declared->second.axes.size()) + " and the tokens are " +
+                   std::to_string(columns.size()) + " from " + std::to_string(columns.first) + ".");
+        }
+        std::size_t token_bytes = size_of(chunk.dtype);
+        for (std::size_t axis = 1; axis < chunk.shape.size(); ++axis) {
+            const std::int64_t length = chunk.shape[axis];
+            if (length < 1 || static_cast<std::size_t>(length) > ChunkBuffer::max_token_bytes / token_bytes) {
+                misuse("signal " + name + " has shape " + shape_to_json(chunk.shape) +
+                       "; a token's values must be more than none and at most 256 MB.");
+            }
+            token_bytes *= static_cast<std::size_t>(length);
+        }
+        if (chunk.data.size() != token_bytes * columns.size()) {
+            misuse("signal " + name + " has " + std::to_string(chunk.data.size()) + " bytes for shape " +
+                   shape_to_json(chunk.shape) + ".");
+        }
+        Layout layout{chunk.dtype, std::vector<std::int64_t>(chunk.shape.begin() + 1, chunk.shape.end())};
+        if (!now.emplace(name, std::move(layout)).second) {
+            misuse("signal " + name + " was given twice for the same tokens.");
+        }
+    }
+    if (columns.size() == 0) {
+        return;
+    }
+    if (tokens == 0) {
+        layouts = std::move(now);
+    } else if (layouts != now) {
+        misuse("the signals of a sequence changed their names, types or shapes at token " +
+               std::to_string(tokens) + ".");
+    }
+}
+
+TraceWriter::TraceWriter(const std::filesystem::path& path) : TraceWriter(path, Options()) {}
+
+TraceWriter::TraceWriter(const std::filesystem::path& path, const Options& options)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->path = path;
+    impl_->options = options;
+    impl_->open();
+}
+
+TraceWriter::~TraceWriter() = default;
+
+std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signals) {
+    Impl& impl = *impl_;
+    leave_run(-1);
+    std::map<std::string, SignalInfo> by_name;
+    for (const SignalInfo& signal : signals) {
+        if (!is_plain_name(signal.name) || signal.axes.empty() || signal.axes.front() != "token" ||
+            !std::all_of(signal.axes.begin(), signal.axes.end(), is_plain_name)) {
+            impl.misuse("signal \"" + signal.name +
+                        "\" needs a name and axes of letters, digits and underscores, the first axis token.");
+        }
+        if (!by_name.emplace(signal.name, signal).second) {
+            impl.misuse("signal " + signal.name + " was announced twice.");
+        }
+    }
+    info.id = impl.last_run + 1;
+    info.name = impl.unique_name(info.name);
+    if (info.started.empty()) {
+        info.started = utc_now();
+    }
+    // Runs of one tokenizer share its vocabulary; without a digest nobody knows, and each keeps its own.
+    std::int64_t tokenizer = 0;
+    if (const auto known = impl.tokenizers.find(info.tokenizer_digest); known != impl.tokenizers.end()) {
+        tokenizer = known->second;
+    } else {
+        tokenizer = ++impl.last_tokenizer;
+        if (!info.tokenizer_digest.empty()) {
+            impl.tokenizers[info.tokenizer_digest] = tokenizer;
+        }
+    }
+    impl.push(BeginRun{info, std::move(signals), tokenizer});
+    impl.run = impl.last_run = info.id;
+    impl.tokenizer = tokenizer;
+    impl.sequences_in_run = 0;
+    impl.signals = std::move(by_name);
+    return info.id;
+}
+
+std::int64_t TraceWriter::begin_sequence(std::string title, std::string text) {
+    Impl& impl = *impl_;
+    impl.need_run("A sequence");
+    impl.leave_sequence();
+    if (impl.last_sequence >= schema::max_sequence_id) {
+        impl.misuse("the trace has more than " + std::to_string(schema::max_sequence_id) +
+                    " sequences; begin another file.");
+    }
+    const std::size_t bytes = text.size();
+    impl.push(BeginSequence{impl.last_sequence + 1, std::move(title), std::move(text)});
+    ++impl.last_sequence;
+    impl.in_sequence = true;
+    impl.tokens = 0;
+    impl.text_bytes = bytes;
+    impl.layouts.clear();
+    return impl.sequences_in_run++;
+}
+
+void TraceWriter::append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> signals) {
+    Impl& impl = *impl_;
+    impl.need_sequence("Appending tokens");
+    impl.check_tokens(tokens);
+    impl.check_signals(tokens, signals);
+    const std::size_t n = tokens.size();
+    if (n > 0) {
+        impl.push(Append{std::move(tokens), std::move(signals)});
+        impl.tokens += static_cast<std::int64_t>(n);
+    }
+}
+
+void TraceWriter::end_sequence() {
+    Impl& impl = *impl_;
+    impl.need_sequence("The end of a sequence");
+    impl.push(EndSequence{true});
+    impl.in_sequence = false;
+}
+
+void TraceWriter::put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes) {
+    Impl& impl = *impl_;
+    impl.need_run("The vocabulary");
+    impl.push(PutVocabulary{impl.tokenizer, std::move(token_bytes)});
+}
+
+void TraceWriter::put_fault(std::string message) {
+    Impl& impl = *impl_;
+    impl.need_run("A fault");
+    impl.push(
+        PutFault{impl.run, impl.in_sequence ? impl.sequences_in_run - 1 : -1, utc_now(), std::move(message)});
+}
+
+void TraceWriter::end_run(double seconds) {
+    Impl& impl = *impl_;
+    impl.need_run("The end of a run");
+    impl.leave_sequence();
+    impl.push(EndRun{seconds, true});
+    impl.run = 0;
+}
+
+void TraceWriter::leave_run(double seconds) {
+    Impl& impl = *impl_;
+    if (impl.run == 0) {
+        return;
+    }
+    impl.leave_sequence();
+    impl.push(EndRun{seconds, false});
+    impl.run = 0;
+}
+
+void TraceWriter::finish() {
+    Impl& impl = *impl_;
+    if (!impl.finished) {
+        leave_run(-1);
+        impl.finished = true;
+        impl.stop();
+    }
+    if (impl.failure) {
+        std::rethrow_exception(impl.failure);
+    }
+}
+
+} // namespace ponderscope

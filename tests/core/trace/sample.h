@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+#include "core/trace/writer.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope::testing {
+
+inline constexpr std::int64_t sample_steps = 4;       ///< K = 3
+inline constexpr std::int64_t sample_candidates = 10; ///< a step
+
+/// A run as `--record steps` makes it: every field of RunInfo set to something of its own.
+RunInfo sample_run(const std::string& name);
+std::vector<SignalInfo> sample_signals();
+/// Text of \p tokens words of three to six bytes, one of them of two-byte characters.
+std::string sample_text(std::int64_t tokens);
+/// Tokens [first, first + count) of a sequence over sample_text(total); the last of the sequence is not
+/// scored. A pure function of its arguments and the seed.
+TokenColumns sample_tokens(std::uint64_t seed, std::int64_t first, std::int64_t count, std::int64_t total);
+std::vector<std::pair<std::string, SignalChunk>> sample_chunks(std::uint64_t seed, std::int64_t first,
+                                                               std::int64_t count);
+/// A whole run: sequences of the given lengths, appended in pieces of \p piece tokens.
+void write_sample_run(TraceWriter& writer, const std::string& name, std::uint64_t seed,
+                      const std::vector<std::int64_t>& lengths, std::int64_t piece);
+
+/// Runs SQL on a file with nothing switched off, as a stranger would. Throws std::runtime_error.
+void sql(const std::filesystem::path& path, const std::string& statements);
+/// First column of the first row, as text.
+std::string sql_value(const std::filesystem::path& path, const std::string& query);
+
+} // namespace ponderscope::testing
