@@ -277,13 +277,13 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
     report.scored_tokens = appender.scored();
     report.mean_nll = appender.mean_nll();
     report.cancelled = appender.tokens() < total;
-    if (!report.cancelled) {
+    if (report.cancelled) {
+        writer.leave_run(elapsed());
+    } else {
         writer.end_run(elapsed());
     }
     writer.finish();
     report.seconds = elapsed();
-    // The writer may have made the name unique.
-    report.run_name = find_run(TraceReader::open(writer.path()), std::to_string(report.run)).name;
     return report;
 }
 

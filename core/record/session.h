@@ -49,8 +49,7 @@ struct RecordOptions {
 };
 
 struct RecordReport {
-    std::int64_t run = 0;
-    std::string run_name;
+    std::int64_t run = 0; ///< its id in the trace; the writer may have changed its name to a unique one
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
     double mean_nll = 0;    ///< nats; NaN when nothing was scored

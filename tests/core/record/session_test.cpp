@@ -48,7 +48,7 @@ protected:
                                    &tokenizer, writer, options);
         }
         const TraceReader reader = TraceReader::open(folder_ / trace);
-        result.run = find_run(reader, result.report.run_name);
+        result.run = find_run(reader, std::to_string(result.report.run));
         result.tokens = reader.tokens(result.run.id, 0);
         return result;
     }
@@ -119,8 +119,8 @@ TEST_F(Session, PerStepReadOutsEndInTheTokensOwnNumbers) {
 TEST_F(Session, RunsOfOneTraceGetDifferentNames) {
     RecordOptions options;
     options.run_name = "same";
-    EXPECT_EQ(record_story("vanilla", "two.ponder", options).report.run_name, "same");
-    const std::string second = record_story("ponderlm", "two.ponder", options).report.run_name;
+    EXPECT_EQ(record_story("vanilla", "two.ponder", options).run.name, "same");
+    const std::string second = record_story("ponderlm", "two.ponder", options).run.name;
     EXPECT_NE(second, "same");
     EXPECT_EQ(TraceReader::open(folder_ / "two.ponder").runs().size(), 2U);
 }
