@@ -15,32 +15,55 @@ namespace ponderscope {
 /// Tokens of a text. All three vectors have one entry a token.
 struct Encoding {
     std::vector<std::int32_t> ids;
-    std::vector<std::uint64_t> begin; ///< first byte of the token's span in the text that was given (before normalisation)
-    std::vector<std::uint64_t> end;   ///< one past its last byte. Tokens that a template adds have an empty span.
+    std::vector<std::uint64_t>
+        begin; ///< first byte of the token's span in the text that was given (before normalisation)
+    std::vector<std::uint64_t>
+        end; ///< one past its last byte. Tokens that a template adds have an empty span.
+    // Spans are in order and do not overlap. They cover the text, except for what the tokenizer leaves out
+    // (white space, say).
 };
 
-/// A Hugging Face tokenizer.json: byte-level BPE (GPT-2, GPT-NeoX, Llama 3, Qwen) or SentencePiece-style BPE with byte fallback
-/// (Llama 2). Immutable after loading; encode and decode may be called from several threads.
+/// A Hugging Face tokenizer.json: byte-level BPE (GPT-2, GPT-NeoX, Llama 3, Qwen) or SentencePiece-style BPE
+/// with byte fallback (Llama 2). Immutable after loading; encode and decode may be called from several
+/// threads.
 class Tokenizer {
 public:
     /// Throws InputError; what is not supported is refused by name.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
+    /// The tokenizer of a checkpoint folder: tokenizer.json, or vocab.json with merges.txt (and what
+    /// tokenizer_config.json says) where there is none. A file is taken as a tokenizer.json.
+    static Tokenizer load_folder(const std::filesystem::path& folder);
+    /// Whether load_folder has something to load: a checkpoint without a tokenizer runs on ids.
+    static bool is_in_folder(const std::filesystem::path& folder);
 
     Tokenizer(Tokenizer&&) noexcept;
     Tokenizer& operator=(Tokenizer&&) noexcept;
     ~Tokenizer();
 
-    /// \p text must be valid UTF-8 (InputError otherwise, with the byte offset). \p add_special: the tokens that the post-processor
-    /// adds by default (a start token, say).
+    /// \p text must be valid UTF-8 (InputError otherwise, with the byte offset). \p add_special: the tokens
+    /// that the post-processor adds by default (a start token, say).
     [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true) const;
-    /// The bytes of the tokens, as the original's decode with special tokens kept.
+    /// The bytes of the tokens, as the original's decode with special tokens kept. Ids without a token (a
+    /// padded vocabulary has some) stand for nothing. Bytes that are no UTF-8 stay, where the original writes
+    /// U+FFFD.
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
-    /// What one token stands for, as bytes: a part of a character when the token splits one. For candidates and lists.
+    /// What one token stands for, as bytes: a part of a character when the token splits one. For candidates
+    /// and lists.
     [[nodiscard]] std::string token_bytes(std::int32_t id) const;
-    [[nodiscard]] std::optional<std::int32_t> id_of(std::string_view token) const; ///< by its text in the vocabulary
-    [[nodiscard]] std::int32_t size() const;       ///< one more than the largest id, added tokens included
+    /// One token as the vocabulary writes it ("Ġthe", "▁the", "<0x0A>"); empty for ids without a token. Valid
+    /// while the object lives.
+    [[nodiscard]] std::string_view token_text(std::int32_t id) const;
+    [[nodiscard]] std::optional<std::int32_t>
+    id_of(std::string_view token) const;     ///< by its text in the vocabulary
+    [[nodiscard]] std::int32_t size() const; ///< one more than the largest id, added tokens included
     [[nodiscard]] bool is_special(std::int32_t id) const;
-    [[nodiscard]] bool adds_start_token() const;   ///< encode(…, true) puts a special token first
+    [[nodiscard]] bool adds_start_token() const; ///< encode(…, true) puts a special token first
+
+    /// InputError when ids of the vocabulary, or of tokens that are added to every text, lie beyond the \p
+    /// vocabulary_size rows of a model's embedding. Fewer are fine. Added tokens beyond it are an error only
+    /// where a text holds them.
+    void require_vocabulary(std::int64_t vocabulary_size) const;
+    void require_vocabulary(std::int64_t vocabulary_size, const Encoding& encoding) const;
 
 private:
     struct Impl;

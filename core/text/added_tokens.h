@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// A token that is found in the text before anything else happens to it, as "added_tokens" of a
+/// tokenizer.json lists it.
+struct AddedToken {
+    std::string content;
+    std::int32_t id = 0;
+    bool special = false;
+    bool normalized = true;   ///< looked for in the normalised text
+    bool lstrip = false;      ///< takes the white space before it along
+    bool rstrip = false;      ///< and the one after it
+    bool single_word = false; ///< only where no letter, mark, digit or connector touches it
+};
+
+/// Finds tokens in a text: the leftmost, and of those the longest.
+class AddedTokenFinder {
+public:
+    /// \p pattern: the bytes to look for (the content, normalised or not). Empty ones are ignored; of equal
+    /// ones the first counts.
+    void add(std::string_view pattern, const AddedToken& token);
+    [[nodiscard]] bool empty() const { return tokens_.empty(); }
+
+    struct Part {
+        std::size_t begin, end;
+        std::int32_t id; ///< -1: text between tokens
+    };
+    /// Calls \p sink(Part) for everything in \p text, in order.
+    template <class Sink>
+    void split(std::string_view text, Sink&& sink) const {
+        std::size_t from = 0; // where the search goes on
+        std::size_t done = 0;
+        Part part{};
+        while (find(text, from, done, part)) {
+            if (done < part.begin) {
+                sink(Part{done, part.begin, -1});
+            }
+            sink(part);
+            done = part.end;
+        }
+        if (done < text.size()) {
+            sink(Part{done, text.size(), -1});
+        }
+    }
+
+private:
+    struct Node {
+        std::vector<std::pair<unsigned char, std::uint32_t>> next; // sorted
+        std::int32_t token = -1;                                   // index
+    };
+    bool find(std::string_view text, std::size_t& from, std::size_t done, Part& part) const;
+    [[nodiscard]] std::uint32_t child(std::uint32_t node, unsigned char byte) const;
+
+    std::vector<AddedToken> tokens_;
+    std::vector<Node> nodes_;
+    std::vector<bool> starts_; // by the first two bytes, first * 256 + second
+};
+
+} // namespace ponderscope

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// A text after normalisation, and where each of its bytes came from. What did not change costs nothing: only
+/// the edits are kept, and a text without edits is a view of its source. Texts under 4 GiB.
+class NormalizedText {
+public:
+    /// Nothing changed yet. \p source must outlive the object.
+    explicit NormalizedText(std::string_view source) : source_(source) {}
+
+    [[nodiscard]] std::string_view text() const { return changed_ ? std::string_view(owned_) : source_; }
+    [[nodiscard]] bool is_identity() const { return edits_.empty(); }
+
+    /// Walks along the text and tells source offsets. source_offset is a monotone function from [0,
+    /// text().size()] onto [0, source size] with both ends fixed: spans of neighbouring tokens thus neither
+    /// overlap nor leave a gap. What was removed belongs to what follows it (at the end, to what stands
+    /// before); inside a replacement, offsets are proportional. Offsets asked for must not decrease.
+    class Cursor {
+    public:
+        explicit Cursor(const NormalizedText& text) : text_(&text) {}
+        std::size_t source_offset(std::size_t offset);
+
+    private:
+        const NormalizedText* text_;
+        std::size_t edit_ = 0; ///< number of edits that begin before the last offset
+    };
+
+private:
+    friend class Rewriter;
+    struct Edit {
+        std::uint32_t text_begin, text_size, source_begin, source_size;
+    };
+    static std::vector<Edit> compose(const std::vector<Edit>& first, const std::vector<Edit>& second);
+
+    std::string_view source_;
+    std::string owned_;
+    bool changed_ = false;
+    std::vector<Edit> edits_; ///< in order, without overlaps
+};
+
+/// One pass over a NormalizedText, from its first byte to its last, that keeps or replaces parts.
+class Rewriter {
+public:
+    explicit Rewriter(NormalizedText& text) : target_(&text), in_(text.text()) {}
+
+    [[nodiscard]] std::string_view input() const { return in_; }
+    [[nodiscard]] std::size_t position() const { return position_; }
+    /// Where the next output byte will stand in the new text.
+    [[nodiscard]] std::size_t output_position() const { return changed_ ? out_.size() : position_; }
+
+    void keep(std::size_t bytes);
+    void keep_until(std::size_t position) { keep(position - position_); }
+    /// \p bytes of the input become \p with; either may be empty.
+    void replace(std::size_t bytes, std::string_view with);
+    /// Keeps the rest and puts the result into the text. The views taken before are invalid then.
+    void finish();
+
+private:
+    NormalizedText* target_;
+    std::string_view in_;
+    std::size_t position_ = 0;
+    bool changed_ = false;
+    std::string out_;
+    std::vector<NormalizedText::Edit> edits_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/json.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace ponderscope {
+
+/// What matching needs besides the pattern: one for each thread at a time, for any number of patterns.
+class MatchState {
+public:
+    MatchState();
+    ~MatchState();
+    MatchState(const MatchState&) = delete;
+    MatchState& operator=(const MatchState&) = delete;
+
+private:
+    friend class Pattern;
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// A pattern from a tokenizer file: a plain string, or a regular expression in Oniguruma's syntax, translated
+/// and compiled by PCRE2 with limits on what a match may cost. Immutable; may be used from several threads.
+class Pattern {
+public:
+    static Pattern literal(std::string text);
+    /// InputError names \p file and the place when it does not compile or uses syntax that has no equal here.
+    static Pattern regex(std::string_view expression, const std::filesystem::path& file);
+
+    /// The "pattern" of \p object: {"String": …}, {"Regex": …} or a plain string. InputError.
+    static Pattern parse(const JsonObject& object);
+
+    struct Match {
+        std::size_t begin = 0, end = 0;
+    };
+    /// All matches, as a search goes on after each: an empty one directly behind the last does not count. \p
+    /// text must be valid UTF-8. InputError when a match exceeds the limits.
+    class Search {
+    public:
+        Search(const Pattern& pattern, std::string_view text, MatchState& state);
+        bool next(Match& match);
+
+    private:
+        const Pattern* pattern_;
+        std::string_view text_;
+        MatchState* state_;
+        std::size_t from_ = 0;
+        std::size_t last_end_ = static_cast<std::size_t>(-1);
+    };
+
+private:
+    struct Code;
+    Pattern() = default;
+    bool find(std::string_view text, std::size_t from, MatchState& state, Match& match) const;
+
+    std::string text_; ///< the literal, or the expression as it stands in the file
+    std::shared_ptr<const Code> code_;
+};
+
+/// Oniguruma's syntax (as in tokenizer.json) to PCRE2's, with the same meaning. InputError as Pattern::regex.
+std::string translate_oniguruma(std::string_view expression, const std::filesystem::path& file);
+
+} // namespace ponderscope

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/text/tokenizer.h"
+
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "core/text/tokenizer_parts.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+namespace ponderscope {
+
+namespace {
+
+// Everything that encoding writes to besides its result.
+struct Workspace {
+    MatchState matching;
+    Bpe::Workspace words;
+};
+
+} // namespace
+
+struct Tokenizer::Impl {
+    TokenizerParts parts;
+    AddedTokenFinder raw_tokens;        // looked for in the text as it is
+    AddedTokenFinder normalized_tokens; // and after normalisation
+    std::unordered_map<std::int32_t, std::size_t> added_by_id;
+    std::unordered_map<std::string_view, std::size_t> added_by_content;
+    std::int32_t size = 0;
+
+    // Workspaces that no call is using: their caches make the next call faster.
+    mutable std::mutex mutex;
+    mutable std::vector<std::unique_ptr<Workspace>> idle;
+
+    explicit Impl(TokenizerParts p);
+    [[nodiscard]] std::string_view text_of(std::int32_t id) const;
+    [[nodiscard]] bool has(std::int32_t id) const {
+        return added_by_id.find(id) != added_by_id.end() || parts.model.texts().has(id);
+    }
+    [[nodiscard]] std::unique_ptr<Workspace> take() const;
+    void give_back(std::unique_ptr<Workspace> workspace) const;
+    void encode_segment(std::string_view segment, std::uint64_t base, Workspace& workspace,
+                        Encoding& out) const;
+    void encode_text(const NormalizedText& whole, NormalizedText::Cursor& cursor, AddedTokenFinder::Part part,
+                     std::uint64_t base, Workspace& workspace, Encoding& out) const;
+};
+
+Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
+    size = parts.model.texts().size();
+    MatchState matching;
+    for (std::size_t i = 0; i < parts.added.size(); ++i) {
+        const AddedToken& token = parts.added[i];
+        size = std::max(size, token.id + 1);
+        added_by_id.emplace(token.id, i);
+        added_by_content.emplace(token.content, i);
+        if (token.normalized) {
+            NormalizedText content(token.content);
+            parts.normalizer.apply(content, matching);
+            normalized_tokens.add(content.text(), token);
+        } else {
+            raw_tokens.add(token.content, token);
+        }
+    }
+}
+
+std::string_view Tokenizer::Impl::text_of(std::int32_t id) const {
+    const auto added = added_by_id.find(id);
+    return added != added_by_id.end() ? std::string_view(parts.added[added->second].content)
+                                      : parts.model.texts().text(id);
+}
+
+std::unique_ptr<Workspace> Tokenizer::Impl::take() const {
+    {
+        const std::lock_guard lock(mutex);
+        if (!idle.empty()) {
+            auto workspace = std::move(idle.back());
+            idle.pop_back();
+            return workspace;
+        }
+    }
+    return std::make_unique<Workspace>();
+}
+
+void Tokenizer::Impl::give_back(std::unique_ptr<Workspace> workspace) const {
+    const std::lock_guard lock(mutex);
+    idle.push_back(std::move(workspace));
+}
+
+void Tokenizer::Impl::encode_segment(std::string_view segment, std::uint64_t base, Workspace& workspace,
+                                     Encoding& out) const {
+    NormalizedText text(segment);
+    parts.normalizer.apply(text, workspace.matching);
+    NormalizedText::Cursor cursor(text);
+    normalized_tokens.split(text.text(), [&](AddedTokenFinder::Part part) {
+        if (part.id < 0) {
+            encode_text(text, cursor, part, base, workspace, out);
+            return;
+        }
+        out.ids.push_back(part.id);
+        out.begin.push_back(base + cursor.source_offset(part.begin));
+        out.end.push_back(base + cursor.source_offset(part.end));
+    });
+}
+
+void Tokenizer::Impl::encode_text(const NormalizedText& whole, NormalizedText::Cursor& cursor,
+                                  AddedTokenFinder::Part part, std::uint64_t base, Workspace& workspace,
+                                  Encoding& out) const {
+    const std::string_view text = whole.text().substr(part.begin, part.end - part.begin);
+    // Offsets in the text that the model sees to offsets in the text that was given.
+    const auto emit = [&](std::size_t piece_begin, const auto& offset_of) {
+        for (const Bpe::Token& token : workspace.words.tokens) {
+            out.ids.push_back(token.id);
+            out.begin.push_back(offset_of(piece_begin + token.begin));
+            out.end.push_back(offset_of(piece_begin + token.end));
+        }
+    };
+    const auto encode_pieces = [&](std::string_view subject, const auto& offset_of) {
+        return [&, subject](Piece piece) {
+            parts.model.encode(subject.substr(piece.begin, piece.end - piece.begin), workspace.words);
+            emit(piece.begin, offset_of);
+        };
+    };
+    if (parts.pre_tokenizer.rewrites()) {
+        const bool at_begin = base == 0 && cursor.source_offset(part.begin) == 0;
+        NormalizedText local(text);
+        const std::vector<Piece> pieces =
+            parts.pre_tokenizer.split_rewriting(local, at_begin, workspace.matching);
+        NormalizedText::Cursor inner(local);
+        const auto offset_of = [&](std::size_t offset) {
+            return base + cursor.source_offset(part.begin + inner.source_offset(offset));
+        };
+        const auto sink = encode_pieces(local.text(), offset_of);
+        std::for_each(pieces.begin(), pieces.end(), sink);
+    } else if (whole.is_identity()) {
+        const auto offset_of = [&](std::size_t offset) { return base + part.begin + offset; };
+        parts.pre_tokenizer.split(text, workspace.matching, encode_pieces(text, offset_of));
+    } else {
+        const auto offset_of = [&](std::size_t offset) {
+            return base + cursor.source_offset(part.begin + offset);
+        };
+        parts.pre_tokenizer.split(text, workspace.matching, encode_pieces(text, offset_of));
+    }
+}
+
+Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
+    return Tokenizer(std::make_unique<const Impl>(read_tokenizer_json(tokenizer_json)));
+}
+
+Tokenizer Tokenizer::load_folder(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    if (fs::is_regular_file(folder)) {
+        return load(folder);
+    }
+    const fs::path json = folder / "tokenizer.json";
+    if (fs::exists(fs::symlink_status(json))) { // a broken link is reported as such
+        return load(json);
+    }
+    if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
+        return Tokenizer(std::make_unique<const Impl>(read_vocabulary_and_merges(folder)));
+    }
+    const std::string expected = "tokenizer.json, or vocab.json and merges.txt";
+    const std::string remedy =
+        "save the tokenizer with transformers' save_pretrained, or give token ids instead of text";
+    if (!fs::exists(folder)) {
+        throw InputError(folder, "a folder with " + expected, "nothing", "check the path");
+    }
+    if (fs::exists(folder / "tokenizer.model")) {
+        throw InputError(folder, expected, "a SentencePiece model (tokenizer.model)", remedy);
+    }
+    if (fs::exists(folder / "vocab.txt")) {
+        throw InputError(folder, expected, "a WordPiece vocabulary (vocab.txt)",
+                         "this kind is not supported; give token ids instead of text");
+    }
+    throw InputError(folder, expected, "none of them", remedy);
+}
+
+bool Tokenizer::is_in_folder(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    return fs::exists(fs::symlink_status(folder / "tokenizer.json")) ||
+           (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt"));
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
+    if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
+        throw InputError("The text: expected UTF-8, found an invalid byte at offset " + std::to_string(bad) +
+                         "; save it as UTF-8.");
+    }
+    if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
+        throw InputError("The text: expected less than 4 GiB, found " + std::to_string(text.size()) +
+                         " bytes; split it into parts.");
+    }
+    Encoding out;
+    const std::size_t guess = text.size() / 4 + 8;
+    out.ids.reserve(guess);
+    out.begin.reserve(guess);
+    out.end.reserve(guess);
+    const auto add = [&](const std::vector<std::int32_t>& ids, std::uint64_t offset) {
+        for (const std::int32_t id : ids) {
+            out.ids.push_back(id);
+            out.begin.push_back(offset);
+            out.end.push_back(offset);
+        }
+    };
+    if (add_special) {
+        add(impl_->parts.prefix, 0);
+    }
+    std::unique_ptr<Workspace> workspace = impl_->take();
+    impl_->raw_tokens.split(text, [&](AddedTokenFinder::Part part) {
+        if (part.id < 0) {
+            impl_->encode_segment(text.substr(part.begin, part.end - part.begin), part.begin, *workspace,
+                                  out);
+            return;
+        }
+        out.ids.push_back(part.id);
+        out.begin.push_back(part.begin);
+        out.end.push_back(part.end);
+    });
+    impl_->give_back(std::move(workspace));
+    if (add_special) {
+        add(impl_->parts.suffix, text.size());
+    }
+    return out;
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
+    std::vector<std::string> tokens;
+    tokens.reserve(ids.size());
+    for (const std::int32_t id : ids) {
+        if (impl_->has(id) && !(skip_special && is_special(id))) {
+            tokens.emplace_back(impl_->text_of(id));
+        }
+    }
+    return impl_->parts.decoder.decode(std::move(tokens));
+}
+
+std::string Tokenizer::token_bytes(std::int32_t id) const {
+    return impl_->has(id) ? impl_->parts.decoder.decode_one(impl_->text_of(id)) : std::string();
+}
+
+std::string_view Tokenizer::token_text(std::int32_t id) const {
+    return impl_->text_of(id);
+}
+
+std::optional<std::int32_t> Tokenizer::id_of(std::string_view token) const {
+    if (const auto added = impl_->added_by_content.find(token); added != impl_->added_by_content.end()) {
+        return impl_->parts.added[added->second].id;
+    }
+    const std::int32_t id = impl_->parts.model.texts().find(token);
+    return id >= 0 ? std::optional(id) : std::nullopt;
+}
+
+std::int32_t Tokenizer::size() const {
+    return impl_->size;
+}
+
+bool Tokenizer::is_special(std::int32_t id) const {
+    const auto added = impl_->added_by_id.find(id);
+    return added != impl_->added_by_id.end() && impl_->parts.added[added->second].special;
+}
+
+bool Tokenizer::adds_start_token() const {
+    return !impl_->parts.prefix.empty();
+}
+
+void Tokenizer::require_vocabulary(std::int64_t vocabulary_size) const {
+    const auto fail = [&](std::int64_t id, std::string_view what) {
+        throw InputError(
+            impl_->parts.file,
+            "token ids below " + std::to_string(vocabulary_size) + ", the size of the model's vocabulary",
+            std::string(what) + " \"" + printable(impl_->text_of(static_cast<std::int32_t>(id))) +
+                "\" with id " + std::to_string(id),
+            "use the tokenizer that belongs to this checkpoint");
+    };
+    if (const std::int32_t last = impl_->parts.model.texts().size() - 1; last >= vocabulary_size) {
+        fail(last, "token");
+    }
+    for (const auto* ids : {&impl_->parts.prefix, &impl_->parts.suffix}) {
+        for (const std::int32_t id : *ids) {
+            if (id >= vocabulary_size) {
+                fail(id, "special token");
+            }
+        }
+    }
+}
+
+void Tokenizer::require_vocabulary(std::int64_t vocabulary_size, const Encoding& encoding) const {
+    require_vocabulary(vocabulary_size);
+    for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
+        if (encoding.ids[i] >= vocabulary_size) {
+            throw InputError(impl_->parts.file,
+                             "token ids below " + std::to_string(vocabulary_size) +
+                                 ", the size of the model's vocabulary",
+                             "\"" + printable(impl_->text_of(encoding.ids[i])) + "\" with id " +
+                                 std::to_string(encoding.ids[i]) + " at byte " +
+                                 std::to_string(encoding.begin[i]) + " of the text",
+                             "take it out of the text, or use the tokenizer that belongs to this checkpoint");
+        }
+    }
+}
+
+} // namespace ponderscope

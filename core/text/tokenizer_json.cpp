@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "core/text/tokenizer_parts.h"
+
+#include <algorithm>
+
+namespace ponderscope {
+
+namespace {
+
+using Path = std::filesystem::path;
+
+const nlohmann::json& value_or_null(const JsonObject& object, std::string_view key) {
+    static const nlohmann::json null;
+    const nlohmann::json* value = object.find(key);
+    return value != nullptr ? *value : null;
+}
+
+// Files from before "type" was written are told apart by their keys.
+std::string model_type(const JsonObject& model) {
+    if (const auto type = model.text("type")) {
+        return *type;
+    }
+    const nlohmann::json* vocabulary = model.find("vocab");
+    return model.has("merges")                               ? "BPE"
+           : vocabulary != nullptr && vocabulary->is_array() ? "Unigram"
+           : model.has("max_input_chars_per_word")           ? "WordPiece"
+                                                             : "WordLevel";
+}
+
+std::pair<std::string_view, std::string_view> parse_merge(const nlohmann::json& merge, std::size_t number,
+                                                          const Path& file) {
+    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+        return {merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>()};
+    }
+    if (merge.is_string()) {
+        const std::string_view text = merge.get_ref<const std::string&>();
+        const std::size_t space = text.find(' ');
+        if (space != std::string_view::npos && text.find(' ', space + 1) == std::string_view::npos) {
+            return {text.substr(0, space), text.substr(space + 1)};
+        }
+    }
+    throw InputError(file, "merges of two tokens each",
+                     describe(merge) + " as merge " + std::to_string(number),
+                     "take the tokenizer file from its source again");
+}
+
+Bpe parse_model(const JsonObject& model, bool byte_level, const Path& file) {
+    if (const std::string type = model_type(model); type != "BPE") {
+        throw InputError(file, "a byte-pair (BPE) tokenizer", "a " + printable(type) + " one",
+                         "this kind is not supported; give token ids instead of text");
+    }
+    for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+        if (!model.text(key).value_or("").empty()) {
+            model.fail(key, "nothing", "this option is not supported");
+        }
+    }
+    if (model.number("dropout").value_or(0) != 0) {
+        model.fail("dropout", "0", "with it every encoding of a text is a different one");
+    }
+    Bpe::Settings settings;
+    settings.byte_level = byte_level;
+    settings.byte_fallback = model.boolean("byte_fallback").value_or(false);
+    settings.fuse_unk = model.boolean("fuse_unk").value_or(false);
+    settings.ignore_merges = model.boolean("ignore_merges").value_or(false);
+    settings.unk_token = model.text("unk_token");
+
+    const JsonObject vocab = model.required_object("vocab");
+    if (vocab.value().empty()) {
+        model.fail("vocab", "tokens", "take the tokenizer file from its source again");
+    }
+    std::vector<std::pair<std::string_view, std::int64_t>> vocabulary;
+    vocabulary.reserve(vocab.value().size());
+    for (const auto& [token, id] : vocab.value().items()) {
+        if (!id.is_number_integer()) {
+            throw InputError(file, "a whole number as the id of each token",
+                             describe(id) + " for \"" + printable(token) + "\"",
+                             "take the tokenizer file from its source again");
+        }
+        const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() <= std::uint64_t{1} << 62;
+        const std::string& text = vocab.value().find(token).key();
+        vocabulary.emplace_back(text, fits ? id.get<std::int64_t>() : std::int64_t{1} << 62);
+    }
+    std::vector<std::pair<std::string_view, std::string_view>> merges;
+    const nlohmann::json& list = model.required_array("merges");
+    merges.reserve(list.size());
+    for (const nlohmann::json& merge : list) {
+        merges.push_back(parse_merge(merge, merges.size() + 1, file));
+    }
+    return Bpe::build(std::move(vocabulary), merges, std::move(settings), file);
+}
+
+std::vector<AddedToken> parse_added_tokens(const nlohmann::json* list, const Bpe& model, const Path& file) {
+    std::vector<AddedToken> tokens;
+    if (list == nullptr) {
+        return tokens;
+    }
+    for (const nlohmann::json& item : *list) {
+        const JsonObject object(item, file, "added_tokens");
+        AddedToken token;
+        token.content = object.required_text("content");
+        token.id = static_cast<std::int32_t>(object.required_integer("id", 0, (std::int64_t{1} << 24) - 1));
+        token.special = object.boolean("special").value_or(false);
+        token.normalized = object.boolean("normalized").value_or(!token.special);
+        token.lstrip = object.boolean("lstrip").value_or(false);
+        token.rstrip = object.boolean("rstrip").value_or(false);
+        token.single_word = object.boolean("single_word").value_or(false);
+        const std::int32_t in_vocabulary = model.texts().find(token.content);
+        const bool taken = model.texts().has(token.id) && model.texts().text(token.id) != token.content;
+        if (taken || (in_vocabulary >= 0 && in_vocabulary != token.id)) {
+            throw InputError(
+                file, "added tokens that agree with the vocabulary",
+                "\"" + printable(token.content) + "\" with id " + std::to_string(token.id) +
+                    (in_vocabulary >= 0
+                         ? ", which has id " + std::to_string(in_vocabulary) + " there"
+                         : ", which is \"" + printable(model.texts().text(token.id)) + "\" there"),
+                "take the tokenizer file from its source again");
+        }
+        const auto same = std::find_if(tokens.begin(), tokens.end(), [&](const AddedToken& t) {
+            return t.id == token.id || t.content == token.content;
+        });
+        if (same != tokens.end()) {
+            throw InputError(file, "each added token once",
+                             "\"" + printable(same->content) + "\" (" + std::to_string(same->id) +
+                                 ") and \"" + printable(token.content) + "\" (" + std::to_string(token.id) +
+                                 ")",
+                             "take the tokenizer file from its source again");
+        }
+        tokens.push_back(std::move(token));
+    }
+    return tokens;
+}
+
+// The ids that are put around a text. In a sequence each processor puts its own around what those before it
+// made.
+class PostProcessor {
+public:
+    explicit PostProcessor(TokenizerParts& parts) : parts_(parts) {}
+
+    void add(const nlohmann::json& json, const std::string& name) {
+        const JsonObject object(json, parts_.file, name);
+        const std::string type = object.required_text("type");
+        if (type == "Sequence") {
+            for (const nlohmann::json& part : object.required_array("processors")) {
+                add(part, name + ".processors");
+            }
+        } else if (type == "TemplateProcessing") {
+            add_template(object);
+        } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+            wrap({pair_id(object, "cls")}, {pair_id(object, "sep")}, object);
+        } else if (type != "ByteLevel") { // which only trims offsets
+            object.fail("type",
+                        "a post-processor among TemplateProcessing, ByteLevel, BertProcessing, "
+                        "RobertaProcessing, Sequence",
+                        "this post-processor is not supported");
+        }
+    }
+
+private:
+    void add_template(const JsonObject& object) {
+        std::vector<std::int32_t> before;
+        std::vector<std::int32_t> after;
+        int texts = 0;
+        for (const nlohmann::json& piece : object.required_array("single")) {
+            const JsonObject item(piece, parts_.file, object.name_of("single"));
+            if (const auto special = item.object("SpecialToken")) {
+                const std::string token = special->required_text("id");
+                const JsonObject tokens = object.required_object("special_tokens").required_object(token);
+                for (const nlohmann::json& id : tokens.required_array("ids")) {
+                    if (!id.is_number_integer() || id.get<std::int64_t>() < 0 ||
+                        id.get<std::int64_t>() >= 1 << 24) {
+                        tokens.fail("ids", "token ids");
+                    }
+                    (texts == 0 ? before : after).push_back(id.get<std::int32_t>());
+                }
+            } else if (item.has("Sequence")) {
+                if (item.required_object("Sequence").required_text("id") != "A") {
+                    object.fail("single", "the sequence A alone");
+                }
+                ++texts;
+            } else {
+                object.fail("single", "special tokens and the sequence A");
+            }
+        }
+        if (texts != 1) {
+            object.fail("single", "the sequence A once");
+        }
+        wrap(before, after, object);
+    }
+
+    std::int32_t pair_id(const JsonObject& object, std::string_view key) {
+        const nlohmann::json& pair = object.required_array(key);
+        if (pair.size() != 2 || !pair[1].is_number_integer() || pair[1].get<std::int64_t>() < 0 ||
+            pair[1].get<std::int64_t>() >= 1 << 24) {
+            object.fail(key, "a token and its id");
+        }
+        return pair[1].get<std::int32_t>();
+    }
+
+    void wrap(const std::vector<std::int32_t>& before, const std::vector<std::int32_t>& after,
+              const JsonObject& object) {
+        for (const auto* ids : {&before, &after}) {
+            for (const std::int32_t id : *ids) {
+                const bool added = std::any_of(parts_.added.begin(), parts_.added.end(),
+                                               [&](const AddedToken& t) { return t.id == id; });
+                if (!added && !parts_.model.texts().has(id)) {
+                    throw InputError(parts_.file, "special tokens that are in the vocabulary",
+                                     "id " + std::to_string(id) + " in the " + object.required_text("type"),
+                                     "take the tokenizer file from its source again");
+                }
+            }
+        }
+        parts_.prefix.insert(parts_.prefix.begin(), before.begin(), before.end());
+        parts_.suffix.insert(parts_.suffix.end(), after.begin(), after.end());
+    }
+
+    TokenizerParts& parts_;
+};
+
+} // namespace
+
+TokenizerParts read_tokenizer_json(const Path& file) {
+    const nlohmann::json document = read_json_file(file);
+    const JsonObject root(document, file);
+    TokenizerParts parts;
+    parts.file = file;
+    // The model first: of a kind that is not supported, the kind is what a person should hear about.
+    const JsonObject model = root.required_object("model");
+    if (model_type(model) == "BPE") {
+        parts.normalizer = Normalizer::parse(value_or_null(root, "normalizer"), file);
+        parts.pre_tokenizer = PreTokenizer::parse(value_or_null(root, "pre_tokenizer"), file);
+        parts.decoder = Decoder::parse(value_or_null(root, "decoder"), file);
+    }
+    parts.model = parse_model(model, parts.pre_tokenizer.is_byte_level(), file);
+    parts.added = parse_added_tokens(root.array("added_tokens"), parts.model, file);
+    if (const nlohmann::json* post_processor = root.find("post_processor")) {
+        PostProcessor(parts).add(*post_processor, "post_processor");
+    }
+    return parts;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/text/added_tokens.h"
+#include "core/text/bpe.h"
+#include "core/text/decoder.h"
+#include "core/text/normalizer.h"
+#include "core/text/pre_tokenizer.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace ponderscope {
+
+/// What a tokenizer's files say, each part ready to work.
+struct TokenizerParts {
+    std::filesystem::path file;
+    Normalizer normalizer;
+    PreTokenizer pre_tokenizer;
+    Bpe model;
+    Decoder decoder;
+    std::vector<AddedToken> added;
+    std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
+    std::vector<std::int32_t> suffix; ///< and behind it
+};
+
+/// A tokenizer.json. InputError.
+TokenizerParts read_tokenizer_json(const std::filesystem::path& file);
+/// vocab.json and merges.txt, with what tokenizer_config.json and added_tokens.json beside them add.
+/// InputError.
+TokenizerParts read_vocabulary_and_merges(const std::filesystem::path& folder);
+
+} // namespace ponderscope

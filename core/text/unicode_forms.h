@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/text/normalized_text.h"
+
+#include <cstdint>
+
+namespace ponderscope {
+
+/// Normalisation forms of Unicode Standard Annex 15.
+enum class UnicodeForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
+
+/// Only the characters that the form changes, with those they combine with, become edits.
+void normalize_unicode(NormalizedText& text, UnicodeForm form);
+
+} // namespace ponderscope
