@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/blocks.h"
+
+#include "core/model/norm_rows.h"
+#include "core/model/rope.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope::blocks {
+
+namespace {
+
+/// Rows of an MLP's inner activation that are alive at once: few enough to stay in the cache between the two
+/// products, enough for the products to run at full speed.
+constexpr std::int64_t mlp_rows = 1024;
+
+void activate_in_place(at::Tensor& x, Activation activation) {
+    switch (activation) {
+    case Activation::gelu:
+        at::gelu_(x);
+        break;
+    case Activation::gelu_tanh:
+        at::gelu_(x, "tanh");
+        break;
+    case Activation::relu:
+        at::relu_(x);
+        break;
+    case Activation::silu:
+        at::silu_(x);
+        break;
+    default:
+        x.copy_(activate(x, activation));
+    }
+}
+
+void linear_out(at::Tensor& out, const at::Tensor& x, const Linear& weights) {
+    if (weights.bias.defined()) {
+        at::addmm_out(out, weights.bias, x, weights.weight.t());
+    } else {
+        at::mm_out(out, x, weights.weight.t());
+    }
+}
+
+/// Whether x's dtype is the weights': not so under autocast, where the residual stream is fp32.
+at::Tensor plain_linear(const at::Tensor& x, const Linear& weights) {
+    return at::linear(x, weights.weight,
+                      weights.bias.defined() ? std::optional<at::Tensor>(weights.bias) : std::nullopt);
+}
+
+} // namespace
+
+Linear Linear::from(const Parameters& parameters, const std::string& prefix) {
+    return {parameters.at(prefix + ".weight"), parameters.find(prefix + ".bias")};
+}
+
+Norm Norm::from(const Parameters& parameters, const std::string& prefix, const ModelConfig& config) {
+    return {config.norm, parameters.find(prefix + ".weight"), parameters.find(prefix + ".bias"),
+            config.norm_eps};
+}
+
+at::Tensor linear(const at::Tensor& x, const Linear& weights, const Pass& pass, Workspace::Use use) {
+    if (pass.workspace == nullptr) {
+        return plain_linear(x, weights);
+    }
+    at::Tensor out = pass.workspace->take(use, {x.size(0), weights.weight.size(0)}, x.options());
+    linear_out(out, x, weights);
+    return out;
+}
+
+at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights,
+                      const Pass& pass) {
+    if (pass.workspace == nullptr) {
+        return residual + plain_linear(x, weights);
+    }
+    at::Tensor out = residual;
+    if (weights.bias.defined()) {
+        out.add_(weights.bias);
+    }
+    return out.addmm_(x, weights.weight.t());
+}
+
+at::Tensor normalise(const at::Tensor& x, const Norm& norm) {
+    if (norm.kind == NormKind::layer_norm) {
+        const auto optional = [](const at::Tensor& t) {
+            return t.defined() ? std::optional<at::Tensor>(t) : std::nullopt;
+        };
+        return at::layer_norm(x, {x.size(-1)}, optional(norm.weight), optional(norm.bias), norm.eps);
+    }
+    const at::ScalarType compute = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const at::Tensor wide = x.to(compute);
+    const at::Tensor scaled = wide * at::rsqrt(wide.square().mean(-1, true) + norm.eps);
+    return (norm.weight.defined() ? scaled * norm.weight.to(compute) : scaled).to(x.scalar_type());
+}
+
+at::Tensor normalise(const at::Tensor& x, const Norm& norm, const Pass& pass, Workspace::Use use) {
+    if (pass.workspace == nullptr || x.scalar_type() != at::kFloat) {
+        return normalise(x, norm);
+    }
+    at::Tensor out = pass.workspace->take(use, x.sizes(), x.options());
+    norm_rows(out, x, norm.kind, norm.weight, norm.bias, norm.eps);
+    return out;
+}
+
+at::Tensor activate(const at::Tensor& x, Activation activation) {
+    switch (activation) {
+    case Activation::gelu:
+        return at::gelu(x);
+    case Activation::gelu_tanh:
+        return at::gelu(x, "tanh");
+    case Activation::quick_gelu:
+        return x * at::sigmoid(1.702 * x);
+    case Activation::relu:
+        return at::relu(x);
+    case Activation::relu_squared:
+        return at::relu(x).square();
+    case Activation::silu:
+        return at::silu(x);
+    case Activation::sigmoid:
+        return at::sigmoid(x);
+    case Activation::tanh:
+        return at::tanh(x);
+    case Activation::mish:
+        return at::mish(x);
+    case Activation::linear:
+        return x;
+    }
+    return x;
+}
+
+at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& up, const Linear& down,
+                   Activation activation, const Pass& pass) {
+    if (pass.workspace == nullptr) {
+        return residual + plain_linear(activate(plain_linear(x, up), activation), down);
+    }
+    at::Tensor out = residual;
+    if (down.bias.defined()) {
+        out.add_(down.bias);
+    }
+    for (std::int64_t row = 0; row < x.size(0); row += mlp_rows) {
+        const std::int64_t count = std::min(mlp_rows, x.size(0) - row);
+        at::Tensor inner =
+            pass.workspace->take(Workspace::Use::inner, {count, up.weight.size(0)}, x.options());
+        linear_out(inner, x.narrow(0, row, count), up);
+        activate_in_place(inner, activation);
+        out.narrow(0, row, count).addmm_(inner, down.weight.t());
+    }
+    return out;
+}
+
+at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
+                         const Linear& up, const Linear& down, Activation activation, const Pass& pass) {
+    if (pass.workspace == nullptr) {
+        return residual +
+               plain_linear(activate(plain_linear(x, gate), activation) * plain_linear(x, up), down);
+    }
+    at::Tensor out = residual;
+    if (down.bias.defined()) {
+        out.add_(down.bias);
+    }
+    for (std::int64_t row = 0; row < x.size(0); row += mlp_rows) {
+        const std::int64_t count = std::min(mlp_rows, x.size(0) - row);
+        at::Tensor gated =
+            pass.workspace->take(Workspace::Use::gate, {count, gate.weight.size(0)}, x.options());
+        at::Tensor inner =
+            pass.workspace->take(Workspace::Use::inner, {count, up.weight.size(0)}, x.options());
+        linear_out(gated, x.narrow(0, row, count), gate);
+        linear_out(inner, x.narrow(0, row, count), up);
+        activate_in_place(gated, activation);
+        inner.mul_(gated);
+        out.narrow(0, row, count).addmm_(inner, down.weight.t());
+    }
+    return out;
+}
+
+at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                          const ModelConfig& config, const Pass& pass) {
+    at::Tensor query = q;
+    at::Tensor key = k;
+    at::Tensor value = v;
+    if (pass.workspace != nullptr) {
+        query = pass.workspace->take(Workspace::Use::query, q.sizes(), q.options());
+        key = pass.workspace->take(Workspace::Use::key, k.sizes(), k.options());
+        value = pass.workspace->take(Workspace::Use::value, v.sizes(), v.options());
+        rotate_into(query, q, pass.cos, pass.sin, pass.rotation_rows);
+        rotate_into(key, k, pass.cos, pass.sin, pass.rotation_rows);
+        rotate_into(value, v, {}, {}, {});
+    } else if (pass.cos.defined()) {
+        query = rotate(q, pass.cos, pass.sin, pass.rotation_rows);
+        key = rotate(k, pass.cos, pass.sin, pass.rotation_rows);
+    }
+    if (pass.mixer != nullptr) {
+        value = pass.mixer->mix(layer, query, key, value);
+    }
+    if (pass.kv != nullptr) {
+        pass.kv->put(layer, pass.rows, key, value);
+        key = pass.kv->k(layer);
+        value = pass.kv->v(layer);
+    }
+    Visibility visibility = pass.visibility;
+    if (!config.sliding_windows.empty()) {
+        visibility.window = config.sliding_windows[static_cast<std::size_t>(layer)];
+    }
+    const double scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+    return attend(query, key, value, visibility, scale, pass.row_bias)
+        .reshape({q.size(0), q.size(1) * q.size(2)});
+}
+
+} // namespace ponderscope::blocks

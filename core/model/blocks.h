@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/backbone.h"
+#include "core/model/workspace.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+/// What layers are made of. Every function has two forms inside: plain operations, which can be
+/// differentiated and run on any device, and one into the pass's workspace. Shapes: n packed slots, d hidden,
+/// n_q query and g KV heads of d_h elements.
+namespace ponderscope::blocks {
+
+/// y = x W^T + b, W as Hugging Face stores it: [out, in]. The bias may be undefined.
+struct Linear {
+    at::Tensor weight;
+    at::Tensor bias;
+    /// PREFIX.weight and PREFIX.bias, the latter if the model has it.
+    static Linear from(const Parameters& parameters, const std::string& prefix);
+};
+
+/// LayerNorm (with bias) or RMSNorm. Statistics in fp32, rounded once.
+struct Norm {
+    NormKind kind = NormKind::layer_norm;
+    at::Tensor weight;
+    at::Tensor bias;
+    double eps = 1e-5;
+    static Norm from(const Parameters& parameters, const std::string& prefix, const ModelConfig& config);
+};
+
+at::Tensor linear(const at::Tensor& x, const Linear& weights, const Pass& pass, Workspace::Use use);
+/// residual + x W^T + b. With a workspace the residual is overwritten and returned.
+at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights,
+                      const Pass& pass);
+at::Tensor normalise(const at::Tensor& x, const Norm& norm, const Pass& pass, Workspace::Use use);
+/// The same into fresh memory, on any device, differentiable.
+at::Tensor normalise(const at::Tensor& x, const Norm& norm);
+
+/// Elementwise, by the names of the config.
+at::Tensor activate(const at::Tensor& x, Activation activation);
+
+/// residual + down(act(up(x))).
+at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& up, const Linear& down,
+                   Activation activation, const Pass& pass);
+/// residual + down(act(gate(x)) * up(x)).
+at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
+                         const Linear& up, const Linear& down, Activation activation, const Pass& pass);
+
+/// Rotation, depth mixing, K/V rows, attention: q [n, n_q, d_h], k and v [n, g, d_h], any layout with a dense
+/// last axis. Returns [n, n_q·d_h].
+at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                          const ModelConfig& config, const Pass& pass);
+
+} // namespace ponderscope::blocks

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/gpt_neox.h"
+
+#include "core/model/layout_builder.h"
+
+#include <ATen/ATen.h>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr const char* block_prefix = "gpt_neox.layers.";
+
+std::string block(std::int64_t l) {
+    return block_prefix + std::to_string(l) + ".";
+}
+
+} // namespace
+
+ParameterLayout GptNeox::layout(const ModelConfig& config) {
+    const std::int64_t d = config.hidden_size;
+    const std::int64_t heads = config.query_heads * config.head_dim;
+    LayoutBuilder builder;
+    builder.matrix("gpt_neox.embed_in.weight", config.vocab_size, d);
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        builder.norm(block(l) + "input_layernorm", d, true);
+        builder.norm(block(l) + "post_attention_layernorm", d, true);
+        builder.linear(block(l) + "attention.query_key_value", 3 * heads, d, config.attention_bias);
+        builder.linear(block(l) + "attention.dense", d, heads, config.attention_bias);
+        builder.linear(block(l) + "mlp.dense_h_to_4h", config.intermediate_size, d, true);
+        builder.linear(block(l) + "mlp.dense_4h_to_h", d, config.intermediate_size, true);
+    }
+    builder.norm("gpt_neox.final_layer_norm", d, true);
+    builder.matrix("embed_out.weight", config.vocab_size, d, {"lm_head.weight"});
+    return builder.finish("gpt_neox.embed_in.weight", "embed_out.weight", config.tied_embeddings,
+                          {"attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"});
+}
+
+GptNeox::GptNeox(const ModelConfig& config, const Parameters& parameters)
+    : Backbone(config, parameters, layout(config), block_prefix) {
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        layers_.push_back({blocks::Norm::from(parameters, block(l) + "input_layernorm", config),
+                           blocks::Norm::from(parameters, block(l) + "post_attention_layernorm", config),
+                           blocks::Linear::from(parameters, block(l) + "attention.query_key_value"),
+                           blocks::Linear::from(parameters, block(l) + "attention.dense"),
+                           blocks::Linear::from(parameters, block(l) + "mlp.dense_h_to_4h"),
+                           blocks::Linear::from(parameters, block(l) + "mlp.dense_4h_to_h")});
+    }
+    final_layer_norm_ = blocks::Norm::from(parameters, "gpt_neox.final_layer_norm", config);
+}
+
+at::Tensor GptNeox::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
+    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const std::int64_t size = config_.head_dim;
+    // Per head: its query, its key, its value, then the next head.
+    const at::Tensor qkv = blocks::linear(input, w.query_key_value, pass, Workspace::Use::projection)
+                               .view({input.size(0), config_.query_heads, 3 * size});
+    return blocks::self_attention(l, qkv.narrow(2, 0, size), qkv.narrow(2, size, size),
+                                  qkv.narrow(2, 2 * size, size), config_, pass);
+}
+
+at::Tensor GptNeox::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
+    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
+    if (config_.parallel_residual) {
+        // Both norms read the layer's input: the second one before the attention adds to it.
+        const at::Tensor mlp_input =
+            blocks::normalise(x, w.post_attention_layernorm, pass, Workspace::Use::normed_again);
+        const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.dense, pass);
+        return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation,
+                               pass);
+    }
+    const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.dense, pass);
+    const at::Tensor mlp_input =
+        blocks::normalise(attended, w.post_attention_layernorm, pass, Workspace::Use::normed);
+    return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation, pass);
+}
+
+at::Tensor GptNeox::final_norm(const at::Tensor& x) const {
+    return blocks::normalise(x, final_layer_norm_);
+}
+
+} // namespace ponderscope

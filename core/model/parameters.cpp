@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/parameters.h"
+
+#include "core/base/error.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <unordered_set>
+
+namespace ponderscope {
+
+namespace {
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+    }
+    return text + "]";
+}
+
+std::filesystem::path file_of(const Checkpoint& checkpoint) {
+    const auto& files = checkpoint.weights.files();
+    return files.size() == 1 ? files.front() : checkpoint.folder;
+}
+
+const TensorView* find_view(const Weights& weights, const TensorSpec& spec) {
+    if (const TensorView* view = weights.find(spec.name)) {
+        return view;
+    }
+    for (const std::string& alias : spec.aliases) {
+        if (const TensorView* view = weights.find(alias)) {
+            return view;
+        }
+    }
+    return nullptr;
+}
+
+void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const TensorView* view) {
+    const char* const remedy = "config.json and the weights do not belong together";
+    if (view == nullptr) {
+        throw InputError(file_of(checkpoint), "a tensor " + spec.name + " of shape " + shape_text(spec.shape),
+                         "no such tensor", remedy);
+    }
+    if (view->shape != spec.shape) {
+        throw InputError(file_of(checkpoint),
+                         "the shape " + shape_text(spec.shape) + " for tensor " + view->name,
+                         shape_text(view->shape), remedy);
+    }
+    if (view->dtype != DType::f32 && view->dtype != DType::f16 && view->dtype != DType::bf16) {
+        throw InputError(file_of(checkpoint), "F32, F16 or BF16 values in tensor " + view->name,
+                         std::string(name_of(view->dtype)), "convert the weights to one of these types");
+    }
+}
+
+/// Copies and converts a mapped tensor. Elements that do not lie on their natural boundary go through a small
+/// aligned buffer.
+void copy_into(at::Tensor& destination, const TensorView& view) {
+    const at::ScalarType type = scalar_type_of(view.dtype);
+    const std::size_t element = size_of(view.dtype);
+    const auto count = static_cast<std::int64_t>(view.bytes.size() / element);
+    at::Tensor flat = destination.view({count});
+    const auto* begin = reinterpret_cast<const char*>(view.bytes.data());
+    if (reinterpret_cast<std::uintptr_t>(begin) % element == 0) {
+        // from_blob wants a writable pointer; nothing writes through this tensor.
+        flat.copy_(at::from_blob(const_cast<char*>(begin), {count}, at::TensorOptions(type)));
+        return;
+    }
+    constexpr std::int64_t chunk = 1 << 20;
+    at::Tensor buffer = at::empty({std::min(chunk, count)}, at::TensorOptions(type));
+    for (std::int64_t at = 0; at < count; at += chunk) {
+        const std::int64_t part = std::min(chunk, count - at);
+        std::memcpy(buffer.data_ptr(), begin + static_cast<std::size_t>(at) * element,
+                    static_cast<std::size_t>(part) * element);
+        flat.narrow(0, at, part).copy_(buffer.narrow(0, 0, part));
+    }
+}
+
+bool same_values(const TensorView& a, const TensorView& b) {
+    if (a.dtype == b.dtype) {
+        return a.bytes.size() == b.bytes.size() &&
+               std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+    }
+    at::Tensor left = at::empty(a.shape, at::kFloat);
+    at::Tensor right = at::empty(b.shape, at::kFloat);
+    copy_into(left, a);
+    copy_into(right, b);
+    return at::equal(left, right);
+}
+
+bool has_ending(const std::string& name, const std::vector<std::string>& endings) {
+    return std::any_of(endings.begin(), endings.end(),
+                       [&](const std::string& ending) { return name.ends_with(ending); });
+}
+
+} // namespace
+
+Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
+                            at::ScalarType dtype, const ProgressSink& progress, const std::stop_token& stop) {
+    Parameters result;
+    result.tied_ = layout.tied;
+    const Weights& weights = checkpoint.weights;
+    std::vector<const TensorView*> views;
+    std::unordered_set<std::string> used;
+    const TensorView* embedding = nullptr;
+    const TensorView* head = nullptr;
+    for (const TensorSpec& spec : layout.tensors) {
+        const TensorView* view = find_view(weights, spec);
+        (spec.name == layout.embedding ? embedding : spec.name == layout.head ? head : view) = view;
+        views.push_back(view);
+    }
+    if (layout.tied && embedding != nullptr && head != nullptr && embedding != head &&
+        embedding->shape == head->shape && !same_values(*embedding, *head)) {
+        result.tied_ = false;
+        result.notices_.push_back("config.json ties " + layout.head + " to " + layout.embedding +
+                                  ", but the file holds two different tensors: they are used untied.");
+    }
+    if (layout.tied && embedding == nullptr) {
+        embedding = head;
+    }
+    // Everything is validated before anything is converted.
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
+        const TensorSpec& spec = layout.tensors[i];
+        if (spec.name == layout.embedding) {
+            views[i] = embedding;
+        }
+        if (spec.name == layout.head && result.tied_) {
+            if (views[i] != nullptr) {
+                check_view(checkpoint, spec, views[i]);
+                used.insert(views[i]->name);
+            }
+            views[i] = nullptr;
+            continue;
+        }
+        check_view(checkpoint, spec, views[i]);
+        used.insert(views[i]->name);
+        total += static_cast<std::int64_t>(views[i]->bytes.size());
+    }
+    std::int64_t done = 0;
+    for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
+        if (views[i] == nullptr) {
+            continue;
+        }
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        at::Tensor tensor = at::empty(layout.tensors[i].shape, at::TensorOptions(dtype).device(device));
+        copy_into(tensor, *views[i]);
+        result.index_.emplace(layout.tensors[i].name, result.items_.size());
+        result.items_.emplace_back(layout.tensors[i].name, std::move(tensor));
+        done += static_cast<std::int64_t>(views[i]->bytes.size());
+        if (progress) {
+            progress({"reading weights", done, total, "bytes"});
+        }
+    }
+    if (result.tied_) {
+        result.index_.emplace(layout.head, result.index_.at(layout.embedding));
+    }
+    std::vector<std::string> unused;
+    for (const std::string& name : weights.names()) {
+        if (!used.contains(name) && !has_ending(name, layout.ignored)) {
+            unused.push_back(name);
+        }
+    }
+    if (!unused.empty()) {
+        std::string text = unused.size() == 1 ? "One tensor of the file is not used by this model: "
+                                              : std::to_string(unused.size()) +
+                                                    " tensors of the file are not used by this model: ";
+        constexpr std::size_t shown = 4;
+        for (std::size_t i = 0; i < std::min(shown, unused.size()); ++i) {
+            text += (i == 0 ? "" : ", ") + unused[i];
+        }
+        result.notices_.push_back(text + (unused.size() > shown ? ", ..." : "."));
+    }
+    return result;
+}
+
+Parameters Parameters::initialise(const ParameterLayout& layout, std::uint64_t seed, at::Device device,
+                                  at::ScalarType dtype) {
+    Parameters result;
+    result.tied_ = layout.tied;
+    at::Generator generator = at::detail::createCPUGenerator(seed);
+    for (const TensorSpec& spec : layout.tensors) {
+        if (result.tied_ && spec.name == layout.head) {
+            continue;
+        }
+        at::Tensor tensor = at::empty(spec.shape, at::kFloat);
+        if (spec.init == TensorSpec::Init::normal) {
+            tensor.normal_(0.0, spec.value, generator);
+        } else {
+            tensor.fill_(spec.value);
+        }
+        result.index_.emplace(spec.name, result.items_.size());
+        result.items_.emplace_back(spec.name, tensor.to(device, dtype));
+    }
+    if (result.tied_) {
+        result.index_.emplace(layout.head, result.index_.at(layout.embedding));
+    }
+    return result;
+}
+
+const at::Tensor& Parameters::at(const std::string& name) const {
+    const auto found = index_.find(name);
+    if (found == index_.end()) {
+        throw std::out_of_range("no parameter " + name);
+    }
+    return items_[found->second].second;
+}
+
+bool Parameters::contains(const std::string& name) const {
+    return index_.contains(name);
+}
+
+at::Tensor Parameters::find(const std::string& name) const {
+    const auto found = index_.find(name);
+    return found == index_.end() ? at::Tensor() : items_[found->second].second;
+}
+
+at::Device Parameters::device() const {
+    return items_.front().second.device();
+}
+
+at::ScalarType Parameters::dtype() const {
+    return items_.front().second.scalar_type();
+}
+
+void Parameters::requires_grad(bool on) {
+    for (auto& [name, tensor] : items_) {
+        tensor.set_requires_grad(on);
+    }
+}
+
+Parameters Parameters::with(const std::vector<at::Tensor>& replacements) const {
+    TORCH_CHECK(replacements.size() == items_.size(), "Parameters::with: ", replacements.size(),
+                " tensors for ", items_.size());
+    Parameters result = *this;
+    for (std::size_t i = 0; i < replacements.size(); ++i) {
+        TORCH_CHECK(replacements[i].sizes() == items_[i].second.sizes(),
+                    "Parameters::with: ", items_[i].first, " is ", replacements[i].sizes());
+        result.items_[i].second = replacements[i];
+    }
+    return result;
+}
+
+at::ScalarType scalar_type_of(DType dtype) {
+    switch (dtype) {
+    case DType::boolean:
+        return at::kBool;
+    case DType::u8:
+        return at::kByte;
+    case DType::i8:
+        return at::kChar;
+    case DType::i16:
+        return at::kShort;
+    case DType::i32:
+        return at::kInt;
+    case DType::i64:
+        return at::kLong;
+    case DType::f16:
+        return at::kHalf;
+    case DType::bf16:
+        return at::kBFloat16;
+    case DType::f32:
+        return at::kFloat;
+    case DType::f64:
+        return at::kDouble;
+    default:
+        throw InputError("Tensors of type " + std::string(name_of(dtype)) + " cannot be used in a model.");
+    }
+}
+
+DType dtype_of(at::ScalarType type) {
+    switch (type) {
+    case at::kBool:
+        return DType::boolean;
+    case at::kByte:
+        return DType::u8;
+    case at::kChar:
+        return DType::i8;
+    case at::kShort:
+        return DType::i16;
+    case at::kInt:
+        return DType::i32;
+    case at::kLong:
+        return DType::i64;
+    case at::kHalf:
+        return DType::f16;
+    case at::kBFloat16:
+        return DType::bf16;
+    case at::kFloat:
+        return DType::f32;
+    case at::kDouble:
+        return DType::f64;
+    default:
+        throw InputError(std::string("Tensors of type ") + at::toString(type) + " cannot be stored.");
+    }
+}
+
+} // namespace ponderscope

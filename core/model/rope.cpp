@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/rope.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+namespace ponderscope {
+
+namespace {
+
+/// theta^(2i / dims), i = 0 .. dims/2 - 1.
+at::Tensor powers(double theta, std::int64_t dims) {
+    return at::pow(theta, at::arange(0, dims, 2, at::kLong).to(at::kFloat) / static_cast<double>(dims));
+}
+
+at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
+    const auto original = static_cast<double>(rope.original_max_positions);
+    const at::Tensor wavelength = 2 * std::numbers::pi / plain;
+    const at::Tensor slowed = plain / rope.factor;
+    const at::Tensor blend =
+        (original / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
+    const at::Tensor between = (1 - blend) * slowed + blend * plain;
+    const at::Tensor is_low = wavelength > original / rope.low_freq_factor;
+    const at::Tensor is_high = wavelength < original / rope.high_freq_factor;
+    return at::where(is_low, slowed, at::where(is_high, plain, between));
+}
+
+/// YaRN (arXiv 2309.00071): slow pairs are interpolated, fast ones kept, a ramp between the two correction
+/// dimensions.
+at::Tensor yarn_frequencies(const RopeConfig& rope) {
+    const auto dims = static_cast<double>(rope.rotary_dims);
+    const auto correction = [&](double rotations) {
+        return dims *
+               std::log(static_cast<double>(rope.original_max_positions) /
+                        (rotations * 2 * std::numbers::pi)) /
+               (2 * std::log(rope.theta));
+    };
+    double low = correction(rope.beta_fast);
+    double high = correction(rope.beta_slow);
+    if (rope.truncate) {
+        low = std::floor(low);
+        high = std::ceil(high);
+    }
+    low = std::max(low, 0.0);
+    high = std::min(high, dims - 1);
+    if (low == high) {
+        high += 0.001; // a ramp needs a width
+    }
+    const at::Tensor ramp = ((at::arange(rope.rotary_dims / 2, at::kFloat) - low) / (high - low)).clamp(0, 1);
+    const at::Tensor power = powers(rope.theta, rope.rotary_dims);
+    return ramp / (rope.factor * power) + (1 - ramp) / power;
+}
+
+double yarn_mscale(double scale, double mscale) {
+    return scale <= 1 ? 1.0 : 0.1 * mscale * std::log(scale) + 1.0;
+}
+
+} // namespace
+
+at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length) {
+    double theta = rope.theta;
+    if (rope.kind == RopeConfig::Kind::dynamic && length > max_positions) {
+        const auto dims = static_cast<double>(rope.rotary_dims);
+        const double stretch =
+            rope.factor * static_cast<double>(length) / static_cast<double>(max_positions) -
+            (rope.factor - 1);
+        theta *= std::pow(stretch, dims / (dims - 2));
+    }
+    if (rope.kind == RopeConfig::Kind::yarn) {
+        return yarn_frequencies(rope);
+    }
+    const at::Tensor plain = 1.0 / powers(theta, rope.rotary_dims);
+    switch (rope.kind) {
+    case RopeConfig::Kind::linear:
+        return plain / rope.factor;
+    case RopeConfig::Kind::llama3:
+        return llama3_frequencies(rope, plain);
+    default:
+        return plain;
+    }
+}
+
+double rope_attention_factor(const RopeConfig& rope) {
+    if (rope.kind != RopeConfig::Kind::yarn) {
+        return 1.0;
+    }
+    if (rope.attention_factor) {
+        return *rope.attention_factor;
+    }
+    const double mscale = rope.mscale.value_or(0);
+    const double all = rope.mscale_all_dim.value_or(0);
+    return mscale != 0 && all != 0 ? yarn_mscale(rope.factor, mscale) / yarn_mscale(rope.factor, all)
+                                   : yarn_mscale(rope.factor, 1.0);
+}
+
+std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_t max_positions,
+                                             std::int64_t length, std::int64_t positions) {
+    const at::Tensor frequencies = rope_frequencies(rope, max_positions, length);
+    const at::Tensor angles = at::outer(at::arange(positions, at::kFloat), frequencies);
+    const double factor = rope_attention_factor(rope);
+    return {(angles.cos() * factor).contiguous(), (angles.sin() * factor).contiguous()};
+}
+
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows) {
+    const std::int64_t half = cos.size(1);
+    const at::Tensor c = cos.index_select(0, rows).unsqueeze(1);
+    const at::Tensor s = sin.index_select(0, rows).unsqueeze(1);
+    const at::Tensor first = x.narrow(2, 0, half).to(at::kFloat);
+    const at::Tensor second = x.narrow(2, half, half).to(at::kFloat);
+    const at::Tensor turned =
+        at::cat({first * c - second * s, second * c + first * s}, 2).to(x.scalar_type());
+    const std::int64_t rest = x.size(2) - 2 * half;
+    return rest == 0 ? turned : at::cat({turned, x.narrow(2, 2 * half, rest)}, 2);
+}
+
+void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                 const at::Tensor& rows) {
+    const std::int64_t n = x.size(0);
+    const std::int64_t heads = x.size(1);
+    const std::int64_t size = x.size(2);
+    TORCH_CHECK(x.stride(2) == 1 && out.is_contiguous() && x.device().is_cpu(), "rotate_into: wrong layout");
+    const std::int64_t half = cos.defined() ? cos.size(1) : 0;
+    const float* cosines = half > 0 ? cos.const_data_ptr<float>() : nullptr;
+    const float* sines = half > 0 ? sin.const_data_ptr<float>() : nullptr;
+    const std::int64_t* index = half > 0 ? rows.const_data_ptr<std::int64_t>() : nullptr;
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "rotate_into", [&] {
+        const scalar_t* source = x.const_data_ptr<scalar_t>();
+        auto* target = out.mutable_data_ptr<scalar_t>();
+        const std::int64_t row_stride = x.stride(0);
+        const std::int64_t head_stride = x.stride(1);
+        at::parallel_for(0, n, std::max<std::int64_t>(1, 16384 / (heads * size)),
+                         [&](std::int64_t begin, std::int64_t end) {
+                             for (std::int64_t i = begin; i < end; ++i) {
+                                 const float* c = half > 0 ? cosines + index[i] * half : nullptr;
+                                 const float* s = half > 0 ? sines + index[i] * half : nullptr;
+                                 for (std::int64_t h = 0; h < heads; ++h) {
+                                     const scalar_t* __restrict a = source + i * row_stride + h * head_stride;
+                                     scalar_t* __restrict b = target + (i * heads + h) * size;
+                                     for (std::int64_t j = 0; j < half; ++j) {
+                                         const auto first = static_cast<float>(a[j]);
+                                         const auto second = static_cast<float>(a[j + half]);
+                                         b[j] = static_cast<scalar_t>(first * c[j] - second * s[j]);
+                                         b[j + half] = static_cast<scalar_t>(second * c[j] + first * s[j]);
+                                     }
+                                     std::memcpy(b + 2 * half, a + 2 * half,
+                                                 static_cast<std::size_t>(size - 2 * half) *
+                                                     sizeof(scalar_t));
+                                 }
+                             }
+                         });
+    });
+}
+
+} // namespace ponderscope

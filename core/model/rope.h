@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/checkpoint/model_config.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace ponderscope {
+
+/// Angles per position of the rotating pairs, fp32 [rotary_dims / 2], for a sequence of \p length tokens
+/// (only dynamic scaling looks at it). In fp32 with the operations of transformers' modeling_rope_utils, so
+/// that large positions agree with it to the last bit.
+at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length);
+
+/// What cos and sin are multiplied with: 1, except for yarn.
+double rope_attention_factor(const RopeConfig& rope);
+
+/// cos and sin of positions [0, positions), fp32 [positions, rotary_dims / 2].
+std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_t max_positions,
+                                             std::int64_t length, std::int64_t positions);
+
+/// Rotates the first 2·r elements of every head, r = cos.size(1): pairs are (i, i + r) (GPT-NeoX's and
+/// Llama's halves, not GPT-J's neighbours). x: [n, heads, d_h]; row i turns by row rows[i] of cos and sin. In
+/// fp32, rounded once. Differentiable.
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows);
+
+/// The same on the CPU without gradient from any layout whose last axis is dense into a contiguous \p out;
+/// cos undefined: a copy.
+void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                 const at::Tensor& rows);
+
+} // namespace ponderscope

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/backbone.h"
+#include "core/ponder/visibility.h"
+#include "core/trace/records.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace ponderscope {
+
+/// The slots (t, k) of one step that run together; n of them.
+struct Slots {
+    std::int64_t step = 0;
+    bool last = false; ///< no step can follow (k = K)
+    at::Tensor tokens; ///< int64 [n], ascending; undefined: all tokens in order
+    at::Tensor input;  ///< [n, d]
+    at::Tensor hidden; ///< [n, d], after the final norm; undefined before the step ran
+    at::Tensor carry;  ///< [n], what the method carries from step to step (a reach); undefined: nothing
+};
+
+/// What a method answers once after slot (t, k) has run: whether (t, k+1) runs, and which mass h^k has in the
+/// output in either case.
+struct Decision {
+    at::Tensor value;     ///< fp32 [n], a gate or router value, recorded; undefined: none
+    at::Tensor go_on;     ///< bool [n]; undefined: every token goes on
+    at::Tensor mass_on;   ///< fp32 [n], mass of h^k when the token goes on; undefined: 0
+    at::Tensor mass_stop; ///< fp32 [n], when it stops; undefined: 1
+    at::Tensor carry;     ///< [n], for the next step
+};
+
+/// The expected embedding Σ_v softmax(head(h) / temperature)_v · W_emb[v] of a slot, which the next slot's
+/// input needs.
+struct MixtureWish {
+    double temperature = 1.0;
+    std::int64_t top_k = 0; ///< 0: the whole vocabulary
+};
+
+/// A way to ponder. It answers five questions and nothing else (design.md): what goes into slot (t, k); what
+/// is visible; who gets a next slot; which mass each state has in the output; what is worth recording.
+/// Immutable; all tensors may need gradients.
+class Method {
+public:
+    explicit Method(const ModelConfig& config);
+    virtual ~Method() = default;
+
+    [[nodiscard]] MethodKind kind() const { return config_.method; }
+    [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K; 0 for vanilla
+    /// c of methods.md section 4: what an embedding, and an expected one, is multiplied with.
+    [[nodiscard]] double embed_scale() const { return embed_scale_; }
+
+    // 1. What goes into slot (t, k).
+    /// \p embedded: c·W_emb[x_t], [N, d].
+    [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded) const { return embedded; }
+    /// Nothing: next_input does not need an expected embedding.
+    [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
+    /// \p slots go on; \p decision has their rows; \p expected is c times their expected embedding [n, d], if
+    /// it was wished for.
+    [[nodiscard]] virtual at::Tensor next_input(const Slots& slots, const Decision& decision,
+                                                const at::Tensor& expected) const;
+
+    // 2. What is visible.
+    [[nodiscard]] virtual VisibilityRule visibility() const { return VisibilityRule::per_step; }
+
+    // 3. and 4. Who goes on, and the masses. At the last step only mass_stop is read.
+    [[nodiscard]] virtual bool halts() const {
+        return false;
+    } ///< whether decide() may ever stop a token before K
+    [[nodiscard]] virtual bool mixes_states() const {
+        return false;
+    } ///< whether masses other than 1 at K_t occur
+    /// Whether slots see rows that their own pass did not make, even without a cache.
+    [[nodiscard]] bool keeps_rows() const { return halts() || visibility() != VisibilityRule::per_step; }
+    [[nodiscard]] virtual Decision decide(const Slots& slots) const;
+
+    // 5. What is worth recording beside what every method gives.
+    [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }
+
+    // Counting (methods.md section 11): FLOPs of making slot k+1's input from slot k's state, and of one
+    // decision.
+    [[nodiscard]] virtual std::int64_t input_flops() const { return 0; }
+    [[nodiscard]] virtual std::int64_t decision_flops() const { return 0; }
+
+protected:
+    PonderConfig config_;
+    std::int64_t hidden_size_ = 0;
+    std::int64_t vocab_size_ = 0;
+
+private:
+    std::int64_t max_steps_ = 0;
+    double embed_scale_ = 1.0;
+};
+
+/// InputError for a method that this build does not run.
+std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters);
+/// The method's own tensors beside the backbone's, in the order in which they are saved.
+std::vector<TensorSpec> method_tensors(const ModelConfig& config);
+
+} // namespace ponderscope

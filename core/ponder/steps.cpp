@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/steps.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows) {
+    return tensor.defined() && rows.defined() ? tensor.index_select(0, rows) : tensor;
+}
+
+Decision select_rows(const Decision& decision, const at::Tensor& rows) {
+    return {select_rows(decision.value, rows), select_rows(decision.go_on, rows),
+            select_rows(decision.mass_on, rows), select_rows(decision.mass_stop, rows),
+            select_rows(decision.carry, rows)};
+}
+
+/// Σ of mass times state, a token. Only methods whose masses are not 1 at K_t keep the sum; for the others
+/// the last state is the output.
+class Readout {
+public:
+    explicit Readout(bool mixes) : mixes_(mixes) {}
+
+    /// What the tokens of \p slots would be read out from, had they stopped here.
+    at::Tensor if_stopped(const Slots& slots, const Decision& decision) const {
+        if (!mixes_) {
+            return slots.hidden;
+        }
+        at::Tensor now = slots.hidden.to(at::kFloat);
+        if (decision.mass_stop.defined()) {
+            now = now * decision.mass_stop.unsqueeze(1);
+        }
+        return sum_.defined() ? select_rows(sum_, slots.tokens) + now : now;
+    }
+
+    /// Takes the step in: \p stopped is if_stopped of the same slots.
+    void add(const Slots& slots, const Decision& decision, const at::Tensor& stopped) {
+        if (!slots.tokens.defined()) {
+            output_ = stopped;
+        } else {
+            // Rows of tokens that stopped earlier stay what they were.
+            output_ = at::index_copy(output_, 0, slots.tokens, stopped);
+        }
+        if (!mixes_ || slots.last) {
+            return;
+        }
+        TORCH_CHECK(decision.mass_on.defined(),
+                    "a method that mixes states must say the mass of those that go on");
+        const at::Tensor part = slots.hidden.to(at::kFloat) * decision.mass_on.unsqueeze(1);
+        if (!sum_.defined()) {
+            sum_ = part;
+        } else if (slots.tokens.defined()) {
+            sum_ = at::index_add(sum_, 0, slots.tokens, part);
+        } else {
+            sum_ = sum_ + part;
+        }
+    }
+
+    [[nodiscard]] at::Tensor output(at::ScalarType type) const { return output_.to(type); }
+
+private:
+    bool mixes_;
+    at::Tensor sum_, output_;
+};
+
+/// Where the slots' K/V go and what they see: nothing is kept where a pass holds all there is to see.
+class KeptRows {
+public:
+    KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache)
+        : batch_(batch), cache_(cache) {
+        const bool every_step = cache != nullptr || method.visibility() == VisibilityRule::two_dimensional;
+        if (cache == nullptr && !method.keeps_rows()) {
+            std::int64_t begin = 0;
+            for (const std::int64_t length : batch.lengths) {
+                causal_.push_back({begin, length, begin, 0});
+                begin += length;
+            }
+            return;
+        }
+        copies_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && method.halts();
+        plain_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && !method.halts();
+        if (cache == nullptr) {
+            const ModelConfig& config = backbone.config();
+            const std::int64_t segments = every_step ? method.max_steps() + 1 : 1;
+            own_.emplace(
+                config.layers, segments * batch.space.segment_rows, config.kv_heads, config.head_dim,
+                at::TensorOptions(backbone.head().embedding.scalar_type()).device(batch.ids.device()));
+        }
+        planner_.emplace(method.visibility(), batch.space, every_step,
+                         cache != nullptr ? cache->counts : at::Tensor());
+    }
+
+    void prepare(const Slots& slots, Pass& pass) {
+        if (!planner_) {
+            pass.visibility.causal = causal_;
+            return;
+        }
+        pass.kv = cache_ != nullptr ? &cache_->rows : &*own_;
+        if (copies_ && slots.step > 0) {
+            carry_rows(*pass.kv, slots.step);
+        }
+        const StepRows rows = planner_->next(slots.tokens);
+        pass.rows = rows.rows;
+        if (!plain_) {
+            pass.visibility.ranges = rows.ranges;
+            return;
+        }
+        std::int64_t begin = 0;
+        for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
+            const std::int64_t row = planner_->segment(slots.step) + cache_->sequence_rows[i];
+            pass.visibility.causal.push_back({begin, batch_.lengths[i], row, batch_.past[i]});
+            begin += batch_.lengths[i];
+        }
+    }
+
+private:
+    /// A token that halted is seen by later steps with its last K/V: every new token's rows go on to the next
+    /// segment, and those that are active overwrite theirs.
+    void carry_rows(KvRows& kv, std::int64_t step) {
+        std::int64_t sequence = 0;
+        for (const std::int64_t length : batch_.lengths) {
+            const auto i = static_cast<std::size_t>(sequence++);
+            const std::int64_t row = cache_->sequence_rows[i] + batch_.past[i];
+            kv.copy(planner_->segment(step - 1) + row, planner_->segment(step) + row, length);
+        }
+    }
+
+    const TokenBatch& batch_;
+    StepCache* cache_;
+    std::vector<Visibility::CausalBlock> causal_;
+    std::optional<KvRows> own_;
+    std::optional<StepRowPlanner> planner_;
+    bool copies_ = false;
+    bool plain_ = false;
+};
+
+} // namespace
+
+namespace {
+
+/// Everything about a batch but its ids, which are written too where \p sequences has them.
+TokenBatch index_tokens(const Backbone& backbone, std::vector<std::int64_t> lengths,
+                        std::vector<std::int64_t> past, at::Device device, bool plan_rows,
+                        const std::vector<std::span<const std::int32_t>>* sequences,
+                        const std::vector<std::int64_t>& sequence_rows, std::int64_t segment_rows) {
+    TokenBatch batch;
+    std::vector<std::int64_t> whole(lengths);
+    for (std::size_t i = 0; i < past.size(); ++i) {
+        whole[i] += past[i];
+    }
+    past.resize(lengths.size(), 0);
+    const RotationTable table = backbone.rotation(whole);
+    const std::int64_t total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    // Rows: positions, rotation rows, [first row of the sequence, its number], [ids].
+    const std::int64_t planes = 2 + (plan_rows ? 2 : 0) + (sequences != nullptr ? 1 : 0);
+    at::Tensor host =
+        at::empty({planes, total}, at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
+    auto* positions = host.mutable_data_ptr<std::int64_t>();
+    std::int64_t* rotation = positions + total;
+    std::int64_t* sequence_row = rotation + total;
+    std::int64_t* sequence = sequence_row + total;
+    std::int64_t* ids = positions + (planes - 1) * total;
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        std::iota(positions + first, positions + first + lengths[i], past[i]);
+        std::iota(rotation + first, rotation + first + lengths[i], table.row_base[i] + past[i]);
+        if (plan_rows) {
+            std::fill_n(sequence_row + first, lengths[i], sequence_rows.empty() ? first : sequence_rows[i]);
+            std::fill_n(sequence + first, lengths[i], static_cast<std::int64_t>(i));
+        }
+        if (sequences != nullptr) {
+            std::copy((*sequences)[i].begin(), (*sequences)[i].end(), ids + first);
+        }
+        first += lengths[i];
+    }
+    const at::Tensor there = host.to(device, at::kLong, /*non_blocking=*/true);
+    batch.positions = there.select(0, 0);
+    batch.rotation_rows = there.select(0, 1);
+    batch.cos = table.cos;
+    batch.sin = table.sin;
+    if (plan_rows) {
+        batch.space = {segment_rows > 0 ? segment_rows : total, there.select(0, 2), there.select(0, 3),
+                       batch.positions};
+    }
+    if (sequences != nullptr) {
+        batch.ids = there.select(0, planes - 1);
+    }
+    batch.lengths = std::move(lengths);
+    batch.past = std::move(past);
+    return batch;
+}
+
+} // namespace
+
+TokenBatch TokenBatch::make(const Backbone& backbone,
+                            const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
+                            bool plan_rows, const std::vector<std::int64_t>& past,
+                            const std::vector<std::int64_t>& sequence_rows, std::int64_t segment_rows) {
+    std::vector<std::int64_t> lengths;
+    for (const auto& sequence : sequences) {
+        lengths.push_back(static_cast<std::int64_t>(sequence.size()));
+    }
+    return index_tokens(backbone, std::move(lengths), past, device, plan_rows, &sequences, sequence_rows,
+                        segment_rows);
+}
+
+TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
+                                const std::vector<std::int64_t>& lengths, bool plan_rows) {
+    TokenBatch batch = index_tokens(backbone, lengths, {}, ids.device(), plan_rows, nullptr, {}, 0);
+    batch.ids = ids;
+    return batch;
+}
+
+at::Tensor StepObserver::expected_embedding(const Slots& slots, const HeadWeights& head,
+                                            const MixtureWish& wish) {
+    if (at::GradMode::is_enabled() &&
+        (slots.hidden.requires_grad() || head.head.requires_grad() || head.embedding.requires_grad())) {
+        return ponderscope::expected_embedding(slots.hidden, head, wish.temperature, wish.top_k);
+    }
+    HeadRequest request;
+    request.mixture = true;
+    request.temperature = wish.temperature;
+    request.top_k = wish.top_k;
+    return read_out(slots.hidden, head, request).mixture;
+}
+
+void StepObserver::step_ran(const Slots&, const Decision&, const at::Tensor&) {}
+
+StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                      const StepsOptions& options) {
+    StepObserver plain;
+    StepObserver& observer = options.observer != nullptr ? *options.observer : plain;
+    const HeadWeights head = backbone.head();
+    const std::optional<MixtureWish> wish = method.mixture();
+    const double scale = method.embed_scale();
+    KeptRows kept(backbone, method, batch, options.cache);
+    Readout readout(method.mixes_states());
+    StepsResult result;
+
+    const at::Tensor embedded = backbone.embed(batch.ids);
+    Slots slots;
+    slots.input = method.first_input(scale == 1.0 ? embedded : embedded * scale);
+    if (method.halts()) {
+        result.steps = at::zeros_like(batch.ids);
+    }
+    for (;; ++slots.step) {
+        slots.last = slots.step == method.max_steps();
+        Pass pass;
+        pass.rotation_rows = select_rows(batch.rotation_rows, slots.tokens);
+        pass.positions = select_rows(batch.positions, slots.tokens);
+        pass.cos = batch.cos;
+        pass.sin = batch.sin;
+        pass.workspace = options.workspace;
+        pass.tap = {options.taps, slots.step};
+        kept.prepare(slots, pass);
+        pass.tap("embeds", slots.input);
+        slots.hidden = backbone.run(slots.input, pass);
+        pass.tap("hidden", slots.hidden);
+        if (options.keep_states) {
+            result.states.push_back({slots.tokens, slots.input, slots.hidden});
+        }
+        if (result.steps.defined() && slots.step > 0) {
+            slots.tokens.defined() ? result.steps.index_fill_(0, slots.tokens, slots.step)
+                                   : result.steps.fill_(slots.step);
+        }
+        Decision decision = method.decide(slots);
+        const at::Tensor stopped = readout.if_stopped(slots, decision);
+        observer.step_ran(slots, decision, stopped);
+        readout.add(slots, decision, stopped);
+        if (slots.last) {
+            break;
+        }
+        if (decision.go_on.defined()) {
+            const at::Tensor going =
+                at::nonzero(decision.go_on).view(-1); // the one place where the host waits for the device
+            if (going.size(0) == 0) {
+                break;
+            }
+            if (going.size(0) < slots.hidden.size(0)) {
+                slots.tokens = slots.tokens.defined() ? slots.tokens.index_select(0, going) : going;
+                slots.input = slots.input.index_select(0, going);
+                slots.hidden = slots.hidden.index_select(0, going);
+                decision = select_rows(decision, going);
+            }
+        }
+        at::Tensor expected;
+        if (wish) {
+            expected = observer.expected_embedding(slots, head, *wish);
+            expected = (scale == 1.0 ? expected : expected * scale).to(slots.input.scalar_type());
+            pass.tap("expected_embedding", expected);
+        }
+        slots.carry = decision.carry;
+        slots.input = method.next_input(slots, decision, expected);
+    }
+    result.readout = readout.output(slots.hidden.scalar_type());
+    return result;
+}
+
+} // namespace ponderscope
