@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/style.h"
+
+#include "views/common/theme.h"
+
+#include <QAbstractButton>
+#include <QAbstractSpinBox>
+#include <QComboBox>
+#include <QDockWidget>
+#include <QPainter>
+#include <QPainterPath>
+#include <QScrollBar>
+#include <QStyleFactory>
+#include <QStyleOption>
+#include <QTabBar>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr qreal corner = 4;
+
+/// The colour with another over it, \p share from 0 to 1.
+QColor blended(const QColor& under, const QColor& over, double share) {
+    const auto mix = [share](int a, int b) { return static_cast<int>(a + (b - a) * share); };
+    return {mix(under.red(), over.red()), mix(under.green(), over.green()), mix(under.blue(), over.blue())};
+}
+
+bool is(const QStyleOption* option, QStyle::StateFlag flag) {
+    return (option->state & flag) != 0;
+}
+
+} // namespace
+
+Style::Style(const Theme& theme)
+    : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))), theme_(theme) {}
+
+void Style::polish(QWidget* widget) {
+    QProxyStyle::polish(widget);
+    if (qobject_cast<QComboBox*>(widget) != nullptr || qobject_cast<QAbstractButton*>(widget) != nullptr ||
+        qobject_cast<QTabBar*>(widget) != nullptr || qobject_cast<QScrollBar*>(widget) != nullptr) {
+        widget->setAttribute(Qt::WA_Hover);
+    }
+}
+
+int Style::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const {
+    switch (metric) {
+    case PM_SplitterWidth:
+    case PM_DockWidgetSeparatorExtent:
+        return 5; // one pixel is drawn, the rest is for the hand
+    case PM_ScrollBarExtent:
+        return 11;
+    case PM_ScrollBarSliderMin:
+        return 32;
+    case PM_DockWidgetFrameWidth:
+    case PM_ToolBarFrameWidth:
+    case PM_MenuBarPanelWidth:
+    case PM_TabBarBaseOverlap:
+    case PM_TabBarBaseHeight:
+    case PM_ButtonShiftHorizontal:
+    case PM_ButtonShiftVertical:
+    case PM_ScrollView_ScrollBarOverlap:
+    case PM_ScrollView_ScrollBarSpacing:
+        return 0;
+    case PM_DockWidgetTitleMargin:
+        return 6;
+    case PM_MenuBarItemSpacing:
+        return 2;
+    case PM_MenuBarVMargin:
+        return 4;
+    case PM_TabBarTabHSpace:
+        return 26;
+    case PM_TabBarTabVSpace:
+        return 14;
+    case PM_IndicatorWidth:
+    case PM_IndicatorHeight:
+    case PM_ExclusiveIndicatorWidth:
+    case PM_ExclusiveIndicatorHeight:
+        return 16;
+    case PM_CheckBoxLabelSpacing:
+    case PM_RadioButtonLabelSpacing:
+        return 7;
+    case PM_ButtonMargin:
+        return 12;
+    default:
+        return QProxyStyle::pixelMetric(metric, option, widget);
+    }
+}
+
+int Style::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                     QStyleHintReturn* data) const {
+    switch (hint) {
+    case SH_ComboBox_Popup:
+    case SH_EtchDisabledText:
+    case SH_DockWidget_ButtonsHaveFrame:
+    case SH_DialogButtonBox_ButtonsHaveIcons:
+        return 0;
+    case SH_ItemView_ShowDecorationSelected:
+    case SH_ScrollBar_LeftClickAbsolutePosition:
+        return 1;
+    case SH_TabBar_Alignment:
+        return Qt::AlignLeft;
+    case SH_ToolTipLabel_Opacity:
+        return 255;
+    default:
+        return QProxyStyle::styleHint(hint, option, widget, data);
+    }
+}
+
+QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
+                              const QWidget* widget) const {
+    QSize made = QProxyStyle::sizeFromContents(type, option, size, widget);
+    switch (type) {
+    case CT_ComboBox:
+        made = QSize(size.width() + 36, std::max(size.height() + 10, 28));
+        break;
+    case CT_LineEdit:
+    case CT_SpinBox:
+        made.setHeight(std::max(made.height(), 28));
+        break;
+    case CT_PushButton:
+        made = QSize(std::max(size.width() + 28, 76), std::max(size.height() + 10, 28));
+        break;
+    case CT_MenuItem:
+        made.setHeight(std::max(made.height(), 24));
+        made.rwidth() += 8;
+        break;
+    case CT_MenuBarItem:
+        made = QSize(size.width() + 16, std::max(size.height() + 8, 26));
+        break;
+    default:
+        break;
+    }
+    return made;
+}
+
+QRect Style::subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
+                            const QWidget* widget) const {
+    if (control == CC_ComboBox) {
+        switch (part) {
+        case SC_ComboBoxEditField:
+            return option->rect.adjusted(9, 1, -24, -1);
+        case SC_ComboBoxArrow:
+            return {option->rect.right() - 23, option->rect.top(), 22, option->rect.height()};
+        case SC_ComboBoxFrame:
+            return option->rect;
+        default:
+            break;
+        }
+    }
+    if (control == CC_ScrollBar) {
+        const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
+        if (bar != nullptr) {
+            // No arrow buttons: the whole length is the groove.
+            const bool upright = bar->orientation == Qt::Vertical;
+            const int length = upright ? bar->rect.height() : bar->rect.width();
+            const qint64 range = static_cast<qint64>(bar->maximum) - bar->minimum;
+            int slider = length;
+            if (range > 0) {
+                slider =
+                    static_cast<int>(static_cast<qint64>(bar->pageStep) * length / (range + bar->pageStep));
+                slider = std::clamp(
+                    slider, std::min(pixelMetric(PM_ScrollBarSliderMin, option, widget), length), length);
+            }
+            const int start = sliderPositionFromValue(bar->minimum, bar->maximum, bar->sliderPosition,
+                                                      length - slider, bar->upsideDown);
+            const auto along = [&](int from, int size) {
+                return upright ? QRect(bar->rect.left(), bar->rect.top() + from, bar->rect.width(), size)
+                               : QRect(bar->rect.left() + from, bar->rect.top(), size, bar->rect.height());
+            };
+            switch (part) {
+            case SC_ScrollBarSlider:
+                return along(start, slider);
+            case SC_ScrollBarGroove:
+                return bar->rect;
+            case SC_ScrollBarSubPage:
+                return along(0, start);
+            case SC_ScrollBarAddPage:
+                return along(start + slider, length - start - slider);
+            default:
+                return {};
+            }
+        }
+    }
+    if (control == CC_SpinBox) {
+        const auto* spin = qstyleoption_cast<const QStyleOptionSpinBox*>(option);
+        if (spin != nullptr && spin->buttonSymbols == QAbstractSpinBox::NoButtons &&
+            part == SC_SpinBoxEditField) {
+            return option->rect.adjusted(6, 1, -6, -1);
+        }
+    }
+    return QProxyStyle::subControlRect(control, option, part, widget);
+}
+
+QRect Style::subElementRect(SubElement element, const QStyleOption* option, const QWidget* widget) const {
+    if (element == SE_LineEditContents) {
+        return option->rect.adjusted(6, 1, -6, -1);
+    }
+    if (element == SE_ProgressBarGroove || element == SE_ProgressBarContents) {
+        return option->rect;
+    }
+    return QProxyStyle::subElementRect(element, option, widget);
+}
+
+void Style::drawField(QPainter* painter, const QStyleOption* option, bool panelColour) const {
+    const Palette& c = theme_.colours();
+    const bool focused = is(option, State_HasFocus) && is(option, State_Enabled);
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(QPen(focused ? c.a : c.border, 1));
+    QColor fill = panelColour ? c.panel : c.field;
+    if (panelColour && is(option, State_MouseOver) && is(option, State_Enabled)) {
+        fill = c.hover;
+    }
+    painter->setBrush(fill);
+    painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), corner, corner);
+    painter->restore();
+}
+
+void Style::drawChevron(QPainter* painter, const QRectF& box, bool enabled) const {
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(QPen(enabled ? theme_.colours().soft : theme_.colours().faint, 1.4, Qt::SolidLine,
+                         Qt::RoundCap, Qt::RoundJoin));
+    const QPointF middle = box.center();
+    QPainterPath path(middle + QPointF(-3.5, -1.5));
+    path.lineTo(middle + QPointF(0, 2));
+    path.lineTo(middle + QPointF(3.5, -1.5));
+    painter->drawPath(path);
+    painter->restore();
+}
+
+void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                          const QWidget* widget) const {
+    const Palette& c = theme_.colours();
+    switch (element) {
+    case PE_PanelLineEdit:
+        if (const auto* frame = qstyleoption_cast<const QStyleOptionFrame*>(option);
+            frame != nullptr && frame->lineWidth > 0) {
+            drawField(painter, option, false);
+        }
+        return;
+    case PE_FrameLineEdit:
+        return; // the panel has it
+    case PE_IndicatorCheckBox: {
+        const QRectF box = QRectF(option->rect).adjusted(1, 1, -1, -1);
+        const bool on = is(option, State_On);
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(QPen(on || is(option, State_HasFocus) ? c.a : c.border, 1));
+        painter->setBrush(on ? c.a : is(option, State_MouseOver) ? c.hover : c.panel);
+        painter->drawRoundedRect(box, 3, 3);
+        if (on) {
+            painter->setPen(QPen(c.onA, 1.8, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+            QPainterPath tick(box.topLeft() + QPointF(3.2, 7.2));
+            tick.lineTo(box.topLeft() + QPointF(6, 10));
+            tick.lineTo(box.topLeft() + QPointF(10.8, 4.2));
+            painter->setBrush(Qt::NoBrush);
+            painter->drawPath(tick);
+        }
+        painter->restore();
+        return;
+    }
+    case PE_IndicatorRadioButton: {
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        const QRectF box = QRectF(option->rect).adjusted(1, 1, -1, -1);
+        const bool on = is(option, State_On);
+        painter->setPen(QPen(on || is(option, State_HasFocus) ? c.a : c.border, 1));
+        painter->setBrush(is(option, State_MouseOver) ? c.hover : c.panel);
+        painter->drawEllipse(box);
+        if (on) {
+            painter->setPen(Qt::NoPen);
+            painter->setBrush(c.a);
+            painter->drawEllipse(box.adjusted(3.5, 3.5, -3.5, -3.5));
+        }
+        painter->restore();
+        return;
+    }
+    case PE_FrameFocusRect:
+        if (is(option, State_KeyboardFocusChange)) {
+            painter->save();
+            painter->setRenderHint(QPainter::Antialiasing);
+            painter->setPen(QPen(c.a, 1));
+            painter->setBrush(Qt::NoBrush);
+            painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+            painter->restore();
+        }
+        return;
+    case PE_IndicatorDockWidgetResizeHandle: {
+        const bool upright = is(option, State_Horizontal); // of the line between docks side by side
+        painter->fillRect(option->rect, c.panel);
+        painter->fillRect(
+            upright ? QRect(option->rect.left(), option->rect.center().y(), option->rect.width(), 1)
+                    : QRect(option->rect.center().x(), option->rect.top(), 1, option->rect.height()),
+            c.line);
+        return;
+    }
+    case PE_PanelStatusBar:
+        painter->fillRect(option->rect, c.panel);
+        painter->fillRect(QRect(option->rect.left(), option->rect.top(), option->rect.width(), 1), c.line);
+        return;
+    case PE_FrameStatusBarItem:
+    case PE_FrameDockWidget:
+    case PE_PanelMenuBar:
+        return;
+    case PE_FrameTabBarBase:
+        painter->fillRect(QRect(option->rect.left(), option->rect.bottom(), option->rect.width(), 1), c.line);
+        return;
+    case PE_FrameTabWidget:
+        return;
+    case PE_PanelTipLabel:
+    case PE_FrameMenu:
+        painter->save();
+        painter->setPen(c.border);
+        painter->setBrush(element == PE_PanelTipLabel ? QBrush(c.panel) : QBrush(Qt::NoBrush));
+        painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+        painter->restore();
+        return;
+    case PE_PanelButtonTool:
+        if (is(option, State_MouseOver) || is(option, State_Sunken) || is(option, State_On)) {
+            painter->save();
+            painter->setRenderHint(QPainter::Antialiasing);
+            painter->setPen(Qt::NoPen);
+            painter->setBrush(is(option, State_On) || is(option, State_Sunken) ? c.selected : c.hover);
+            painter->drawRoundedRect(option->rect, corner, corner);
+            painter->restore();
+        }
+        return;
+    default:
+        QProxyStyle::drawPrimitive(element, option, painter, widget);
+    }
+}
+
+void Style::drawTab(const QStyleOption* option, QPainter* painter) const {
+    const auto* tab = qstyleoption_cast<const QStyleOptionTab*>(option);
+    if (tab == nullptr) {
+        return;
+    }
+    const Palette& c = theme_.colours();
+    const bool chosen = is(option, State_Selected);
+    painter->save();
+    painter->setFont(chosen ? theme_.strong() : theme_.body());
+    painter->setPen(chosen ? c.a : is(option, State_MouseOver) ? c.text : c.soft);
+    painter->drawText(tab->rect.adjusted(0, 0, 0, -2), Qt::AlignCenter | Qt::TextShowMnemonic, tab->text);
+    if (chosen) {
+        const int wide = QFontMetrics(theme_.strong()).horizontalAdvance(tab->text);
+        painter->fillRect(QRect(tab->rect.center().x() - wide / 2, tab->rect.bottom() - 2, wide, 2), c.a);
+    }
+    painter->restore();
+}
+
+void Style::drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                        const QWidget* widget) const {
+    const Palette& c = theme_.colours();
+    switch (element) {
+    case CE_PushButtonBevel: {
+        const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option);
+        const bool main = button != nullptr && (button->features & QStyleOptionButton::DefaultButton) != 0 &&
+                          is(option, State_Enabled);
+        const bool pressed = is(option, State_Sunken);
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        const QColor fill = main ? c.a : c.panel;
+        painter->setPen(QPen(main ? c.a : is(option, State_HasFocus) ? c.a : c.border, 1));
+        painter->setBrush(blended(fill, c.text, pressed ? 0.14 : is(option, State_MouseOver) ? 0.05 : 0));
+        painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), corner, corner);
+        painter->restore();
+        return;
+    }
+    case CE_PushButtonLabel:
+        if (const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option)) {
+            QStyleOptionButton label(*button);
+            if ((label.features & QStyleOptionButton::DefaultButton) != 0 && is(option, State_Enabled)) {
+                label.palette.setColor(QPalette::ButtonText, c.onA);
+            }
+            QProxyStyle::drawControl(element, &label, painter, widget);
+        }
+        return;
+    case CE_TabBarTabShape:
+        return;
+    case CE_TabBarTabLabel:
+        drawTab(option, painter);
+        return;
+    case CE_DockWidgetTitle:
+        if (const auto* dock = qstyleoption_cast<const QStyleOptionDockWidget*>(option)) {
+            painter->save();
+            painter->setFont(theme_.caps());
+            painter->setPen(c.soft);
+            painter->drawText(dock->rect.adjusted(14, 0, -40, 0), Qt::AlignVCenter | Qt::AlignLeft,
+                              dock->title.toUpper());
+            painter->restore();
+        }
+        return;
+    case CE_Splitter: {
+        const bool sideBySide = is(option, State_Horizontal);
+        painter->fillRect(
+            sideBySide ? QRect(option->rect.center().x(), option->rect.top(), 1, option->rect.height())
+                       : QRect(option->rect.left(), option->rect.center().y(), option->rect.width(), 1),
+            c.line);
+        return;
+    }
+    case CE_ProgressBarGroove:
+    case CE_ProgressBarContents:
+        if (const auto* bar = qstyleoption_cast<const QStyleOptionProgressBar*>(option)) {
+            painter->save();
+            painter->setRenderHint(QPainter::Antialiasing);
+            painter->setPen(Qt::NoPen);
+            QRectF box(bar->rect);
+            box = QRectF(box.left(), box.center().y() - 3, box.width(), 6);
+            if (element == CE_ProgressBarGroove) {
+                painter->setBrush(blended(c.panel, c.text, 0.14));
+                painter->drawRoundedRect(box, 3, 3);
+            } else {
+                painter->setBrush(c.a);
+                const double span = static_cast<double>(bar->maximum) - bar->minimum;
+                if (span > 0) {
+                    box.setWidth(box.width() * std::clamp((bar->progress - bar->minimum) / span, 0.0, 1.0));
+                    painter->drawRoundedRect(box, 3, 3);
+                } else {
+                    // Unknown length: a piece in the middle says only that something goes on.
+                    painter->drawRoundedRect(box.adjusted(box.width() * 0.3, 0, -box.width() * 0.3, 0), 3, 3);
+                }
+            }
+            painter->restore();
+        }
+        return;
+    case CE_ProgressBarLabel:
+        return;
+    case CE_MenuBarEmptyArea:
+        return;
+    case CE_MenuBarItem:
+        if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option)) {
+            painter->save();
+            painter->setRenderHint(QPainter::Antialiasing);
+            if (is(option, State_Selected)) {
+                painter->setPen(Qt::NoPen);
+                painter->setBrush(is(option, State_Sunken) ? c.selected : c.hover);
+                painter->drawRoundedRect(item->rect, corner, corner);
+            }
+            painter->setPen(is(option, State_Enabled) ? c.text : c.soft);
+            painter->drawText(item->rect, Qt::AlignCenter | Qt::TextShowMnemonic, item->text);
+            painter->restore();
+        }
+        return;
+    case CE_ComboBoxLabel:
+        if (const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option)) {
+            const QRect field = subControlRect(CC_ComboBox, combo, SC_ComboBoxEditField, widget);
+            painter->save();
+            int left = field.left();
+            if (!combo->currentIcon.isNull()) {
+                combo->currentIcon.paint(painter,
+                                         QRect(left, field.top(), combo->iconSize.width(), field.height()));
+                left += combo->iconSize.width() + 8;
+            }
+            painter->setPen(is(option, State_Enabled) ? c.text : c.soft);
+            const int room = field.right() - left;
+            painter->drawText(QRect(left, field.top(), room, field.height()),
+                              Qt::AlignVCenter | Qt::AlignLeft,
+                              combo->fontMetrics.elidedText(combo->currentText, Qt::ElideRight, room));
+            painter->restore();
+        }
+        return;
+    default:
+        QProxyStyle::drawControl(element, option, painter, widget);
+    }
+}
+
+void Style::drawScrollBar(const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const {
+    const Palette& c = theme_.colours();
+    const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
+    painter->save();
+    painter->fillRect(option->rect, c.panel);
+    if (bar != nullptr && bar->maximum > bar->minimum) {
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(Qt::NoPen);
+        const bool busy = is(option, State_MouseOver) || is(option, State_Sunken);
+        painter->setBrush(blended(c.panel, c.text, busy ? 0.32 : 0.18));
+        const QRectF thumb(subControlRect(CC_ScrollBar, option, SC_ScrollBarSlider, widget));
+        const QRectF slim =
+            bar->orientation == Qt::Vertical ? thumb.adjusted(3, 2, -3, -2) : thumb.adjusted(2, 3, -2, -3);
+        painter->drawRoundedRect(slim, 2.5, 2.5);
+    }
+    painter->restore();
+}
+
+void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                               const QWidget* widget) const {
+    switch (control) {
+    case CC_ComboBox:
+        drawField(painter, option, true);
+        drawChevron(painter, subControlRect(CC_ComboBox, option, SC_ComboBoxArrow, widget),
+                    is(option, State_Enabled));
+        return;
+    case CC_ScrollBar:
+        drawScrollBar(option, painter, widget);
+        return;
+    case CC_SpinBox: {
+        const auto* spin = qstyleoption_cast<const QStyleOptionSpinBox*>(option);
+        if (spin != nullptr && spin->buttonSymbols == QAbstractSpinBox::NoButtons) {
+            drawField(painter, option, false);
+            return;
+        }
+        break;
+    }
+    default:
+        break;
+    }
+    QProxyStyle::drawComplexControl(control, option, painter, widget);
+}
+
+} // namespace ponderscope

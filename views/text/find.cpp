@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/find.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+namespace ponderscope {
+
+namespace {
+
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+} // namespace
+
+std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit) {
+    std::vector<qint64> hits;
+    const TokenColumns& tokens = data.tokens;
+    const bool idsOnly = data.text.empty();
+    bool isId = false;
+    const bool marked = query.startsWith(u'#');
+    const int id = (marked ? query.mid(1) : query).trimmed().toInt(&isId);
+    if (isId && (marked || idsOnly)) {
+        for (std::size_t t = 0; t < tokens.size() && hits.size() < limit; ++t) {
+            if (tokens.id[t] == id) {
+                hits.push_back(static_cast<qint64>(t));
+            }
+        }
+        return hits;
+    }
+    const std::string wanted = query.toStdString();
+    if (wanted.empty() || idsOnly) {
+        return hits;
+    }
+    const bool exact = std::any_of(wanted.begin(), wanted.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    std::string folded;
+    if (!exact) {
+        folded.resize(data.text.size());
+        std::transform(data.text.begin(), data.text.end(), folded.begin(), lower);
+    }
+    const std::string& text = exact ? data.text : folded;
+    const std::boyer_moore_horspool_searcher searcher(wanted.begin(), wanted.end());
+    // Spans ascend in every trace that we write; in one that does not, the search only finds less.
+    std::size_t token = 0;
+    auto from = text.begin();
+    while (hits.size() < limit) {
+        const auto found = std::search(from, text.end(), searcher);
+        if (found == text.end()) {
+            break;
+        }
+        const auto byte = static_cast<std::uint64_t>(found - text.begin());
+        while (token < tokens.size() && tokens.end[token] <= byte) {
+            ++token;
+        }
+        if (token == tokens.size()) {
+            break;
+        }
+        const auto here = static_cast<qint64>(token);
+        if (hits.empty() || hits.back() != here) {
+            hits.push_back(here);
+        }
+        from = found + 1;
+    }
+    return hits;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/trace_data.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace ponderscope {
+
+/// Tokens that a query finds, ascending. "#412" finds the token id 412, and so does "412" in a run on ids;
+/// anything else is text that may span tokens and gives the first token it touches; the case of ASCII letters
+/// does not count unless the query has capitals. At most \p limit hits.
+std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit = 100'000);
+
+} // namespace ponderscope

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/find_bar.h"
+
+#include "views/common/format.h"
+#include "views/text/find.h"
+#include "views/text/text_view.h"
+
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPainter>
+#include <QTimer>
+#include <QToolButton>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      view_(view),
+      edit_(new QLineEdit(this)),
+      status_(new QLabel(this)),
+      delay_(new QTimer(this)) {
+    edit_->setPlaceholderText(tr("Text, or #id"));
+    edit_->setAccessibleName(tr("Find a token"));
+    edit_->setClearButtonEnabled(true);
+    edit_->setMaximumWidth(320);
+    status_->setForegroundRole(QPalette::PlaceholderText);
+    const auto button = [this](const QString& text, const QString& tip) {
+        auto* made = new QToolButton(this);
+        made->setText(text);
+        made->setToolTip(tip);
+        made->setAccessibleName(tip);
+        made->setAutoRaise(true);
+        return made;
+    };
+    QToolButton* up = button(QStringLiteral("↑"), tr("Previous (Shift+Enter)"));
+    QToolButton* down = button(QStringLiteral("↓"), tr("Next (Enter)"));
+    QToolButton* shut = button(QStringLiteral("×"), tr("Close (Esc)"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(24, 6, 14, 6);
+    row->setSpacing(6);
+    row->addWidget(edit_, 1);
+    row->addWidget(up);
+    row->addWidget(down);
+    row->addWidget(status_);
+    row->addStretch(1);
+    row->addWidget(shut);
+    delay_->setSingleShot(true);
+    delay_->setInterval(120);
+    connect(edit_, &QLineEdit::textChanged, delay_, qOverload<>(&QTimer::start));
+    connect(delay_, &QTimer::timeout, this, [this] { search(true); });
+    connect(up, &QToolButton::clicked, this, &FindBar::previous);
+    connect(down, &QToolButton::clicked, this, &FindBar::next);
+    connect(shut, &QToolButton::clicked, this, &FindBar::close);
+    connect(&view_, &TextView::contentChanged, this, [this] {
+        if (isVisible()) {
+            search(false);
+        }
+    });
+    connect(&context_.selection, &Selection::tokenChanged, this, &FindBar::showStatus);
+    hide();
+}
+
+void FindBar::open() {
+    show();
+    edit_->setFocus();
+    edit_->selectAll();
+    search(false);
+}
+
+void FindBar::setQuery(const QString& query) {
+    edit_->setText(query);
+    delay_->stop();
+    search(true);
+}
+
+void FindBar::close() {
+    hide();
+    hits_.clear();
+    view_.setMarks({});
+    view_.setFocus();
+}
+
+void FindBar::search(bool jump) {
+    const auto shown = view_.sequence();
+    hits_ = shown ? find_tokens(*shown, edit_->text()) : std::vector<qint64>{};
+    view_.setMarks(hits_);
+    if (jump && !hits_.empty()) {
+        // The first hit from here on, so that typing on does not run ahead.
+        const auto at =
+            std::lower_bound(hits_.begin(), hits_.end(), std::max<qint64>(context_.selection.token(), 0));
+        context_.selection.setToken(at == hits_.end() ? hits_.front() : *at);
+    }
+    showStatus();
+}
+
+void FindBar::go(qint64 direction) {
+    if (delay_->isActive()) {
+        delay_->stop();
+        search(true);
+        return;
+    }
+    if (hits_.empty()) {
+        return;
+    }
+    const qint64 token = context_.selection.token();
+    if (direction > 0) {
+        const auto at = std::upper_bound(hits_.begin(), hits_.end(), token);
+        context_.selection.setToken(at == hits_.end() ? hits_.front() : *at);
+    } else {
+        const auto at = std::lower_bound(hits_.begin(), hits_.end(), token);
+        context_.selection.setToken(at == hits_.begin() ? hits_.back() : *(at - 1));
+    }
+}
+
+void FindBar::next() {
+    go(1);
+}
+
+void FindBar::previous() {
+    go(-1);
+}
+
+QString FindBar::status() const {
+    return status_->text();
+}
+
+void FindBar::showStatus() {
+    if (edit_->text().isEmpty()) {
+        status_->clear();
+        return;
+    }
+    const auto at = std::lower_bound(hits_.begin(), hits_.end(), context_.selection.token());
+    const bool on = at != hits_.end() && *at == context_.selection.token();
+    const QString count = format_count(static_cast<qint64>(hits_.size()));
+    status_->setText(hits_.empty() ? tr("not found")
+                     : on          ? tr("%1 of %2").arg(format_count(at - hits_.begin() + 1), count)
+                                   : tr("%1 found").arg(count));
+}
+
+void FindBar::keyPressEvent(QKeyEvent* event) {
+    switch (event->key()) {
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+        go((event->modifiers() & Qt::ShiftModifier) != 0 ? -1 : 1);
+        break;
+    case Qt::Key_Escape:
+        close();
+        break;
+    default:
+        QWidget::keyPressEvent(event);
+    }
+}
+
+void FindBar::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), context_.theme.colours().panel);
+    painter.fillRect(0, height() - 1, width(), 1, context_.theme.colours().line);
+}
+
+} // namespace ponderscope

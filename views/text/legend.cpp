@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/legend.h"
+
+#include "views/common/format.h"
+#include "views/common/theme.h"
+
+#include <QPainter>
+
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int bar_width = 130;
+constexpr int bar_height = 11;
+
+QString number(Quantity quantity, bool difference, double value) {
+    if (quantity == Quantity::flops) {
+        return format_si(value);
+    }
+    QString text = QString::number(std::fabs(value), 'g', 4);
+    if (difference && value != 0) {
+        text.prepend(value < 0 ? QChar(0x2212) : QChar(u'+'));
+    }
+    return text;
+}
+
+} // namespace
+
+Legend::Legend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    setAccessibleName(tr("Colour scale"));
+    connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
+}
+
+void Legend::show(const TokenValues& values) {
+    quantity_ = values.quantity;
+    difference_ = values.difference;
+    scale_ = values.scale;
+    if (!values.notice.isEmpty()) {
+        meaning_ = values.notice;
+    } else if (difference_) {
+        meaning_ =
+            tr("%1 of A minus %1 of B; teal: A is lower, orange: A is higher").arg(quantity_name(quantity_));
+    } else {
+        meaning_ = quantity_meaning(quantity_);
+    }
+    setToolTip(meaning_);
+    setAccessibleDescription(meaning_);
+    update();
+}
+
+void Legend::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    const Palette& colours = theme_.colours();
+    const ColourMap& map = difference_ ? theme_.differenceMap() : theme_.textMap();
+    const QFontMetrics metrics(theme_.small());
+    const int top = (height() - bar_height - metrics.height()) / 2;
+    const QRect bar(8, top, bar_width, bar_height);
+    for (int x = 0; x < bar.width(); ++x) {
+        painter.fillRect(bar.left() + x, bar.top(), 1, bar.height(), QColor(map.at(x / (bar.width() - 1.0))));
+    }
+    painter.setPen(colours.border);
+    painter.drawRect(bar.adjusted(0, 0, -1, -1));
+
+    painter.setFont(theme_.small());
+    painter.setPen(colours.soft);
+    const double middle =
+        scale_.logarithmic ? std::sqrt(scale_.low * scale_.high) : (scale_.low + scale_.high) / 2;
+    const bool whole = quantity_ == Quantity::steps && !difference_;
+    const QString unit = quantity_unit(quantity_);
+    const int base = bar.bottom() + 1;
+    const auto label = [&](int x, const QString& text, Qt::Alignment side) {
+        const int wide = metrics.horizontalAdvance(text) + 2;
+        const int left = side == Qt::AlignLeft ? x : side == Qt::AlignRight ? x - wide : x - wide / 2;
+        painter.drawText(QRect(left, base, wide, metrics.height()), Qt::AlignCenter, text);
+    };
+    label(bar.left(), number(quantity_, difference_, scale_.low), Qt::AlignLeft);
+    if (scale_.logarithmic ? std::fmod(std::log10(scale_.high / scale_.low), 2) == 0
+                           : !whole || std::fmod(scale_.high, 2) == 0) {
+        label(bar.center().x(), number(quantity_, difference_, middle), Qt::AlignHCenter);
+    }
+    label(bar.right() + 1, number(quantity_, difference_, scale_.high), Qt::AlignRight);
+    int used = bar.right() + 8;
+    if (!unit.isEmpty()) {
+        painter.drawText(QRect(used, bar.top() - 2, 60, bar.height() + 4), Qt::AlignLeft | Qt::AlignVCenter,
+                         unit);
+        used += metrics.horizontalAdvance(unit) + 10;
+    }
+    const int room = width() - used - 8;
+    if (room > 80) {
+        painter.drawText(QRect(used + 4, 0, room, height()), Qt::AlignLeft | Qt::AlignVCenter,
+                         metrics.elidedText(meaning_, Qt::ElideRight, room));
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/text/quantity.h"
+
+#include <QWidget>
+
+namespace ponderscope {
+
+class Theme;
+
+/// The colour scale of the text with its numbers and unit, and beside it, as far as there is room, what it
+/// means.
+class Legend : public QWidget {
+    Q_OBJECT
+public:
+    explicit Legend(Theme& theme, QWidget* parent = nullptr);
+    /// \p values: the values' own vector is not kept.
+    void show(const TokenValues& values);
+    [[nodiscard]] QString meaning() const { return meaning_; }
+    [[nodiscard]] QSize sizeHint() const override { return {420, 34}; }
+    [[nodiscard]] QSize minimumSizeHint() const override { return {150, 34}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    Theme& theme_;
+    Quantity quantity_ = Quantity::nll;
+    bool difference_ = false;
+    ColourScale scale_{0, 8, false};
+    QString meaning_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/quantity.h"
+
+#include "views/common/format.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Quantity", text);
+}
+
+/// The 98th percentile of the magnitudes, from a sample that is large enough for a scale. 0 without finite
+/// values.
+double upper_magnitude(const std::vector<float>& values) {
+    std::vector<float> sample;
+    const std::size_t stride = std::max<std::size_t>(1, values.size() / 20'000);
+    for (std::size_t i = 0; i < values.size(); i += stride) {
+        if (std::isfinite(values[i])) {
+            sample.push_back(std::fabs(values[i]));
+        }
+    }
+    if (sample.empty()) {
+        return 0;
+    }
+    const auto place =
+        sample.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(sample.size() - 1) * 0.98);
+    std::nth_element(sample.begin(), place, sample.end());
+    return *place;
+}
+
+template <typename Value>
+std::vector<float> by_token(std::size_t count, Attribution attribution, Value value) {
+    std::vector<float> values(count, nan);
+    const std::size_t shift = attribution == Attribution::predicted ? 1 : 0;
+    for (std::size_t token = shift; token < count; ++token) {
+        values[token] = static_cast<float>(value(token - shift));
+    }
+    return values;
+}
+
+} // namespace
+
+QString quantity_name(Quantity quantity) {
+    switch (quantity) {
+    case Quantity::nll:
+        return tr("NLL");
+    case Quantity::entropy:
+        return tr("Entropy");
+    case Quantity::rank:
+        return tr("Rank");
+    case Quantity::steps:
+        return tr("Steps");
+    case Quantity::maxProbability:
+        return tr("Max probability");
+    case Quantity::flops:
+        return tr("FLOPs");
+    }
+    return {};
+}
+
+QString quantity_unit(Quantity quantity) {
+    return quantity == Quantity::nll || quantity == Quantity::entropy ? tr("nats") : QString();
+}
+
+QString quantity_meaning(Quantity quantity) {
+    switch (quantity) {
+    case Quantity::nll:
+        return tr("Negative log-likelihood of the token given the text before it; 0 is certain");
+    case Quantity::entropy:
+        return tr("Entropy of the prediction: how undecided the model was, whatever then came");
+    case Quantity::rank:
+        return tr("Place of the true token among all tokens by probability; 1 is the model's choice");
+    case Quantity::steps:
+        return tr("Pondering steps that ran for the prediction, beyond the first pass");
+    case Quantity::maxProbability:
+        return tr("Probability of the most likely token");
+    case Quantity::flops:
+        return tr("Floating-point operations of matrix products spent on the prediction");
+    }
+    return {};
+}
+
+QString format_quantity(Quantity quantity, double value) {
+    switch (quantity) {
+    case Quantity::nll:
+    case Quantity::entropy:
+        return format_nats(value);
+    case Quantity::rank:
+    case Quantity::steps:
+        return std::isnan(value) ? format_nats(value)
+                                 : format_count(std::llround(std::clamp(value, -9e15, 9e15)));
+    case Quantity::maxProbability:
+        return format_probability(value);
+    case Quantity::flops:
+        return format_si(value);
+    }
+    return {};
+}
+
+double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    if (row >= tokens.size()) {
+        return none;
+    }
+    switch (quantity) {
+    case Quantity::nll:
+        return tokens.nll[row];
+    case Quantity::entropy:
+        return tokens.entropy[row];
+    case Quantity::rank:
+        return tokens.rank[row] > 0 ? tokens.rank[row] : none;
+    case Quantity::steps:
+        return tokens.steps[row];
+    case Quantity::maxProbability:
+        return tokens.max_probability[row];
+    case Quantity::flops:
+        return static_cast<double>(tokens.flops[row]);
+    }
+    return none;
+}
+
+TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution) {
+    TokenValues result;
+    result.quantity = quantity;
+    result.values = by_token(a.tokens.size(), attribution,
+                             [&](std::size_t row) { return quantity_of(quantity, a.tokens, row); });
+    const double high = upper_magnitude(result.values);
+    switch (quantity) {
+    case Quantity::nll:
+    case Quantity::entropy:
+        // One scale for most texts, so that sequences and runs look alike where they are alike.
+        result.scale = {0, high > 8 ? nice_ceiling(high) : 8, false};
+        break;
+    case Quantity::rank:
+        result.scale = {1, std::max(10.0, std::pow(10.0, std::ceil(std::log10(std::max(high, 1.0)) - 1e-9))),
+                        true};
+        break;
+    case Quantity::steps:
+        result.scale = {0, static_cast<double>(std::max<qint64>(maxSteps, 1)), false};
+        break;
+    case Quantity::maxProbability:
+        result.scale = {0, 1, false};
+        break;
+    case Quantity::flops:
+        result.scale = {0, nice_ceiling(high), false};
+        break;
+    }
+    return result;
+}
+
+TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
+                              Attribution attribution) {
+    TokenValues result;
+    result.quantity = quantity;
+    result.difference = true;
+    result.values.assign(a.tokens.size(), nan);
+    result.scale = ColourScale::symmetric(1);
+    if (b == nullptr) {
+        result.notice = tr("Choose a run B to see differences");
+        return result;
+    }
+    // A recording in progress may be behind: what both have is compared.
+    const std::size_t both = std::min(a.tokens.size(), b->tokens.size());
+    if (!std::equal(a.tokens.id.begin(), a.tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
+                    b->tokens.id.begin())) {
+        result.notice = tr("A and B do not read the same tokens here, so there is no difference to show");
+        return result;
+    }
+    const std::vector<float> values = by_token(both, attribution, [&](std::size_t row) {
+        return quantity_of(quantity, a.tokens, row) - quantity_of(quantity, b->tokens, row);
+    });
+    std::copy(values.begin(), values.end(), result.values.begin());
+    const double high = upper_magnitude(result.values);
+    result.scale = ColourScale::symmetric(high > 0 ? nice_ceiling(high) : 1);
+    return result;
+}
+
+} // namespace ponderscope

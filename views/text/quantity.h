@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/colour_map.h"
+#include "views/common/selection.h"
+#include "views/common/trace_data.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace ponderscope {
+
+/// A number per token that text can be coloured by.
+enum class Quantity { nll, entropy, rank, steps, maxProbability, flops };
+inline constexpr Quantity all_quantities[] = {Quantity::nll,   Quantity::entropy,        Quantity::rank,
+                                              Quantity::steps, Quantity::maxProbability, Quantity::flops};
+
+QString quantity_name(Quantity quantity);    ///< "NLL"
+QString quantity_unit(Quantity quantity);    ///< "nats"; empty for counts
+QString quantity_meaning(Quantity quantity); ///< one sentence for the legend
+/// As it stands in lists and tooltips.
+QString format_quantity(Quantity quantity, double value);
+
+/// The quantity of one row of the trace; NaN where it was not scored or read out.
+double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row);
+
+/// Values of every token of the window, with the scale that they are drawn on.
+struct TokenValues {
+    Quantity quantity = Quantity::nll;
+    bool difference = false;   ///< A − B
+    std::vector<float> values; ///< by token of the window (attribution applied); NaN = nothing to show
+    ColourScale scale;
+    QString notice; ///< why there is no difference; empty when all is well
+};
+
+/// \p maxSteps: the run's K. \p b: for differences; null gives a notice. Linear in the tokens.
+TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution);
+TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
+                              Attribution attribution);
+
+} // namespace ponderscope

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/trace_data.h"
+
+#include <QFont>
+#include <QGlyphRun>
+#include <QList>
+#include <QRectF>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+class QPainter;
+
+namespace ponderscope {
+
+/// Where each token of a sequence lies when its text is wrapped to a width. No widget; GUI thread only.
+///
+/// Words (tokens without white space between them) are shaped as a whole, so that ligatures, kerning and
+/// joining scripts come out as in running text, and once each: the same word elsewhere reuses the glyphs.
+/// Placing a million tokens is thus a million look-ups, done in slices by prepare(); re-wrapping after a
+/// resize is additions only. Coordinates: x from the left edge of the text, lines from 0; how tall a line is
+/// is the view's business.
+class TextLayout {
+public:
+    struct PlacedToken {
+        qint64 token = 0;
+        qreal left = 0; ///< of the box around the glyphs, without the gap before the word
+        qreal right = 0;
+        bool roomBefore = false; ///< a gap or the line's end lies beside it, into which its box may reach
+        bool roomAfter = false;
+    };
+
+    TextLayout();
+    ~TextLayout();
+
+    /// Forgets every glyph.
+    void setFont(const QFont& font);
+    /// Null empties the layout. Data that continues what is placed (a recording that grows, another run on
+    /// the same text) keeps it.
+    void setSequence(std::shared_ptr<const SequenceData> data);
+    [[nodiscard]] const std::shared_ptr<const SequenceData>& sequence() const { return data_; }
+    /// Wraps anew what is placed already. \p width in pixels, at least 40 is used.
+    void setWidth(qreal width);
+    [[nodiscard]] qreal width() const { return width_; }
+
+    /// Places more tokens for about \p budget; true when all are placed.
+    bool prepare(std::chrono::microseconds budget);
+    [[nodiscard]] bool complete() const { return !data_ || placed_ == data_->tokens.size(); }
+    [[nodiscard]] qint64 placedTokens() const { return static_cast<qint64>(placed_); }
+
+    [[nodiscard]] qint64 lineCount() const {
+        return static_cast<qint64>(lines_.size());
+    } ///< of the placed tokens
+    /// With a guess for what is not placed yet.
+    [[nodiscard]] qint64 expectedLineCount() const;
+    [[nodiscard]] qint64 lineOf(qint64 token) const; ///< -1 when it is not placed
+    [[nodiscard]] qint64 firstToken(qint64 line) const;
+    [[nodiscard]] qint64 endToken(qint64 line) const;
+
+    [[nodiscard]] std::vector<PlacedToken> tokens(qint64 line) const;
+    /// Token at x of a line; the nearest one when \p nearest, else -1 beside the boxes.
+    [[nodiscard]] qint64 tokenAt(qint64 line, qreal x, bool nearest) const;
+    /// Draws the glyphs of a line with their baseline at \p baseline.
+    void draw(QPainter& painter, qint64 line, qreal x, qreal baseline, const QColor& text,
+              const QColor& special) const;
+
+    [[nodiscard]] std::size_t shapedWords() const { return shapes_.size(); }
+
+private:
+    struct Extent {
+        float left = 0;
+        float right = 0;
+    };
+    struct Shape {
+        QList<QGlyphRun> glyphs;
+        float ascent = 0;
+        float width = 0;
+        std::uint32_t extents = 0; ///< first of its tokens' extents
+        std::uint32_t tokens = 0;
+        bool spaceBefore = false;
+        bool special = false;
+        bool breakAfter = false;
+    };
+    struct Word {
+        std::uint32_t firstToken = 0;
+        std::uint32_t shape = 0;
+    };
+    struct Line {
+        std::uint32_t word = 0;
+        std::uint32_t token = 0; ///< of the sequence; inside the word only where that is wider than a line
+    };
+    /// Calls visit(word, shape, x of the word's origin, first and end token within the word) along a line.
+    template <typename Visit>
+    void walk(qint64 line, Visit visit) const;
+    std::uint32_t shape(std::uint32_t first, std::uint32_t end);
+    void placeWord(std::uint32_t word);
+    void wrapAll();
+    [[nodiscard]] qreal gap(const Shape& shape) const { return shape.spaceBefore ? gap_ : 0; }
+
+    QFont font_;
+    qreal gap_ = 12;
+    qreal width_ = 600;
+    std::shared_ptr<const SequenceData> data_;
+    std::size_t placed_ = 0;
+    std::vector<Word> words_;
+    std::vector<Line> lines_;
+    qreal pen_ = 0;         ///< right end of the last line
+    bool lineOpen_ = false; ///< the next word may join the last line
+    std::vector<Shape> shapes_;
+    std::vector<Extent> extents_;
+    std::unordered_map<std::string, std::uint32_t> known_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+
+#include <QWidget>
+
+class QCheckBox;
+class QComboBox;
+
+namespace ponderscope {
+
+class FindBar;
+class Legend;
+class TextView;
+
+/// The centre of the window: what colours the text, its legend, the text.
+class TextPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit TextPanel(const ViewContext& context, QWidget* parent = nullptr);
+    [[nodiscard]] TextView& view() { return *view_; }
+    [[nodiscard]] FindBar& findBar() { return *find_; }
+    [[nodiscard]] Legend& legend() { return *legend_; }
+
+public slots:
+    void find();
+    void findNext();
+    void findPrevious();
+    void setDifference(bool on);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    ViewContext context_;
+    TextView* view_;
+    FindBar* find_;
+    Legend* legend_;
+    QComboBox* colour_;
+    QComboBox* bars_;
+    QCheckBox* difference_;
+    QWidget* controls_;
+};
+
+} // namespace ponderscope

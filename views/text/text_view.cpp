@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/text_view.h"
+
+#include "views/common/format.h"
+#include "views/text/minimap.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int margin_left = 24;
+constexpr int margin_right = 14;
+constexpr int margin_top = 16;
+constexpr int margin_bottom = 16;
+constexpr qreal outset = 4; ///< of a box beyond its word
+constexpr qreal radius = 4;
+/// A slice of layout leaves most of a frame to painting.
+constexpr std::chrono::microseconds slice{5000};
+
+} // namespace
+
+TextView::TextView(const ViewContext& context, QWidget* parent)
+    : QAbstractScrollArea(parent), context_(context), minimap_(new Minimap(context.theme, this)) {
+    setFrameShape(QFrame::NoFrame);
+    setFocusPolicy(Qt::StrongFocus);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setViewportMargins(0, 0, minimap_->sizeHint().width(), 0);
+    setAccessibleName(tr("Text of the sequence"));
+    viewport()->setMouseTracking(true);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    minimap_->setContent(&layout_, &values_);
+    placing_.setSingleShot(true);
+    placing_.setInterval(0);
+
+    connect(&placing_, &QTimer::timeout, this, &TextView::place);
+    connect(minimap_, &Minimap::wanted, this, [this](double middle) {
+        const double tall = static_cast<double>(layout_.expectedLineCount()) * metrics_.pitch;
+        verticalScrollBar()->setValue(
+            static_cast<int>(margin_top + middle * tall - viewport()->height() / 2.0));
+    });
+    connect(&context_.theme, &Theme::changed, this, &TextView::restyle);
+    connect(&context_.selection, &Selection::runsChanged, this, &TextView::reload);
+    connect(&context_.selection, &Selection::sequenceChanged, this, [this] {
+        reload();
+        verticalScrollBar()->setValue(0);
+    });
+    connect(&context_.selection, &Selection::attributionChanged, this, &TextView::recolour);
+    connect(&context_.selection, &Selection::tokenChanged, this, &TextView::showSelected);
+    connect(&context_.selection, &Selection::hoverChanged, this, [this](qint64 token) {
+        updateToken(drawnHover_);
+        updateToken(token);
+        drawnHover_ = token;
+    });
+    connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+        if (sequence == context_.selection.sequence() &&
+            (run == context_.selection.runA() || run == context_.selection.runB())) {
+            reload();
+        }
+    });
+    connect(&context_.data, &TraceData::traceOpened, this, &TextView::reload);
+    connect(&context_.data, &TraceData::traceChanged, this, &TextView::reload);
+    connect(&context_.data, &TraceData::traceClosed, this, &TextView::reload);
+    restyle();
+    reload();
+}
+
+TextView::~TextView() = default;
+
+void TextView::setQuantity(Quantity quantity) {
+    if (quantity != quantity_) {
+        quantity_ = quantity;
+        recolour();
+    }
+}
+
+void TextView::setShowSteps(bool show) {
+    if (show != showSteps_) {
+        showSteps_ = show;
+        restyle();
+    }
+}
+
+void TextView::setShowDifference(bool show) {
+    if (show != difference_) {
+        difference_ = show;
+        recolour();
+    }
+}
+
+bool TextView::settled() const {
+    return layout_.complete();
+}
+
+void TextView::restyle() {
+    const qint64 top =
+        layout_.firstToken((verticalScrollBar()->value() - margin_top) / std::max(metrics_.pitch, 1));
+    const QFont font = context_.theme.reading();
+    const QFontMetrics metrics(font);
+    metrics_.box = metrics.height() + 4;
+    metrics_.ascent = metrics.ascent() + 2;
+    const bool ticks = showSteps_ && maxSteps_ > 0;
+    metrics_.pitch = metrics_.box + (ticks ? 8 : 0) + std::max(6, metrics.height() / 3);
+    if (viewport()->font() != font || !layout_.sequence()) {
+        viewport()->setFont(font);
+        layout_.setFont(font);
+        wanted_ = top > 0 ? top : wanted_;
+        placing_.start();
+    }
+    QPalette palette = viewport()->palette();
+    palette.setColor(QPalette::Window, context_.theme.colours().panel);
+    viewport()->setPalette(palette);
+    updateRange();
+    viewport()->update();
+    emit valuesChanged();
+}
+
+void TextView::reload() {
+    const RunKey a = context_.selection.runA();
+    const RunInfo* run = context_.data.run(a);
+    const qint64 steps = run == nullptr ? 0 : run->max_steps;
+    auto block = run == nullptr ? nullptr : context_.data.sequence(a, context_.selection.sequence());
+    const bool same = block == layout_.sequence() && steps == maxSteps_;
+    if (steps != maxSteps_) {
+        maxSteps_ = steps;
+        restyle();
+    }
+    if (!same) {
+        layout_.setSequence(std::move(block));
+        setAccessibleDescription(layout_.sequence() ? tr("%1 tokens").arg(layout_.sequence()->tokens.size())
+                                                    : hint());
+    }
+    recolour();
+    place();
+    if (!same) {
+        emit contentChanged();
+    }
+}
+
+void TextView::recolour() {
+    const auto& a = layout_.sequence();
+    if (!a) {
+        values_ = TokenValues{};
+        values_.quantity = quantity_;
+        values_.scale = {0, 8, false};
+    } else if (difference_) {
+        const RunKey key = context_.selection.runB();
+        const auto b = key.isValid() ? context_.data.sequence(key, context_.selection.sequence()) : nullptr;
+        values_ = token_differences(quantity_, *a, b.get(), context_.selection.attribution());
+    } else {
+        values_ = token_values(quantity_, *a, maxSteps_, context_.selection.attribution());
+    }
+    minimap_->refresh();
+    viewport()->update();
+    emit valuesChanged();
+}
+
+void TextView::place() {
+    const bool done = layout_.prepare(slice);
+    updateRange();
+    minimap_->refresh();
+    if (wanted_ >= 0 && layout_.lineOf(wanted_) >= 0) {
+        const qint64 token = wanted_;
+        wanted_ = -1;
+        scrollTo(token);
+    }
+    viewport()->update();
+    if (!done) {
+        placing_.start();
+    } else {
+        wanted_ = -1;
+    }
+}
+
+void TextView::updateRange() {
+    const qint64 tall = layout_.expectedLineCount() * metrics_.pitch + margin_top + margin_bottom;
+    const int view = viewport()->height();
+    QScrollBar* bar = verticalScrollBar();
+    bar->setPageStep(std::max(view - metrics_.pitch, metrics_.pitch));
+    bar->setSingleStep(metrics_.pitch);
+    bar->setRange(0, static_cast<int>(std::clamp<qint64>(tall - view, 0, 2'000'000'000)));
+    const double whole =
+        static_cast<double>(std::max<qint64>(layout_.expectedLineCount() * metrics_.pitch, 1));
+    const double from = (bar->value() - margin_top) / whole;
+    minimap_->setVisiblePart(std::max(from, 0.0), std::min(from + view / whole, 1.0));
+}
+
+void TextView::scrollContentsBy(int, int) {
+    updateRange();
+    viewport()->update();
+}
+
+void TextView::resizeEvent(QResizeEvent*) {
+    const int width = minimap_->sizeHint().width();
+    minimap_->setGeometry(contentsRect().right() - width + 1, contentsRect().top(), width,
+                          contentsRect().height());
+    const qint64 top =
+        layout_.firstToken((verticalScrollBar()->value() - margin_top) / std::max(metrics_.pitch, 1));
+    const qreal before = layout_.width();
+    layout_.setWidth(viewport()->width() - margin_left - margin_right);
+    updateRange();
+    if (layout_.width() != before && verticalScrollBar()->value() > 0) {
+        // What was being read stays at the top.
+        const qint64 line = layout_.lineOf(top);
+        if (line >= 0) {
+            verticalScrollBar()->setValue(static_cast<int>(margin_top + line * metrics_.pitch));
+        }
+    }
+    minimap_->refresh();
+}
+
+qreal TextView::topOf(qint64 line) const {
+    return static_cast<qreal>(margin_top + line * metrics_.pitch - verticalScrollBar()->value());
+}
+
+QRectF TextView::boxOf(const TextLayout::PlacedToken& placed, qreal top) const {
+    const qreal left = margin_left + placed.left - (placed.roomBefore ? outset : -0.5);
+    const qreal right = margin_left + placed.right + (placed.roomAfter ? outset : -0.5);
+    return {left, top, std::max<qreal>(right - left, 2), static_cast<qreal>(metrics_.box)};
+}
+
+QRectF TextView::tokenRect(qint64 token) const {
+    const qint64 line = layout_.lineOf(token);
+    if (line < 0) {
+        return {};
+    }
+    for (const TextLayout::PlacedToken& placed : layout_.tokens(line)) {
+        if (placed.token == token) {
+            return boxOf(placed, topOf(line));
+        }
+    }
+    return {};
+}
+
+qint64 TextView::tokenAt(const QPointF& position, bool nearest) const {
+    const qreal y = position.y() + verticalScrollBar()->value() - margin_top;
+    if (y < 0 && !nearest) {
+        return -1;
+    }
+    qint64 line = static_cast<qint64>(std::floor(y / metrics_.pitch));
+    if (nearest) {
+        line = std::clamp<qint64>(line, 0, std::max<qint64>(layout_.lineCount() - 1, 0));
+    }
+    return layout_.tokenAt(line, position.x() - margin_left, nearest);
+}
+
+void TextView::scrollTo(qint64 token) {
+    const qint64 line = layout_.lineOf(token);
+    if (line < 0) {
+        wanted_ = layout_.complete() ? -1 : token;
+        return;
+    }
+    const qreal top = topOf(line);
+    const qreal bottom = top + metrics_.pitch;
+    if (top < 0 || bottom > viewport()->height()) {
+        // Far jumps land in the middle, steps keep the text still as long as they can.
+        const bool near = top > -2 * metrics_.pitch && bottom < viewport()->height() + 2 * metrics_.pitch;
+        const qreal target = near ? (top < 0 ? 4.0 : viewport()->height() - metrics_.pitch - 4.0)
+                                  : (viewport()->height() - metrics_.pitch) / 2.0;
+        verticalScrollBar()->setValue(static_cast<int>(verticalScrollBar()->value() + top - target));
+    }
+}
+
+void TextView::setMarks(const std::vector<qint64>& tokens) {
+    minimap_->setMarks(tokens);
+}
+
+void TextView::updateToken(qint64 token) {
+    const QRectF box = token < 0 ? QRectF() : tokenRect(token);
+    if (!box.isEmpty()) {
+        viewport()->update(box.adjusted(-6, -6, 6, 12).toAlignedRect());
+    }
+}
+
+void TextView::showSelected() {
+    const qint64 token = context_.selection.token();
+    updateToken(drawnSelected_);
+    drawnSelected_ = token;
+    if (token >= 0) {
+        scrollTo(token);
+        updateToken(token);
+        setAccessibleDescription(describe(token));
+    }
+}
+
+QString TextView::describe(qint64 token) const {
+    const auto& shown = layout_.sequence();
+    if (!shown || token < 0 || token >= static_cast<qint64>(shown->tokens.size())) {
+        return {};
+    }
+    const auto index = static_cast<std::size_t>(token);
+    const std::string_view bytes = token_bytes(shown->tokens, shown->text, index);
+    QStringList parts;
+    parts << tr("token %1").arg(format_count(token));
+    parts << (bytes.empty() ? tr("id %1").arg(shown->tokens.id[index])
+                            : u'“' + visible_token(bytes, 24) + u'”');
+    const qint64 row = context_.selection.rowOf(token);
+    for (const Quantity quantity : {Quantity::nll, Quantity::rank, Quantity::entropy, Quantity::steps}) {
+        const double value =
+            row < 0 ? std::nan("") : quantity_of(quantity, shown->tokens, static_cast<std::size_t>(row));
+        if (!std::isnan(value) && (quantity != Quantity::steps || maxSteps_ > 0)) {
+            parts << quantity_name(quantity) + u' ' + format_quantity(quantity, value);
+        }
+    }
+    if (values_.difference && index < values_.values.size() && !std::isnan(values_.values[index])) {
+        parts << tr("%1 A − B %2").arg(quantity_name(quantity_), format_difference(values_.values[index]));
+    }
+    return parts.join(QStringLiteral(" · "));
+}
+
+QString TextView::hint() const {
+    if (context_.data.traces().isEmpty()) {
+        return tr("Drop a trace or a checkpoint folder here.\nOr record a run: Run → Record…");
+    }
+    if (!context_.selection.runA().isValid()) {
+        return tr("Choose a run in the library.");
+    }
+    if (context_.data.sequences(context_.selection.runA()).empty()) {
+        return tr("This run holds no sequence yet.");
+    }
+    if (!layout_.sequence()) {
+        return tr("Reading the sequence…");
+    }
+    return layout_.sequence()->tokens.size() == 0 ? tr("This sequence holds no token yet.") : QString();
+}
+
+bool TextView::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::Leave) {
+        context_.selection.setHover(-1);
+    } else if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const qint64 token = tokenAt(help->pos());
+        if (token >= 0) {
+            QToolTip::showText(help->globalPos(), describe(token), viewport(),
+                               tokenRect(token).toAlignedRect());
+        } else {
+            QToolTip::hideText();
+        }
+        return true;
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+void TextView::mouseMoveEvent(QMouseEvent* event) {
+    context_.selection.setHover(tokenAt(event->position()));
+    if ((event->buttons() & Qt::LeftButton) != 0) {
+        const qint64 token = tokenAt(event->position(), true);
+        if (token >= 0) {
+            context_.selection.setToken(token);
+        }
+    }
+}
+
+void TextView::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton) {
+        return;
+    }
+    const qint64 token = tokenAt(event->position());
+    // A click on the pinned token, or beside all, lets go.
+    context_.selection.setToken(token == context_.selection.token() ? -1 : token);
+}
+
+void TextView::moveTo(qint64 token) {
+    const qint64 count = layout_.sequence() ? static_cast<qint64>(layout_.sequence()->tokens.size()) : 0;
+    if (count > 0) {
+        context_.selection.setHover(-1);
+        context_.selection.setToken(std::clamp<qint64>(token, 0, count - 1));
+    }
+}
+
+void TextView::keyPressEvent(QKeyEvent* event) {
+    const qint64 token = context_.selection.token();
+    const qint64 count = layout_.sequence() ? static_cast<qint64>(layout_.sequence()->tokens.size()) : 0;
+    const qint64 top = std::clamp<qint64>(verticalScrollBar()->value() / std::max(metrics_.pitch, 1), 0,
+                                          std::max<qint64>(layout_.lineCount() - 1, 0));
+    const auto vertical = [&](qint64 lines) {
+        const qint64 line = layout_.lineOf(token);
+        if (line < 0) {
+            moveTo(layout_.firstToken(top));
+            return;
+        }
+        const QRectF box = tokenRect(token);
+        const qint64 target = std::clamp<qint64>(line + lines, 0, layout_.lineCount() - 1);
+        const qint64 found = target == line ? (lines < 0 ? 0 : count - 1)
+                                            : layout_.tokenAt(target, box.center().x() - margin_left, true);
+        moveTo(found);
+    };
+    const qint64 page = std::max<qint64>(1, viewport()->height() / std::max(metrics_.pitch, 1) - 1);
+    switch (event->key()) {
+    case Qt::Key_Left:
+        moveTo(token < 0 ? layout_.firstToken(top) : token - 1);
+        break;
+    case Qt::Key_Right:
+        moveTo(token < 0 ? layout_.firstToken(top) : token + 1);
+        break;
+    case Qt::Key_Up:
+        vertical(-1);
+        break;
+    case Qt::Key_Down:
+        vertical(1);
+        break;
+    case Qt::Key_PageUp:
+        vertical(-page);
+        break;
+    case Qt::Key_PageDown:
+        vertical(page);
+        break;
+    case Qt::Key_Home:
+        moveTo((event->modifiers() & Qt::ControlModifier) != 0 || token < 0
+                   ? 0
+                   : layout_.firstToken(layout_.lineOf(token)));
+        break;
+    case Qt::Key_End:
+        moveTo((event->modifiers() & Qt::ControlModifier) != 0 || token < 0
+                   ? count - 1
+                   : layout_.endToken(layout_.lineOf(token)) - 1);
+        break;
+    case Qt::Key_Escape:
+        context_.selection.setToken(-1);
+        break;
+    default:
+        QAbstractScrollArea::keyPressEvent(event);
+        return;
+    }
+    event->accept();
+}
+
+void TextView::wheelEvent(QWheelEvent* event) {
+    if ((event->modifiers() & Qt::ControlModifier) != 0) {
+        context_.theme.setTextSize(context_.theme.textSize() + (event->angleDelta().y() > 0 ? 1 : -1));
+        event->accept();
+        return;
+    }
+    QAbstractScrollArea::wheelEvent(event);
+    context_.selection.setHover(tokenAt(event->position()));
+}
+
+void TextView::focusInEvent(QFocusEvent* event) {
+    QAbstractScrollArea::focusInEvent(event);
+    updateToken(context_.selection.token());
+}
+
+void TextView::focusOutEvent(QFocusEvent* event) {
+    QAbstractScrollArea::focusOutEvent(event);
+    updateToken(context_.selection.token());
+}
+
+void TextView::paintEvent(QPaintEvent* event) {
+    QPainter painter(viewport());
+    painter.fillRect(event->rect(), context_.theme.colours().panel);
+    if (!hint().isEmpty()) {
+        paintHint(painter);
+        return;
+    }
+    painter.setRenderHint(QPainter::Antialiasing);
+    const int offset = verticalScrollBar()->value() - margin_top;
+    const qint64 first = std::max<qint64>(0, (event->rect().top() + offset) / metrics_.pitch - 1);
+    const qint64 last =
+        std::min<qint64>(layout_.lineCount() - 1, (event->rect().bottom() + offset) / metrics_.pitch + 1);
+    for (qint64 line = first; line <= last; ++line) {
+        paintLine(painter, line, topOf(line));
+    }
+}
+
+void TextView::paintHint(QPainter& painter) {
+    painter.setFont(context_.theme.body());
+    painter.setPen(context_.theme.colours().soft);
+    painter.drawText(viewport()->rect().adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,
+                     hint());
+}
+
+void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
+    const Palette& colours = context_.theme.colours();
+    const ColourMap& map = values_.difference ? context_.theme.differenceMap() : context_.theme.textMap();
+    const qint64 selected = context_.selection.token();
+    const qint64 hover = context_.selection.hover();
+    QRectF selectedBox;
+    QRectF hoverBox;
+    painter.setPen(Qt::NoPen);
+    for (const TextLayout::PlacedToken& placed : layout_.tokens(line)) {
+        const QRectF box = boxOf(placed, top);
+        const auto index = static_cast<std::size_t>(placed.token);
+        const double position =
+            index < values_.values.size() ? values_.scale.position(values_.values[index]) : std::nan("");
+        if (!std::isnan(position)) {
+            const QRgb colour = map.at(position);
+            if (colour != colours.panel.rgb()) {
+                painter.setBrush(QColor(colour));
+                painter.drawRoundedRect(box, radius, radius);
+            }
+        }
+        if (showSteps_ && maxSteps_ > 0) {
+            paintTicks(painter, placed.token, box);
+        }
+        if (placed.token == selected) {
+            selectedBox = box;
+        } else if (placed.token == hover) {
+            hoverBox = box;
+        }
+    }
+    painter.setBrush(Qt::NoBrush);
+    if (!hoverBox.isNull()) {
+        painter.setPen(QPen(colours.soft, 1));
+        painter.drawRoundedRect(hoverBox.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
+    }
+    layout_.draw(painter, line, margin_left, top + metrics_.ascent, colours.text, colours.soft);
+    if (!selectedBox.isNull()) {
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(colours.a, 2));
+        painter.drawRoundedRect(selectedBox.adjusted(-2, -2, 2, 2), radius + 1, radius + 1);
+    }
+}
+
+void TextView::paintTicks(QPainter& painter, qint64 token, const QRectF& box) {
+    const qint64 row = context_.selection.rowOf(token);
+    const TokenColumns& tokens = layout_.sequence()->tokens;
+    if (row < 0 || row >= static_cast<qint64>(tokens.size())) {
+        return;
+    }
+    const Palette& colours = context_.theme.colours();
+    const qint64 ran = std::clamp<qint64>(tokens.steps[static_cast<std::size_t>(row)], 0, maxSteps_);
+    const qreal left = box.left() + 4;
+    const qreal room = std::max<qreal>(box.width() - 8, 3);
+    const qreal top = box.bottom() + 3;
+    const qreal height = 3;
+    const auto count = static_cast<qreal>(maxSteps_);
+    const qreal width = std::min<qreal>(7, (room - 2 * (count - 1)) / count);
+    painter.setPen(Qt::NoPen);
+    if (width < 1.5) {
+        // No room for single ticks: one bar, filled as far.
+        painter.setBrush(colours.faint);
+        painter.drawRoundedRect(QRectF(left, top, room, height), 1, 1);
+        painter.setBrush(colours.a);
+        painter.drawRoundedRect(QRectF(left, top, room * static_cast<qreal>(ran) / count, height), 1, 1);
+        return;
+    }
+    for (qint64 k = 0; k < maxSteps_; ++k) {
+        painter.setBrush(k < ran ? colours.a : colours.faint);
+        painter.drawRoundedRect(QRectF(left + static_cast<qreal>(k) * (width + 2), top, width, height), 1, 1);
+    }
+}
+
+} // namespace ponderscope

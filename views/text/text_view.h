@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+#include "views/text/quantity.h"
+#include "views/text/text_layout.h"
+
+#include <QAbstractScrollArea>
+#include <QTimer>
+
+#include <memory>
+#include <vector>
+
+namespace ponderscope {
+
+class Minimap;
+
+/// The text of a sequence: one rounded background a token by a quantity, its steps as ticks below, the
+/// selection as an outline. Lays out in slices and paints what is visible. Hover shows, click pins, arrows
+/// move; the minimap takes the place of the scroll bar.
+class TextView : public QAbstractScrollArea {
+    Q_OBJECT
+public:
+    explicit TextView(const ViewContext& context, QWidget* parent = nullptr);
+    ~TextView() override;
+
+    [[nodiscard]] Quantity quantity() const { return quantity_; }
+    void setQuantity(Quantity quantity);
+    [[nodiscard]] bool showsSteps() const { return showSteps_; }
+    void setShowSteps(bool show);
+    [[nodiscard]] bool showsDifference() const { return difference_; }
+    void setShowDifference(bool show);
+
+    [[nodiscard]] const TokenValues& values() const { return values_; }
+    [[nodiscard]] const TextLayout& layoutOfText() const { return layout_; }
+    [[nodiscard]] std::shared_ptr<const SequenceData> sequence() const { return layout_.sequence(); }
+    /// All tokens are placed; what is on the screen is final.
+    [[nodiscard]] bool settled() const;
+
+    /// In coordinates of the viewport; empty when it is not placed or has no place in the visible part.
+    [[nodiscard]] QRectF tokenRect(qint64 token) const;
+    [[nodiscard]] qint64 tokenAt(const QPointF& viewportPosition, bool nearest = false) const;
+    void scrollTo(qint64 token);
+    void setMarks(const std::vector<qint64>& tokens); ///< found tokens
+
+signals:
+    void valuesChanged();  ///< colours, scale or data
+    void contentChanged(); ///< another sequence, or more of it
+
+protected:
+    bool viewportEvent(QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void scrollContentsBy(int dx, int dy) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+
+private:
+    struct Metrics {
+        int box = 26;    ///< height of a token's background
+        int pitch = 44;  ///< from line to line
+        int ascent = 18; ///< from the box's top to the baseline
+    };
+    void reload();
+    void recolour();
+    void restyle();
+    void place(); ///< a slice of layout, then again until all is placed
+    void updateRange();
+    void updateToken(qint64 token);
+    void showSelected();
+    void moveTo(qint64 token);
+    void paintLine(QPainter& painter, qint64 line, qreal top);
+    void paintTicks(QPainter& painter, qint64 token, const QRectF& box);
+    void paintHint(QPainter& painter);
+    [[nodiscard]] QString describe(qint64 token) const;
+    [[nodiscard]] QString hint() const;
+    [[nodiscard]] QRectF boxOf(const TextLayout::PlacedToken& placed, qreal top) const;
+    [[nodiscard]] qreal topOf(qint64 line) const;
+
+    ViewContext context_;
+    TextLayout layout_;
+    TokenValues values_;
+    Metrics metrics_;
+    Quantity quantity_ = Quantity::nll;
+    bool showSteps_ = true;
+    bool difference_ = false;
+    qint64 maxSteps_ = 0;
+    qint64 drawnSelected_ = -1;
+    qint64 drawnHover_ = -1;
+    qint64 wanted_ = -1; ///< to be scrolled to as soon as it is placed
+    QTimer placing_;
+    Minimap* minimap_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/token_text.h"
+
+#include "views/common/format.h"
+
+#include <algorithm>
+
+namespace ponderscope {
+
+namespace {
+
+/// Longer tokens (rules of "=", base64 in one token) are shown shortened; the inspector has them whole.
+constexpr qsizetype longest_shown = 96;
+
+/// Scripts that are written without spaces: a line may break at any token.
+bool breaks_anywhere(char32_t c) {
+    return (c >= 0x0e00 && c <= 0x0eff) || (c >= 0x1000 && c <= 0x109f) || (c >= 0x1780 && c <= 0x17ff) ||
+           (c >= 0x2e80 && c <= 0xd7ff) || (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe4f) ||
+           (c >= 0xff00 && c <= 0xffef) || (c >= 0x1f000 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3ffff);
+}
+
+char32_t first_character(const QString& text) {
+    if (text.size() > 1 && text[0].isHighSurrogate() && text[1].isLowSurrogate()) {
+        return QChar::surrogateToUcs4(text[0], text[1]);
+    }
+    return text.isEmpty() ? U'\0' : text[0].unicode();
+}
+
+} // namespace
+
+TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly) {
+    TokenText shown;
+    if (idsOnly) {
+        shown.text = QString::number(id);
+        shown.spaceBefore = true;
+        shown.breakBefore = true;
+        return shown;
+    }
+    if (bytes.empty()) {
+        shown.text = QStringLiteral("‹id %1›").arg(id);
+        shown.special = true;
+        shown.breakBefore = true;
+        return shown;
+    }
+    shown.breakAfter = bytes.find('\n') != std::string_view::npos;
+    const bool blank = std::all_of(bytes.begin(), bytes.end(),
+                                   [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+    if (!blank && bytes.front() == ' ') {
+        shown.spaceBefore = true;
+        bytes.remove_prefix(1);
+    }
+    QString text = visible_text(bytes);
+    // Spaces that are no gap between words are content, and seen.
+    qsizetype leading = 0;
+    while (leading < text.size() && text[leading] == u' ') {
+        text[leading++] = QChar(0x00b7);
+    }
+    for (qsizetype i = text.size() - 1; i >= leading && text[i] == u' '; --i) {
+        text[i] = QChar(0x00b7);
+    }
+    const bool cut = text.startsWith(QChar(0x2039)) && text.endsWith(QChar(0x203a)) &&
+                     bytes.find("\xe2\x80\xb9") == std::string_view::npos;
+    shown.special = blank || cut;
+    shown.breakBefore = cut || blank || breaks_anywhere(first_character(text));
+    if (text.size() > longest_shown) {
+        qsizetype head = longest_shown / 2;
+        if (text[head - 1].isHighSurrogate()) {
+            --head;
+        }
+        qsizetype tail = text.size() - longest_shown / 2 + 1;
+        if (text[tail].isLowSurrogate()) {
+            ++tail;
+        }
+        text = text.left(head) + QChar(0x2026) + text.mid(tail);
+    }
+    shown.text = text;
+    return shown;
+}
+
+} // namespace ponderscope
