@@ -25,11 +25,12 @@ struct TensorView {
     std::span<const std::byte> bytes; ///< row-major, little-endian; not necessarily aligned to the element
 };
 
-/// All tensors of a checkpoint folder: model.safetensors, or the shards that model.safetensors.index.json names.
-/// Opening validates every header and maps the files; no weight is read. Thread-safe once open.
+/// All tensors of a checkpoint folder: model.safetensors, or the shards that model.safetensors.index.json
+/// names. Opening validates every header and maps the files; no weight is read. Thread-safe once open.
 class Weights {
 public:
-    /// Throws InputError: missing, truncated or lying files, LFS pointers, pickles, shards outside the folder, a tensor twice.
+    /// Throws InputError: missing, truncated or lying files, LFS pointers, pickles, shards outside the
+    /// folder, a tensor twice.
     static Weights open(const std::filesystem::path& folder);
 
     Weights(Weights&&) noexcept;
@@ -40,6 +41,9 @@ public:
     [[nodiscard]] std::vector<std::string> names() const;                ///< sorted
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
     [[nodiscard]] std::uint64_t total_bytes() const; ///< of the tensors
+    /// Hints for a loader: read this tensor ahead in the background; let its pages go again after copying it.
+    void will_need(const TensorView& tensor) const;
+    void done_with(const TensorView& tensor) const;
 
 private:
     struct Impl;
@@ -55,11 +59,13 @@ struct Checkpoint {
     std::optional<std::filesystem::path> tokenizer_json;
 
     /// Throws InputError. Accepts the folder, or a file inside it (config.json, model.safetensors).
-    static Checkpoint open(const std::filesystem::path& path, std::optional<MethodKind> method = std::nullopt);
+    static Checkpoint open(const std::filesystem::path& path,
+                           std::optional<MethodKind> method = std::nullopt);
 };
 
-/// SHA-256 over config.json and the weight files, in the order: for each file sorted by name, its name, a zero byte, its size as
-/// eight little-endian bytes, its content. Lower-case hex. Throws Cancelled.
-std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress = {}, std::stop_token stop = {});
+/// SHA-256 over config.json and the weight files, in the order: for each file sorted by name, its name, a
+/// zero byte, its size as eight little-endian bytes, its content. Lower-case hex. Throws Cancelled.
+std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress = {},
+                              std::stop_token stop = {});
 
 } // namespace ponderscope

@@ -9,12 +9,24 @@
 
 namespace ponderscope {
 
-/// `model_type` of a Hugging Face config.json. What a build can run is a subset: see `is_runnable` in core/model/backbone.h.
+/// `model_type` of a Hugging Face config.json. What a build can run is a subset: see `is_runnable` in
+/// core/model/backbone.h.
 enum class Architecture : std::uint8_t { gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, opt, nanbeige };
 
 enum class NormKind : std::uint8_t { layer_norm, rms_norm };
 
-enum class Activation : std::uint8_t { gelu, gelu_tanh, quick_gelu, relu, relu_squared, silu, sigmoid, tanh, mish, linear };
+enum class Activation : std::uint8_t {
+    gelu,
+    gelu_tanh,
+    quick_gelu,
+    relu,
+    relu_squared,
+    silu,
+    sigmoid,
+    tanh,
+    mish,
+    linear
+};
 
 /// Rotary position embedding. Kinds and formulas as in transformers' modeling_rope_utils.
 struct RopeConfig {
@@ -24,8 +36,8 @@ struct RopeConfig {
     std::int64_t rotary_dims = 0; ///< leading elements of a head that rotate; the rest pass through
     double factor = 1.0;
     std::int64_t original_max_positions = 0;
-    double low_freq_factor = 1.0;  ///< llama3
-    double high_freq_factor = 4.0; ///< llama3
+    double low_freq_factor = 1.0;           ///< llama3
+    double high_freq_factor = 4.0;          ///< llama3
     std::optional<double> attention_factor; ///< yarn
     double beta_fast = 32.0;                ///< yarn
     double beta_slow = 1.0;                 ///< yarn
@@ -34,7 +46,8 @@ struct RopeConfig {
     bool truncate = true;                   ///< yarn
 };
 
-/// The recurrence in the token dimension. Names are those of the command line, the trace and our config section.
+/// The recurrence in the token dimension. Names are those of the command line, the trace and our config
+/// section.
 enum class MethodKind : std::uint8_t {
     vanilla,
     looped,
@@ -54,21 +67,21 @@ enum class Remainder : std::uint8_t { last, drop };
 /// Everything a method needs to know, whichever public key it came from (methods.md sections 4 to 8).
 struct PonderConfig {
     MethodKind method = MethodKind::vanilla;
-    std::int64_t max_steps = 0;          ///< K: further steps after step 0
-    double threshold = 1e-4;             ///< tau, 0 = never halt
+    std::int64_t max_steps = 0; ///< K: further steps after step 0
+    double threshold = 1e-4;    ///< tau, 0 = never halt
     EmbedScale embed_scale = EmbedScale::none;
-    bool multiply_start = false;         ///< E_0 times K (their `mutiply_pondering_steps`)
-    std::int64_t top_k = 0;              ///< 0 = the whole vocabulary
-    double temperature = 1.0;            ///< of the mixture's softmax, PonderLM
+    bool multiply_start = false; ///< E_0 times K (their `mutiply_pondering_steps`)
+    std::int64_t top_k = 0;      ///< 0 = the whole vocabulary
+    double temperature = 1.0;    ///< of the mixture's softmax, PonderLM
     Remainder remainder = Remainder::last;
-    bool residual_interpolated_embeds = false; ///< ponderlm_reset
-    bool interpolation = false;                ///< ponderlm2
-    bool interpolation_use_topk = false;       ///< ponderlm2
-    std::int64_t interpolation_topk = 100;     ///< ponderlm2
+    bool residual_interpolated_embeds = false;     ///< ponderlm_reset
+    bool interpolation = false;                    ///< ponderlm2
+    bool interpolation_use_topk = false;           ///< ponderlm2
+    std::int64_t interpolation_topk = 100;         ///< ponderlm2
     std::optional<std::int64_t> jacobi_iterations; ///< absent: 3 for public configs, exact with our section
-    std::int64_t pause_token_id = 50288;       ///< pause
-    bool loop_final_norm_each_pass = false;    ///< nanbeige
-    bool from_own_section = false;             ///< read from config.json's "pondering"
+    std::int64_t pause_token_id = 50288;           ///< pause
+    bool loop_final_norm_each_pass = false;        ///< nanbeige
+    bool from_own_section = false;                 ///< read from config.json's "pondering"
 };
 
 enum class DepthMixing : std::uint8_t { none, depth_attention, denseformer, attnres, mhc };
@@ -79,23 +92,24 @@ struct DepthMixingConfig {
     std::int64_t recent_window = 0;
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;
-    std::int64_t streams = 4;          ///< mhc
-    std::int64_t sinkhorn_iters = 20;  ///< mhc
-    std::int64_t block_size = 12;      ///< attnres, in sublayers
-    std::int64_t dilation = 1;         ///< denseformer
-    std::int64_t period = 1;           ///< denseformer
+    std::int64_t streams = 4;         ///< mhc
+    std::int64_t sinkhorn_iters = 20; ///< mhc
+    std::int64_t block_size = 12;     ///< attnres, in sublayers
+    std::int64_t dilation = 1;        ///< denseformer
+    std::int64_t period = 1;          ///< denseformer
 };
 
-/// config.json as one typed structure: what a backbone needs, with the defaults of transformers' configuration classes filled in.
-/// Sizes are elements; every number has been checked to be positive, finite and small enough to multiply without overflow.
+/// config.json as one typed structure: what a backbone needs, with the defaults of transformers'
+/// configuration classes filled in. Sizes are elements; every number has been checked to be positive, finite
+/// and small enough to multiply without overflow.
 struct ModelConfig {
     Architecture architecture = Architecture::gpt_neox;
-    std::int64_t vocab_size = 0;        ///< rows of the embedding, padding included
-    std::int64_t hidden_size = 0;       ///< d
-    std::int64_t layers = 0;            ///< L
-    std::int64_t query_heads = 0;       ///< n_q
-    std::int64_t kv_heads = 0;          ///< g
-    std::int64_t head_dim = 0;          ///< d_h
+    std::int64_t vocab_size = 0;  ///< rows of the embedding, padding included
+    std::int64_t hidden_size = 0; ///< d
+    std::int64_t layers = 0;      ///< L
+    std::int64_t query_heads = 0; ///< n_q
+    std::int64_t kv_heads = 0;    ///< g
+    std::int64_t head_dim = 0;    ///< d_h
     std::int64_t intermediate_size = 0;
     std::int64_t max_positions = 0;
     NormKind norm = NormKind::layer_norm;
@@ -105,14 +119,14 @@ struct ModelConfig {
     bool attention_bias = false;
     bool mlp_bias = false;
     bool tied_embeddings = false;
-    bool qk_norm = false;               ///< per-head RMSNorm on q and k before RoPE (qwen3, nanbeige)
+    bool qk_norm = false; ///< per-head RMSNorm on q and k before RoPE (qwen3, nanbeige)
     RopeConfig rope;
-    std::vector<std::int64_t> sliding_windows; ///< a layer; 0 = none
-    std::int64_t embed_dim = 0;         ///< opt: word_embed_proj_dim; otherwise hidden_size
-    bool pre_norm = true;               ///< opt: do_layer_norm_before
-    bool norm_affine = true;            ///< opt: layer_norm_elementwise_affine
-    bool remove_final_norm = false;     ///< opt
-    bool scale_attn_weights = true;     ///< gpt2
+    std::vector<std::int64_t> sliding_windows;    ///< a layer; 0 = none
+    std::int64_t embed_dim = 0;                   ///< opt: word_embed_proj_dim; otherwise hidden_size
+    bool pre_norm = true;                         ///< opt: do_layer_norm_before
+    bool norm_affine = true;                      ///< opt: layer_norm_elementwise_affine
+    bool remove_final_norm = false;               ///< opt
+    bool scale_attn_weights = true;               ///< gpt2
     bool scale_attn_by_inverse_layer_idx = false; ///< gpt2
     PonderConfig ponder;
     DepthMixingConfig depth;
@@ -126,9 +140,10 @@ struct ModelConfig {
     std::vector<std::string> notices;
 };
 
-/// Reads and validates config.json. Throws InputError with one sentence that names the path, the key and what was found.
-/// \p method overrides what the config says about the method (the command line's --method).
-ModelConfig read_model_config(const std::filesystem::path& config_json, std::optional<MethodKind> method = std::nullopt);
+/// Reads and validates config.json. Throws InputError with one sentence that names the path, the key and what
+/// was found. \p method overrides what the config says about the method (the command line's --method).
+ModelConfig read_model_config(const std::filesystem::path& config_json,
+                              std::optional<MethodKind> method = std::nullopt);
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"
 std::string to_string(MethodKind method);         ///< "ponderlm"

@@ -4,6 +4,7 @@
 #include "core/base/dtype.h"
 #include "core/checkpoint/checkpoint.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,9 +13,13 @@
 
 namespace ponderscope {
 
-/// One validated, memory-mapped safetensors file (format: huggingface/safetensors README). Rules enforced: header length within
-/// the file and at most 100,000,000; UTF-8 JSON object; no duplicate keys; known dtype; shape product without overflow equal to the
-/// byte length; offsets in order, without holes or overlaps, ending at the end of the file.
+/// The format's limit on the JSON header, in bytes.
+constexpr std::uint64_t max_safetensors_header = 100'000'000;
+
+/// One validated, memory-mapped safetensors file (format: huggingface/safetensors README). Rules enforced:
+/// header length within the file and at most 100,000,000; UTF-8 JSON object; no duplicate keys; known dtype;
+/// shape product without overflow equal to the byte length; offsets in order, without holes or overlaps,
+/// ending at the end of the file.
 class SafetensorsFile {
 public:
     static SafetensorsFile open(const std::filesystem::path& path); ///< throws InputError
@@ -28,14 +33,20 @@ public:
     [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
     [[nodiscard]] const std::filesystem::path& path() const;
 
+    /// Hints for a loader that copies one tensor after the other: read this one ahead; let its pages go
+    /// again. What is read does not change.
+    void will_need(const TensorView& tensor) const;
+    void done_with(const TensorView& tensor) const;
+
 private:
     struct Impl;
     explicit SafetensorsFile(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
 
-/// Writes a safetensors file beside \p path and renames it into place, so that a reader never sees half of it. Tensors keep the
-/// given order. Throws EnvironmentError.
+/// Writes a safetensors file beside \p path and renames it into place, so that a reader never sees half of
+/// it. Tensors keep the given order, those with wider elements first, so that all are aligned. Errors as
+/// AtomicFile; std::invalid_argument when a view contradicts itself or a name comes twice.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/checkpoint.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/sha256.h"
+#include "core/checkpoint/checkpoint_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace ponderscope {
+
+namespace fs = std::filesystem;
+
+Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> method) {
+    const fs::path folder = checkpoint_folder_of(path);
+    check_checkpoint_folder(folder);
+    const fs::path config = folder / "config.json";
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(config, error))) {
+        const bool has_weights = fs::exists(folder / "model.safetensors", error) ||
+                                 fs::exists(folder / "model.safetensors.index.json", error);
+        if (!has_weights) {
+            refuse_folder_without_weights(folder);
+        }
+        throw InputError(folder, "a config.json", "none", "get it from where the weights come from");
+    }
+    ModelConfig model_config = read_model_config(config, method);
+    Weights weights = Weights::open(folder);
+    std::optional<fs::path> tokenizer;
+    if (fs::is_regular_file(folder / "tokenizer.json", error)) {
+        tokenizer = folder / "tokenizer.json";
+    }
+    return {folder, std::move(model_config), std::move(weights), std::move(tokenizer)};
+}
+
+std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress,
+                              std::stop_token stop) {
+    constexpr std::size_t piece_bytes = std::size_t{16} << 20;
+    std::vector<std::pair<std::string, fs::path>> files{{"config.json", checkpoint.folder / "config.json"}};
+    for (const fs::path& path : checkpoint.weights.files()) {
+        files.emplace_back(path.lexically_relative(checkpoint.folder).generic_string(), path);
+    }
+    std::sort(files.begin(), files.end());
+
+    Progress report{"computing the digest", 0, 0, "bytes"};
+    std::vector<MappedFile> maps;
+    for (const auto& [name, path] : files) {
+        maps.push_back(MappedFile::open(path));
+        report.total += static_cast<std::int64_t>(maps.back().bytes().size());
+    }
+    auto next_report = std::chrono::steady_clock::now();
+    Sha256 digest;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const std::span<const std::byte> bytes = maps[i].bytes();
+        std::array<std::byte, 9> separator{}; // the zero byte after the name, then the size
+        for (std::size_t byte = 0; byte < 8; ++byte) {
+            separator[1 + byte] =
+                static_cast<std::byte>(static_cast<std::uint64_t>(bytes.size()) >> (8 * byte));
+        }
+        digest.update(files[i].first).update(separator);
+        maps[i].expect_sequential_reads();
+        for (std::size_t offset = 0; offset < bytes.size(); offset += piece_bytes) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const auto piece = bytes.subspan(offset, std::min(piece_bytes, bytes.size() - offset));
+            digest.update(piece);
+            maps[i].done_with(piece);
+            report.done += static_cast<std::int64_t>(piece.size());
+            const auto now = std::chrono::steady_clock::now();
+            if (progress && (now >= next_report || report.done == report.total)) {
+                progress(report);
+                next_report = now + std::chrono::milliseconds(200);
+            }
+        }
+    }
+    return digest.finish_hex();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/checkpoint_folder.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/utf8.h"
+#include "core/checkpoint/file_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Sorted, so that the sentence is the same everywhere; folders are left out.
+std::vector<fs::path> files_in(const fs::path& folder) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (fs::directory_iterator next(folder, error), end; !error && next != end; next.increment(error)) {
+        std::error_code ignored;
+        if (!next->is_directory(ignored)) {
+            files.push_back(next->path());
+        }
+    }
+    if (error) {
+        throw_file_error(folder, error.value(), "read");
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+/// "a, b, c and 4 more"
+std::string listed(const std::vector<fs::path>& files) {
+    constexpr std::size_t shown = 4;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(files.size(), shown); ++i) {
+        text += (i == 0 ? "" : ", ") + printable(files[i].filename().string());
+    }
+    if (files.size() > shown) {
+        text += " and " + std::to_string(files.size() - shown) + " more";
+    }
+    return text;
+}
+
+} // namespace
+
+void check_checkpoint_folder(const fs::path& folder) {
+    std::error_code error;
+    const fs::file_status status = fs::status(folder, error);
+    if (!fs::exists(status)) {
+        if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+            throw_file_error(folder, error.value(), "read");
+        }
+        throw InputError(folder, "a checkpoint folder", "nothing there", "check the path");
+    }
+    if (!fs::is_directory(status)) {
+        throw InputError(folder, "a checkpoint folder", "a file", "give the folder that holds config.json");
+    }
+    const bool empty = fs::is_empty(folder, error);
+    if (error) {
+        throw_file_error(folder, error.value(), "read");
+    }
+    if (empty) {
+        throw InputError(folder, "a checkpoint folder", "an empty one",
+                         "put config.json and model.safetensors there");
+    }
+}
+
+void refuse_folder_without_weights(const fs::path& folder) {
+    std::vector<fs::path> safetensors;
+    for (const fs::path& file : files_in(folder)) {
+        const bool weights_by_name = has_pickle_name(file) || file.extension() == ".safetensors" ||
+                                     file.extension() == ".gguf" || file.extension() == ".h5";
+        if (!weights_by_name) {
+            continue;
+        }
+        if (file.extension() == ".safetensors") {
+            safetensors.push_back(file);
+            continue;
+        }
+        const FileKind kind = recognise_file(file);
+        if (kind == FileKind::pickle || kind == FileKind::gguf || kind == FileKind::hdf5 ||
+            (kind == FileKind::lfs_pointer && safetensors.empty())) {
+            refuse(file, kind);
+        }
+    }
+    const std::string expected = "model.safetensors or model.safetensors.index.json";
+    if (safetensors.size() == 1) {
+        throw InputError(folder, expected, listed(safetensors),
+                         "rename it to model.safetensors if it holds the whole model");
+    }
+    if (!safetensors.empty()) {
+        throw InputError(folder, expected, listed(safetensors) + " without an index",
+                         "get model.safetensors.index.json, which says what lies in which file");
+    }
+    throw InputError(folder, expected, "no weights",
+                     "give the folder that holds config.json and the weights");
+}
+
+fs::path checkpoint_folder_of(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) {
+        return path;
+    }
+    constexpr std::array<std::string_view, 4> parts{"config.json", "model.safetensors",
+                                                    "model.safetensors.index.json", "tokenizer.json"};
+    const std::string name = path.filename().string();
+    if (std::find(parts.begin(), parts.end(), name) != parts.end()) {
+        return path.has_parent_path() ? path.parent_path() : fs::path(".");
+    }
+    const FileKind kind = recognise_file(path);
+    if (kind != FileKind::safetensors && kind != FileKind::unknown && kind != FileKind::json) {
+        refuse(path, kind);
+    }
+    throw InputError(path, "a checkpoint folder", "a file", "give the folder that holds config.json");
+}
+
+} // namespace ponderscope

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The Llama family: RMSNorm, gated MLP, RoPE on whole heads, grouped keys. Keys and defaults of transformers'
+// LlamaConfig, MistralConfig, Qwen2Config and Qwen3Config, and of Nanbeige's own class.
+#include "core/checkpoint/config_reader.h"
+
+namespace ponderscope {
+namespace {
+
+/// Where the classes differ in their defaults.
+struct Defaults {
+    std::int64_t vocab_size = 32000;
+    std::int64_t intermediate_size = 11008;
+    std::int64_t max_positions = 2048;
+    std::optional<std::int64_t> kv_heads; ///< absent: as many as query heads
+    std::optional<std::int64_t> head_dim; ///< absent: hidden_size / query heads
+    std::optional<std::int64_t> bos = 1;
+    std::optional<std::int64_t> eos = 2;
+};
+
+Defaults defaults_of(Architecture architecture) {
+    switch (architecture) {
+    case Architecture::mistral:
+        return {32000, 14336, 131072, 8, std::nullopt, 1, 2};
+    case Architecture::qwen2:
+        return {151936, 22016, 32768, 32, std::nullopt, std::nullopt, std::nullopt};
+    case Architecture::qwen3:
+        return {151936, 22016, 32768, 32, 128, std::nullopt, std::nullopt};
+    default:
+        return {};
+    }
+}
+
+/// Mistral: every layer slides by default; an explicit null switches it off.
+void read_mistral_window(const ConfigReader& reader, ModelConfig& config) {
+    const std::int64_t window =
+        reader.is_null("sliding_window") ? 0 : reader.size("sliding_window", 4096, config_limits::positions);
+    config.sliding_windows.assign(static_cast<std::size_t>(config.layers), window);
+}
+
+/// Qwen: off unless switched on; then layer_types says which layers slide, or else those from
+/// max_window_layers on.
+void read_qwen_windows(const ConfigReader& reader, ModelConfig& config) {
+    const JsonObject& json = reader.json();
+    const bool on = reader.flag("use_sliding_window", false) && !reader.is_null("sliding_window");
+    const std::int64_t window = reader.size("sliding_window", 4096, config_limits::positions);
+    const std::int64_t first = reader.count("max_window_layers", 28, config_limits::layers);
+    config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
+    const nlohmann::json* types = json.array("layer_types");
+    if (types != nullptr && types->size() != config.sliding_windows.size()) {
+        json.fail("layer_types", "one entry for each of the " + std::to_string(config.layers) + " layers");
+    }
+    for (std::size_t layer = 0; layer < config.sliding_windows.size(); ++layer) {
+        bool slides = on && static_cast<std::int64_t>(layer) >= first;
+        if (types != nullptr) {
+            const nlohmann::json& type = (*types)[layer];
+            if (type != "full_attention" && type != "sliding_attention") {
+                json.fail("layer_types",
+                          "full_attention or sliding_attention in every entry, not " + describe(type) + ",",
+                          "this build cannot run the checkpoint");
+            }
+            slides = type == "sliding_attention";
+            if (slides && !on) {
+                json.fail("use_sliding_window", "true beside a sliding layer in \"layer_types\"");
+            }
+        }
+        config.sliding_windows[layer] = slides ? window : 0;
+    }
+}
+
+} // namespace
+
+void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
+    const Architecture architecture = config.architecture;
+    const Defaults defaults = defaults_of(architecture);
+    config.vocab_size = reader.size("vocab_size", defaults.vocab_size, config_limits::vocabulary);
+    config.hidden_size = reader.size("hidden_size", 4096, config_limits::width);
+    config.layers = reader.size("num_hidden_layers", 32, config_limits::layers);
+    read_head_counts(reader, config, "num_attention_heads", 32);
+    const bool kv_null = reader.is_null("num_key_value_heads");
+    config.kv_heads = reader.size(
+        "num_key_value_heads", kv_null ? config.query_heads : defaults.kv_heads.value_or(config.query_heads),
+        config_limits::heads);
+    if (config.query_heads % config.kv_heads != 0) {
+        reader.json().fail("num_key_value_heads", "a divisor of the number of query heads, " +
+                                                      std::to_string(config.query_heads) + ", (here " +
+                                                      std::to_string(config.kv_heads) + ")");
+    }
+    const bool own_head_dim =
+        reader.json().has("head_dim") || (defaults.head_dim && !reader.is_null("head_dim"));
+    config.head_dim = own_head_dim
+                          ? reader.size("head_dim", defaults.head_dim.value_or(0), config_limits::heads)
+                          : even_head_dim(reader, config, "hidden_size");
+    config.intermediate_size =
+        reader.size("intermediate_size", defaults.intermediate_size, config_limits::width);
+    config.max_positions =
+        reader.size("max_position_embeddings", defaults.max_positions, config_limits::positions);
+    config.norm = NormKind::rms_norm;
+    config.norm_eps = reader.positive("rms_norm_eps", 1e-6, true);
+    config.activation = reader.activation("hidden_act", "silu");
+    config.tied_embeddings = reader.flag("tie_word_embeddings", false);
+    read_token_ids(reader, config, defaults.bos, defaults.eos);
+    config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
+
+    switch (architecture) {
+    case Architecture::mistral:
+        read_mistral_window(reader, config);
+        break;
+    case Architecture::qwen2:
+        config.attention_bias = true; // on q, k and v; the class has no key for it
+        read_qwen_windows(reader, config);
+        break;
+    case Architecture::qwen3:
+        config.attention_bias = reader.flag("attention_bias", false);
+        config.qk_norm = true;
+        read_qwen_windows(reader, config);
+        break;
+    case Architecture::nanbeige:
+        config.attention_bias = reader.flag("attention_bias", false);
+        config.mlp_bias = reader.flag("mlp_bias", false);
+        config.qk_norm = reader.flag("qk_layernorm", false);
+        break;
+    default:
+        config.attention_bias = reader.flag("attention_bias", false);
+        config.mlp_bias = reader.flag("mlp_bias", false);
+        if (reader.json().has("sliding_window")) {
+            reader.notice("\"sliding_window\" is ignored: Llama has none.");
+        }
+        break;
+    }
+    read_rope(reader, config, {});
+}
+
+} // namespace ponderscope

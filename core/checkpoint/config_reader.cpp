@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/config_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ponderscope {
+namespace {
+
+struct NamedActivation {
+    std::string_view name;
+    Activation activation;
+};
+
+/// The names of transformers' ACT2FN. Variants that differ only in how the same function is written share an
+/// entry.
+constexpr std::array<NamedActivation, 16> activations{{{"gelu", Activation::gelu},
+                                                       {"gelu_python", Activation::gelu},
+                                                       {"gelu_new", Activation::gelu_tanh},
+                                                       {"gelu_fast", Activation::gelu_tanh},
+                                                       {"gelu_accurate", Activation::gelu_tanh},
+                                                       {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                       {"gelu_python_tanh", Activation::gelu_tanh},
+                                                       {"quick_gelu", Activation::quick_gelu},
+                                                       {"relu", Activation::relu},
+                                                       {"relu2", Activation::relu_squared},
+                                                       {"silu", Activation::silu},
+                                                       {"swish", Activation::silu},
+                                                       {"sigmoid", Activation::sigmoid},
+                                                       {"tanh", Activation::tanh},
+                                                       {"mish", Activation::mish},
+                                                       {"linear", Activation::linear}}};
+
+} // namespace
+
+std::int64_t ConfigReader::size(std::string_view key, std::int64_t otherwise, std::int64_t max) const {
+    return object_.integer(key, 1, max).value_or(otherwise);
+}
+
+std::int64_t ConfigReader::count(std::string_view key, std::int64_t otherwise, std::int64_t max) const {
+    return object_.integer(key, 0, max).value_or(otherwise);
+}
+
+bool ConfigReader::flag(std::string_view key, bool otherwise) const {
+    return object_.boolean(key).value_or(otherwise);
+}
+
+std::optional<double> ConfigReader::positive_if_given(std::string_view key, bool or_zero) const {
+    const std::optional<double> value = object_.number(key);
+    if (value && (*value < 0 || (*value == 0 && !or_zero) || *value > std::numeric_limits<float>::max())) {
+        object_.fail(key, or_zero ? "a number from 0 to 3.4e38" : "a number above 0, up to 3.4e38");
+    }
+    return value;
+}
+
+double ConfigReader::positive(std::string_view key, double otherwise, bool or_zero) const {
+    return positive_if_given(key, or_zero).value_or(otherwise);
+}
+
+Activation ConfigReader::activation(std::string_view key, std::string_view otherwise) const {
+    const std::string name = object_.text(key).value_or(std::string(otherwise));
+    std::string known;
+    for (const NamedActivation& entry : activations) {
+        if (entry.name == name) {
+            return entry.activation;
+        }
+        known += (known.empty() ? "" : ", ") + std::string(entry.name);
+    }
+    object_.fail(key, "an activation out of " + known, "this build cannot run the checkpoint");
+}
+
+bool ConfigReader::is_null(std::string_view key) const {
+    const auto position = object_.value().find(key);
+    return position != object_.value().end() && position->is_null();
+}
+
+std::string_view ConfigReader::either(std::string_view name, std::string_view alias) const {
+    const nlohmann::json* first = object_.find(name);
+    const nlohmann::json* second = object_.find(alias);
+    if (first != nullptr && second != nullptr && *first != *second) {
+        object_.fail(alias, "the same value as for \"" + std::string(name) + "\", " + describe(*first) + ",",
+                     "remove one of the two keys");
+    }
+    return first == nullptr && second != nullptr ? alias : name;
+}
+
+void ConfigReader::refuse_unless(std::string_view key, const nlohmann::json& inert,
+                                 const std::string& why) const {
+    const nlohmann::json* value = object_.find(key);
+    if (value != nullptr && *value != inert) {
+        object_.fail(key, inert.is_null() ? "nothing" : describe(inert), why);
+    }
+}
+
+void read_head_counts(const ConfigReader& reader, ModelConfig& config, std::string_view heads_key,
+                      std::int64_t default_heads) {
+    config.query_heads = reader.size(heads_key, default_heads, config_limits::heads);
+    config.kv_heads = config.query_heads;
+}
+
+std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config,
+                           std::string_view hidden_key) {
+    if (config.hidden_size % config.query_heads != 0) {
+        reader.json().fail(hidden_key,
+                           "a multiple of the number of heads, " + std::to_string(config.query_heads) + ",");
+    }
+    return config.hidden_size / config.query_heads;
+}
+
+void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
+                    std::optional<std::int64_t> default_eos) {
+    const JsonObject& json = reader.json();
+    const auto checked = [&](std::string_view key, const nlohmann::json& value, const char* expected) {
+        if (!value.is_number_integer() ||
+            (value.is_number_unsigned() && value.get<std::uint64_t>() > config_limits::vocabulary) ||
+            value.get<std::int64_t>() < -config_limits::vocabulary) {
+            json.fail(key, expected);
+        }
+        return value.get<std::int64_t>();
+    };
+    // An explicit null means that there is none, which is not the default. Some files say -1 for it.
+    config.bos_token_id = reader.is_null("bos_token_id") ? std::nullopt : default_bos;
+    if (const nlohmann::json* bos = json.find("bos_token_id")) {
+        const std::int64_t id = checked("bos_token_id", *bos, "a token id");
+        config.bos_token_id = id >= 0 ? std::optional(id) : std::nullopt;
+    }
+    const auto add_eos = [&](std::int64_t id) {
+        auto& ids = config.eos_token_ids;
+        if (id >= 0 && std::find(ids.begin(), ids.end(), id) == ids.end()) {
+            ids.push_back(id);
+        }
+    };
+    const char* const expected = "a token id or an array of them";
+    if (const nlohmann::json* eos = json.find("eos_token_id"); eos == nullptr) {
+        if (default_eos && !reader.is_null("eos_token_id")) {
+            add_eos(*default_eos);
+        }
+    } else if (eos->is_array()) {
+        for (const nlohmann::json& id : *eos) {
+            add_eos(checked("eos_token_id", id, expected));
+        }
+    } else {
+        add_eos(checked("eos_token_id", *eos, expected));
+    }
+}
+
+} // namespace ponderscope

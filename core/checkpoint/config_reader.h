@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/json.h"
+#include "core/checkpoint/model_config.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// Bounds for the numbers of a configuration. Any two sizes, times eight bytes, multiply within 64 bits.
+namespace config_limits {
+constexpr std::int64_t vocabulary = std::numeric_limits<std::int32_t>::max(); // ids are 32-bit
+constexpr std::int64_t width = std::int64_t{1} << 24;
+constexpr std::int64_t heads = std::int64_t{1} << 16;
+constexpr std::int64_t layers = std::int64_t{1} << 16;
+constexpr std::int64_t positions = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t steps = 4096;
+} // namespace config_limits
+
+/// Typed access to a config.json. All getters take the default of the configuration class and throw
+/// InputError naming the key.
+class ConfigReader {
+public:
+    ConfigReader(JsonObject object, std::vector<std::string>& notices)
+        : object_(std::move(object)), notices_(&notices) {}
+
+    [[nodiscard]] const JsonObject& json() const { return object_; }
+
+    /// A size of at least 1.
+    [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
+    /// A count of at least 0.
+    [[nodiscard]] std::int64_t count(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
+    [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
+    /// A number that fp32 can hold: at least 0 (\p or_zero) or above 0.
+    [[nodiscard]] std::optional<double> positive_if_given(std::string_view key, bool or_zero = false) const;
+    [[nodiscard]] double positive(std::string_view key, double otherwise, bool or_zero = false) const;
+    [[nodiscard]] Activation activation(std::string_view key, std::string_view otherwise) const;
+    /// The key is there with null, which some classes read differently from its absence.
+    [[nodiscard]] bool is_null(std::string_view key) const;
+    /// Of two names for one value: the first, else the second. Both, with different values, is an InputError.
+    [[nodiscard]] std::string_view either(std::string_view name, std::string_view alias) const;
+
+    /// InputError naming \p key unless it is absent, null, or equal to \p inert, the value with which it
+    /// changes nothing.
+    void refuse_unless(std::string_view key, const nlohmann::json& inert, const std::string& why) const;
+
+    void notice(std::string sentence) const { notices_->push_back(std::move(sentence)); }
+
+private:
+    JsonObject object_;
+    std::vector<std::string>* notices_;
+};
+
+/// What architectures share; each of the rest of these functions fills its part of \p config.
+void read_head_counts(const ConfigReader& reader, ModelConfig& config, std::string_view heads_key,
+                      std::int64_t default_heads);
+/// hidden_size / query_heads; InputError where it does not divide.
+std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config,
+                           std::string_view hidden_key);
+void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
+                    std::optional<std::int64_t> default_eos);
+
+void read_gpt2(const ConfigReader& reader, ModelConfig& config);
+void read_gpt_neox(const ConfigReader& reader, ModelConfig& config);
+/// Llama, Mistral, Qwen2, Qwen3 and Nanbeige, by config.architecture.
+void read_llama_family(const ConfigReader& reader, ModelConfig& config);
+void read_phi(const ConfigReader& reader, ModelConfig& config);
+void read_opt(const ConfigReader& reader, ModelConfig& config);
+
+/// Which keys hold the rotary embedding beside rope_scaling and rope_parameters, and their defaults.
+struct RopeKeys {
+    std::string_view theta = "rope_theta";
+    double default_theta = 10000.0;
+    std::string_view partial = {}; ///< empty: the architecture rotates whole heads
+    double default_partial = 1.0;
+};
+/// Needs config.head_dim and config.max_positions.
+void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys);
+
+/// Needs the architecture's part and, for scale_embeds, the depth mixing.
+void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
+void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
+/// Nanbeige's own keys for loops and depth attention; takes the place of both functions above where there is
+/// no "pondering" section.
+void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
+void read_nanbeige_depth(const ConfigReader& reader, ModelConfig& config);
+
+} // namespace ponderscope

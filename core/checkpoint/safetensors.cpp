@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/safetensors.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/base/utf8.h"
+#include "core/checkpoint/file_kind.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace ponderscope {
+namespace {
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::uint64_t max_size = std::numeric_limits<std::int64_t>::max();
+const char* const get_again = "the file is damaged or incomplete: get it again";
+
+std::string in_quotes(std::string_view name) {
+    return '"' + printable(name) + '"';
+}
+
+/// Multiplies; false on overflow of a signed 64-bit number.
+bool multiply(std::uint64_t& value, std::uint64_t by) {
+    if (by != 0 && value > max_size / by) {
+        return false;
+    }
+    value *= by;
+    return true;
+}
+
+/// One entry of the header before its bytes are known to lie in the file.
+struct Entry {
+    TensorView view;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+std::uint64_t whole_number(const nlohmann::json& value, const std::filesystem::path& path,
+                           const std::string& what) {
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max_size) {
+        throw InputError(path, "whole numbers from 0 in " + what, describe(value), get_again);
+    }
+    return value.get<std::uint64_t>();
+}
+
+Entry read_entry(const std::string& name, const nlohmann::json& value, const std::filesystem::path& path) {
+    const std::string of = "of tensor " + in_quotes(name);
+    const JsonObject object(value, path, printable(name));
+    Entry entry;
+    entry.view.name = name;
+
+    const std::string dtype = object.required_text("dtype");
+    const std::optional<DType> known = dtype_from_name(dtype);
+    if (!known) {
+        throw InputError(path, "a known dtype " + of, in_quotes(dtype),
+                         "convert the checkpoint to F32, F16 or BF16 (quantised weights are not read)");
+    }
+    entry.view.dtype = *known;
+
+    std::uint64_t bytes = size_of(*known);
+    for (const nlohmann::json& size : object.required_array("shape")) {
+        const std::uint64_t elements = whole_number(size, path, "the shape " + of);
+        if (!multiply(bytes, elements)) {
+            throw InputError(path, "a shape that fits into memory " + of,
+                             object.required_array("shape").dump(), get_again);
+        }
+        entry.view.shape.push_back(static_cast<std::int64_t>(elements));
+    }
+
+    const nlohmann::json& offsets = object.required_array("data_offsets");
+    if (offsets.size() != 2) {
+        throw InputError(path, "two data_offsets " + of, describe(offsets), get_again);
+    }
+    entry.begin = whole_number(offsets[0], path, "the data_offsets " + of);
+    entry.end = whole_number(offsets[1], path, "the data_offsets " + of);
+    if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
+        throw InputError(path, std::to_string(bytes) + " bytes for the shape and dtype " + of,
+                         "data_offsets " + offsets.dump(), get_again);
+    }
+    return entry;
+}
+
+std::map<std::string, std::string> read_metadata(const nlohmann::json& value,
+                                                 const std::filesystem::path& path) {
+    std::map<std::string, std::string> metadata;
+    const JsonObject object(value, path, "__metadata__");
+    for (const auto& [key, text] : value.items()) {
+        if (!text.is_string()) {
+            object.fail(key, "a text", get_again);
+        }
+        metadata.emplace(key, text.get<std::string>());
+    }
+    return metadata;
+}
+
+} // namespace
+
+struct SafetensorsFile::Impl {
+    MappedFile file;
+    std::vector<TensorView> tensors;
+    std::unordered_map<std::string, std::size_t> by_name;
+    std::map<std::string, std::string> metadata;
+};
+
+SafetensorsFile::SafetensorsFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
+SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
+SafetensorsFile::~SafetensorsFile() = default;
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
+    auto impl = std::make_unique<Impl>();
+    impl->file = MappedFile::open(path);
+    const std::span<const std::byte> bytes = impl->file.bytes();
+
+    const FileKind kind = recognise(bytes, bytes.size());
+    if (kind != FileKind::safetensors && kind != FileKind::unknown) {
+        refuse(path, kind, bytes);
+    }
+    if (bytes.size() < length_bytes) {
+        throw InputError(path, "safetensors weights, at least 8 bytes",
+                         std::to_string(bytes.size()) + " bytes", get_again);
+    }
+    std::uint64_t header_bytes = 0;
+    for (std::size_t i = 0; i < length_bytes; ++i) {
+        header_bytes |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
+    }
+    if (header_bytes > max_safetensors_header) {
+        throw InputError(
+            path, "a safetensors header of at most " + std::to_string(max_safetensors_header) + " bytes",
+            "a length of " + std::to_string(header_bytes), "it is damaged or no safetensors file");
+    }
+    if (header_bytes > bytes.size() - length_bytes) {
+        throw InputError(path, "a header of " + std::to_string(header_bytes) + " bytes",
+                         "only " + std::to_string(bytes.size() - length_bytes) + " bytes after its length",
+                         get_again);
+    }
+    const std::string_view header = impl->file.text().substr(length_bytes, header_bytes);
+    if (header.empty() || header.front() != '{') {
+        throw InputError(path, "a safetensors header that begins with {",
+                         header.empty() ? "an empty one" : in_quotes(header.substr(0, 8)),
+                         "it is damaged or no safetensors file");
+    }
+
+    const nlohmann::json document = parse_json(header, path, {max_safetensors_header, 8});
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : document.items()) {
+        if (name == "__metadata__") {
+            impl->metadata = read_metadata(value, path);
+        } else {
+            entries.push_back(read_entry(name, value, path));
+        }
+    }
+    // File order; empty tensors before the one that starts where they do.
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+        return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+
+    const std::span<const std::byte> data = bytes.subspan(length_bytes + header_bytes);
+    std::uint64_t expected_begin = 0;
+    for (Entry& entry : entries) {
+        if (entry.begin != expected_begin) {
+            const bool overlap = entry.begin < expected_begin;
+            throw InputError(path,
+                             "tensor " + in_quotes(entry.view.name) + " to begin at byte " +
+                                 std::to_string(expected_begin) + " of the data",
+                             "byte " + std::to_string(entry.begin) +
+                                 (overlap ? ", inside another tensor" : ", after a hole"),
+                             get_again);
+        }
+        if (entry.end > data.size()) {
+            throw InputError(
+                path, std::to_string(entry.end) + " bytes of data for tensor " + in_quotes(entry.view.name),
+                std::to_string(data.size()), get_again);
+        }
+        entry.view.bytes = data.subspan(entry.begin, entry.end - entry.begin);
+        expected_begin = entry.end;
+        impl->by_name.emplace(entry.view.name, impl->tensors.size());
+        impl->tensors.push_back(std::move(entry.view));
+    }
+    if (expected_begin != data.size()) {
+        throw InputError(path,
+                         "the file to end with its last tensor, after " + std::to_string(expected_begin) +
+                             " bytes of data",
+                         std::to_string(data.size()) + " bytes", get_again);
+    }
+    return SafetensorsFile(std::move(impl));
+}
+
+const std::vector<TensorView>& SafetensorsFile::tensors() const {
+    return impl_->tensors;
+}
+
+const TensorView* SafetensorsFile::find(const std::string& name) const {
+    const auto position = impl_->by_name.find(name);
+    return position == impl_->by_name.end() ? nullptr : &impl_->tensors[position->second];
+}
+
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
+    return impl_->metadata;
+}
+
+const std::filesystem::path& SafetensorsFile::path() const {
+    return impl_->file.path();
+}
+
+void SafetensorsFile::will_need(const TensorView& tensor) const {
+    impl_->file.will_need(tensor.bytes);
+}
+
+void SafetensorsFile::done_with(const TensorView& tensor) const {
+    impl_->file.done_with(tensor.bytes);
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+    // Wide elements first keeps every tensor aligned, which other readers rely on; one dtype keeps the given
+    // order.
+    std::vector<std::size_t> order(tensors.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return size_of(tensors[a].dtype) > size_of(tensors[b].dtype);
+    });
+
+    const auto text = [&](const std::string& value) {
+        if (!is_valid_utf8(value)) {
+            throw std::invalid_argument("write_safetensors: a name or metadata text is not UTF-8: " +
+                                        printable(value));
+        }
+        return nlohmann::json(value).dump();
+    };
+    std::string header = "{";
+    const auto separate = [&] { header += header.size() > 1 ? "," : ""; };
+    if (!metadata.empty()) {
+        header += "\"__metadata__\":{";
+        for (bool first = true; const auto& [key, value] : metadata) {
+            header += (first ? "" : ",") + text(key) + ':' + text(value);
+            first = false;
+        }
+        header += '}';
+    }
+    std::uint64_t offset = 0;
+    std::unordered_set<std::string_view> names;
+    for (const std::size_t index : order) {
+        const TensorView& tensor = tensors[index];
+        std::uint64_t bytes = size_of(tensor.dtype);
+        for (const std::int64_t size : tensor.shape) {
+            if (size < 0 || !multiply(bytes, static_cast<std::uint64_t>(size))) {
+                throw std::invalid_argument("write_safetensors: impossible shape of " + tensor.name);
+            }
+        }
+        if (bytes != tensor.bytes.size() || tensor.name == "__metadata__" ||
+            !names.insert(tensor.name).second) {
+            throw std::invalid_argument("write_safetensors: wrong number of bytes or name used twice: " +
+                                        tensor.name);
+        }
+        separate();
+        header += text(tensor.name) + ":{\"dtype\":\"" + std::string(name_of(tensor.dtype)) +
+                  "\",\"shape\":" + nlohmann::json(tensor.shape).dump() + ",\"data_offsets\":[" +
+                  std::to_string(offset) + ',' + std::to_string(offset + bytes) + "]}";
+        offset += bytes;
+    }
+    header += '}';
+    header.append((length_bytes - header.size() % length_bytes) % length_bytes, ' ');
+
+    std::string length(length_bytes, '\0');
+    for (std::size_t i = 0; i < length_bytes; ++i) {
+        length[i] = static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
+    }
+    AtomicFile file(path);
+    file.write(std::string_view(length));
+    file.write(std::string_view(header));
+    for (const std::size_t index : order) {
+        file.write(tensors[index].bytes);
+    }
+    file.commit();
+}
+
+} // namespace ponderscope
