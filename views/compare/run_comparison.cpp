@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/run_comparison.h"
+
+#include "core/base/error.h"
+#include "core/stats/paired.h"
+#include "core/trace/reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace ponderscope {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr Estimate nothing{nan, nan, nan, nan};
+using Place = RunComparison::Place;
+
+struct Source {
+    TraceReader reader;
+    RunInfo info;
+};
+
+/// The tokens that one run scored, among those asked for.
+struct Scored {
+    std::vector<Place> places;
+    std::vector<float> nll;
+    std::vector<std::int32_t> steps;
+    std::vector<std::int64_t> flops;
+    std::vector<double> bytes; ///< of text under each target
+};
+
+bool asked_for(const ComparisonRequest& request, std::int64_t target) {
+    return !request.tokens || (target >= (*request.tokens)[0] && target < (*request.tokens)[1]);
+}
+
+Scored read_scored(const Source& source, const ComparisonRequest& request, const std::stop_token& stop) {
+    Scored scored;
+    bool found = false;
+    for (const SequenceInfo& sequence : source.reader.sequences(source.info.id)) {
+        if (request.sequence && sequence.index != *request.sequence) {
+            continue;
+        }
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        found = true;
+        const TokenColumns tokens = source.reader.tokens(source.info.id, sequence.index);
+        for (std::size_t row = 0; row < tokens.size(); ++row) {
+            const std::int64_t at = tokens.first + static_cast<std::int64_t>(row);
+            if (std::isnan(tokens.nll[row]) || !asked_for(request, at + 1)) {
+                continue;
+            }
+            scored.places.push_back(
+                {static_cast<std::int32_t>(sequence.index), static_cast<std::int32_t>(at)});
+            scored.nll.push_back(tokens.nll[row]);
+            scored.steps.push_back(tokens.steps[row]);
+            scored.flops.push_back(tokens.flops[row]);
+            const bool has_target = row + 1 < tokens.size();
+            scored.bytes.push_back(
+                has_target ? static_cast<double>(tokens.end[row + 1] - tokens.begin[row + 1]) : 0.0);
+        }
+    }
+    if (!found && request.sequence) {
+        throw InputError(source.reader.path(),
+                         "a sequence " + std::to_string(*request.sequence) + " in run \"" + source.info.name +
+                             "\"",
+                         "none", "choose another sequence");
+    }
+    return scored;
+}
+
+/// Indices of \p common in the ascending \p places.
+std::vector<std::size_t> indices_of(const std::vector<Place>& places, const std::vector<Place>& common) {
+    std::vector<std::size_t> indices;
+    indices.reserve(common.size());
+    std::size_t at = 0;
+    for (const Place& place : common) {
+        while (places[at] < place) {
+            ++at;
+        }
+        indices.push_back(at);
+    }
+    return indices;
+}
+
+std::vector<std::int64_t> stretches_of(const std::vector<Place>& places) {
+    std::vector<std::int64_t> stretches;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const bool follows =
+            i > 0 && places[i].sequence == places[i - 1].sequence && places[i].row == places[i - 1].row + 1;
+        if (follows) {
+            ++stretches.back();
+        } else {
+            stretches.push_back(1);
+        }
+    }
+    return stretches;
+}
+
+void label(std::vector<RunComparison::Run>& runs, const ComparisonRequest& request) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const bool repeats = std::any_of(runs.begin(), runs.end(), [&](const RunComparison::Run& other) {
+            return &other != &runs[i] && other.info.name == runs[i].info.name;
+        });
+        runs[i].label = (repeats ? request.runs[i].trace.stem().string() + " · " : "") + runs[i].info.name +
+                        (runs[i].info.complete ? "" : " (partial)");
+    }
+}
+
+} // namespace
+
+RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress,
+                           const std::stop_token& stop) {
+    if (request.runs.empty()) {
+        throw InputError("There is no run to compare.");
+    }
+    const auto report = [&](std::size_t done) {
+        if (progress) {
+            progress({"comparing", static_cast<std::int64_t>(done),
+                      static_cast<std::int64_t>(2 * request.runs.size()), "runs"});
+        }
+    };
+    RunComparison result;
+    result.block = request.block;
+    result.replicates = request.replicates;
+    std::vector<Source> sources;
+    std::vector<Scored> scored;
+    std::set<std::string> said;
+    for (const ComparisonRequest::Run& named : request.runs) {
+        report(sources.size());
+        TraceReader reader = TraceReader::open(named.trace);
+        RunInfo info = find_run(reader, named.run);
+        sources.push_back({std::move(reader), std::move(info)});
+        if (sources.size() > 1) {
+            // Refuses runs of different texts, and knows what to warn of.
+            for (std::string& notice : pair_runs(sources.front().reader, sources.front().info,
+                                                 sources.back().reader, sources.back().info, {}, stop)
+                                           .notices) {
+                if (said.insert(notice).second) {
+                    result.notices.push_back(std::move(notice));
+                }
+            }
+        }
+        scored.push_back(read_scored(sources.back(), request, stop));
+        if (scored.size() == 1) {
+            result.places = scored.front().places;
+        } else {
+            std::vector<Place> common;
+            std::set_intersection(result.places.begin(), result.places.end(), scored.back().places.begin(),
+                                  scored.back().places.end(), std::back_inserter(common));
+            result.places = std::move(common);
+        }
+    }
+    if (result.places.empty()) {
+        throw InputError(
+            sources.size() == 1
+                ? "Run \"" + sources.front().info.name +
+                      "\" has no scored token in what was asked for; "
+                      "choose another sequence or more tokens."
+                : "The runs have no scored token in common in what was asked for; compare runs of the same "
+                  "text, or choose more tokens.");
+    }
+
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        report(sources.size() + i);
+        const std::vector<std::size_t> first = indices_of(scored.front().places, result.places);
+        const std::vector<std::size_t> own = indices_of(scored[i].places, result.places);
+        PairedSample sample;
+        RunComparison::Run run;
+        run.info = sources[i].info;
+        double steps = 0;
+        double flops = 0;
+        for (std::size_t t = 0; t < own.size(); ++t) {
+            sample.a.push_back(scored.front().nll[first[t]]);
+            sample.b.push_back(scored[i].nll[own[t]]);
+            sample.bytes.push_back(scored[i].bytes[own[t]]);
+            run.token_nll.push_back(scored[i].nll[own[t]]);
+            steps += scored[i].steps[own[t]];
+            flops += static_cast<double>(scored[i].flops[own[t]]);
+        }
+        sample.stretches = stretches_of(result.places);
+        BootstrapOptions options;
+        options.block = request.block;
+        options.replicates = request.replicates;
+        options.stop = stop;
+        const PairedComparison pair = compare_paired(sample, options);
+        run.nll = pair.mean_b;
+        run.perplexity = pair.perplexity_b;
+        run.bits_per_byte = pair.bits_per_byte_b;
+        run.difference = i == 0 ? nothing : pair.difference;
+        run.correlation = i == 0 ? nothing : pair.pearson;
+        run.mean_steps = steps / static_cast<double>(own.size());
+        run.mean_flops = flops / static_cast<double>(own.size());
+        for (const std::string& notice : pair.notices) {
+            if (said.insert(notice).second) {
+                result.notices.push_back(notice);
+            }
+        }
+        result.runs.push_back(std::move(run));
+    }
+    label(result.runs, request);
+    report(2 * sources.size());
+    return result;
+}
+
+} // namespace ponderscope

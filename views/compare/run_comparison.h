@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/stats/bootstrap.h"
+#include "core/trace/records.h"
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What is compared: two or more runs (or one, for its interval alone), perhaps only a part of their tokens.
+struct ComparisonRequest {
+    struct Run {
+        std::filesystem::path trace;
+        std::string run; ///< name or number; empty: the only one
+    };
+    std::vector<Run> runs;                ///< the first is the one that the others are compared with
+    std::optional<std::int64_t> sequence; ///< nothing: all of them
+    std::optional<std::array<std::int64_t, 2>>
+        tokens;              ///< targets [first, last) of that sequence (of each, without one)
+    std::int64_t block = 64; ///< tokens in a block of the bootstrap
+    std::int64_t replicates = 10'000;
+};
+
+/// NLL of several runs over exactly the same tokens: those that every one of them scored. methods.md 11:
+/// means in nats, 95 % intervals by a paired moving-block bootstrap. Bounds are NaN where they cannot be
+/// said.
+struct RunComparison {
+    struct Run {
+        RunInfo info;
+        std::string label; ///< the name; "(partial)" after it when the run was cut off; the trace before it
+                           ///< when names repeat
+        Estimate nll;      ///< nats a token
+        Estimate perplexity;
+        Estimate bits_per_byte; ///< NaN without a text
+        Estimate difference;    ///< this run's mean NLL minus the first run's; NaN for the first
+        Estimate correlation;   ///< Pearson's r of the tokens' NLL with the first run's; NaN for the first
+        double mean_steps = 0;  ///< over the compared tokens
+        double mean_flops = 0;
+        std::vector<float> token_nll; ///< of each compared token
+    };
+    /// Where a compared token stands: the prediction that row made, of token row + 1.
+    struct Place {
+        std::int32_t sequence = 0;
+        std::int32_t row = 0;
+        friend auto operator<=>(const Place&, const Place&) = default;
+    };
+    std::vector<Run> runs;
+    std::vector<Place> places; ///< ascending; as long as every token_nll
+    std::int64_t block = 0;
+    std::int64_t replicates = 0;
+    std::vector<std::string>
+        notices; ///< sentences for the user: partial runs, few blocks, tokens that one run lacks
+};
+
+/// Reads and compares; opens readers of its own, so any thread will do. InputError: no such run, runs of
+/// different texts, no token in common. Cancelled by \p stop.
+RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress = {},
+                           const std::stop_token& stop = {});
+
+} // namespace ponderscope

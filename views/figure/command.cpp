@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/command.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "views/figure/backends.h"
+#include "views/figure/parts.h"
+
+#include <QGuiApplication>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace ponderscope::figure {
+namespace {
+
+constexpr const char* usage =
+    "Usage: ponderscope-desktop --figure SPEC.json -o FILE.pdf|svg|png|csv\n"
+    "\n"
+    "Makes a figure from its specification, without a window. The numbers that it shows are written\n"
+    "beside it as CSV. The same specification and trace give the same bytes.\n"
+    "\n"
+    "Example:\n"
+    "  ponderscope-desktop --figure overlay.json -o overlay.pdf\n";
+
+std::string format_of(std::string extension) {
+    if (!extension.empty() && extension.front() == '.') {
+        extension.erase(0, 1);
+    }
+    std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
+        return c < 0x80 ? static_cast<char>(std::tolower(c)) : static_cast<char>(c);
+    });
+    return extension;
+}
+
+std::string_view view_of(const QByteArray& bytes) {
+    return {bytes.constData(), static_cast<std::size_t>(bytes.size())};
+}
+
+struct Arguments {
+    std::filesystem::path spec;
+    std::filesystem::path output;
+};
+
+/// Takes "--name value" and "--name=value". InputError says what is wrong.
+Arguments parse(int argc, char** argv) {
+    Arguments arguments;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        const auto value = [&](std::string_view name) -> std::optional<std::string_view> {
+            if (argument == name) {
+                if (i + 1 >= argc) {
+                    throw InputError("The option " + std::string(name) + " needs a file name after it.");
+                }
+                return argv[++i];
+            }
+            if (argument.size() > name.size() && argument.substr(0, name.size()) == name &&
+                argument[name.size()] == '=') {
+                return argument.substr(name.size() + 1);
+            }
+            return std::nullopt;
+        };
+        if (const auto spec = value("--figure")) {
+            arguments.spec = *spec;
+        } else if (const auto output = value("-o")) {
+            arguments.output = *output;
+        } else if (const auto longer = value("--output")) {
+            arguments.output = *longer;
+        } else {
+            throw InputError("\"" + std::string(argument) +
+                             "\" is no option of --figure; see --figure --help.");
+        }
+    }
+    if (arguments.spec.empty()) {
+        throw InputError("The option --figure needs the JSON file of a figure after it.");
+    }
+    if (arguments.output.empty()) {
+        throw InputError(
+            "Say with -o where the figure goes, such as -o figure.pdf; svg, png and csv are possible too.");
+    }
+    return arguments;
+}
+
+void check_ending(const std::filesystem::path& path) {
+    const std::string format = format_of(path.extension().string());
+    if (std::find(std::begin(formats), std::end(formats), format) == std::end(formats)) {
+        throw InputError(path, "a file that ends in .pdf, .svg, .png or .csv",
+                         format.empty() ? "no ending" : "." + format, "name the format that you want");
+    }
+}
+
+void make(const Arguments& arguments) {
+    check_ending(arguments.output);
+    const FigureSpec spec = read_figure_spec(arguments.spec);
+    const FigureData data = gather(spec);
+    const Fonts fonts = Fonts::load();
+    const Figure figure = compose(spec, data, fonts);
+    const auto written = write_figure(figure, fonts, arguments.output, spec.dpi);
+    for (const std::string& notice : figure.notices) {
+        std::fprintf(stderr, "%s\n", notice.c_str());
+    }
+    for (std::size_t i = 0; i < written.size(); ++i) {
+        const bool drawn = i == 0 && format_of(written[i].extension().string()) != "csv";
+        const std::string size = drawn ? " (" + number_text(figure.page.size().width() / points_per_mm) +
+                                             " × " +
+                                             number_text(figure.page.size().height() / points_per_mm) + " mm)"
+                                       : "";
+        std::printf("%s%s\n", written[i].string().c_str(), size.c_str());
+    }
+}
+
+} // namespace
+
+QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& extension, double dpi) {
+    const std::string format = format_of(extension);
+    if (format == "pdf") {
+        return to_pdf(figure.page, fonts);
+    }
+    if (format == "svg") {
+        return to_svg(figure.page, fonts);
+    }
+    if (format == "png") {
+        return to_png(figure.page, fonts, dpi);
+    }
+    throw InputError("\"" + extension + "\" is no format of figures; pdf, svg and png are.");
+}
+
+std::vector<std::filesystem::path> write_figure(const Figure& figure, const Fonts& fonts,
+                                                const std::filesystem::path& path, double dpi) {
+    check_ending(path);
+    std::vector<std::filesystem::path> written;
+    if (format_of(path.extension().string()) != "csv") {
+        write_file_atomically(path, view_of(encode(figure, fonts, path.extension().string(), dpi)));
+        written.push_back(path);
+    }
+    for (const Table& table : figure.tables) {
+        std::filesystem::path beside = path;
+        beside.replace_extension(table.suffix.empty() ? ".csv" : "." + table.suffix + ".csv");
+        write_file_atomically(beside, table.csv);
+        written.push_back(beside);
+    }
+    return written;
+}
+
+bool asks_for_figure(int argc, char** argv) {
+    return std::any_of(argv + 1, argv + std::max(1, argc), [](const char* text) {
+        const std::string_view argument = text;
+        return argument == "--figure" || argument.substr(0, 9) == "--figure=";
+    });
+}
+
+int run_figure_command(int argc, char** argv) {
+    try {
+        // "--figure --help" asks for help; it is no file of that name.
+        for (int i = 1; i < argc; ++i) {
+            if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h") {
+                std::fputs(usage, stdout);
+                return 0;
+            }
+        }
+        const Arguments arguments = parse(argc, argv);
+        std::unique_ptr<QGuiApplication> application;
+        if (!QCoreApplication::instance()) {
+            qputenv("QT_QPA_PLATFORM", "offscreen");
+            application = std::make_unique<QGuiApplication>(argc, argv);
+        }
+        make(arguments);
+        return 0;
+    } catch (const Error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+    } catch (const std::bad_alloc&) {
+        std::fputs("There is not enough memory for this figure; choose fewer tokens.\n", stderr);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "The figure could not be made: %s.\n", error.what());
+    }
+    return 2;
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/figure.h"
+
+#include "core/base/error.h"
+
+#include <QString>
+
+namespace ponderscope::figure {
+
+FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::stop_token stop) {
+    FigureData data;
+    if (spec.kind == FigureKind::nll_comparison) {
+        ComparisonRequest request;
+        for (const RunName& run : spec.runs) {
+            request.runs.push_back({run.trace, run.run});
+        }
+        request.sequence = spec.sequence;
+        request.tokens = spec.tokens;
+        request.block = spec.block;
+        request.replicates = spec.replicates;
+        data.comparison = compare_runs(request, progress, stop);
+        return data;
+    }
+    const std::size_t needed =
+        spec.kind == FigureKind::token_text && spec.quantity == TokenQuantity::nll_difference ? 2 : 1;
+    for (std::size_t i = 0; i < needed; ++i) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        data.runs.push_back(load_rows(spec, spec.runs.at(i)));
+    }
+    if (needed == 2) {
+        const RunRows& a = data.runs[0];
+        const RunRows& b = data.runs[1];
+        if (a.rows.id != b.rows.id) {
+            throw InputError(b.name.trace,
+                             "run \"" + b.info.name + "\" over the same tokens as \"" + a.info.name + "\"",
+                             "other tokens", "compare runs of the same text and tokenizer");
+        }
+    }
+    if (spec.kind == FigureKind::step_heatmap) {
+        data.signal = load_step_signal(spec, data.runs.front());
+    }
+    return data;
+}
+
+Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
+    Figure figure = spec.kind == FigureKind::token_text     ? compose_token_text(spec, data, fonts)
+                    : spec.kind == FigureKind::step_heatmap ? compose_step_heatmap(spec, data, fonts)
+                                                            : compose_nll_comparison(spec, data, fonts);
+    const std::vector<char32_t> missing = missing_characters(figure.page, fonts);
+    if (!missing.empty()) {
+        QString shown;
+        for (std::size_t i = 0; i < missing.size() && i < 10; ++i) {
+            shown += (i > 0 ? QStringLiteral(", ") : QString()) +
+                     QStringLiteral("U+%1").arg(static_cast<uint>(missing[i]), 4, 16, QChar(u'0')).toUpper();
+        }
+        if (missing.size() > 10) {
+            shown += QStringLiteral(" and %1 more").arg(missing.size() - 10);
+        }
+        figure.notices.push_back("DejaVu Sans has no letters for " + shown.toStdString() +
+                                 "; they are drawn as boxes.");
+    }
+    if (data.comparison) {
+        figure.notices.insert(figure.notices.end(), data.comparison->notices.begin(),
+                              data.comparison->notices.end());
+    }
+    for (const RunRows& run : data.runs) {
+        if (!run.info.complete) {
+            figure.notices.push_back("Run \"" + run.info.name +
+                                     "\" is partial: it was cut off or is still being recorded.");
+        }
+    }
+    return figure;
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "views/compare/run_comparison.h"
+#include "views/figure/display_list.h"
+#include "views/figure/fonts.h"
+#include "views/figure/source.h"
+#include "views/figure/spec.h"
+
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope::figure {
+
+/// What a figure shows, read from its traces and computed; no fonts, no colours. Any thread.
+struct FigureData {
+    std::vector<RunRows> runs;
+    std::optional<StepSignal> signal;        ///< step_heatmap
+    std::optional<RunComparison> comparison; ///< nll_comparison
+};
+
+/// The very numbers that a figure shows, as CSV with a header line.
+struct Table {
+    std::string
+        suffix; ///< "" for the first table, which goes to FIGURE.csv; "tokens" goes to FIGURE.tokens.csv
+    std::string csv;
+};
+
+struct Figure {
+    DisplayList page;
+    std::vector<Table> tables;
+    std::vector<std::string>
+        notices; ///< what a user should know: characters that the typeface lacks, columns that were merged
+};
+
+/// Reads and computes. InputError as load_rows and load_step_signal say; Cancelled when \p stop is requested.
+FigureData gather(const FigureSpec& spec, const ProgressSink& progress = {}, std::stop_token stop = {});
+
+/// Lays out. GUI thread. InputError when the content does not fit the height that was asked for.
+Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+
+// One a kind; compose() calls them.
+Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+
+/// Cells of a heatmap that are drawn one by one; more become one image.
+inline constexpr std::int64_t most_vector_cells = 20'000;
+
+} // namespace ponderscope::figure

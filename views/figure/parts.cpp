@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/parts.h"
+
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "views/common/format.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope::figure {
+namespace {
+
+constexpr double longest_page = 14400; // points; PDF 1.7, annex C: larger pages do not open everywhere
+
+template <typename T>
+std::string shortest(T value) {
+    if (!std::isfinite(value)) {
+        return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
+    }
+    char digits[40];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    return std::string(digits, end);
+}
+
+double tick_step(double extent, int most) {
+    const double rough = extent / std::max(1, most);
+    const double power = std::pow(10, std::floor(std::log10(rough)));
+    for (const double factor : {1.0, 2.0, 2.5, 5.0, 10.0}) {
+        if (factor * power >= rough * (1 - 1e-9)) {
+            return factor * power;
+        }
+    }
+    return 10 * power;
+}
+
+} // namespace
+
+Style::Style(const FigureSpec& spec, const Fonts& f)
+    : fonts(f), size(spec.font_size), width(spec.width_mm * points_per_mm) {
+    const Theme theme(spec.theme == "dark" ? Appearance::dark : Appearance::light);
+    colours = theme.colours();
+    runs = {colours.a, colours.b};
+    const std::vector<QColor>& others = Theme::runColours(theme.dark());
+    runs.insert(runs.end(), others.begin(), others.end());
+    body = {size, false, colours.text};
+    soft = {size, false, colours.soft};
+    small = {size * 7 / 8, false, colours.soft};
+}
+
+QString tick_label(double value) {
+    if (std::abs(value) < 1e-12) {
+        return QStringLiteral("0");
+    }
+    QString text = QString::number(value, 'g', std::abs(value) >= 1000 && std::abs(value) < 1e6 ? 7 : 4);
+    return text.replace(u'-', QChar(0x2212));
+}
+
+std::vector<double> round_ticks(double low, double high, int most) {
+    std::vector<double> ticks;
+    if (!(high > low)) {
+        return {low};
+    }
+    const double step = tick_step(high - low, most);
+    for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {
+        ticks.push_back(k * step);
+    }
+    return ticks;
+}
+
+AxisRange round_range(double low, double high, int most_ticks) {
+    if (!(high > low)) {
+        const double room = std::max(std::abs(low) * 0.05, 0.05);
+        low -= room;
+        high += room;
+    }
+    const double step = tick_step(high - low, most_ticks);
+    return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step};
+}
+
+namespace {
+
+struct LegendTexts {
+    QString low, high;
+};
+
+LegendTexts legend_texts(const ScaleLegend& legend) {
+    return {(legend.clipped_low ? QStringLiteral("≤ ") : QString()) + tick_label(legend.scale.low),
+            (legend.clipped_high ? QStringLiteral("≥ ") : QString()) + tick_label(legend.scale.high)};
+}
+
+constexpr double legend_gap = 3;
+
+} // namespace
+
+double scale_legend_width(const Style& style, const ScaleLegend& legend) {
+    const LegendTexts texts = legend_texts(legend);
+    return style.fonts.width(legend.label, style.soft) + 2 * legend_gap +
+           style.fonts.width(texts.low, style.small) + legend_gap + legend.bar + legend_gap +
+           style.fonts.width(texts.high, style.small);
+}
+
+double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline, const ScaleLegend& legend) {
+    const LegendTexts texts = legend_texts(legend);
+    double x = baseline.x();
+    list.text(legend.label, baseline, style.soft);
+    x += style.fonts.width(legend.label, style.soft) + 2 * legend_gap;
+    list.text(texts.low, {x, baseline.y()}, style.small);
+    x += style.fonts.width(texts.low, style.small) + legend_gap;
+    const double height = style.fonts.cap_height(style.small);
+    const QRectF bar(x, baseline.y() - height, legend.bar, height);
+    // 64 flat pieces: a smooth gradient to the eye, and the same in every viewer. Each reaches under the
+    // next, against seams.
+    constexpr int pieces = 64;
+    const double piece = bar.width() / pieces;
+    for (int i = 0; i < pieces; ++i) {
+        const double overlap = i + 1 < pieces ? piece / 2 : 0;
+        list.rect({bar.x() + i * piece, bar.y(), piece + overlap, bar.height()},
+                  QColor(legend.map.at((i + 0.5) / pieces)));
+    }
+    list.rect(bar, {}, {style.colours.border, 0.35, {}, false});
+    x += legend.bar + legend_gap;
+    list.text(texts.high, {x, baseline.y()}, style.small);
+    return x + style.fonts.width(texts.high, style.small) - baseline.x();
+}
+
+double title_height(const FigureSpec& spec, const Style& style) {
+    return spec.title.empty() ? 0 : style.size * 1.75;
+}
+
+DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList& content,
+                   double content_height, const std::string& what_to_shorten) {
+    const double needed = title_height(spec, style) + content_height;
+    const double height = spec.height_mm ? *spec.height_mm * points_per_mm : needed;
+    if (height + 0.01 < needed) {
+        throw InputError("The figure needs a height of " + number_text(needed / points_per_mm) +
+                         " mm at a width of " + number_text(spec.width_mm) + " mm, and \"height_mm\" says " +
+                         number_text(*spec.height_mm) + "; " + what_to_shorten + ".");
+    }
+    if (height > longest_page) {
+        throw InputError("The figure would be " + number_text(height / points_per_mm) +
+                         " mm high, and no page can be higher than " +
+                         number_text(longest_page / points_per_mm) + " mm; " + what_to_shorten + ".");
+    }
+    DisplayList page(QSizeF(style.width, height));
+    if (spec.theme == "dark") {
+        page.rect({0, 0, style.width, height}, style.colours.panel);
+    }
+    if (!spec.title.empty()) {
+        const TextStyle bold{style.size, true, style.colours.text};
+        page.text(style.fonts.elided(QString::fromStdString(spec.title), bold, style.width),
+                  {0, style.fonts.cap_height(bold) + 1}, bold);
+    }
+    page.append(content, {0, title_height(spec, style)});
+    return page;
+}
+
+double high_percentile(std::vector<double> values, double share) {
+    std::erase_if(values, [](double value) { return !std::isfinite(value); });
+    if (values.empty()) {
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+    const auto at = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1;
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+    return values[at];
+}
+
+std::string number_text(double value) {
+    return shortest(std::round(value * 10) / 10);
+}
+
+std::string csv_text(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos &&
+        (text.empty() || (text.front() != ' ' && text.back() != ' '))) {
+        return text;
+    }
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted += c;
+        if (c == '"') {
+            quoted += c;
+        }
+    }
+    return quoted + "\"";
+}
+
+std::string csv_bytes(const std::string& bytes) {
+    return csv_text(is_valid_utf8(bytes) && bytes.find('\0') == std::string::npos
+                        ? bytes
+                        : visible_text(bytes).toStdString());
+}
+
+std::string csv_number(float value) {
+    return shortest(value);
+}
+
+std::string csv_number(double value) {
+    return shortest(value);
+}
+
+} // namespace ponderscope::figure

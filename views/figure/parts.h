@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/colour_map.h"
+#include "views/common/theme.h"
+#include "views/figure/display_list.h"
+#include "views/figure/fonts.h"
+#include "views/figure/spec.h"
+
+#include <QString>
+
+#include <string>
+#include <vector>
+
+namespace ponderscope::figure {
+
+/// What all kinds of figures share: colours of the theme, text styles in three roles, and the size asked for.
+struct Style {
+    Style(const FigureSpec& spec, const Fonts& fonts);
+
+    const Fonts& fonts;
+    Palette colours;
+    std::vector<QColor> runs; ///< one a run: A, B, and the others; repeats after the last
+    double size;              ///< points
+    TextStyle body;           ///< size, text colour
+    TextStyle soft;           ///< size, labels
+    TextStyle small;          ///< numbers at axes, 7/8 of size
+    double hairline = 0.5;
+    double width; ///< of the figure, points
+};
+
+/// "0", "2.5", "−3", "1e+06" only beyond a million; a real minus sign.
+QString tick_label(double value);
+/// At most \p most round values (1, 2, 2.5, 5 times a power of ten) within [low, high].
+std::vector<double> round_ticks(double low, double high, int most);
+struct AxisRange {
+    double low = 0;
+    double high = 1;
+};
+/// Widened to round numbers that hold both values.
+AxisRange round_range(double low, double high, int most_ticks);
+
+/// Label, low end, colour bar, high end on one baseline. Returns the width that it took.
+struct ScaleLegend {
+    QString label;
+    ColourMap map = ColourMap::viridis();
+    ColourScale scale;
+    bool clipped_low = false;  ///< values below the scale exist: "≤"
+    bool clipped_high = false; ///< values above the scale exist: "≥"
+    double bar = 56;           ///< points
+};
+double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline, const ScaleLegend& legend);
+double scale_legend_width(const Style& style, const ScaleLegend& legend);
+
+/// Sets the page's size, from the height that the content took or that the specification demands; InputError
+/// when it is too small or when no page can be that high. Draws the title and, for the dark theme, the
+/// background beneath everything.
+DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList& content,
+                   double content_height, const std::string& what_to_shorten);
+/// Height that the title takes.
+double title_height(const FigureSpec& spec, const Style& style);
+
+/// The value that 99 % of the finite ones do not exceed; NaN when there are none.
+double high_percentile(std::vector<double> values, double share = 0.99);
+
+/// One decimal at most, for messages.
+std::string number_text(double value);
+
+// CSV as RFC 4180 has it: full stops, the shortest digits that read back as the same number, nothing for NaN.
+std::string csv_text(const std::string& text);
+/// Bytes of a token: as they are when they are UTF-8, else made visible.
+std::string csv_bytes(const std::string& bytes);
+std::string csv_number(float value);
+std::string csv_number(double value);
+inline std::string csv_number(std::int64_t value) {
+    return std::to_string(value);
+}
+
+} // namespace ponderscope::figure

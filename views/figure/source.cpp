@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/figure/source.h"
+
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef signals
+
+namespace ponderscope::figure {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::int64_t index) {
+    const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
+    for (const SequenceInfo& sequence : sequences) {
+        if (sequence.index == index) {
+            return sequence;
+        }
+    }
+    if (sequences.empty()) {
+        throw InputError(reader.path(), "a run with a sequence", "run \"" + run.name + "\" without any",
+                         "record it again");
+    }
+    throw InputError(reader.path(),
+                     "a sequence from 0 to " + std::to_string(sequences.back().index) + " in run \"" +
+                         run.name + "\"",
+                     std::to_string(index), "change \"sequence\" in the figure's specification");
+}
+
+} // namespace
+
+std::optional<std::size_t> RunRows::shown(std::int64_t token, Attribution attribution) const {
+    const std::int64_t row = (attribution == Attribution::predicted ? token - 1 : token) - rows.first;
+    if (row < 0 || row >= static_cast<std::int64_t>(rows.size())) {
+        return std::nullopt;
+    }
+    return static_cast<std::size_t>(row);
+}
+
+std::string RunRows::label() const {
+    return info.complete ? info.name : info.name + " (partial)";
+}
+
+RunRows load_rows(const FigureSpec& spec, const RunName& name) {
+    const auto reader = std::make_shared<TraceReader>(TraceReader::open(name.trace));
+    RunRows run;
+    run.name = name;
+    run.info = find_run(*reader, name.run);
+    run.sequence = find_sequence(*reader, run.info, spec.sequence.value_or(0));
+    run.first = spec.tokens ? (*spec.tokens)[0] : 0;
+    run.last = spec.tokens ? (*spec.tokens)[1] : run.sequence.tokens;
+    if (run.last > run.sequence.tokens || run.first >= run.last) {
+        throw InputError(name.trace,
+                         "tokens within the " + std::to_string(run.sequence.tokens) + " of sequence " +
+                             std::to_string(run.sequence.index) + " of run \"" + run.info.name + "\"",
+                         "[" + std::to_string(run.first) + ", " + std::to_string(run.last) + ")",
+                         "change \"tokens\" in the figure's specification");
+    }
+    run.rows =
+        reader->tokens(run.info.id, run.sequence.index, std::max<std::int64_t>(0, run.first - 1), run.last);
+    if (static_cast<std::int64_t>(run.rows.size()) != run.last - run.rows.first) {
+        throw InputError(name.trace, std::to_string(run.last - run.rows.first) + " tokens",
+                         std::to_string(run.rows.size()), "the trace is damaged; record it again");
+    }
+    run.text = reader->text(run.info.id, run.sequence.index);
+    run.bytes_of_id = [reader, id = run.info.id](std::int32_t token) {
+        return reader->token_bytes(id, token);
+    };
+    return run;
+}
+
+StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
+    const TraceReader reader = TraceReader::open(run.name.trace);
+    StepSignal result;
+    std::string possible;
+    bool known = false;
+    for (const SignalInfo& info : reader.signals(run.info.id)) {
+        if (info.axes == std::vector<std::string>{"token", "step"}) {
+            possible += (possible.empty() ? "" : ", ") + info.name;
+            if (info.name == spec.signal) {
+                result.info = info;
+                known = true;
+            }
+        }
+    }
+    if (!known) {
+        throw InputError(run.name.trace,
+                         possible.empty() ? "a run with signals by step"
+                                          : "one of the signals by step: " + possible,
+                         "\"" + spec.signal + "\" for run \"" + run.info.name + "\"",
+                         possible.empty() ? "record it again with --record steps"
+                                          : "change \"signal\" in the figure's specification");
+    }
+    const std::int64_t begin = run.rows.first;
+    const std::optional<SignalChunk> chunk =
+        reader.signal(run.info.id, run.sequence.index, spec.signal, begin, run.last);
+    if (!chunk || chunk->shape.size() != 2 || chunk->first != begin || chunk->shape[0] != run.last - begin ||
+        chunk->shape[1] < 1) {
+        throw InputError(run.name.trace,
+                         "signal \"" + spec.signal + "\" for " + std::to_string(run.last - begin) + " tokens",
+                         chunk && !chunk->shape.empty() ? std::to_string(chunk->shape[0]) : "none",
+                         "the trace is partial or damaged; record it again");
+    }
+    const std::vector<float> values = to_floats(*chunk);
+    result.steps = chunk->shape[1];
+    result.values.resize(static_cast<std::size_t>(run.count()));
+    result.executed.assign(static_cast<std::size_t>(run.count()), -1);
+    for (std::int64_t token = run.first; token < run.last; ++token) {
+        if (const auto row = run.shown(token, spec.attribution)) {
+            const auto at = values.begin() + static_cast<std::ptrdiff_t>(*row) * result.steps;
+            const auto i = static_cast<std::size_t>(token - run.first);
+            result.values[i].assign(at, at + result.steps);
+            result.executed[i] = run.rows.steps[*row];
+        }
+    }
+    return result;
+}
+
+double value_of(TokenQuantity quantity, const TokenColumns& rows, std::size_t row) {
+    switch (quantity) {
+    case TokenQuantity::nll:
+    case TokenQuantity::nll_difference:
+        return rows.nll[row];
+    case TokenQuantity::entropy:
+        return rows.entropy[row];
+    case TokenQuantity::rank:
+        return rows.rank[row] > 0 ? rows.rank[row] : nan;
+    case TokenQuantity::max_probability:
+        return rows.max_probability[row];
+    case TokenQuantity::steps:
+        return rows.steps[row];
+    case TokenQuantity::flops:
+        return static_cast<double>(rows.flops[row]);
+    }
+    return nan;
+}
+
+} // namespace ponderscope::figure

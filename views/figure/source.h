@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+#include "views/figure/spec.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+class TraceReader;
+}
+
+namespace ponderscope::figure {
+
+/// One run's share of a figure: the rows behind tokens [first, last) of its sequence.
+struct RunRows {
+    RunName name;
+    RunInfo info;
+    SequenceInfo sequence;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    TokenColumns rows; ///< from rows.first on; holds every row that a token of the range shows, and the
+                       ///< tokens themselves
+    std::string text;  ///< of the whole sequence; empty for ids only
+    std::function<std::string(std::int32_t)>
+        bytes_of_id; ///< from the trace's vocabulary; "" when it is not there
+
+    /// Index into rows of the row that a token shows, nothing when there is none (the first token, when it is
+    /// shown as predicted).
+    [[nodiscard]] std::optional<std::size_t> shown(std::int64_t token, Attribution attribution) const;
+    [[nodiscard]] std::size_t local(std::int64_t token) const {
+        return static_cast<std::size_t>(token - rows.first);
+    }
+    [[nodiscard]] std::int64_t count() const { return last - first; }
+    /// For people: the run's name, "(partial)" when it was cut off.
+    [[nodiscard]] std::string label() const;
+};
+
+/// A signal with a value a token and step, for the same tokens.
+struct StepSignal {
+    SignalInfo info;
+    std::int64_t steps = 0; ///< of the second axis
+    std::vector<std::vector<float>>
+        values; ///< [token - first][step]; NaN: not recorded; empty: the token shows no row
+    std::vector<std::int64_t>
+        executed; ///< [token - first]: the last step that ran, -1 where the token shows no row
+};
+
+/// Reads what \p spec asks for. InputError when the run, sequence, tokens or signal are not there.
+RunRows load_rows(const FigureSpec& spec, const RunName& name);
+StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run);
+
+/// NaN where there is none.
+double value_of(TokenQuantity quantity, const TokenColumns& rows, std::size_t row);
+
+} // namespace ponderscope::figure

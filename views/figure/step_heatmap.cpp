@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/figure.h"
+#include "views/figure/parts.h"
+#include "views/figure/token_pieces.h"
+
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope::figure {
+namespace {
+
+/// Columns as they are drawn: one a token, or the largest value of several where a page cannot show that
+/// many.
+struct Columns {
+    std::int64_t count = 0;
+    std::int64_t tokens_each = 1;
+    std::vector<float> values; ///< [column * steps + step]; NaN: not recorded
+    std::vector<bool> ran;     ///< same shape; false: halted
+};
+
+Columns columns_of(const StepSignal& signal, std::int64_t most) {
+    const auto tokens = static_cast<std::int64_t>(signal.values.size());
+    Columns columns;
+    columns.tokens_each = (tokens + most - 1) / most;
+    columns.count = (tokens + columns.tokens_each - 1) / columns.tokens_each;
+    const auto cells = static_cast<std::size_t>(columns.count * signal.steps);
+    columns.values.assign(cells, std::numeric_limits<float>::quiet_NaN());
+    columns.ran.assign(cells, false);
+    for (std::int64_t token = 0; token < tokens; ++token) {
+        const auto i = static_cast<std::size_t>(token);
+        for (std::int64_t step = 0; step < signal.steps && step <= signal.executed[i]; ++step) {
+            const auto cell = static_cast<std::size_t>(token / columns.tokens_each * signal.steps + step);
+            const float value = signal.values[i][static_cast<std::size_t>(step)];
+            columns.ran[cell] = true;
+            if (!std::isnan(value) && !(columns.values[cell] >= value)) {
+                columns.values[cell] = value;
+            }
+        }
+    }
+    return columns;
+}
+
+ColourScale scale_of(const FigureSpec& spec, const StepSignal& signal, const Columns& columns,
+                     bool& clipped_low, bool& clipped_high) {
+    std::vector<double> values;
+    for (const float value : columns.values) {
+        if (std::isfinite(value)) {
+            values.push_back(value);
+        }
+    }
+    ColourScale scale;
+    const double top = high_percentile(values);
+    const double lowest = values.empty() ? 0 : *std::min_element(values.begin(), values.end());
+    if (signal.info.unit == "probability" && lowest >= 0) {
+        scale = {0, 1, false};
+    } else if (values.empty()) {
+        scale = {0, 1, false};
+    } else if (lowest < 0) {
+        const AxisRange range = round_range(lowest, top, 4);
+        scale = {range.low, range.high, false};
+    } else if (signal.info.name == signal::rank) {
+        scale = {1, std::pow(10, std::ceil(std::log10(std::max(10.0, top)))), true};
+    } else {
+        scale = {0, top > 0 ? nice_ceiling(top) : 1, false};
+    }
+    if (spec.range) {
+        scale.low = (*spec.range)[0];
+        scale.high = (*spec.range)[1];
+        scale.logarithmic = scale.logarithmic && scale.low > 0;
+    }
+    for (const double value : values) {
+        clipped_low = clipped_low || value < scale.low;
+        clipped_high = clipped_high || value > scale.high;
+    }
+    return scale;
+}
+
+struct Colours {
+    QRgb halted;
+    QRgb missing;
+};
+
+QRgb colour_of(const Columns& columns, std::size_t cell, const ColourMap& map, const ColourScale& scale,
+               const Colours& others) {
+    if (!columns.ran[cell]) {
+        return others.halted;
+    }
+    return std::isnan(columns.values[cell]) ? others.missing : map.at(scale.position(columns.values[cell]));
+}
+
+void draw_cells(DisplayList& list, const QRectF& plot, double row_gap, const Columns& columns,
+                std::int64_t steps, const ColourMap& map, const ColourScale& scale, const Colours& others) {
+    const double row_height =
+        (plot.height() - row_gap * static_cast<double>(steps - 1)) / static_cast<double>(steps);
+    const double column_width = plot.width() / static_cast<double>(columns.count);
+    for (std::int64_t step = 0; step < steps; ++step) {
+        const double y = plot.y() + static_cast<double>(step) * (row_height + row_gap);
+        const auto colour = [&](std::int64_t column) {
+            return colour_of(columns, static_cast<std::size_t>(column * steps + step), map, scale, others);
+        };
+        if (columns.count * steps > most_vector_cells) {
+            QImage row(static_cast<int>(columns.count), 1, QImage::Format_RGB32);
+            for (std::int64_t column = 0; column < columns.count; ++column) {
+                row.setPixel(static_cast<int>(column), 0, colour(column));
+            }
+            list.image({plot.x(), y, plot.width(), row_height}, row);
+            continue;
+        }
+        // Neighbours of one colour are one rectangle. Each reaches a little under the next one, so that no
+        // viewer shows a seam.
+        for (std::int64_t column = 0; column < columns.count;) {
+            std::int64_t end = column + 1;
+            while (end < columns.count && colour(end) == colour(column)) {
+                ++end;
+            }
+            const double overlap = end < columns.count ? std::min(0.3, column_width / 2) : 0;
+            list.rect({plot.x() + static_cast<double>(column) * column_width, y,
+                       static_cast<double>(end - column) * column_width + overlap, row_height},
+                      QColor(colour(column)));
+            column = end;
+        }
+    }
+}
+
+/// The tokens themselves under their columns, turned, where there is room for letters. Returns the height
+/// that they took.
+double draw_token_names(DisplayList& list, const Style& style, const QRectF& plot, const RunRows& run,
+                        double column_width) {
+    const double room = 7.5 * style.size;
+    double longest = 0;
+    for (const TokenPiece& piece : token_pieces(run)) {
+        TextStyle text = style.small;
+        text.color = piece.invisible ? style.colours.soft : style.colours.text;
+        const QString name = style.fonts.elided(piece.text, text, room);
+        const double x = plot.x() + (static_cast<double>(piece.token - run.first) + 0.5) * column_width;
+        list.text(name, {x + style.fonts.x_height(text) / 2, plot.bottom() + 3}, text, Align::right, 90);
+        longest = std::max(longest, style.fonts.width(name, text));
+    }
+    return 3 + longest;
+}
+
+double draw_token_axis(DisplayList& list, const Style& style, const QRectF& plot, const RunRows& run,
+                       const Columns& columns) {
+    const double per_token = plot.width() / static_cast<double>(run.count());
+    const double baseline = plot.bottom() + 3 + style.fonts.cap_height(style.small);
+    const int most = std::max(2, static_cast<int>(plot.width() / (5 * style.size)));
+    double right_edge = 0;
+    for (const double tick :
+         round_ticks(static_cast<double>(run.first), static_cast<double>(run.last - 1), most)) {
+        if (tick != std::floor(tick)) {
+            continue;
+        }
+        const double x = plot.x() + (tick - static_cast<double>(run.first) + 0.5) * per_token;
+        list.line({x, plot.bottom() + 0.5}, {x, plot.bottom() + 2.3},
+                  {style.colours.soft, style.hairline, {}, false});
+        const QString label = tick_label(tick);
+        const double half = style.fonts.width(label, style.small) / 2;
+        const double at = std::clamp(x, half, style.width - half);
+        list.text(label, {at, baseline}, style.small, Align::center);
+        right_edge = at + half;
+    }
+    QString name = QStringLiteral("token");
+    if (columns.tokens_each > 1) {
+        name += QStringLiteral(" (largest of %1 a column)").arg(columns.tokens_each);
+    }
+    // Beside the numbers where there is room, else beneath them.
+    const double wide = style.fonts.width(name, style.small);
+    if (plot.right() - right_edge > wide + style.size) {
+        list.text(name, {plot.right(), baseline}, style.small, Align::right);
+        return baseline - plot.bottom() + 1.5;
+    }
+    list.text(name, {plot.center().x(), baseline + style.size * 1.25}, style.soft, Align::center);
+    return baseline - plot.bottom() + style.size * 1.25 + 2;
+}
+
+std::string table_of(const FigureSpec& spec, const RunRows& run, const StepSignal& signal) {
+    std::string csv = "token,id,text,row,step," + csv_text(signal.info.name) + "\n";
+    for (std::int64_t token = run.first; token < run.last; ++token) {
+        const auto i = static_cast<std::size_t>(token - run.first);
+        const auto row = run.shown(token, spec.attribution);
+        if (!row) {
+            continue;
+        }
+        const std::string start = std::to_string(token) + "," +
+                                  std::to_string(run.rows.id[run.local(token)]) + "," +
+                                  csv_bytes(token_bytes_of(run, token)) + "," +
+                                  std::to_string(run.rows.first + static_cast<std::int64_t>(*row)) + ",";
+        for (std::int64_t step = 0; step < signal.steps && step <= signal.executed[i]; ++step) {
+            csv += start + std::to_string(step) + "," +
+                   csv_number(signal.values[i][static_cast<std::size_t>(step)]) + "\n";
+        }
+    }
+    return csv;
+}
+
+} // namespace
+
+Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
+    const Style style(spec, fonts);
+    const RunRows& run = data.runs.front();
+    const StepSignal& signal = *data.signal;
+    const double left = style.size * 2.6;
+    const double plot_width = style.width - left - 0.5;
+
+    // 600 columns an inch are finer than print; what is more is drawn as the largest of several.
+    const Columns columns =
+        columns_of(signal, std::max<std::int64_t>(1, static_cast<std::int64_t>(plot_width / 72 * 600)));
+    ScaleLegend legend;
+    legend.map = spec.colour_map == "cividis" ? ColourMap::cividis() : ColourMap::viridis();
+    legend.scale = scale_of(spec, signal, columns, legend.clipped_low, legend.clipped_high);
+    legend.label = QString::fromStdString(signal.info.title.empty() ? signal.info.name : signal.info.title);
+    if (!signal.info.unit.empty()) {
+        legend.label += QStringLiteral(" (%1)").arg(QString::fromStdString(signal.info.unit));
+    }
+    legend.bar = 6 * style.size;
+    const Colours others{style.colours.halted.rgb(), style.colours.panel.rgb()};
+
+    DisplayList list;
+    const double baseline = style.size;
+    const bool any_halted = std::find(columns.ran.begin(), columns.ran.end(), false) != columns.ran.end();
+    bool any_missing = false;
+    for (std::size_t cell = 0; cell < columns.ran.size(); ++cell) {
+        any_missing = any_missing || (columns.ran[cell] && std::isnan(columns.values[cell]));
+    }
+    const QString halted = QStringLiteral("halted");
+    const double halted_width = style.size + 3 + fonts.width(halted, style.soft);
+    const double label_room = style.width -
+                              (scale_legend_width(style, legend) - fonts.width(legend.label, style.soft)) -
+                              (any_halted ? halted_width + style.size : 0);
+    legend.label = fonts.elided(legend.label, style.soft, label_room);
+    draw_scale_legend(list, style, {0, baseline}, legend);
+    if (any_halted) {
+        const double x = style.width - halted_width;
+        const double height = fonts.cap_height(style.small);
+        list.rect({x, baseline - height, style.size, height}, style.colours.halted,
+                  {style.colours.border, 0.35, {}, false});
+        list.text(halted, {x + style.size + 3, baseline}, style.soft);
+    }
+
+    const double top = baseline + style.size * 0.9;
+    const bool names = plot_width / static_cast<double>(run.count()) >= style.small.size * 1.02;
+    const double row_height = std::clamp(120.0 / static_cast<double>(signal.steps), 3.0, style.size * 2.2);
+    double plot_height = row_height * static_cast<double>(signal.steps);
+    if (spec.height_mm) {
+        // What the axis below takes is measured on a list that is thrown away.
+        DisplayList trial;
+        const QRectF anywhere(left, 0, plot_width, 10);
+        const double below = names ? draw_token_names(trial, style, anywhere, run,
+                                                      plot_width / static_cast<double>(run.count()))
+                                   : draw_token_axis(trial, style, anywhere, run, columns);
+        plot_height = std::max(plot_height / 4, *spec.height_mm * points_per_mm - title_height(spec, style) -
+                                                    top - below - 0.5);
+    }
+    const QRectF plot(left, top, plot_width, plot_height);
+    const double gap = row_height > 6 && signal.steps <= 16 ? 0.8 : 0;
+    draw_cells(list, plot, gap, columns, signal.steps, legend.map, legend.scale, others);
+
+    const double row_pitch = (plot.height() + gap) / static_cast<double>(signal.steps);
+    const auto every =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(style.small.size * 1.3 / row_pitch)));
+    for (std::int64_t step = 0; step < signal.steps; step += every) {
+        const double middle = plot.y() + (static_cast<double>(step) + 0.5) * row_pitch - gap / 2;
+        list.text(QString::number(step), {left - 4, middle + fonts.cap_height(style.small) / 2}, style.small,
+                  Align::right);
+    }
+    list.text(QStringLiteral("step"), {fonts.cap_height(style.soft) + 0.5, plot.center().y()}, style.soft,
+              Align::center, 90);
+    const double below =
+        names ? draw_token_names(list, style, plot, run, plot_width / static_cast<double>(run.count()))
+              : draw_token_axis(list, style, plot, run, columns);
+
+    Figure figure;
+    if (columns.tokens_each > 1) {
+        figure.notices.push_back("Each column of the heatmap shows the largest value of " +
+                                 std::to_string(columns.tokens_each) + " tokens.");
+    }
+    if (any_missing) {
+        figure.notices.push_back("Some steps ran, but no value of \"" + signal.info.name +
+                                 "\" was recorded for them; their cells are left empty.");
+    }
+    figure.page = finish(spec, style, list, plot.bottom() + below + 0.5, "ask for more height");
+    figure.tables.push_back({"", table_of(spec, run, signal)});
+    return figure;
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/figure.h"
+#include "views/figure/parts.h"
+#include "views/figure/token_pieces.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope::figure {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+QString label_of(TokenQuantity quantity, Attribution attribution) {
+    const QString whose = attribution == Attribution::predicted ? QStringLiteral("of each token")
+                                                                : QStringLiteral("of the next token");
+    switch (quantity) {
+    case TokenQuantity::nll:
+        return QStringLiteral("NLL %1 (nats)").arg(whose);
+    case TokenQuantity::entropy:
+        return attribution == Attribution::predicted ? QStringLiteral("entropy before each token (nats)")
+                                                     : QStringLiteral("entropy after each token (nats)");
+    case TokenQuantity::rank:
+        return QStringLiteral("rank %1").arg(whose);
+    case TokenQuantity::max_probability:
+        return QStringLiteral("highest probability");
+    case TokenQuantity::steps:
+        return attribution == Attribution::predicted ? QStringLiteral("steps spent on predicting each token")
+                                                     : QStringLiteral("steps at each token");
+    case TokenQuantity::flops:
+        return QStringLiteral("FLOPs");
+    case TokenQuantity::nll_difference:
+        return QStringLiteral("ΔNLL %1 (nats)").arg(whose);
+    }
+    return {};
+}
+
+struct Values {
+    std::vector<double> of; ///< [token - first]
+    ScaleLegend legend;
+};
+
+Values values_of(const FigureSpec& spec, const FigureData& data, const Style& style) {
+    const RunRows& a = data.runs.front();
+    const bool dark = spec.theme == "dark";
+    Values values;
+    for (std::int64_t token = a.first; token < a.last; ++token) {
+        double value = nan;
+        if (const auto row = a.shown(token, spec.attribution)) {
+            value = value_of(spec.quantity, a.rows, *row);
+            if (spec.quantity == TokenQuantity::nll_difference) {
+                const auto other = data.runs[1].shown(token, spec.attribution);
+                value -= other ? value_of(spec.quantity, data.runs[1].rows, *other) : nan;
+            }
+        }
+        values.of.push_back(value);
+    }
+    ScaleLegend& legend = values.legend;
+    legend.label = label_of(spec.quantity, spec.attribution);
+    legend.bar = 6 * style.size;
+    legend.map = ColourMap::text(dark);
+    std::vector<double> sizes;
+    for (const double value : values.of) {
+        sizes.push_back(std::abs(value));
+    }
+    const double top = high_percentile(sizes);
+    switch (spec.quantity) {
+    case TokenQuantity::nll_difference:
+        legend.map = ColourMap::diverging(dark);
+        legend.scale = ColourScale::symmetric(std::isnan(top) || top == 0 ? 1 : nice_ceiling(top));
+        legend.label += QStringLiteral(", %1 − %2")
+                            .arg(QString::fromStdString(data.runs[0].label()),
+                                 QString::fromStdString(data.runs[1].label()));
+        break;
+    case TokenQuantity::rank:
+        legend.scale = {1, std::pow(10, std::ceil(std::log10(std::max(10.0, std::isnan(top) ? 10 : top)))),
+                        true};
+        break;
+    case TokenQuantity::max_probability:
+        legend.scale = {0, 1, false};
+        break;
+    case TokenQuantity::steps:
+        legend.scale = {0, static_cast<double>(std::max<std::int64_t>(1, a.info.max_steps)), false};
+        break;
+    default:
+        legend.scale = {0, std::isnan(top) || top <= 0 ? 1 : nice_ceiling(top), false};
+    }
+    if (spec.range) {
+        legend.scale.low = (*spec.range)[0];
+        legend.scale.high = (*spec.range)[1];
+        legend.scale.logarithmic = legend.scale.logarithmic && legend.scale.low > 0;
+    }
+    for (const double value : values.of) {
+        legend.clipped_low = legend.clipped_low || value < legend.scale.low;
+        legend.clipped_high = legend.clipped_high || value > legend.scale.high;
+    }
+    return values;
+}
+
+/// Running text: words are groups of pieces between which no line may end.
+class Setter {
+public:
+    Setter(const Style& style, const Values& values, const FigureData& data, const FigureSpec& spec,
+           bool ticks)
+        : style_(style),
+          values_(values),
+          run_(data.runs.front()),
+          spec_(spec),
+          ticks_(ticks),
+          pitch_(style.size * (ticks ? 1.9 : 1.6)),
+          space_(style.fonts.width(QStringLiteral(" "), style.body)) {}
+
+    /// Returns the height below \p top that the text took.
+    double set(DisplayList& list, double top) {
+        baseline_ = top + style_.size * 0.95;
+        x_ = 0;
+        const std::vector<TokenPiece> pieces = token_pieces(run_);
+        for (std::size_t i = 0; i < pieces.size();) {
+            std::size_t end = i + 1;
+            while (end < pieces.size() && !pieces[end].starts_word && pieces[end - 1].breaks == 0) {
+                ++end;
+            }
+            word(list, pieces, i, end);
+            for (int b = 0; b < pieces[end - 1].breaks; ++b) {
+                baseline_ += b == 0 ? pitch_ : pitch_ * 0.35;
+                x_ = 0;
+            }
+            i = end;
+        }
+        const bool line_open = x_ > 0;
+        return baseline_ + (line_open ? 0 : -pitch_) + style_.size * (ticks_ ? 0.75 : 0.4) - top;
+    }
+
+private:
+    static constexpr double inner =
+        0.32; ///< points between a letter and the edge towards a token of the same word
+    static constexpr double outer = 0.9; ///< towards a space
+
+    double piece_width(const TokenPiece& piece, bool first, bool last) const {
+        return style_.fonts.width(piece.text, style_.body) + (first ? outer : inner) + (last ? outer : inner);
+    }
+
+    void word(DisplayList& list, const std::vector<TokenPiece>& pieces, std::size_t begin, std::size_t end) {
+        double width = 0;
+        for (std::size_t i = begin; i < end; ++i) {
+            width += piece_width(pieces[i], i == begin, i + 1 == end);
+        }
+        if (x_ > 0) {
+            x_ += space_ - outer;
+            if (x_ + width > style_.width) {
+                next_line();
+            }
+        }
+        for (std::size_t i = begin; i < end; ++i) {
+            TokenPiece piece = pieces[i];
+            double own = piece_width(piece, i == begin, i + 1 == end);
+            if (x_ > 0 && x_ + own > style_.width) { // a word longer than a line
+                next_line();
+            }
+            if (own > style_.width) {
+                piece.text = style_.fonts.elided(piece.text, style_.body, style_.width - 2 * outer);
+                own = piece_width(piece, i == begin, i + 1 == end);
+            }
+            token(list, piece, own, i == begin, i + 1 == end);
+            x_ += own;
+        }
+    }
+
+    void next_line() {
+        x_ = 0;
+        baseline_ += pitch_;
+    }
+
+    void token(DisplayList& list, const TokenPiece& piece, double width, bool first, bool last) const {
+        const double value = values_.of[static_cast<std::size_t>(piece.token - run_.first)];
+        const double left = x_ + (first ? 0 : 0.2);
+        const double right = x_ + width - (last ? 0 : 0.2);
+        if (!std::isnan(value)) {
+            const double position = values_.legend.scale.position(value);
+            list.rect({left, baseline_ - style_.size * 0.86, right - left, style_.size * 1.14},
+                      QColor(values_.legend.map.at(position)), {}, style_.size * 0.16);
+        }
+        TextStyle text = style_.body;
+        if (piece.invisible) {
+            text.color = style_.colours.soft;
+        }
+        list.text(piece.text, {x_ + (first ? outer : inner), baseline_}, text);
+        if (ticks_) {
+            if (const auto row = run_.shown(piece.token, spec_.attribution)) {
+                draw_steps(list, style_, {left, baseline_ + style_.size * 0.45}, right - left,
+                           run_.rows.steps[*row], run_.info.max_steps);
+            }
+        }
+    }
+
+public:
+    /// One tick a step that could have run, those that did in the run's colour; more than 8 become a bar.
+    static void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
+                           std::int64_t most) {
+        const double height = style.size * 0.12;
+        if (most > 8) {
+            list.rect({at.x(), at.y(), room, height}, style.colours.faint, {}, height / 2);
+            if (steps > 0) {
+                list.rect(
+                    {at.x(), at.y(), room * static_cast<double>(steps) / static_cast<double>(most), height},
+                    style.colours.a, {}, height / 2);
+            }
+            return;
+        }
+        const double gap = style.size * 0.09;
+        const auto count = static_cast<double>(most);
+        const double width = std::min(style.size * 0.42, (room - gap * (count - 1)) / count);
+        for (std::int64_t k = 0; k < most; ++k) {
+            list.rect({at.x() + static_cast<double>(k) * (width + gap), at.y(), width, height},
+                      k < steps ? style.colours.a : style.colours.faint, {}, height / 2);
+        }
+    }
+
+private:
+    const Style& style_;
+    const Values& values_;
+    const RunRows& run_;
+    const FigureSpec& spec_;
+    bool ticks_;
+    double pitch_;
+    double space_;
+    double x_ = 0;
+    double baseline_ = 0;
+};
+
+std::string table_of(const FigureSpec& spec, const FigureData& data, const Values& values) {
+    const RunRows& run = data.runs.front();
+    const bool difference = spec.quantity == TokenQuantity::nll_difference;
+    std::string csv = "token,id,text,row," + std::string(name_of(spec.quantity)) +
+                      (difference ? ",nll_a,nll_b" : "") + ",steps\n";
+    for (std::int64_t token = run.first; token < run.last; ++token) {
+        const auto row = run.shown(token, spec.attribution);
+        csv += std::to_string(token) + "," + std::to_string(run.rows.id[run.local(token)]) + "," +
+               csv_bytes(token_bytes_of(run, token)) + "," +
+               (row ? std::to_string(run.rows.first + static_cast<std::int64_t>(*row)) : "") + ",";
+        if (difference) {
+            const auto other = data.runs[1].shown(token, spec.attribution);
+            csv += csv_number(values.of[static_cast<std::size_t>(token - run.first)]) + "," +
+                   (row ? csv_number(run.rows.nll[*row]) : "") + "," +
+                   (other ? csv_number(data.runs[1].rows.nll[*other]) : "");
+        } else if (row) {
+            switch (spec.quantity) {
+            case TokenQuantity::nll:
+                csv += csv_number(run.rows.nll[*row]);
+                break;
+            case TokenQuantity::entropy:
+                csv += csv_number(run.rows.entropy[*row]);
+                break;
+            case TokenQuantity::max_probability:
+                csv += csv_number(run.rows.max_probability[*row]);
+                break;
+            default: {
+                const double value = value_of(spec.quantity, run.rows, *row);
+                csv += std::isnan(value) ? "" : csv_number(static_cast<std::int64_t>(value));
+            }
+            }
+        }
+        csv += "," + (row ? std::to_string(run.rows.steps[*row]) : "") + "\n";
+    }
+    return csv;
+}
+
+} // namespace
+
+Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
+    const Style style(spec, fonts);
+    const RunRows& run = data.runs.front();
+    const Values values = values_of(spec, data, style);
+    const bool ticks = spec.step_ticks && run.info.max_steps > 0;
+
+    DisplayList list;
+    double y = style.size;
+    ScaleLegend legend = values.legend;
+    const double room =
+        style.width - (scale_legend_width(style, legend) - fonts.width(legend.label, style.soft));
+    legend.label = fonts.elided(legend.label, style.soft, room);
+    const double used = draw_scale_legend(list, style, {0, y}, legend);
+    if (ticks) {
+        const QString words = spec.attribution == Attribution::predicted
+                                  ? QStringLiteral("steps (of %1)")
+                                  : QStringLiteral("steps at the token (of %1)");
+        const QString label = words.arg(run.info.max_steps);
+        const double sample =
+            run.info.max_steps > 8
+                ? 3 * style.size
+                : static_cast<double>(run.info.max_steps) * style.size * 0.51 - style.size * 0.09;
+        const double wanted = sample + 3 + fonts.width(label, style.soft);
+        double x = style.width - wanted;
+        if (used + 2 * style.size > x) {
+            y += style.size * 1.5;
+            x = 0;
+        }
+        const std::int64_t shown = std::max<std::int64_t>(1, run.info.max_steps * 2 / 3);
+        Setter::draw_steps(list, style, {x, y - fonts.x_height(style.soft) / 2 - style.size * 0.06}, sample,
+                           shown, run.info.max_steps);
+        list.text(label, {x + sample + 3, y}, style.soft);
+    }
+    y += style.size * 0.9;
+    Setter setter(style, values, data, spec, ticks);
+    y += setter.set(list, y);
+
+    Figure figure;
+    figure.page = finish(spec, style, list, y, "choose fewer tokens, with \"tokens\": [first, last]");
+    figure.tables.push_back({"", table_of(spec, data, values)});
+    return figure;
+}
+
+} // namespace ponderscope::figure
