@@ -1,12 +1,107 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/head.h"
 
+#include "core/model/head_cpu.h"
+
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <limits>
 
 namespace ponderscope {
 
+namespace {
+
+void check(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    TORCH_CHECK(h.dim() == 2, "read_out: states are ", h.sizes(), ", expected [n, d]");
+    TORCH_CHECK(weights.head.dim() == 2 && weights.head.size(1) == h.size(1) && weights.head.size(0) > 0,
+                "read_out: the head is ", weights.head.sizes(), " for states ", h.sizes());
+    const auto n = h.size(0);
+    const auto vocabulary = weights.head.size(0);
+    TORCH_CHECK(vocabulary <= std::numeric_limits<std::int32_t>::max(), "read_out: a vocabulary of ",
+                vocabulary, " words");
+    TORCH_CHECK(weights.head.device() == h.device(), "read_out: states and head are on different devices");
+    TORCH_CHECK(!weights.head_bias.defined() || weights.head_bias.sizes() == at::IntArrayRef({vocabulary}),
+                "read_out: the bias is ", weights.head_bias.sizes());
+    TORCH_CHECK(!request.targets.defined() ||
+                    (request.targets.sizes() == at::IntArrayRef({n}) &&
+                     request.targets.scalar_type() == at::kLong && request.targets.device() == h.device()),
+                "read_out: targets must be int64 [", n, "] on the states' device");
+    TORCH_CHECK(request.candidates >= 0 && request.candidates <= vocabulary, "read_out: ", request.candidates,
+                " candidates of ", vocabulary, " words");
+    TORCH_CHECK(!request.previous.defined() || request.previous.sizes() == h.sizes(),
+                "read_out: states of the step before are ", request.previous.sizes(), ", states ", h.sizes());
+    TORCH_CHECK(!request.previous_rows.defined() ||
+                    (request.previous.defined() && request.previous_rows.sizes() == at::IntArrayRef({n}) &&
+                     request.previous_rows.scalar_type() == at::kBool),
+                "read_out: previous_rows must be bool [", n, "] beside `previous`");
+    if (request.mixture) {
+        TORCH_CHECK(weights.embedding.sizes() == weights.head.sizes(), "read_out: the embedding is ",
+                    weights.embedding.sizes(), ", the head ", weights.head.sizes());
+        TORCH_CHECK(request.temperature > 0, "read_out: temperature ", request.temperature);
+        TORCH_CHECK(request.top_k >= 0, "read_out: top_k ", request.top_k);
+    }
+    if (request.targets.defined() && h.is_cpu() && n > 0) {
+        TORCH_CHECK(request.targets.max().item<std::int64_t>() < vocabulary,
+                    "read_out: a target lies outside of the vocabulary");
+    }
+}
+
+bool tiled(at::ScalarType type) {
+    return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
+}
+
+/// Rows without a step before need no products for it: the others are read out by themselves.
+HeadResult read_out_split(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    const auto compared = request.previous_rows.nonzero().squeeze(1);
+    const auto plain = request.previous_rows.logical_not().nonzero().squeeze(1);
+    const auto part_of = [&](const at::Tensor& rows, bool with_previous) {
+        HeadRequest part = request;
+        part.targets = request.targets.defined() ? request.targets.index_select(0, rows) : request.targets;
+        part.previous = with_previous ? request.previous.index_select(0, rows) : at::Tensor();
+        part.previous_rows = at::Tensor();
+        return read_out_cpu(h.index_select(0, rows), weights, part);
+    };
+    const auto with = part_of(compared, true);
+    const auto without = part_of(plain, false);
+    const auto join = [&](const at::Tensor& a, const at::Tensor& b) {
+        if (!a.defined()) {
+            return a;
+        }
+        auto sizes = a.sizes().vec();
+        sizes[0] = h.size(0);
+        auto whole = at::empty(sizes, a.options());
+        whole.index_copy_(0, compared, a);
+        return b.defined() ? whole.index_copy_(0, plain, b)
+                           : whole.index_fill_(0, plain, std::numeric_limits<double>::quiet_NaN());
+    };
+    HeadResult result;
+    for (const auto field :
+         {&HeadResult::log_sum_exp, &HeadResult::nll, &HeadResult::rank, &HeadResult::entropy,
+          &HeadResult::max_probability, &HeadResult::margin, &HeadResult::argmax, &HeadResult::candidate_ids,
+          &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
+          &HeadResult::kl_current_previous, &HeadResult::mixture}) {
+        result.*field = join(with.*field, without.*field);
+    }
+    return result;
+}
+
+} // namespace
+
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
-    return read_out_reference(h, weights, request);
+    check(h, weights, request);
+    const c10::NoGradGuard no_grad;
+    const bool long_list =
+        request.mixture && request.top_k > longest_list && request.top_k < weights.head.size(0);
+    if (!h.is_cpu() || !tiled(h.scalar_type()) || !tiled(weights.head.scalar_type()) ||
+        (request.mixture && !tiled(weights.embedding.scalar_type())) || long_list ||
+        request.candidates > longest_list) {
+        return read_out_reference(h, weights, request);
+    }
+    if (request.previous_rows.defined()) {
+        return read_out_split(h, weights, request);
+    }
+    return read_out_cpu(h, weights, request);
 }
 
 } // namespace ponderscope

@@ -16,42 +16,46 @@ struct HeadWeights {
 
 /// What one pass over the vocabulary shall give. What is not asked for is not computed.
 struct HeadRequest {
-    at::Tensor targets;         ///< int64 [n]; -1: no target. Undefined: no NLL and no rank.
-    bool distribution = false;  ///< entropy, max_probability, margin, argmax
+    at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: no NLL and no rank.
+    bool distribution = false;   ///< entropy, max_probability, margin, argmax
     std::int64_t candidates = 0; ///< the most likely tokens, with probabilities; ties: the lower id first
-    at::Tensor previous;        ///< [n, d] states of the step before, for both KL divergences; costs head products of its own
-    at::Tensor previous_rows;   ///< bool [n] or undefined: rows whose `previous` counts
+    at::Tensor previous; ///< [n, d] states of the step before, for both KL divergences; costs head products
+                         ///< of its own
+    at::Tensor previous_rows; ///< bool [n] or undefined: rows whose `previous` counts
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;
-    std::int64_t top_k = 0;     ///< > 0: over the top_k largest logits only, renormalised; ties: lower id
+    std::int64_t top_k = 0; ///< > 0: over the top_k largest logits only, renormalised; ties: lower id
 };
 
 /// All fp32 or int64, [n] unless said. Undefined when not asked for.
 struct HeadResult {
     at::Tensor log_sum_exp;
-    at::Tensor nll;             ///< nats; NaN where there is no target
-    at::Tensor rank;            ///< 1 + number of larger logits; 0 where there is no target
-    at::Tensor entropy;         ///< nats
+    at::Tensor nll;     ///< nats; NaN where there is no target
+    at::Tensor rank;    ///< 1 + number of larger logits; 0 where there is no target
+    at::Tensor entropy; ///< nats
     at::Tensor max_probability;
-    at::Tensor margin;          ///< p1 - p2
-    at::Tensor argmax;          ///< lowest id of equals
-    at::Tensor candidate_ids;   ///< int64 [n, candidates]
+    at::Tensor margin;                  ///< p1 - p2
+    at::Tensor argmax;                  ///< lowest id of equals
+    at::Tensor candidate_ids;           ///< int64 [n, candidates]
     at::Tensor candidate_probabilities; ///< [n, candidates]
     at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k)
     at::Tensor kl_current_previous;
-    at::Tensor mixture;         ///< [n, d], fp32, not scaled by c
+    at::Tensor mixture; ///< [n, d], fp32, not scaled by c
 };
 
-/// One pass over tiles of tokens x vocabulary with an online softmax: logits live in a tile that stays in the cache and never exist as
-/// [n, V]. h: [n, d], states after the final norm. No gradient. Deterministic on the CPU: the result of a row does not depend on n.
+/// One pass over tiles of tokens x vocabulary with an online softmax: logits live in a tile that stays in the
+/// cache and never exist as [n, V]. h: [n, d], states after the final norm. No gradient. Deterministic on the
+/// CPU: the result of a row does not depend on n.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
 /// The same numbers from plain operations on full logits: slow, the reference of read_out in tests.
 HeadResult read_out_reference(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
-/// Differentiable expected embedding [n, d] and mean cross-entropy (scalar; rows with target -1 count for nothing) for training.
-at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature, std::int64_t top_k);
+/// Differentiable expected embedding [n, d] and mean cross-entropy (scalar; rows with target -1 count for
+/// nothing) for training.
+at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
+                              std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);
 
 /// Logits [n, V] in fp32, for `logits` and `verify` alone.

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/head_cpu.h"
+
+#include "core/model/head_state.h"
+#include "core/model/kernels/aligned.h"
+#include "core/model/kernels/tile.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace ponderscope {
+
+namespace {
+
+using kernels::AlignedArray;
+using kernels::TileKernels;
+
+/// A table [V, d] whose rows are handed out tile by tile in fp32 (or as they are, in bf16, for the
+/// processor's own product).
+class Table {
+public:
+    Table() = default;
+    explicit Table(const at::Tensor& tensor)
+        : tensor_(tensor.stride(1) == 1 ? tensor : tensor.contiguous()) {}
+
+    [[nodiscard]] std::ptrdiff_t stride() const { return tensor_.stride(0); }
+    [[nodiscard]] bool is_fp32() const { return tensor_.scalar_type() == at::kFloat; }
+    [[nodiscard]] bool same_as(const Table& other) const {
+        return tensor_.defined() && tensor_.is_same(other.tensor_);
+    }
+    [[nodiscard]] const std::uint16_t* halves(std::int64_t row) const {
+        return static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + row * stride();
+    }
+
+    /// Rows in fp32: where they lie, or widened into scratch. Sets the distance between rows.
+    const float* rows(const TileKernels& k, std::int64_t row, std::int64_t count,
+                      AlignedArray<float>& scratch, std::ptrdiff_t& row_stride) const {
+        if (is_fp32()) {
+            row_stride = stride();
+            return static_cast<const float*>(tensor_.const_data_ptr()) + row * stride();
+        }
+        const auto depth = tensor_.size(1);
+        row_stride = depth;
+        if (scratch.size() == 0) {
+            scratch = AlignedArray<float>(static_cast<std::size_t>(count * depth));
+        }
+        for (std::int64_t r = 0; r < count; ++r) {
+            (tensor_.scalar_type() == at::kBFloat16 ? k.widen_bf16 : k.widen_f16)(halves(row + r), depth,
+                                                                                  scratch.data() + r * depth);
+        }
+        return scratch.data();
+    }
+
+private:
+    at::Tensor tensor_;
+};
+
+/// States of a block of tokens, packed with one token a column, group after group.
+struct PackedStates {
+    AlignedArray<float> fp32;
+    AlignedArray<std::uint32_t> bf16_pairs;
+};
+
+/// The request, with pointers in the place of tensors.
+struct Job {
+    const TileKernels& k = kernels::tile_kernels();
+    HeadTiling tiling;
+    std::int64_t tokens = 0, depth = 0, vocabulary = 0;
+    at::Tensor states, previous; ///< contiguous, fp32 or bf16
+    Table head, embedding;
+    AlignedArray<float> bias;
+    const std::int64_t* targets = nullptr;
+    bool bf16 = false; ///< the processor multiplies bf16 as it lies
+    bool weighted = false;
+    bool mixture = false;           ///< over the whole vocabulary
+    bool truncated_mixture = false; ///< over the top_k largest
+    float rate = 1;                 ///< 1 / temperature
+    std::int64_t list_length = 0;
+    std::int64_t groups_per_block = 1;
+
+    [[nodiscard]] std::int64_t width() const { return static_cast<std::int64_t>(k.lanes) * k.max_vectors; }
+    [[nodiscard]] std::int64_t block_tokens() const { return groups_per_block * width(); }
+    [[nodiscard]] std::int64_t blocks() const { return (tokens + block_tokens() - 1) / block_tokens(); }
+    [[nodiscard]] std::int64_t chunks() const {
+        return (vocabulary + tiling.rows_per_chunk - 1) / tiling.rows_per_chunk;
+    }
+};
+
+/// What a part of the vocabulary gave for a block.
+struct Partial {
+    std::vector<ColumnState> states;
+    AlignedArray<float> mixtures; ///< a group: [depth, width of the group]
+};
+
+/// One thread's work on one block of tokens.
+class Block {
+public:
+    Block(const Job& job, std::int64_t index)
+        : job_(job),
+          first_(index * job.block_tokens()),
+          columns_(std::min(job.block_tokens(), job.tokens - first_)),
+          largest(columns_, job.list_length) {
+        pack(job_.states, states_);
+        if (job_.previous.defined()) {
+            pack(job_.previous, previous_);
+        }
+        const auto tile_size = static_cast<std::size_t>(job_.tiling.rows_per_tile * job_.width());
+        tile_ = AlignedArray<float>(tile_size);
+        if (job_.previous.defined()) {
+            previous_tile_ = AlignedArray<float>(tile_size);
+        }
+        const auto padded = static_cast<std::size_t>(groups() * job_.width());
+        thresholds_ = AlignedArray<float>(padded, -std::numeric_limits<float>::infinity());
+        find_pivots(padded);
+    }
+
+    /// One part of the vocabulary, by itself.
+    Partial run(std::int64_t chunk) {
+        Partial part = empty();
+        const auto begin = chunk * job_.tiling.rows_per_chunk;
+        const auto end = std::min(begin + job_.tiling.rows_per_chunk, job_.vocabulary);
+        for (auto row = begin; row < end; row += job_.tiling.rows_per_tile) {
+            run_tile(row, std::min(job_.tiling.rows_per_tile, end - row), part);
+        }
+        return part;
+    }
+
+    /// total += part, both relative to the larger maxima of the two.
+    void fold(Partial& total, Partial& part) const {
+        AlignedArray<float> total_factor(static_cast<std::size_t>(job_.width()), 1.0F);
+        AlignedArray<float> part_factor(static_cast<std::size_t>(job_.width()), 1.0F);
+        for (std::int64_t group = 0; group < groups(); ++group) {
+            for (std::int64_t j = 0; j < group_columns(group); ++j) {
+                auto& a = total.states[static_cast<std::size_t>(group * job_.width() + j)];
+                auto& b = part.states[static_cast<std::size_t>(group * job_.width() + j)];
+                const double maximum = std::max(a.maximum, b.maximum);
+                const double previous = std::max(a.previous_maximum, b.previous_maximum);
+                total_factor[static_cast<std::size_t>(j)] =
+                    static_cast<float>(a.raise(maximum, previous, job_.rate));
+                part_factor[static_cast<std::size_t>(j)] =
+                    static_cast<float>(b.raise(maximum, previous, job_.rate));
+                a.add(b);
+            }
+            if (job_.mixture) {
+                float* into = total.mixtures.data() + group * job_.depth * job_.width();
+                float* from = part.mixtures.data() + group * job_.depth * job_.width();
+                job_.k.rescale(into, job_.depth, vectors(group), total_factor.data());
+                job_.k.rescale(from, job_.depth, vectors(group), part_factor.data());
+                job_.k.accumulate(from, job_.depth * vectors(group) * job_.k.lanes, 1, into);
+            }
+        }
+    }
+
+    [[nodiscard]] Partial empty() const {
+        Partial part;
+        part.states.resize(static_cast<std::size_t>(columns_));
+        if (job_.mixture) {
+            part.mixtures =
+                AlignedArray<float>(static_cast<std::size_t>(groups() * job_.depth * job_.width()), 0.0F);
+        }
+        return part;
+    }
+
+    void finish(const Partial& total, const HeadRequest& request, HeadResult& result);
+
+private:
+    [[nodiscard]] std::int64_t groups() const { return (columns_ + job_.width() - 1) / job_.width(); }
+    [[nodiscard]] std::int64_t group_columns(std::int64_t group) const {
+        return std::min(job_.width(), columns_ - group * job_.width());
+    }
+    [[nodiscard]] int vectors(std::int64_t group) const {
+        return static_cast<int>((group_columns(group) + job_.k.lanes - 1) / job_.k.lanes);
+    }
+
+    void pack(const at::Tensor& from, PackedStates& to) const {
+        const auto size = static_cast<std::size_t>(groups() * job_.depth * job_.width());
+        if (job_.bf16) {
+            to.bf16_pairs = AlignedArray<std::uint32_t>(size / 2, 0U);
+        } else {
+            to.fp32 = AlignedArray<float>(size, 0.0F);
+        }
+        for (std::int64_t group = 0; group < groups(); ++group) {
+            const auto stride = static_cast<std::int64_t>(vectors(group)) * job_.k.lanes;
+            const auto offset = group * job_.depth * job_.width();
+            for (std::int64_t j = 0; j < group_columns(group); ++j) {
+                const auto element = (first_ + group * job_.width() + j) * job_.depth;
+                if (job_.bf16) {
+                    const auto* row = static_cast<const std::uint16_t*>(from.const_data_ptr()) + element;
+                    std::uint32_t* column = to.bf16_pairs.data() + offset / 2 + j;
+                    for (std::int64_t i = 0; i < job_.depth / 2; ++i) {
+                        column[i * stride] = row[2 * i] | static_cast<std::uint32_t>(row[2 * i + 1]) << 16;
+                    }
+                } else {
+                    const float* row = static_cast<const float*>(from.const_data_ptr()) + element;
+                    float* column = to.fp32.data() + offset + j;
+                    for (std::int64_t i = 0; i < job_.depth; ++i) {
+                        column[i * stride] = row[i];
+                    }
+                }
+            }
+        }
+    }
+
+    void multiply(const PackedStates& states, std::int64_t group, std::int64_t row, std::int64_t rows,
+                  const float* table, std::ptrdiff_t stride, float* tile) const {
+        const float* bias = job_.bias.size() > 0 ? job_.bias.data() + row : nullptr;
+        const auto offset = group * job_.depth * job_.width();
+        if (job_.bf16) {
+            job_.k.product_bf16(job_.head.halves(row), job_.head.stride(), rows, job_.depth / 2,
+                                states.bf16_pairs.data() + offset / 2, vectors(group), tile, bias);
+        } else {
+            job_.k.product(table, stride, rows, job_.depth, states.fp32.data() + offset, vectors(group), tile,
+                           bias);
+        }
+    }
+
+    /// The targets' logits, by the very additions that will make them again in the tiles.
+    void find_pivots(std::size_t padded) {
+        if (job_.targets == nullptr) {
+            return;
+        }
+        pivots_ = AlignedArray<float>(padded, std::numeric_limits<float>::infinity());
+        AlignedArray<float> logits(static_cast<std::size_t>(job_.width()));
+        AlignedArray<float> scratch;
+        for (std::int64_t column = 0; column < columns_; ++column) {
+            const auto target = job_.targets[first_ + column];
+            if (target < 0) {
+                continue;
+            }
+            std::ptrdiff_t stride = 0;
+            const float* table = job_.bf16 ? nullptr : job_.head.rows(job_.k, target, 1, scratch, stride);
+            const auto group = column / job_.width();
+            multiply(states_, group, target, 1, table, stride, logits.data());
+            pivots_[static_cast<std::size_t>(column)] =
+                logits[static_cast<std::size_t>(column - group * job_.width())];
+        }
+    }
+
+    void run_tile(std::int64_t row, std::int64_t rows, Partial& part) {
+        const auto& k = job_.k;
+        std::ptrdiff_t head_stride = 0;
+        std::ptrdiff_t embedding_stride = 0;
+        const float* head = job_.bf16 ? nullptr : job_.head.rows(k, row, rows, head_scratch_, head_stride);
+        const float* embedding = nullptr;
+        if (job_.mixture) {
+            const bool same = !job_.bf16 && job_.embedding.same_as(job_.head);
+            embedding = same ? head : job_.embedding.rows(k, row, rows, embedding_scratch_, embedding_stride);
+            embedding_stride = same ? head_stride : embedding_stride;
+        }
+        for (std::int64_t group = 0; group < groups(); ++group) {
+            run_group(group, row, rows, head, head_stride, embedding, embedding_stride, part);
+        }
+    }
+
+    void run_group(std::int64_t group, std::int64_t row, std::int64_t rows, const float* head,
+                   std::ptrdiff_t head_stride, const float* embedding, std::ptrdiff_t embedding_stride,
+                   Partial& part);
+
+    const Job& job_;
+    std::int64_t first_;
+    std::int64_t columns_;
+    PackedStates states_, previous_;
+    AlignedArray<float> tile_, previous_tile_, pivots_, thresholds_, head_scratch_, embedding_scratch_;
+
+public:
+    LargestLogits largest;
+};
+
+/// Numbers of one tile, a column each.
+struct TileSums {
+    static constexpr int most = 64; ///< columns of the widest group
+    alignas(64) float maximum[most];
+    alignas(64) float previous_maximum[most];
+    alignas(64) float factor[most];
+    alignas(64) float sum[most];
+    alignas(64) float weighted[most];
+    alignas(64) float tempered[most];
+    alignas(64) float previous_sum[most];
+    alignas(64) float forward[most];
+    alignas(64) float backward[most];
+    alignas(64) std::int32_t larger[most];
+};
+
+void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, const float* head,
+                      std::ptrdiff_t head_stride, const float* embedding, std::ptrdiff_t embedding_stride,
+                      Partial& part) {
+    const auto& k = job_.k;
+    const bool compares = job_.previous.defined();
+    const int n = vectors(group);
+    const auto columns = group_columns(group);
+    const auto first = static_cast<std::size_t>(group * job_.width());
+    ColumnState* states = part.states.data() + first;
+    TileSums sums;
+
+    multiply(states_, group, row, rows, head, head_stride, tile_.data());
+    if (compares) {
+        multiply(previous_, group, row, rows, head, head_stride, previous_tile_.data());
+    }
+    std::fill_n(sums.maximum, TileSums::most, std::numeric_limits<float>::lowest());
+    std::fill_n(sums.previous_maximum, TileSums::most, std::numeric_limits<float>::lowest());
+    std::fill_n(sums.larger, TileSums::most, 0);
+    for (std::int64_t j = 0; j < columns; ++j) {
+        sums.maximum[j] = static_cast<float>(states[j].maximum);
+        sums.previous_maximum[j] = static_cast<float>(states[j].previous_maximum);
+    }
+    k.scan(tile_.data(), rows, n, sums.maximum, job_.targets != nullptr ? pivots_.data() + first : nullptr,
+           sums.larger);
+    if (compares) {
+        k.scan(previous_tile_.data(), rows, n, sums.previous_maximum, nullptr, nullptr);
+    }
+    bool rescaled = false;
+    std::fill_n(sums.factor, TileSums::most, 1.0F);
+    for (std::int64_t j = 0; j < columns; ++j) {
+        sums.factor[j] =
+            static_cast<float>(states[j].raise(sums.maximum[j], sums.previous_maximum[j], job_.rate));
+        rescaled = rescaled || sums.factor[j] != 1;
+    }
+    if (job_.list_length > 0) {
+        const auto at = static_cast<std::ptrdiff_t>(first) * job_.list_length;
+        k.keep_largest(tile_.data(), rows, n, static_cast<int>(columns), static_cast<std::int32_t>(row),
+                       job_.list_length, largest.values.data() + at, largest.ids.data() + at,
+                       thresholds_.data() + first);
+    }
+    if (compares) {
+        k.divergence(tile_.data(), previous_tile_.data(), rows, n, sums.maximum, sums.previous_maximum,
+                     sums.previous_sum, sums.forward, sums.backward);
+    }
+    const bool shared = job_.mixture && job_.rate == 1;
+    k.exponentials(tile_.data(), rows, n, sums.maximum, 1, shared, sums.sum,
+                   job_.weighted ? sums.weighted : nullptr);
+    if (job_.mixture) {
+        if (!shared) {
+            // The tile still holds logits: the distribution and the mixture have different exponentials.
+            k.exponentials(tile_.data(), rows, n, sums.maximum, job_.rate, true, sums.tempered, nullptr);
+        }
+        float* mixture = part.mixtures.data() + group * job_.depth * job_.width();
+        if (rescaled) {
+            k.rescale(mixture, job_.depth, n, sums.factor);
+        }
+        k.mix(embedding, embedding_stride, rows, job_.depth, tile_.data(), n, mixture);
+    }
+    for (std::int64_t j = 0; j < columns; ++j) {
+        auto& state = states[j];
+        state.sum += sums.sum[j];
+        state.larger += sums.larger[j];
+        if (job_.weighted) {
+            state.weighted += sums.weighted[j];
+        }
+        if (job_.mixture) {
+            state.tempered += shared ? sums.sum[j] : sums.tempered[j];
+        }
+        if (compares) {
+            state.previous_sum += sums.previous_sum[j];
+            state.forward += sums.forward[j];
+            state.backward += sums.backward[j];
+        }
+    }
+}
+
+template <typename T>
+void put(const at::Tensor& tensor, std::int64_t at, double value) {
+    if (tensor.defined()) {
+        tensor.data_ptr<T>()[at] = static_cast<T>(value);
+    }
+}
+
+void Block::finish(const Partial& total, const HeadRequest& request, HeadResult& result) {
+    largest.complete();
+    AlignedArray<float> scratch;
+    for (std::int64_t column = 0; column < columns_; ++column) {
+        const auto token = first_ + column;
+        const auto& state = total.states[static_cast<std::size_t>(column)];
+        const double log_sum_exp = state.log_sum_exp();
+        put<float>(result.log_sum_exp, token, log_sum_exp);
+        if (job_.targets != nullptr) {
+            const bool has_target = job_.targets[token] >= 0;
+            const double logit = pivots_[static_cast<std::size_t>(column)];
+            put<float>(result.nll, token,
+                       has_target ? log_sum_exp - logit : std::numeric_limits<double>::quiet_NaN());
+            result.rank.data_ptr<std::int64_t>()[token] = has_target ? state.larger + 1 : 0;
+        }
+        put<float>(result.entropy, token, state.entropy());
+        const float* values = largest.values.data() + column * job_.list_length;
+        const std::int32_t* ids = largest.ids.data() + column * job_.list_length;
+        if (request.distribution) {
+            const double best = std::exp(values[0] - log_sum_exp);
+            const double second = job_.vocabulary > 1 ? std::exp(values[1] - log_sum_exp) : 0;
+            put<float>(result.max_probability, token, best);
+            put<float>(result.margin, token, best - second);
+            result.argmax.data_ptr<std::int64_t>()[token] = ids[0];
+        }
+        for (std::int64_t i = 0; i < request.candidates; ++i) {
+            result.candidate_ids.data_ptr<std::int64_t>()[token * request.candidates + i] = ids[i];
+            put<float>(result.candidate_probabilities, token * request.candidates + i,
+                       std::exp(values[i] - log_sum_exp));
+        }
+        if (request.previous.defined()) {
+            put<float>(result.kl_previous_current, token, state.kl_previous_current());
+            put<float>(result.kl_current_previous, token, state.kl_current_previous());
+        }
+        if (!request.mixture) {
+            continue;
+        }
+        float* mixture = result.mixture.data_ptr<float>() + token * job_.depth;
+        if (job_.truncated_mixture) {
+            double divisor = 0;
+            for (std::int64_t i = 0; i < request.top_k; ++i) {
+                divisor += std::exp((static_cast<double>(values[i]) - values[0]) * job_.rate);
+            }
+            std::fill_n(mixture, job_.depth, 0.0F);
+            for (std::int64_t i = 0; i < request.top_k; ++i) {
+                const double weight =
+                    std::exp((static_cast<double>(values[i]) - values[0]) * job_.rate) / divisor;
+                std::ptrdiff_t stride = 0;
+                job_.k.accumulate(job_.embedding.rows(job_.k, ids[i], 1, scratch, stride), job_.depth,
+                                  static_cast<float>(weight), mixture);
+            }
+        } else {
+            const auto group = column / job_.width();
+            const float* from =
+                total.mixtures.data() + group * job_.depth * job_.width() + (column - group * job_.width());
+            const auto stride = static_cast<std::int64_t>(vectors(group)) * job_.k.lanes;
+            for (std::int64_t i = 0; i < job_.depth; ++i) {
+                mixture[i] = static_cast<float>(from[i * stride] / state.tempered);
+            }
+        }
+    }
+}
+
+/// The blocks that two threads shared, to be put together when both are done.
+struct Piece {
+    std::int64_t block = 0;
+    std::int64_t first_chunk = 0;
+    std::vector<Partial> parts;
+    LargestLogits largest;
+};
+
+/// Every thread takes an equal share of (block, chunk) pairs. Sums are always folded chunk by chunk in rising
+/// order, so that it makes no difference to the result where a share ends.
+void run(const Job& job, const HeadRequest& request, HeadResult& result) {
+    const auto tasks = job.blocks() * job.chunks();
+    const auto shares = std::min<std::int64_t>(at::get_num_threads(), tasks);
+    std::vector<std::vector<Piece>> pieces(static_cast<std::size_t>(shares));
+    at::parallel_for(0, shares, 1, [&](std::int64_t from, std::int64_t to) {
+        for (auto share = from; share < to; ++share) {
+            const auto end = tasks * (share + 1) / shares;
+            for (auto task = tasks * share / shares; task < end;) {
+                const auto index = task / job.chunks();
+                const auto first_chunk = task % job.chunks();
+                const auto last_chunk = std::min(job.chunks(), first_chunk + end - task);
+                const bool whole = first_chunk == 0 && last_chunk == job.chunks();
+                Block block(job, index);
+                Partial total = block.empty();
+                Piece piece{index, first_chunk, {}, {}};
+                for (auto chunk = first_chunk; chunk < last_chunk; ++chunk) {
+                    Partial part = block.run(chunk);
+                    if (whole) {
+                        block.fold(total, part);
+                    } else {
+                        piece.parts.push_back(std::move(part));
+                    }
+                }
+                if (whole) {
+                    block.finish(total, request, result);
+                } else {
+                    piece.largest = std::move(block.largest);
+                    pieces[static_cast<std::size_t>(share)].push_back(std::move(piece));
+                }
+                task += last_chunk - first_chunk;
+            }
+        }
+    });
+    std::vector<Piece> shared;
+    for (auto& list : pieces) {
+        std::move(list.begin(), list.end(), std::back_inserter(shared));
+    }
+    for (std::size_t i = 0; i < shared.size();) {
+        Block block(job, shared[i].block);
+        Partial total = block.empty();
+        const auto index = shared[i].block;
+        for (; i < shared.size() && shared[i].block == index; ++i) {
+            for (auto& part : shared[i].parts) {
+                block.fold(total, part);
+            }
+            block.largest.merge(shared[i].largest);
+        }
+        block.finish(total, request, result);
+    }
+}
+
+HeadResult empty_result(std::int64_t n, std::int64_t depth, const HeadRequest& request) {
+    const auto floats = at::TensorOptions().dtype(at::kFloat);
+    const auto integers = at::TensorOptions().dtype(at::kLong);
+    HeadResult result;
+    result.log_sum_exp = at::empty({n}, floats);
+    if (request.targets.defined()) {
+        result.nll = at::empty({n}, floats);
+        result.rank = at::empty({n}, integers);
+    }
+    if (request.distribution) {
+        result.entropy = at::empty({n}, floats);
+        result.max_probability = at::empty({n}, floats);
+        result.margin = at::empty({n}, floats);
+        result.argmax = at::empty({n}, integers);
+    }
+    if (request.candidates > 0) {
+        result.candidate_ids = at::empty({n, request.candidates}, integers);
+        result.candidate_probabilities = at::empty({n, request.candidates}, floats);
+    }
+    if (request.previous.defined()) {
+        result.kl_previous_current = at::empty({n}, floats);
+        result.kl_current_previous = at::empty({n}, floats);
+    }
+    if (request.mixture) {
+        result.mixture = at::empty({n, depth}, floats);
+    }
+    return result;
+}
+
+} // namespace
+
+HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
+                        const HeadTiling& tiling) {
+    Job job;
+    job.tiling = tiling;
+    job.tokens = h.size(0);
+    job.depth = h.size(1);
+    job.vocabulary = weights.head.size(0);
+    auto result = empty_result(job.tokens, job.depth, request);
+    if (job.tokens == 0) {
+        return result;
+    }
+    job.head = Table(weights.head);
+    job.bf16 = job.k.product_bf16 != nullptr && weights.head.scalar_type() == at::kBFloat16 &&
+               h.scalar_type() == at::kBFloat16 && job.depth % 2 == 0;
+    const auto type = job.bf16 ? at::kBFloat16 : at::kFloat;
+    job.states = h.to(type).contiguous();
+    if (request.previous.defined()) {
+        job.previous = request.previous.to(type).contiguous();
+    }
+    if (weights.head_bias.defined()) {
+        const auto bias = weights.head_bias.to(at::kFloat).contiguous();
+        job.bias = AlignedArray<float>(static_cast<std::size_t>(job.vocabulary));
+        std::copy_n(bias.const_data_ptr<float>(), job.vocabulary, job.bias.data());
+    }
+    at::Tensor targets;
+    if (request.targets.defined()) {
+        targets = request.targets.contiguous();
+        job.targets = targets.const_data_ptr<std::int64_t>();
+    }
+    job.weighted = request.distribution;
+    job.truncated_mixture = request.mixture && request.top_k > 0 && request.top_k < job.vocabulary;
+    job.mixture = request.mixture && !job.truncated_mixture;
+    job.rate = static_cast<float>(1.0 / request.temperature);
+    job.list_length =
+        std::max(request.candidates, request.distribution ? std::min<std::int64_t>(2, job.vocabulary) : 0);
+    if (request.mixture) {
+        job.embedding = Table(weights.embedding);
+    }
+    if (job.truncated_mixture) {
+        job.list_length = std::max(job.list_length, request.top_k);
+    }
+    // Packed states, and those of the step before, and the mixture, of all groups of a block shall stay in
+    // the cache.
+    const auto group_bytes = job.depth * job.width() *
+                             ((job.bf16 ? 2 : 4) * (job.previous.defined() ? 2 : 1) + (job.mixture ? 4 : 0));
+    job.groups_per_block = std::clamp<std::int64_t>(tiling.block_bytes / group_bytes, 1, 8);
+    run(job, request, result);
+    return result;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/head.h"
+
+#include "core/model/head_cpu.h"
+#include "core/model/head_state.h"
+#include "core/model/kernels/tile.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+at::Tensor normal(at::IntArrayRef sizes, std::uint64_t seed, double scale = 1) {
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+    return at::randn(sizes, generator, at::kFloat) * scale;
+}
+
+struct Case {
+    at::Tensor h;
+    HeadWeights weights;
+    HeadRequest request;
+};
+
+/// Everything that can be asked for at once. `spread` is about the standard deviation of the logits.
+Case make_case(std::int64_t n, std::int64_t vocabulary, std::int64_t d, double spread, std::uint64_t seed) {
+    Case c;
+    c.h = normal({n, d}, seed);
+    c.weights.head = normal({vocabulary, d}, seed + 1, spread / std::sqrt(static_cast<double>(d)));
+    c.weights.embedding = normal({vocabulary, d}, seed + 2);
+    c.request.targets =
+        at::randint(-1, vocabulary, {n}, at::make_generator<at::CPUGeneratorImpl>(seed + 3), at::kLong);
+    c.request.distribution = true;
+    c.request.candidates = std::min<std::int64_t>(10, vocabulary);
+    c.request.previous = c.h + normal({n, d}, seed + 4, 0.3);
+    c.request.mixture = true;
+    return c;
+}
+
+HeadResult in_double(const Case& c) {
+    auto weights = c.weights;
+    for (auto* tensor : {&weights.head, &weights.head_bias, &weights.embedding}) {
+        *tensor = tensor->defined() ? tensor->to(at::kDouble) : *tensor;
+    }
+    auto request = c.request;
+    request.previous = request.previous.defined() ? request.previous.to(at::kDouble) : request.previous;
+    return read_out_reference(c.h.to(at::kDouble), weights, request);
+}
+
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+    EXPECT_EQ(a.defined(), b.defined());
+    if (!a.defined() || a.numel() == 0) {
+        return 0;
+    }
+    EXPECT_EQ(a.sizes(), b.sizes());
+    EXPECT_TRUE(at::equal(a.isnan(), b.isnan())) << "NaN in other places";
+    const auto both = a.to(at::kDouble).eq(b.to(at::kDouble));
+    return at::where(both, 0.0, (a.to(at::kDouble) - b.to(at::kDouble)).abs())
+        .nan_to_num(0.0, infinity)
+        .max()
+        .item<double>();
+}
+
+struct Tolerances {
+    double nll = 3e-6;
+    double entropy = 1e-5;
+    double mixture = 1e-5;
+};
+
+void expect_close(const HeadResult& got, const HeadResult& expected, const Tolerances& tolerance) {
+    const double scale = 1 + expected.log_sum_exp.abs().max().item<double>();
+    EXPECT_LE(largest_difference(got.log_sum_exp, expected.log_sum_exp), tolerance.nll * scale);
+    EXPECT_LE(largest_difference(got.nll, expected.nll), tolerance.nll * scale);
+    EXPECT_LE(largest_difference(got.entropy, expected.entropy), tolerance.entropy);
+    EXPECT_LE(largest_difference(got.max_probability, expected.max_probability), tolerance.entropy);
+    EXPECT_LE(largest_difference(got.margin, expected.margin), tolerance.entropy);
+    EXPECT_LE(largest_difference(got.candidate_probabilities, expected.candidate_probabilities),
+              tolerance.entropy);
+    EXPECT_LE(largest_difference(got.kl_previous_current, expected.kl_previous_current), tolerance.entropy);
+    EXPECT_LE(largest_difference(got.kl_current_previous, expected.kl_current_previous), tolerance.entropy);
+    EXPECT_LE(largest_difference(got.mixture, expected.mixture), tolerance.mixture);
+}
+
+void expect_same_bits(const HeadResult& a, const HeadResult& b) {
+    for (const auto field :
+         {&HeadResult::log_sum_exp, &HeadResult::nll, &HeadResult::rank, &HeadResult::entropy,
+          &HeadResult::max_probability, &HeadResult::margin, &HeadResult::argmax, &HeadResult::candidate_ids,
+          &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
+          &HeadResult::kl_current_previous, &HeadResult::mixture}) {
+        const auto& x = a.*field;
+        const auto& y = b.*field;
+        ASSERT_EQ(x.defined(), y.defined());
+        if (x.defined()) {
+            EXPECT_TRUE(at::allclose(x, y, 0, 0, /*equal_nan=*/true));
+        }
+    }
+}
+
+HeadResult rows_of(const HeadResult& all, std::int64_t begin, std::int64_t length) {
+    HeadResult part;
+    for (const auto field :
+         {&HeadResult::log_sum_exp, &HeadResult::nll, &HeadResult::rank, &HeadResult::entropy,
+          &HeadResult::max_probability, &HeadResult::margin, &HeadResult::argmax, &HeadResult::candidate_ids,
+          &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
+          &HeadResult::kl_current_previous, &HeadResult::mixture}) {
+        if ((all.*field).defined()) {
+            part.*field = (all.*field).narrow(0, begin, length);
+        }
+    }
+    return part;
+}
+
+Case narrowed(const Case& c, std::int64_t begin, std::int64_t length) {
+    Case part = c;
+    part.h = c.h.narrow(0, begin, length);
+    part.request.targets = c.request.targets.narrow(0, begin, length);
+    part.request.previous = c.request.previous.narrow(0, begin, length);
+    return part;
+}
+
+} // namespace
+
+TEST(ReadOut, EqualsTheReferenceInDouble) {
+    struct Shape {
+        std::int64_t n, vocabulary, d;
+        double spread;
+    };
+    for (const auto& shape : {Shape{1, 1, 1, 1}, Shape{1, 2, 3, 1}, Shape{5, 17, 8, 2}, Shape{48, 512, 64, 3},
+                              Shape{49, 2049, 33, 4}, Shape{130, 5000, 64, 6}, Shape{257, 3000, 24, 15},
+                              Shape{16, 9001, 512, 2}}) {
+        SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.vocabulary) + ", d " +
+                     std::to_string(shape.d));
+        auto c = make_case(shape.n, shape.vocabulary, shape.d, shape.spread,
+                           7 * static_cast<std::uint64_t>(shape.n));
+        const auto expected = in_double(c);
+        const auto got = read_out(c.h, c.weights, c.request);
+        // Logits of +-60 carry rounding errors of their own.
+        const double wide = shape.spread > 8 ? 4 : 1;
+        expect_close(got, expected, {3e-6, wide * 1e-5, wide * 1e-5});
+        // Ids and ranks are exact but where two logits are closer than rounding.
+        EXPECT_TRUE(at::equal(got.argmax, expected.argmax));
+        EXPECT_GE(got.candidate_ids.eq(expected.candidate_ids).to(at::kFloat).mean().item<double>(), 0.999);
+        EXPECT_LE((got.rank - expected.rank).abs().max().item<std::int64_t>(), 1);
+        EXPECT_GE(got.rank.eq(expected.rank).to(at::kFloat).mean().item<double>(), 0.97);
+        EXPECT_GE(at::minimum(got.kl_current_previous, got.kl_previous_current).min().item<double>(), 0);
+    }
+}
+
+TEST(ReadOut, BiasTemperatureAndTruncation) {
+    auto c = make_case(70, 2500, 48, 3, 11);
+    c.weights.head_bias = normal({2500}, 12);
+    for (const double temperature : {0.7, 1.0, 2.5}) {
+        for (const std::int64_t top_k : {0L, 1L, 7L, 100L, 2499L, 2500L, 4000L}) {
+            SCOPED_TRACE(std::to_string(temperature) + ", top " + std::to_string(top_k));
+            c.request.temperature = temperature;
+            c.request.top_k = top_k;
+            expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
+        }
+    }
+}
+
+TEST(ReadOut, WhatIsNotAskedForIsNotThere) {
+    auto c = make_case(9, 300, 16, 2, 5);
+    const auto everything = read_out(c.h, c.weights, c.request);
+    c.request = {};
+    const auto nothing = read_out(c.h, c.weights, c.request);
+    EXPECT_TRUE(at::equal(nothing.log_sum_exp, everything.log_sum_exp));
+    for (const auto& tensor :
+         {nothing.nll, nothing.rank, nothing.entropy, nothing.max_probability, nothing.margin, nothing.argmax,
+          nothing.candidate_ids, nothing.candidate_probabilities, nothing.kl_current_previous,
+          nothing.kl_previous_current, nothing.mixture}) {
+        EXPECT_FALSE(tensor.defined());
+    }
+    const auto none = read_out(c.h.narrow(0, 0, 0), c.weights, make_case(0, 300, 16, 2, 5).request);
+    EXPECT_EQ(none.nll.sizes(), at::IntArrayRef({0}));
+    EXPECT_EQ(none.mixture.sizes(), at::IntArrayRef({0, 16}));
+}
+
+TEST(ReadOut, ARowDependsNeitherOnTheOthersNorOnThreads) {
+    const auto c = make_case(301, 6001, 40, 4, 21);
+    const auto whole = read_out(c.h, c.weights, c.request);
+    for (const std::int64_t length : {1L, 2L, 15L, 16L, 17L, 47L, 48L, 49L, 96L, 200L}) {
+        for (const std::int64_t begin : {0L, 1L, 100L}) {
+            const auto part = narrowed(c, begin, length);
+            SCOPED_TRACE(std::to_string(begin) + " + " + std::to_string(length));
+            expect_same_bits(read_out(part.h, part.weights, part.request), rows_of(whole, begin, length));
+        }
+    }
+    const int threads = at::get_num_threads();
+    for (const int other : {1, 2, 3, 7}) {
+        at::set_num_threads(other);
+        expect_same_bits(read_out(c.h, c.weights, c.request), whole);
+    }
+    at::set_num_threads(threads);
+}
+
+TEST(ReadOut, TilesAndBlocksOfAnySizeAgree) {
+    const auto c = make_case(150, 3001, 40, 4, 23);
+    const auto expected = read_out_cpu(c.h, c.weights, c.request);
+    for (const std::int64_t block_bytes : {1L, 20'000L, 10'000'000L}) {
+        HeadTiling tiling;
+        tiling.block_bytes = block_bytes;
+        expect_same_bits(read_out_cpu(c.h, c.weights, c.request, tiling), expected);
+        tiling.rows_per_chunk = 64;
+        tiling.rows_per_tile = 16;
+        expect_close(read_out_cpu(c.h, c.weights, c.request, tiling), in_double(c), {});
+    }
+}
+
+TEST(ReadOut, EqualLogitsKeepTheLowerIdAndShareARank) {
+    // Words 3k, 3k+1, 3k+2 have the same row; the best word of token t is chosen by a one-hot state.
+    const std::int64_t vocabulary = 5001;
+    auto distinct = normal({vocabulary / 3, 24}, 31);
+    Case c;
+    c.weights.head = distinct.repeat_interleave(3, 0).contiguous();
+    c.h = normal({64, 24}, 32);
+    c.request.distribution = true;
+    c.request.candidates = 12;
+    c.request.targets = at::arange(64, at::kLong) * 71;
+    const auto got = read_out(c.h, c.weights, c.request);
+    EXPECT_EQ(got.argmax.remainder(3).max().item<std::int64_t>(), 0);
+    EXPECT_EQ(got.margin.abs().max().item<double>(), 0);
+    const auto ids = got.candidate_ids.view({64, 4, 3});
+    EXPECT_TRUE(at::equal(ids.select(2, 0) + 1, ids.select(2, 1)));
+    EXPECT_TRUE(at::equal(ids.select(2, 0) + 2, ids.select(2, 2)));
+    EXPECT_EQ((got.rank - 1).remainder(3).max().item<std::int64_t>(), 0);
+    // Whatever the place in the vocabulary: the best word as the target has rank 1.
+    c.request.targets = got.argmax + 2;
+    EXPECT_EQ(read_out(c.h, c.weights, c.request).rank.max().item<std::int64_t>(), 1);
+}
+
+TEST(ReadOut, RowsWithoutAStepBefore) {
+    auto c = make_case(37, 700, 32, 3, 41);
+    const auto all = read_out(c.h, c.weights, c.request);
+    auto counts = at::arange(37, at::kLong).remainder(3).eq(0);
+    for (const auto& rows :
+         {counts, counts.logical_or(counts.logical_not()), counts.logical_and(counts.logical_not())}) {
+        c.request.previous_rows = rows;
+        const auto got = read_out(c.h, c.weights, c.request);
+        auto expected = all;
+        for (const auto field : {&HeadResult::kl_current_previous, &HeadResult::kl_previous_current}) {
+            expected.*field = at::where(rows, all.*field, at::full_like(all.*field, nan));
+        }
+        expect_same_bits(got, expected);
+        expect_close(got, in_double(c), {});
+    }
+}
+
+TEST(ReadOut, StrangeNumbersStayWhereTheyAre) {
+    auto c = make_case(20, 400, 16, 2, 51);
+    c.request.targets = at::full({20}, 5, at::kLong);
+    const auto before = read_out(c.h, c.weights, c.request);
+    c.h = c.h.clone();
+    c.h[3][2] = nan;
+    c.h[4][0] = infinity;
+    const auto got = read_out(c.h, c.weights, c.request);
+    for (const std::int64_t row : {3L, 4L}) {
+        EXPECT_TRUE(std::isnan(got.log_sum_exp[row].item<double>()));
+        EXPECT_TRUE(std::isnan(got.nll[row].item<double>()));
+        EXPECT_TRUE(std::isnan(got.entropy[row].item<double>()));
+        EXPECT_TRUE(std::isnan(got.max_probability[row].item<double>()));
+        EXPECT_TRUE(got.mixture[row].isnan().all().item<bool>());
+        EXPECT_GE(got.candidate_ids[row].min().item<std::int64_t>(), 0);
+        EXPECT_LT(got.candidate_ids[row].max().item<std::int64_t>(), 400);
+    }
+    expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
+    expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
+}
+
+TEST(ReadOut, WordsOfNoProbability) {
+    auto c = make_case(20, 400, 16, 2, 52);
+    c.request.previous = at::Tensor();
+    c.weights.head_bias = at::zeros({400});
+    c.weights.head_bias.narrow(0, 3, 394).fill_(-infinity);
+    c.request.targets = at::full({20}, 1, at::kLong);
+    const auto got = read_out(c.h, c.weights, c.request);
+    expect_close(got, in_double(c), {});
+    // Six words are left; the four others of a list of ten are the lowest ids among the impossible ones.
+    EXPECT_TRUE(at::equal(got.candidate_ids.narrow(1, 6, 4), at::arange(3, 7, at::kLong).expand({20, 4})));
+    EXPECT_EQ(got.candidate_probabilities.narrow(1, 6, 4).max().item<double>(), 0);
+}
+
+TEST(ReadOut, DistributionsFarApart) {
+    // Logits of +-200: differences under -87 have a probability of 0 in fp32, but count in a divergence.
+    auto c = make_case(40, 300, 16, 70, 61);
+    c.request.previous = normal({40, 16}, 62);
+    const auto got = read_out(c.h, c.weights, c.request);
+    const auto expected = in_double(c);
+    const auto relative =
+        (got.kl_current_previous - expected.kl_current_previous).abs() / expected.kl_current_previous;
+    EXPECT_LE(relative.max().item<double>(), 1e-5);
+    EXPECT_LE((got.nll - expected.nll).abs().nan_to_num(0.0).max().item<double>(), 2e-4);
+}
+
+TEST(ReadOut, HalfPrecisionWeights) {
+    for (const auto type : {at::kBFloat16, at::kHalf}) {
+        for (const std::int64_t d : {64L, 33L}) {
+            SCOPED_TRACE(std::string(at::toString(type)) + ", d " + std::to_string(d));
+            auto c = make_case(75, 3000, d, 4, 71);
+            c.weights.head = c.weights.head.to(type);
+            c.weights.embedding = c.weights.embedding.to(type);
+            for (const bool states_too : {false, true}) {
+                if (states_too) {
+                    c.h = c.h.to(type);
+                    c.request.previous = c.request.previous.to(type);
+                }
+                // The products are exact in fp32 sums; nothing is rounded to the weights' type on the way.
+                expect_close(read_out(c.h, c.weights, c.request), in_double(c), {3e-6, 2e-5, 2e-5});
+            }
+        }
+    }
+}
+
+TEST(ReadOut, TiedAndStridedTables) {
+    auto c = make_case(30, 900, 32, 3, 81);
+    c.weights.embedding = c.weights.head;
+    expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
+    const auto wide = normal({900, 64}, 82, 0.5);
+    c.weights.head = wide.narrow(1, 16, 32);
+    c.weights.embedding = wide.t().contiguous().t().narrow(1, 0, 32);
+    c.h = normal({30, 64}, 83).narrow(1, 7, 32);
+    expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
+}
+
+TEST(ReadOut, RefusesWhatDoesNotFit) {
+    const auto c = make_case(4, 30, 8, 1, 91);
+    const auto with = [&](auto change) {
+        auto other = c;
+        change(other);
+        read_out(other.h, other.weights, other.request);
+    };
+    EXPECT_THROW(with([](Case& x) { x.h = x.h.narrow(1, 0, 7); }), c10::Error);
+    EXPECT_THROW(with([](Case& x) { x.request.targets = x.request.targets.narrow(0, 0, 3); }), c10::Error);
+    EXPECT_THROW(with([](Case& x) { x.request.targets = at::full({4}, 30, at::kLong); }), c10::Error);
+    EXPECT_THROW(with([](Case& x) { x.request.candidates = 31; }), c10::Error);
+    EXPECT_THROW(with([](Case& x) { x.request.temperature = 0; }), c10::Error);
+    EXPECT_THROW(with([](Case& x) { x.request.previous = x.request.previous.narrow(0, 0, 3); }), c10::Error);
+}
+
+TEST(TileKernels, EverySetOfThisProcessorAgrees) {
+    int sets = 0;
+    for (const char* name : {"baseline", "avx2", "avx512", "avx512_bf16"}) {
+        const auto* k = kernels::tile_kernels(name);
+        if (k == nullptr) {
+            continue;
+        }
+        SCOPED_TRACE(name);
+        ++sets;
+        // exp: every float of a fine grid, against double.
+        std::vector<float> x;
+        for (double v = 0; v > -87.3; v -= 1.7e-4) {
+            x.push_back(static_cast<float>(v));
+        }
+        std::vector<float> e(x.size());
+        k->exponential(x.data(), static_cast<std::int64_t>(x.size()), e.data());
+        double worst = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double exact = std::exp(static_cast<double>(x[i]));
+            worst = std::max(worst, std::abs(e[i] - exact) / exact);
+        }
+        EXPECT_LE(worst, 1.5 * 0x1p-23);
+        const std::vector<float> odd = {static_cast<float>(nan), static_cast<float>(-infinity), -88.0F,
+                                        -3e38F, 0.0F};
+        std::vector<float> out(odd.size());
+        k->exponential(odd.data(), 5, out.data());
+        EXPECT_TRUE(std::isnan(out[0]));
+        EXPECT_EQ(out[1], 0);
+        EXPECT_EQ(out[2], 0);
+        EXPECT_EQ(out[3], 0);
+        EXPECT_EQ(out[4], 1);
+        for (int vectors = 1; vectors <= k->max_vectors; ++vectors) {
+            const std::int64_t width = static_cast<std::int64_t>(k->lanes) * vectors;
+            const std::int64_t rows = 37;
+            const std::int64_t depth = 21;
+            const auto table = normal({rows, depth}, 1);
+            const auto queries = normal({depth, width}, 2);
+            const auto bias = normal({rows}, 3);
+            auto tile = at::empty({rows, width});
+            k->product(table.const_data_ptr<float>(), depth, rows, depth, queries.const_data_ptr<float>(),
+                       vectors, tile.data_ptr<float>(), bias.const_data_ptr<float>());
+            EXPECT_LE((tile - at::addmm(bias.unsqueeze(1), table, queries)).abs().max().item<double>(), 2e-5);
+            auto mixed = normal({depth, width}, 4);
+            const auto expected = mixed + at::mm(table.t(), tile);
+            k->mix(table.const_data_ptr<float>(), depth, rows, depth, tile.const_data_ptr<float>(), vectors,
+                   mixed.data_ptr<float>());
+            EXPECT_LE((mixed - expected).abs().max().item<double>(), 2e-4);
+        }
+        std::vector<float> wide(9);
+        std::vector<std::uint16_t> halves;
+        const auto source =
+            at::tensor({0.0, -0.0, 1.5, -2.25, 65504.0, 6e-8, 3e-5, infinity, -infinity}, at::kFloat);
+        const auto half = source.to(at::kHalf);
+        k->widen_f16(static_cast<const std::uint16_t*>(half.const_data_ptr()), 9, wide.data());
+        EXPECT_TRUE(at::equal(at::tensor(wide), half.to(at::kFloat)));
+        const auto brain = source.to(at::kBFloat16);
+        k->widen_bf16(static_cast<const std::uint16_t*>(brain.const_data_ptr()), 9, wide.data());
+        EXPECT_TRUE(at::equal(at::tensor(wide), brain.to(at::kFloat)));
+    }
+    EXPECT_GE(sets, 1);
+}
+
+TEST(FullLogits, AreTheProduct) {
+    auto c = make_case(6, 90, 12, 2, 95);
+    c.weights.head_bias = normal({90}, 96);
+    EXPECT_LE(largest_difference(full_logits(c.h, c.weights),
+                                 at::addmm(c.weights.head_bias, c.h, c.weights.head.t())),
+              1e-5);
+}
+
+} // namespace ponderscope
