@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/stats/correlation.h"
+#include "core/stats/paired.h"
+#include "core/stats/summary.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <chrono>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace ponderscope {
+namespace {
+
+using testing::TemporaryFolder;
+
+struct Given {
+    RunInfo run;
+    std::vector<TokenColumns> sequences;
+    std::vector<std::int64_t> text_tokens;
+    bool complete = true;
+};
+
+/// Same ids for every seed, other losses.
+TokenColumns tokens_with_losses(std::uint64_t seed, std::int64_t count, std::int64_t total) {
+    TokenColumns tokens = testing::sample_tokens(seed, 0, count, total);
+    const TokenColumns ids = testing::sample_tokens(1, 0, count, total);
+    tokens.id = ids.id;
+    return tokens;
+}
+
+void write(const std::filesystem::path& path, const Given& given) {
+    TraceWriter writer(path);
+    writer.begin_run(given.run, {});
+    for (std::size_t s = 0; s < given.sequences.size(); ++s) {
+        writer.begin_sequence("s", testing::sample_text(given.text_tokens[s]));
+        writer.append(given.sequences[s], {});
+        writer.end_sequence();
+    }
+    if (given.complete) {
+        writer.end_run(1);
+    }
+    writer.finish();
+}
+
+class Paired : public ::testing::Test {
+protected:
+    Given a{testing::sample_run("a"),
+            {tokens_with_losses(1, 900, 900), tokens_with_losses(2, 300, 300)},
+            {900, 300}};
+    Given b{testing::sample_run("b"),
+            {tokens_with_losses(3, 900, 900), tokens_with_losses(4, 300, 300)},
+            {900, 300}};
+    TemporaryFolder folder;
+
+    PairedSample pair() {
+        std::filesystem::remove(folder / "a.ponder");
+        std::filesystem::remove(folder / "b.ponder");
+        write(folder / "a.ponder", a);
+        write(folder / "b.ponder", b);
+        const TraceReader first = TraceReader::open(folder / "a.ponder");
+        const TraceReader second = TraceReader::open(folder / "b.ponder");
+        return pair_runs(first, find_run(first, "a"), second, find_run(second, "b"));
+    }
+    std::string refusal() {
+        try {
+            (void)pair();
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "";
+    }
+};
+
+double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+TEST_F(Paired, ComparesWhatBothScored) {
+    const PairedSample sample = pair();
+    EXPECT_EQ(sample.stretches, (std::vector<std::int64_t>{899, 299}));
+    EXPECT_EQ(sample.sequences, 2);
+    EXPECT_EQ(sample.only_a, 0);
+    EXPECT_TRUE(sample.notices.empty());
+    BootstrapOptions options;
+    options.replicates = 1000;
+    const PairedComparison result = compare_paired(sample, options);
+    EXPECT_EQ(result.tokens, 1198);
+    EXPECT_NEAR(result.mean_a.value, mean(sample.a), 1e-12);
+    EXPECT_NEAR(result.difference.value, mean(sample.b) - mean(sample.a), 1e-12);
+    EXPECT_LT(result.difference.low, result.difference.value);
+    EXPECT_GT(result.difference.high, result.difference.value);
+    EXPECT_NEAR(result.perplexity_a.value, std::exp(mean(sample.a)), 1e-9);
+    EXPECT_NEAR(result.perplexity_ratio.value, result.perplexity_b.value / result.perplexity_a.value, 1e-12);
+    EXPECT_NEAR(result.perplexity_ratio.high, std::exp(result.difference.high), 1e-12);
+    EXPECT_NEAR(result.pearson.value, pearson(sample.a, sample.b), 1e-12);
+    EXPECT_NEAR(result.spearman.value, spearman(sample.a, sample.b), 1e-12);
+    EXPECT_LT(result.spearman.low, result.spearman.high);
+    const double bytes = std::accumulate(sample.bytes.begin(), sample.bytes.end(), 0.0);
+    EXPECT_EQ(bytes,
+              static_cast<double>(testing::sample_text(900).size() + testing::sample_text(300).size()) - 8);
+    EXPECT_NEAR(result.bits_per_byte_b.value, mean(sample.b) * 1198 / bytes / std::log(2.0), 1e-12);
+    // The same again, whatever the number of threads.
+    options.threads = 5;
+    const PairedComparison again = compare_paired(sample, options);
+    EXPECT_EQ(again.difference.low, result.difference.low);
+    EXPECT_EQ(again.spearman.high, result.spearman.high);
+    EXPECT_EQ(again.bits_per_byte_a.low, result.bits_per_byte_a.low);
+}
+
+TEST_F(Paired, IdenticalRunsDifferByNothing) {
+    b.sequences = a.sequences;
+    for (const IntervalKind kind : {IntervalKind::percentile, IntervalKind::bca}) {
+        BootstrapOptions options;
+        options.replicates = 200;
+        options.kind = kind;
+        const PairedComparison result = compare_paired(pair(), options);
+        EXPECT_EQ(result.difference.value, 0);
+        EXPECT_EQ(result.difference.low, 0);
+        EXPECT_EQ(result.difference.high, 0);
+        EXPECT_EQ(result.perplexity_ratio.value, 1);
+        EXPECT_NEAR(result.pearson.value, 1, 1e-12);
+        EXPECT_EQ(result.share_equal, 1);
+        EXPECT_EQ(result.share_b_better, 0);
+    }
+}
+
+TEST_F(Paired, PartialRunsAreComparedOverWhatIsCommon) {
+    b.sequences = {tokens_with_losses(3, 500, 900)};
+    b.text_tokens = {900};
+    b.complete = false;
+    const PairedSample sample = pair();
+    EXPECT_EQ(sample.a.size(), 500U);
+    EXPECT_EQ(sample.only_a, 698);
+    EXPECT_EQ(sample.only_b, 0);
+    ASSERT_EQ(sample.notices.size(), 2U);
+    EXPECT_NE(sample.notices[0].find("500 tokens"), std::string::npos) << sample.notices[0];
+    EXPECT_NE(sample.notices[1].find("b is partial"), std::string::npos);
+    const PairedComparison result = compare_paired(sample, {.replicates = 100});
+    EXPECT_NE(result.notices.back().find("8 blocks"), std::string::npos) << result.notices.back();
+}
+
+TEST_F(Paired, HolesSplitStretches) {
+    a.sequences[0].nll[100] = std::nanf("");
+    b.sequences[0].nll[200] = std::nanf("");
+    const PairedSample sample = pair();
+    EXPECT_EQ(sample.stretches, (std::vector<std::int64_t>{100, 99, 698, 299}));
+    EXPECT_EQ(sample.only_a, 1);
+    EXPECT_EQ(sample.only_b, 1);
+}
+
+TEST_F(Paired, OtherTextsAreRefused) {
+    b.run.text_digest = "another";
+    b.run.text_source = "other.txt";
+    EXPECT_NE(refusal().find("passage.txt and of other.txt"), std::string::npos) << refusal();
+    b.run = testing::sample_run("b");
+    b.run.tokenizer_digest = "another";
+    EXPECT_NE(refusal().find("bits per byte"), std::string::npos) << refusal();
+    b.run = testing::sample_run("b");
+    b.sequences[1].id[17] ^= 1;
+    EXPECT_NE(refusal().find("token 17 of sequence 1"), std::string::npos) << refusal();
+    b.sequences = {};
+    EXPECT_NE(refusal().find("found none"), std::string::npos) << refusal();
+}
+
+TEST_F(Paired, OneRunAloneAndItsSteps) {
+    write(folder / "a.ponder", a);
+    const TraceReader reader = TraceReader::open(folder / "a.ponder");
+    const RunInfo run = find_run(reader, "");
+    const RunEstimate estimate = estimate_run(reader, run, {.replicates = 300});
+    EXPECT_EQ(estimate.scored_tokens, run.scored_tokens);
+    EXPECT_NEAR(estimate.mean_nll.value, run.nll_sum / static_cast<double>(run.scored_tokens), 1e-12);
+    EXPECT_NEAR(estimate.mean_steps.value, run.steps_sum / static_cast<double>(run.scored_tokens), 1e-12);
+    EXPECT_NEAR(estimate.bits_per_byte.value,
+                run.nll_sum / static_cast<double>(run.text_bytes) / std::log(2.0), 1e-12);
+    const RunStatistics statistics = run_statistics(reader, run);
+    EXPECT_EQ(statistics.tokens, 1200);
+    EXPECT_NEAR(statistics.mean_nll, estimate.mean_nll.value, 1e-12);
+    EXPECT_NEAR(statistics.bits_per_byte, estimate.bits_per_byte.value, 1e-12);
+    ASSERT_EQ(statistics.by_steps.size(), 4U);
+    double nll = 0;
+    std::vector<double> losses;
+    for (const TokenColumns& sequence : a.sequences) {
+        for (std::size_t i = 2; i < sequence.size(); i += 4) { // sample tokens halt at position mod 4
+            nll += std::isnan(sequence.nll[i]) ? 0 : sequence.nll[i];
+        }
+        for (const float loss : sequence.nll) {
+            if (!std::isnan(loss)) {
+                losses.push_back(loss);
+            }
+        }
+    }
+    EXPECT_EQ(statistics.by_steps[2].steps, 2);
+    EXPECT_EQ(statistics.by_steps[2].tokens, 300);
+    EXPECT_EQ(statistics.by_steps[3].scored_tokens, 298);
+    EXPECT_NEAR(statistics.by_steps[2].mean_nll, nll / 300, 1e-9);
+    std::sort(losses.begin(), losses.end());
+    EXPECT_EQ(statistics.nll_quantiles[3].first, 0.5);
+    EXPECT_EQ(statistics.nll_quantiles[3].second, quantile_of_sorted(losses, 0.5));
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW((void)run_statistics(reader, run, {}, stop.get_token()), Cancelled);
+}
+
+TEST(PairedSpeed, TenThousandReplicatesOfAHundredThousandTokens) {
+    PairedSample sample;
+    for (std::uint64_t t = 0; t < 100'000; ++t) {
+        sample.a.push_back(unit_interval(splitmix64(1, t)));
+        sample.b.push_back(unit_interval(splitmix64(2, t)));
+        sample.bytes.push_back(4);
+    }
+    sample.stretches = {60'000, 40'000};
+    const auto begin = std::chrono::steady_clock::now();
+    const PairedComparison result = compare_paired(sample);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::printf("10,000 replicates x 100,000 tokens, every statistic: %.2f s\n", seconds);
+    EXPECT_LT(result.difference.low, result.difference.high);
+    EXPECT_LT(seconds, 60); // minutes would mean that tokens are touched again in every replicate
+}
+
+} // namespace
+} // namespace ponderscope
