@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/stats/paired.h"
+#include "core/trace/reader.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+namespace {
+
+struct Opened {
+    std::string reference; ///< as the user named it
+    std::shared_ptr<TraceReader> reader;
+    RunInfo run;
+};
+
+/// A trace without a run name stands for all its runs.
+std::vector<Opened> open_runs(const std::vector<std::string>& references) {
+    std::vector<Opened> opened;
+    for (const std::string& text : references) {
+        const RunReference reference = parse_run_reference(text);
+        auto reader = std::make_shared<TraceReader>(TraceReader::open(reference.trace));
+        std::vector<RunInfo> runs;
+        if (reference.run.empty()) {
+            runs = reader->runs();
+        } else {
+            runs.push_back(find_run(*reader, reference.run));
+        }
+        for (RunInfo& run : runs) {
+            const std::string name = reference.trace.string() + "#" + run.name;
+            opened.push_back({name, reader, std::move(run)});
+        }
+    }
+    return opened;
+}
+
+nlohmann::json number(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json to_json(const Estimate& estimate) {
+    return {
+        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
+}
+
+nlohmann::json to_json(const PairedComparison& comparison) {
+    return {{"tokens", comparison.tokens},
+            {"difference", to_json(comparison.difference)},
+            {"mean_nll_a", to_json(comparison.mean_a)},
+            {"mean_nll_b", to_json(comparison.mean_b)},
+            {"perplexity_a", to_json(comparison.perplexity_a)},
+            {"perplexity_b", to_json(comparison.perplexity_b)},
+            {"perplexity_ratio", to_json(comparison.perplexity_ratio)},
+            {"bits_per_byte_a", to_json(comparison.bits_per_byte_a)},
+            {"bits_per_byte_b", to_json(comparison.bits_per_byte_b)},
+            {"pearson", to_json(comparison.pearson)},
+            {"spearman", to_json(comparison.spearman)},
+            {"share_b_better", number(comparison.share_b_better)},
+            {"notices", comparison.notices}};
+}
+
+std::string with_interval(const Estimate& estimate, int decimals) {
+    return fixed(estimate.value, decimals) + " [" + fixed(estimate.low, decimals) + ", " +
+           fixed(estimate.high, decimals) + "]";
+}
+
+struct CompareVerb {
+    std::vector<std::string> references;
+    BootstrapOptions bootstrap;
+    std::string interval = "percentile";
+    ProgressOption progress;
+    bool json = false;
+
+    void run();
+    void print(const std::vector<Opened>& runs, const std::vector<PairedComparison>& comparisons) const;
+};
+
+void CompareVerb::print(const std::vector<Opened>& runs,
+                        const std::vector<PairedComparison>& comparisons) const {
+    const std::string level =
+        fixed(bootstrap.level * 100, 0) + " % intervals, paired moving-block bootstrap: blocks of " +
+        std::to_string(bootstrap.block) + " tokens, " + with_separators(bootstrap.replicates) + " replicates";
+    std::cout << "A  " << runs.front().reference << "\n";
+    for (std::size_t at = 0; at < comparisons.size(); ++at) {
+        const PairedComparison& pair = comparisons[at];
+        std::cout << "B  " << runs[at + 1].reference << "\n"
+                  << "   common scored tokens  " << with_separators(pair.tokens) << "\n"
+                  << "   NLL B - A             " << with_interval(pair.difference, 4) << " nats a token\n"
+                  << "   NLL A, B              " << with_interval(pair.mean_a, 4) << "   "
+                  << with_interval(pair.mean_b, 4) << "\n"
+                  << "   perplexity A, B       " << with_interval(pair.perplexity_a, 2) << "   "
+                  << with_interval(pair.perplexity_b, 2) << "\n"
+                  << "   perplexity B / A      " << with_interval(pair.perplexity_ratio, 4) << "\n";
+        if (!std::isnan(pair.bits_per_byte_a.value)) {
+            std::cout << "   bits per byte A, B    " << with_interval(pair.bits_per_byte_a, 4) << "   "
+                      << with_interval(pair.bits_per_byte_b, 4) << "\n";
+        }
+        std::cout << "   correlation           Pearson " << with_interval(pair.pearson, 3) << "   Spearman "
+                  << with_interval(pair.spearman, 3) << "\n"
+                  << "   B better on           " << fixed(100 * pair.share_b_better, 1)
+                  << " % of the tokens\n";
+        for (const std::string& notice : pair.notices) {
+            std::cout << "   note: " << notice << "\n";
+        }
+    }
+    std::cout << level << "\n";
+}
+
+void CompareVerb::run() {
+    ProgressPrinter printer(progress.style);
+    bootstrap.kind = interval == "bca" ? IntervalKind::bca : IntervalKind::percentile;
+    bootstrap.progress = printer.sink();
+    bootstrap.stop = stop_on_interrupt();
+    const std::vector<Opened> runs = open_runs(references);
+    if (runs.size() < 2) {
+        throw InputError("compare: expected at least two runs, found " + std::to_string(runs.size()) +
+                         "; name them as TRACE.ponder#RUN, or a trace with several.");
+    }
+    std::vector<PairedComparison> comparisons;
+    nlohmann::json pairs = nlohmann::json::array();
+    for (std::size_t at = 1; at < runs.size(); ++at) {
+        const PairedSample sample = pair_runs(*runs[0].reader, runs[0].run, *runs[at].reader, runs[at].run,
+                                              printer.sink(), bootstrap.stop);
+        PairedComparison comparison = compare_paired(sample, bootstrap);
+        comparison.notices.insert(comparison.notices.begin(), sample.notices.begin(), sample.notices.end());
+        if (json) {
+            nlohmann::json pair = to_json(comparison);
+            pair["a"] = runs[0].reference;
+            pair["b"] = runs[at].reference;
+            pairs.push_back(std::move(pair));
+        }
+        comparisons.push_back(std::move(comparison));
+    }
+    printer.finish();
+    if (json) {
+        const nlohmann::json report{
+            {"pairs", pairs},           {"block", bootstrap.block}, {"replicates", bootstrap.replicates},
+            {"level", bootstrap.level}, {"interval", interval},     {"seed", bootstrap.seed}};
+        std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    } else {
+        print(runs, comparisons);
+    }
+}
+
+} // namespace
+
+void add_compare(CLI::App& program) {
+    auto verb = std::make_shared<CompareVerb>();
+    CLI::App* app = program.add_subcommand(
+        "compare", "Compare runs of one text token by token: the first with each of the others");
+    app->add_option("run", verb->references, "TRACE.ponder#RUN, or TRACE.ponder for all its runs")
+        ->required();
+    app->add_option("--block", verb->bootstrap.block, "Tokens a bootstrap block")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app->add_option("--replicates", verb->bootstrap.replicates, "Bootstrap replicates")
+        ->check(CLI::Range(100, 10'000'000))
+        ->capture_default_str();
+    app->add_option("--level", verb->bootstrap.level, "Level of the intervals")
+        ->check(CLI::Range(0.5, 0.9999))
+        ->capture_default_str();
+    app->add_option("--interval", verb->interval, "percentile or bca")
+        ->check(CLI::IsMember({"percentile", "bca"}))
+        ->capture_default_str();
+    app->add_option("--seed", verb->bootstrap.seed, "Of the bootstrap")->capture_default_str();
+    verb->progress.add_to(*app);
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer("Differences are B - A: negative means that B predicts better.\n"
+                "Example:\n  ponderscope compare story.ponder#vanilla-neox-2m story.ponder#ponderlm-neox-2m");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

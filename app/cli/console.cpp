@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/console.h"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include <pthread.h>
+#include <unistd.h>
+
+namespace ponderscope::cli {
+
+ProgressPrinter::ProgressPrinter(ProgressStyle style)
+    : terminal_(style == ProgressStyle::automatic && ::isatty(STDERR_FILENO) == 1),
+      json_(style == ProgressStyle::json) {}
+
+ProgressPrinter::~ProgressPrinter() {
+    finish();
+}
+
+ProgressSink ProgressPrinter::sink() {
+    if (!terminal_ && !json_) {
+        return {};
+    }
+    return [this](const Progress& progress) { show(progress); };
+}
+
+void ProgressPrinter::finish() {
+    if (line_open_) {
+        std::fputc('\n', stderr);
+        line_open_ = false;
+    }
+}
+
+void ProgressPrinter::show(const Progress& progress) {
+    const Clock::time_point now = Clock::now();
+    const bool other = progress.activity != activity_;
+    if (other) {
+        finish();
+        activity_ = progress.activity;
+        started_ = now;
+        first_done_ = progress.done;
+    }
+    const bool last = progress.total > 0 && progress.done >= progress.total;
+    if (!other && !last && now - printed_ < std::chrono::milliseconds(200)) {
+        return;
+    }
+    printed_ = now;
+    const double seconds = std::chrono::duration<double>(now - started_).count();
+    const double rate = seconds > 0 ? static_cast<double>(progress.done - first_done_) / seconds : 0.0;
+    const double left =
+        rate > 0 && progress.total > 0 ? static_cast<double>(progress.total - progress.done) / rate : -1.0;
+    if (json_) {
+        nlohmann::json line{
+            {"activity", progress.activity}, {"done", progress.done}, {"total", progress.total},
+            {"unit", progress.unit},         {"rate", rate},          {"seconds_left", nullptr}};
+        if (left >= 0) {
+            line["seconds_left"] = left;
+        }
+        const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+        std::fputs(text.c_str(), stderr);
+        std::fflush(stderr);
+        return;
+    }
+    const bool bytes = progress.unit == "bytes";
+    const auto amount = [bytes](double value) {
+        return bytes ? human_bytes(value) : with_separators(std::llround(value));
+    };
+    std::string line = progress.activity + "  " + amount(static_cast<double>(progress.done));
+    if (progress.total > 0) {
+        line += " / " + amount(static_cast<double>(progress.total));
+    }
+    if (!bytes) {
+        line += " " + progress.unit;
+    }
+    if (rate > 0) {
+        line += "  " + amount(rate) + (bytes ? "/s" : " " + progress.unit + "/s");
+    }
+    if (left >= 0 && !last) {
+        line += "  " + human_time(left) + " left";
+    }
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fflush(stderr);
+    line_open_ = true;
+}
+
+std::stop_token stop_on_interrupt() {
+    // A thread that waits for the signals may call anything; a handler may not. Everything else in the
+    // process has them blocked.
+    static std::stop_source* source = [] {
+        auto* made = new std::stop_source; // lives as long as the process: the thread below uses it
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+        std::thread([made, signals] {
+            for (;;) {
+                int number = 0;
+                if (sigwait(&signals, &number) != 0) {
+                    continue;
+                }
+                if (made->stop_requested()) {
+                    ::_exit(cancelled);
+                }
+                made->request_stop();
+            }
+        }).detach();
+        return made;
+    }();
+    return source->get_token();
+}
+
+std::string with_separators(std::int64_t value) {
+    std::string digits = std::to_string(value);
+    const std::ptrdiff_t sign = value < 0 ? 1 : 0;
+    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > sign; at -= 3) {
+        digits.insert(static_cast<std::size_t>(at), ",");
+    }
+    return digits;
+}
+
+std::string fixed(double value, int decimals) {
+    if (std::isnan(value)) {
+        return "NaN";
+    }
+    std::array<char, 400> buffer{};
+    const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                            std::chars_format::fixed, decimals);
+    return error == std::errc() ? std::string(buffer.data(), end) : std::string("?");
+}
+
+std::string human_bytes(double bytes) {
+    constexpr std::array<const char*, 5> units{"B", "kB", "MB", "GB", "TB"};
+    std::size_t unit = 0;
+    while (bytes >= 1000 && unit + 1 < units.size()) {
+        bytes /= 1000;
+        ++unit;
+    }
+    return fixed(bytes, unit == 0 || bytes >= 100 ? 0 : 1) + " " + units[unit];
+}
+
+std::string human_time(double seconds) {
+    const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+    const auto two = [](std::int64_t value) {
+        std::string digits = std::to_string(value);
+        digits.insert(0, digits.size() < 2 ? 1 : 0, '0');
+        return digits;
+    };
+    const std::int64_t hours = whole / 3600;
+    const std::int64_t minutes = whole / 60 % 60;
+    return hours > 0 ? std::to_string(hours) + ":" + two(minutes) + ":" + two(whole % 60)
+                     : std::to_string(minutes) + ":" + two(whole % 60);
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+
+namespace ponderscope::cli {
+
+/// Exit codes of every verb.
+enum ExitCode : int { done = 0, check_failed = 1, wrong_input = 2, cancelled = 130 };
+
+/// How progress is told on stderr: a line that rewrites itself on a terminal, one JSON object a line for
+/// programs, or nothing.
+enum class ProgressStyle { automatic, json, none };
+
+/// Turns Progress into output with rate and time left. The sink may be called as often as the work likes; it
+/// prints at most five times a second, and always when an activity ends.
+class ProgressPrinter {
+public:
+    explicit ProgressPrinter(ProgressStyle style);
+    ~ProgressPrinter();
+    ProgressPrinter(const ProgressPrinter&) = delete;
+    ProgressPrinter& operator=(const ProgressPrinter&) = delete;
+
+    /// Valid while this object lives.
+    [[nodiscard]] ProgressSink sink();
+    /// Ends the line on a terminal.
+    void finish();
+
+private:
+    using Clock = std::chrono::steady_clock;
+    void show(const Progress& progress);
+
+    bool terminal_ = false;
+    bool json_ = false;
+    bool line_open_ = false;
+    std::string activity_;
+    Clock::time_point started_;
+    Clock::time_point printed_;
+    std::int64_t first_done_ = 0;
+};
+
+/// Stops when the user presses Ctrl+C (SIGINT) or the process is asked to end (SIGTERM). The second Ctrl+C
+/// ends at once.
+std::stop_token stop_on_interrupt();
+
+/// "1,234,567".
+std::string with_separators(std::int64_t value);
+/// Fixed decimals with a point, whatever the locale; "NaN" for NaN.
+std::string fixed(double value, int decimals);
+/// "4.6 GB", powers of 1000.
+std::string human_bytes(double bytes);
+/// "3:07" or "1:02:03".
+std::string human_time(double seconds);
+
+} // namespace ponderscope::cli

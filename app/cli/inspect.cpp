@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a checkpoint or a trace is, in words; the same for programs with --json.
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/trace/reader.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <memory>
+
+namespace ponderscope::cli {
+namespace {
+
+std::int64_t count_elements(const TensorView& tensor) {
+    std::int64_t product = 1;
+    for (const std::int64_t size : tensor.shape) {
+        product *= size;
+    }
+    return product;
+}
+
+/// Bytes that a run needs beside the program itself: weights in the run's precision, K/V rows of one batch
+/// for every step, the residual stream and the widest activations of one batch, and a head tile. An estimate:
+/// what the allocator adds is not in it.
+double run_bytes(const ModelConfig& config, double parameters, double element, std::int64_t context,
+                 std::int64_t batch) {
+    const double tokens = static_cast<double>(context * batch);
+    const auto d = static_cast<double>(config.hidden_size);
+    const double kv =
+        tokens * static_cast<double>(config.layers * 2 * config.kv_heads * config.head_dim) * element;
+    const double activations = tokens * (8 * d + 2 * static_cast<double>(config.intermediate_size)) * element;
+    const double states = tokens * d * 4 * static_cast<double>(config.ponder.max_steps + 1) * 2;
+    return parameters * element + kv + activations + states + 64e6;
+}
+
+nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
+    const ModelConfig& config = checkpoint.config;
+    std::int64_t parameters = 0;
+    std::map<std::string, std::int64_t> dtypes;
+    for (const std::string& name : checkpoint.weights.names()) {
+        const TensorView& tensor = *checkpoint.weights.find(name);
+        parameters += count_elements(tensor);
+        dtypes[std::string(name_of(tensor.dtype))] += count_elements(tensor);
+    }
+    const WindowShape shape = resolve_windows(config, 0, 0);
+    nlohmann::json methods = nlohmann::json::array();
+    for (const MethodKind candidate : config.candidate_methods) {
+        methods.push_back(to_string(candidate));
+    }
+    nlohmann::json tokenizer = nullptr;
+    if (checkpoint.tokenizer_json) {
+        try {
+            const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
+            tokenizer = {{"tokens", opened->size()}, {"adds_start_token", opened->adds_start_token()}};
+        } catch (const Error& error) {
+            tokenizer = {{"error", error.what()}}; // the checkpoint still runs on ids
+        }
+    }
+    return {
+        {"kind", "checkpoint"},
+        {"path", checkpoint.folder.string()},
+        {"architecture", to_string(config.architecture)},
+        {"method", to_string(config.ponder.method)},
+        {"candidate_methods", methods},
+        {"max_steps", config.ponder.max_steps},
+        {"depth_mixing", to_string(config.depth.kind)},
+        {"layers", config.layers},
+        {"hidden_size", config.hidden_size},
+        {"intermediate_size", config.intermediate_size},
+        {"query_heads", config.query_heads},
+        {"kv_heads", config.kv_heads},
+        {"head_dim", config.head_dim},
+        {"vocab_size", config.vocab_size},
+        {"max_positions", config.max_positions},
+        {"tied_embeddings", config.tied_embeddings},
+        {"parameters", parameters},
+        {"weight_bytes", checkpoint.weights.total_bytes()},
+        {"dtypes", dtypes},
+        {"files", checkpoint.weights.files().size()},
+        {"tokenizer", tokenizer},
+        {"memory_float32_bytes", run_bytes(config, static_cast<double>(parameters), 4, shape.context, 8)},
+        {"memory_bfloat16_bytes", run_bytes(config, static_cast<double>(parameters), 2, shape.context, 8)},
+        {"default_context", shape.context},
+        {"default_stride", shape.stride},
+        {"notices", config.notices}};
+}
+
+void print_checkpoint(const nlohmann::json& about) {
+    const auto number = [&about](const char* key) {
+        return with_separators(about.at(key).get<std::int64_t>());
+    };
+    const auto text = [&about](const char* key) { return about.at(key).get<std::string>(); };
+    std::cout << text("path") << ": a " << text("architecture") << " checkpoint";
+    if (about.at("candidate_methods").size() > 1) {
+        std::cout << " whose keys fit several methods:";
+        for (const auto& method : about.at("candidate_methods")) {
+            std::cout << ' ' << method.get<std::string>();
+        }
+        std::cout << " (choose with --method)";
+    } else if (text("method") == "vanilla") {
+        std::cout << " without pondering";
+    } else {
+        std::cout << " with " << text("method") << ", " << number("max_steps") << " further steps a token";
+    }
+    if (text("depth_mixing") != "none") {
+        std::cout << ", depth mixing " << text("depth_mixing");
+    }
+    std::cout << "\n  " << number("parameters") << " parameters in " << about.at("files").size()
+              << " file(s), " << human_bytes(about.at("weight_bytes").get<double>()) << " (";
+    bool first = true;
+    for (const auto& [dtype, elements] : about.at("dtypes").items()) {
+        std::cout << (first ? "" : ", ") << dtype;
+        first = false;
+    }
+    std::cout << ")\n  " << number("layers") << " layers, width " << number("hidden_size") << ", MLP "
+              << number("intermediate_size") << ", " << number("query_heads") << " query heads, "
+              << number("kv_heads") << " K/V heads of " << number("head_dim") << "\n  vocabulary "
+              << number("vocab_size")
+              << (about.at("tied_embeddings").get<bool>() ? ", tied head" : ", head of its own") << ", up to "
+              << number("max_positions") << " tokens\n";
+    const nlohmann::json& tokenizer = about.at("tokenizer");
+    if (tokenizer.is_null()) {
+        std::cout << "  no tokenizer: runs on token ids\n";
+    } else if (tokenizer.contains("error")) {
+        std::cout << "  tokenizer not usable: " << tokenizer.at("error").get<std::string>() << '\n';
+    } else {
+        std::cout << "  tokenizer of " << with_separators(tokenizer.at("tokens").get<std::int64_t>())
+                  << " tokens" << (tokenizer.at("adds_start_token").get<bool>() ? ", adds a start token" : "")
+                  << '\n';
+    }
+    std::cout << "  a run in windows of " << number("default_context") << " tokens, 8 at a time, needs about "
+              << human_bytes(about.at("memory_float32_bytes").get<double>()) << " in float32, "
+              << human_bytes(about.at("memory_bfloat16_bytes").get<double>()) << " in bfloat16\n";
+    for (const auto& notice : about.at("notices")) {
+        std::cout << "  note: " << notice.get<std::string>() << '\n';
+    }
+}
+
+nlohmann::json describe_trace(const TraceReader& reader) {
+    nlohmann::json runs = nlohmann::json::array();
+    for (const RunInfo& run : reader.runs()) {
+        nlohmann::json signals = nlohmann::json::array();
+        for (const SignalInfo& info : reader.signals(run.id)) {
+            signals.push_back(info.name);
+        }
+        const double scored = static_cast<double>(run.scored_tokens);
+        nlohmann::json entry{{"id", run.id},
+                             {"name", run.name},
+                             {"checkpoint", run.checkpoint},
+                             {"checkpoint_digest", run.checkpoint_digest},
+                             {"architecture", run.architecture},
+                             {"method", run.method},
+                             {"depth_mixing", run.depth_mixing},
+                             {"policy", run.policy},
+                             {"scoring", run.scoring},
+                             {"device", run.device},
+                             {"dtype", run.dtype},
+                             {"record", run.record_level},
+                             {"text_source", run.text_source},
+                             {"context", run.context},
+                             {"stride", run.stride},
+                             {"started", run.started},
+                             {"seconds", run.seconds},
+                             {"complete", run.complete},
+                             {"sequences", run.sequences},
+                             {"tokens", run.tokens},
+                             {"scored_tokens", run.scored_tokens},
+                             {"mean_nll", nullptr},
+                             {"mean_steps", nullptr},
+                             {"signals", signals}};
+        if (run.scored_tokens > 0) {
+            entry["mean_nll"] = run.nll_sum / scored;
+            entry["mean_steps"] = run.steps_sum / scored;
+        }
+        runs.push_back(std::move(entry));
+    }
+    return {{"kind", "trace"}, {"path", reader.path().string()}, {"runs", runs}};
+}
+
+void print_trace(const nlohmann::json& about) {
+    const nlohmann::json& runs = about.at("runs");
+    std::cout << about.at("path").get<std::string>() << ": a trace with " << runs.size()
+              << (runs.size() == 1 ? " run" : " runs") << '\n';
+    for (const nlohmann::json& run : runs) {
+        const auto text = [&run](const char* key) { return run.at(key).get<std::string>(); };
+        std::cout << "  " << run.at("id").get<std::int64_t>() << "  " << text("name") << "  "
+                  << text("architecture") << " " << text("method")
+                  << (text("depth_mixing") == "none" ? "" : " " + text("depth_mixing")) << ", "
+                  << text("device") << " " << text("dtype") << ", " << text("scoring")
+                  << (run.at("complete").get<bool>() ? "" : ", PARTIAL") << "\n      "
+                  << with_separators(run.at("tokens").get<std::int64_t>()) << " tokens in "
+                  << with_separators(run.at("sequences").get<std::int64_t>()) << " sequence(s) of "
+                  << text("text_source") << ", windows of " << run.at("context").get<std::int64_t>()
+                  << " every " << run.at("stride").get<std::int64_t>() << "\n      ";
+        if (run.at("mean_nll").is_null()) {
+            std::cout << "nothing scored";
+        } else {
+            const double nll = run.at("mean_nll").get<double>();
+            std::cout << "NLL " << fixed(nll, 4) << ", perplexity " << fixed(std::exp(nll), 2)
+                      << ", mean steps " << fixed(run.at("mean_steps").get<double>(), 2);
+        }
+        std::cout << "\n      signals:";
+        for (const auto& name : run.at("signals")) {
+            std::cout << ' ' << name.get<std::string>();
+        }
+        std::cout << '\n';
+    }
+}
+
+struct InspectVerb {
+    std::filesystem::path path;
+    std::string method;
+    bool check = false;
+    bool json = false;
+
+    void run() const {
+        const bool trace = std::filesystem::is_regular_file(path) && path.extension() != ".json" &&
+                           path.extension() != ".safetensors";
+        nlohmann::json about;
+        if (trace) {
+            const TraceReader reader = TraceReader::open(path);
+            if (check) {
+                if (const std::string fault = reader.check(); !fault.empty()) {
+                    throw CheckFailed(fault);
+                }
+            }
+            about = describe_trace(reader);
+        } else {
+            std::optional<MethodKind> kind;
+            if (!method.empty()) {
+                ModelOptions options;
+                options.checkpoint = path;
+                options.method = method;
+                about = describe_checkpoint(options.open());
+            } else {
+                about = describe_checkpoint(Checkpoint::open(path));
+            }
+        }
+        if (json) {
+            std::cout << about.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        } else if (trace) {
+            print_trace(about);
+        } else {
+            print_checkpoint(about);
+        }
+    }
+};
+
+} // namespace
+
+void add_inspect(CLI::App& program) {
+    auto verb = std::make_shared<InspectVerb>();
+    CLI::App* app = program.add_subcommand("inspect", "Say what a checkpoint or a trace is, in words");
+    app->add_option("path", verb->path, "Checkpoint folder or trace")->required();
+    app->add_option("--method", verb->method, "Method, where the config does not tell");
+    app->add_flag("--check", verb->check, "Read every page of a trace and check it");
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer("Example:\n  ponderscope inspect sample_models/ponderlm-neox-2m");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

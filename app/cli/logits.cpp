@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/arrays.h"
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+namespace {
+
+struct LogitsVerb {
+    ModelOptions model;
+    std::filesystem::path ids;
+    std::filesystem::path output;
+
+    void run() const {
+        ProgressPrinter printer(ProgressStyle::automatic);
+        const Checkpoint checkpoint = model.open();
+        const std::vector<std::vector<std::int32_t>> rows = read_ids(ids);
+        const Engine engine = Engine::load(checkpoint, model.load_options(printer, stop_on_interrupt()));
+        printer.finish();
+        const ArrayMap arrays = compute_arrays(engine, rows);
+        write_arrays(output, arrays,
+                     {{"checkpoint", checkpoint.folder.string()},
+                      {"method", to_string(checkpoint.config.ponder.method)},
+                      {"scoring", engine.scoring()},
+                      {"device", engine.device_name()},
+                      {"dtype", model.dtype}});
+        const NamedArray& logits = arrays.at("logits");
+        std::cout << output.string() << "  logits [" << logits.shape[0] << ", " << logits.shape[1] << ", "
+                  << logits.shape[2] << "] and " << arrays.size() - 1 << " more arrays\n";
+    }
+};
+
+} // namespace
+
+void add_logits(CLI::App& program) {
+    auto verb = std::make_shared<LogitsVerb>();
+    CLI::App* app =
+        program.add_subcommand("logits", "Write logits, NLL and every recorded signal of given token ids");
+    verb->model.add_to(*app);
+    app->add_option(
+           "--ids", verb->ids,
+           "Token ids: JSON [[...], ...] or a safetensors file with input_ids. Rows of different lengths are "
+           "padded in the output with NaN and 0; `lengths` says how long each is")
+        ->required()
+        ->type_name("FILE");
+    app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("OUT.safetensors");
+    app->footer("Example:\n  echo '[[1, 42, 7]]' > ids.json && ponderscope logits "
+                "sample_models/ponderlm-neox-2m --ids ids.json -o out.safetensors");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/cli/console.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/ponder/engine.h"
+#include "core/record/session.h"
+#include "core/text/tokenizer.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope::cli {
+
+/// CHECKPOINT and where it runs; shared by every verb that computes.
+struct ModelOptions {
+    std::filesystem::path checkpoint;
+    std::string method;
+    std::string device = "cpu";
+    std::string dtype = "float32";
+
+    void add_to(CLI::App& verb, bool positional = true);
+    /// Opens the checkpoint; asks for --method where the config fits several (InputError that lists them).
+    [[nodiscard]] Checkpoint open() const;
+    [[nodiscard]] LoadOptions load_options(ProgressPrinter& progress, std::stop_token stop) const;
+};
+
+/// What is scored: text files, a prompt, or ids.
+struct InputOptions {
+    std::vector<std::filesystem::path> texts;
+    std::string prompt;
+    std::filesystem::path ids;
+    bool no_special_tokens = false;
+
+    void add_to(CLI::App& verb, bool with_ids);
+    /// Exactly one kind must be given (InputError).
+    void check() const;
+    [[nodiscard]] std::vector<SequenceInput> read(const Tokenizer* tokenizer,
+                                                  const Checkpoint& checkpoint) const;
+    [[nodiscard]] std::string source() const;
+};
+
+/// --progress auto|json|none.
+struct ProgressOption {
+    ProgressStyle style = ProgressStyle::automatic;
+    void add_to(CLI::App& verb);
+};
+
+/// The tokenizer of the folder, when it has one; checked against the model's vocabulary.
+std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
+/// The same, but a folder without one is an InputError that says to use --ids.
+Tokenizer require_tokenizer(const Checkpoint& checkpoint);
+
+} // namespace ponderscope::cli

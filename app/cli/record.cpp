@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/record/session.h"
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+namespace {
+
+struct RecordVerb {
+    ModelOptions model;
+    InputOptions input;
+    ProgressOption progress;
+    std::filesystem::path trace;
+    std::string level = "steps";
+    RecordOptions options;
+    GenerateOptions generate;
+    bool json = false;
+
+    void run();
+    void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
+                          std::vector<SequenceInput>& sequences) const;
+};
+
+/// Generated tokens are recorded like any others: the prompt and its continuation are scored together
+/// afterwards.
+void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkpoint,
+                                  const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences) const {
+    std::vector<std::vector<std::int32_t>> prompts;
+    prompts.reserve(sequences.size());
+    for (const SequenceInput& sequence : sequences) {
+        prompts.push_back(sequence.ids);
+    }
+    GenerateOptions wanted = generate;
+    wanted.stop_ids = checkpoint.config.eos_token_ids;
+    const std::vector<std::vector<std::int32_t>> generated = engine.generate(prompts, wanted);
+    for (std::size_t at = 0; at < sequences.size(); ++at) {
+        sequences[at].ids.insert(sequences[at].ids.end(), generated[at].begin(), generated[at].end());
+        if (tokenizer != nullptr) {
+            attach_decoded_text(sequences[at], *tokenizer);
+        }
+    }
+}
+
+void RecordVerb::run() {
+    input.check();
+    options.level = level == "basic" ? RecordLevel::basic : RecordLevel::steps;
+    options.text_source = input.source();
+    options.seed = generate.seed;
+    options.dtype = model.dtype;
+    ProgressPrinter printer(progress.style);
+    const std::stop_token stop = stop_on_interrupt();
+
+    const Checkpoint checkpoint = model.open();
+    const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
+    std::vector<SequenceInput> sequences = input.read(tokenizer ? &*tokenizer : nullptr, checkpoint);
+    resolve_windows(checkpoint.config, options.context, options.stride);
+    const Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
+    if (generate.max_new_tokens > 0) {
+        continue_prompts(engine, checkpoint, tokenizer ? &*tokenizer : nullptr, sequences);
+    }
+    // Only now: a wrong input must leave no file behind.
+    TraceWriter writer(trace);
+    const RecordReport report = record(engine, checkpoint, sequences, tokenizer ? &*tokenizer : nullptr,
+                                       writer, options, printer.sink(), stop);
+    printer.finish();
+    const std::string run_name = find_run(TraceReader::open(trace), std::to_string(report.run)).name;
+    if (json || progress.style == ProgressStyle::json) {
+        nlohmann::json result{{"trace", trace.string()},      {"run", run_name},
+                              {"tokens", report.tokens},      {"scored_tokens", report.scored_tokens},
+                              {"mean_nll", nullptr},          {"seconds", report.seconds},
+                              {"complete", !report.cancelled}};
+        if (!std::isnan(report.mean_nll)) {
+            result["mean_nll"] = report.mean_nll;
+        }
+        std::cout << result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    } else {
+        std::cout << trace.string() << "#" << run_name << "  " << with_separators(report.tokens) << " tokens";
+        if (!std::isnan(report.mean_nll)) {
+            std::cout << "  NLL " << fixed(report.mean_nll, 4) << "  perplexity "
+                      << fixed(std::exp(report.mean_nll), 2);
+        }
+        std::cout << "  "
+                  << with_separators(
+                         std::llround(static_cast<double>(report.tokens) / std::max(report.seconds, 1e-9)))
+                  << " tokens/s" << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
+    }
+    if (report.cancelled) {
+        throw Cancelled();
+    }
+}
+
+} // namespace
+
+void add_record(CLI::App& program) {
+    auto verb = std::make_shared<RecordVerb>();
+    CLI::App* app = program.add_subcommand(
+        "record", "Run a checkpoint over a text and record what it computes for every token");
+    verb->model.add_to(*app);
+    verb->input.add_to(*app, true);
+    app->add_option("-o,--output", verb->trace, "Trace file; a run is added when it exists")
+        ->required()
+        ->type_name("TRACE.ponder");
+    app->add_option("--record", verb->level,
+                    "basic: what the method computes anyway, a few percent of time; steps: also KL, cosine, "
+                    "latent difference and margin "
+                    "at every step, which costs one more head product a step and is what policy replays need")
+        ->check(CLI::IsMember({"basic", "steps"}))
+        ->capture_default_str();
+    app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
+    app->add_option("--context", verb->options.context,
+                    "Tokens a window (default: what the model was made for, at most 2048)")
+        ->check(CLI::PositiveNumber);
+    app->add_option("--stride", verb->options.stride,
+                    "Tokens from one window to the next (default: half the context)")
+        ->check(CLI::PositiveNumber);
+    app->add_option("--batch", verb->options.batch, "Windows computed together")
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    app->add_option("--generate", verb->generate.max_new_tokens,
+                    "Let the model continue the prompt by N tokens and record all of it")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    app->add_option("--temperature", verb->generate.temperature, "Of sampling; 0 is greedy")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app->add_option("--top-p", verb->generate.top_p,
+                    "Sample from the smallest set of tokens with this much probability")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    app->add_option("--seed", verb->generate.seed, "Of sampling")->capture_default_str();
+    verb->progress.add_to(*app);
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-2m --text "
+                "sample_models/texts/passage.txt -o story.ponder");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+namespace {
+
+struct TokenizeVerb {
+    std::filesystem::path folder;
+    InputOptions input;
+    std::filesystem::path decode;
+    bool spans = false;
+
+    /// A checkpoint folder, a folder with a tokenizer alone, or the tokenizer.json itself.
+    [[nodiscard]] Tokenizer open() const {
+        return std::filesystem::is_directory(folder) ? Tokenizer::load_folder(folder)
+                                                     : Tokenizer::load(folder);
+    }
+    void run() const;
+};
+
+void TokenizeVerb::run() const {
+    const Tokenizer tokenizer = open();
+    if (!decode.empty()) {
+        for (const std::vector<std::int32_t>& row : read_ids(decode)) {
+            std::cout << tokenizer.decode(row, input.no_special_tokens) << '\n';
+        }
+        return;
+    }
+    input.check();
+    std::vector<SequenceInput> sequences;
+    if (!input.prompt.empty()) {
+        sequences.push_back(sequence_from_prompt(input.prompt, tokenizer, !input.no_special_tokens));
+    }
+    for (const std::filesystem::path& file : input.texts) {
+        sequences.push_back(sequence_from_text_file(file, tokenizer, !input.no_special_tokens));
+    }
+    nlohmann::json rows = nlohmann::json::array();
+    for (const SequenceInput& sequence : sequences) {
+        if (!spans) {
+            rows.push_back(sequence.ids);
+            continue;
+        }
+        nlohmann::json row = nlohmann::json::array();
+        for (std::size_t t = 0; t < sequence.ids.size(); ++t) {
+            row.push_back({{"id", sequence.ids[t]}, {"begin", sequence.begin[t]}, {"end", sequence.end[t]}});
+        }
+        rows.push_back(std::move(row));
+    }
+    std::cout << rows.dump() << '\n';
+}
+
+} // namespace
+
+void add_tokenize(CLI::App& program) {
+    auto verb = std::make_shared<TokenizeVerb>();
+    CLI::App* app =
+        program.add_subcommand("tokenize", "Turn text into token ids (JSON), or ids back into text");
+    app->add_option("checkpoint", verb->folder, "Checkpoint folder, or a tokenizer.json")->required();
+    verb->input.add_to(*app, false);
+    app->add_option("--decode", verb->decode, "Token ids (JSON or safetensors) to turn into text")
+        ->type_name("FILE");
+    app->add_flag("--spans", verb->spans, "Also each token's span in the text, in bytes");
+    app->footer(
+        "Example:\n  ponderscope tokenize sample_models/vanilla-neox-2m --prompt 'The lamp was lit.'");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/train/corpus.h"
+#include "core/train/trainer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+namespace {
+
+struct TrainVerb {
+    std::filesystem::path recipe;
+    TrainOptions options;
+    ProgressOption progress;
+    bool resume = false;
+    bool overwrite = false;
+    bool json = false;
+
+    void run();
+};
+
+void TrainVerb::run() {
+    options.existing = resume      ? ExistingOutput::resume
+                       : overwrite ? ExistingOutput::overwrite
+                                   : ExistingOutput::refuse;
+    options.token_cache = default_token_cache();
+    ProgressPrinter printer(progress.style);
+    options.progress = printer.sink();
+    options.stop = stop_on_interrupt();
+    options.notice = [&printer](const std::string& sentence) {
+        printer.finish();
+        std::fprintf(stderr, "note: %s\n", sentence.c_str());
+    };
+    if (progress.style == ProgressStyle::automatic) {
+        options.logged = [&printer](const TrainLogRow& row) {
+            printer.finish();
+            std::fprintf(stderr, "step %lld  loss %s  learning rate %s%s\n", static_cast<long long>(row.step),
+                         fixed(row.loss, 4).c_str(), fixed(row.learning_rate, 6).c_str(),
+                         row.held_out_nll ? ("  held-out NLL " + fixed(*row.held_out_nll, 4)).c_str() : "");
+        };
+    }
+    const TrainResult result = train(read_recipe(recipe), options);
+    printer.finish();
+    if (json) {
+        nlohmann::json report{{"output", options.output.string()},
+                              {"steps", result.steps},
+                              {"tokens", result.tokens},
+                              {"parameters", result.parameters},
+                              {"loss", result.loss},
+                              {"held_out_nll", nullptr},
+                              {"held_out_tokens", result.held_out_tokens},
+                              {"seconds", result.seconds},
+                              {"tokens_per_second", result.tokens_per_second},
+                              {"already_complete", result.already_complete}};
+        if (!std::isnan(result.held_out_nll)) {
+            report["held_out_nll"] = result.held_out_nll;
+        }
+        std::cout << report.dump() << '\n';
+        return;
+    }
+    std::cout << options.output.string() << "  " << with_separators(result.parameters) << " parameters, "
+              << with_separators(result.steps) << " steps, " << with_separators(result.tokens)
+              << " tokens, loss " << fixed(result.loss, 4);
+    if (!std::isnan(result.held_out_nll)) {
+        std::cout << ", held-out NLL " << fixed(result.held_out_nll, 4);
+    }
+    std::cout << (result.already_complete ? " (was complete already)" : "") << '\n';
+}
+
+} // namespace
+
+void add_train(CLI::App& program) {
+    auto verb = std::make_shared<TrainVerb>();
+    CLI::App* app = program.add_subcommand("train", "Train a small model by a recipe");
+    app->add_option("recipe", verb->recipe, "Recipe; resources/docs/training.md lists its keys")
+        ->required()
+        ->type_name("RECIPE.json");
+    app->add_option("-o,--output", verb->options.output, "Checkpoint folder to write")
+        ->required()
+        ->type_name("DIR");
+    app->add_option("--texts", verb->options.texts, "Folder of the texts, instead of the recipe's")
+        ->type_name("DIR");
+    app->add_option("--device", verb->options.device, "cpu, cuda or cuda:N")->capture_default_str();
+    CLI::Option* resume = app->add_flag("--resume", verb->resume, "Go on with an interrupted training");
+    app->add_flag("--overwrite", verb->overwrite, "Begin anew in a folder that is not empty")
+        ->excludes(resume);
+    verb->progress.add_to(*app);
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer(
+        "Example:\n  ponderscope train sample_models/recipes/vanilla-neox-2m.json -o build/vanilla-neox-2m");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Compares what we compute with what another implementation computed: a folder with config.json,
+// model.safetensors, golden.safetensors and case.json.
+#include "app/cli/arrays.h"
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <set>
+
+namespace ponderscope::cli {
+namespace {
+
+struct Comparison {
+    std::string name;
+    double difference = 0; ///< largest absolute difference; counts of unequal entries for integers
+    bool exact = false;    ///< integers: must be equal
+    bool decides = false;  ///< logits, NLL and generated ids decide; intermediates are shown to find a fault
+    bool shape_fits = true;
+    bool passed = true;
+};
+
+struct CaseResult {
+    std::vector<Comparison> comparisons;
+    std::vector<std::string> missing; ///< arrays of the reference that we do not produce
+    double tolerance = 0;
+    [[nodiscard]] bool passed() const {
+        return std::all_of(comparisons.begin(), comparisons.end(),
+                           [](const Comparison& c) { return c.passed || !c.decides; });
+    }
+};
+
+/// NaN against NaN is equal, NaN against a number infinitely far.
+double largest_difference(const std::vector<float>& ours, const std::vector<float>& theirs) {
+    double largest = 0;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        if (std::isnan(ours[i]) && std::isnan(theirs[i])) {
+            continue;
+        }
+        const double difference = std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs[i]));
+        largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
+    }
+    return largest;
+}
+
+Comparison compare(const std::string& name, const NamedArray& ours, const NamedArray& theirs,
+                   double tolerance, bool decides) {
+    Comparison result;
+    result.name = name;
+    result.decides = decides;
+    result.exact = theirs.dtype == DType::i64;
+    result.shape_fits = ours.shape == theirs.shape && ours.dtype == theirs.dtype;
+    if (!result.shape_fits) {
+        result.difference = INFINITY;
+        result.passed = false;
+    } else if (result.exact) {
+        std::int64_t unequal = 0;
+        for (std::size_t i = 0; i < ours.integers.size(); ++i) {
+            unequal += ours.integers[i] != theirs.integers[i] ? 1 : 0;
+        }
+        result.difference = static_cast<double>(unequal);
+        result.passed = unequal == 0;
+    } else {
+        result.difference = largest_difference(ours.floats, theirs.floats);
+        result.passed = result.difference <= tolerance;
+    }
+    return result;
+}
+
+/// The last positions of logits [B,T,V], as many as the reference kept.
+NamedArray tail(const NamedArray& logits, std::int64_t positions) {
+    NamedArray last = logits;
+    const std::int64_t batch = logits.shape[0];
+    const std::int64_t tokens = logits.shape[1];
+    const std::int64_t vocabulary = logits.shape[2];
+    positions = std::min(positions, tokens);
+    last.shape[1] = positions;
+    last.floats.clear();
+    for (std::int64_t row = 0; row < batch; ++row) {
+        const auto begin = logits.floats.begin() + (row * tokens + tokens - positions) * vocabulary;
+        last.floats.insert(last.floats.end(), begin, begin + positions * vocabulary);
+    }
+    return last;
+}
+
+std::vector<std::vector<std::int32_t>> rows_of(const NamedArray& ids, const std::filesystem::path& path,
+                                               std::int64_t length) {
+    if (ids.shape.size() != 2 || ids.dtype != DType::i64) {
+        throw InputError(path, "input_ids as integers [B, T]", "another shape or type",
+                         "make the reference again");
+    }
+    std::vector<std::vector<std::int32_t>> rows;
+    for (std::int64_t row = 0; row < ids.shape[0]; ++row) {
+        std::vector<std::int32_t> values;
+        for (std::int64_t t = 0; t < length; ++t) {
+            values.push_back(
+                static_cast<std::int32_t>(ids.integers[static_cast<std::size_t>(row * ids.shape[1] + t)]));
+        }
+        rows.push_back(std::move(values));
+    }
+    return rows;
+}
+
+NamedArray generate_like(const Engine& engine, const NamedArray& ids, const NamedArray& expected,
+                         const nlohmann::json& description, const std::filesystem::path& path) {
+    std::int64_t prompt = ids.shape[1];
+    if (const auto settings = description.find("settings");
+        settings != description.end() && settings->is_object()) {
+        prompt = std::clamp<std::int64_t>(settings->value("greedy_prompt_tokens", prompt), 1, ids.shape[1]);
+    }
+    GenerateOptions options;
+    options.max_new_tokens = expected.shape.back();
+    NamedArray result;
+    result.dtype = DType::i64;
+    result.shape = expected.shape;
+    for (const std::vector<std::int32_t>& row : engine.generate(rows_of(ids, path, prompt), options)) {
+        result.integers.insert(result.integers.end(), row.begin(), row.end());
+    }
+    return result;
+}
+
+struct VerifyVerb {
+    std::vector<std::filesystem::path> cases;
+    ModelOptions model;
+    double tolerance = 0;
+    bool json = false;
+    bool quiet = false;
+
+    CaseResult verify(const std::filesystem::path& folder) const;
+    void run() const;
+};
+
+CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
+    const nlohmann::json description = read_json_file(folder / "case.json");
+    ModelOptions options = model;
+    options.checkpoint = folder;
+    if (const auto arguments = description.find("arguments");
+        arguments != description.end() && arguments->is_array()) {
+        for (std::size_t i = 0; i + 1 < arguments->size(); i += 2) {
+            const std::string flag = arguments->at(i).is_string() ? arguments->at(i).get<std::string>() : "";
+            if (flag == "--method" && model.method.empty() && arguments->at(i + 1).is_string()) {
+                options.method = arguments->at(i + 1).get<std::string>();
+            } else if (flag != "--method") {
+                throw InputError(folder / "case.json", "arguments that this program knows", "'" + flag + "'",
+                                 "use a newer ponderscope");
+            }
+        }
+    }
+    ProgressPrinter printer(ProgressStyle::none);
+    const Checkpoint checkpoint = options.open();
+    const std::filesystem::path golden_path = folder / "golden.safetensors";
+    const ArrayMap golden = read_arrays(golden_path);
+    const auto ids = golden.find("input_ids");
+    if (ids == golden.end()) {
+        throw InputError(golden_path, "a tensor input_ids", "none", "make the reference again");
+    }
+    const Engine engine = Engine::load(checkpoint, options.load_options(printer, stop_on_interrupt()));
+    ArrayMap ours = engine.inspect_batch(rows_of(ids->second, golden_path, ids->second.shape[1]));
+
+    CaseResult result;
+    result.tolerance = tolerance > 0 ? tolerance : description.value("tolerance", 1e-4);
+    static const std::set<std::string> deciding{"logits",    "logits_tail", "nll",
+                                                "generated", "steps",       "flops"};
+    for (const auto& [name, theirs] : golden) {
+        if (name == "input_ids") {
+            continue;
+        }
+        const bool decides = deciding.contains(name);
+        if (name == "logits_tail" && theirs.shape.size() == 3) {
+            result.comparisons.push_back(
+                compare(name, tail(ours.at("logits"), theirs.shape[1]), theirs, result.tolerance, decides));
+        } else if (name == "generated") {
+            result.comparisons.push_back(
+                compare(name, generate_like(engine, ids->second, theirs, description, golden_path), theirs,
+                        result.tolerance, decides));
+        } else if (const auto found = ours.find(name); found != ours.end()) {
+            result.comparisons.push_back(compare(name, found->second, theirs, result.tolerance, decides));
+        } else {
+            result.missing.push_back(name);
+        }
+    }
+    return result;
+}
+
+std::string scientific(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2e", value);
+    return text;
+}
+
+void VerifyVerb::run() const {
+    std::size_t passed = 0;
+    nlohmann::json report = nlohmann::json::array();
+    for (const std::filesystem::path& folder : cases) {
+        std::string name = folder.filename().string();
+        if (name.empty()) {
+            name = folder.parent_path().filename().string();
+        }
+        nlohmann::json entry{{"case", name}};
+        CaseResult result;
+        std::string error;
+        try {
+            result = verify(folder);
+        } catch (const Cancelled&) {
+            throw;
+        } catch (const Error& failure) {
+            // One wrong folder must not hide the others' results.
+            error = failure.what();
+        }
+        const bool good = error.empty() && result.passed();
+        passed += good ? 1 : 0;
+        entry["passed"] = good;
+        if (!error.empty()) {
+            entry["error"] = error;
+        }
+        entry["tolerance"] = result.tolerance;
+        if (!json) {
+            std::cout << (good ? "pass  " : "FAIL  ") << name << (error.empty() ? "" : "  " + error) << '\n';
+        }
+        for (const Comparison& comparison : result.comparisons) {
+            entry["tensors"][comparison.name] =
+                comparison.shape_fits ? nlohmann::json(comparison.difference) : nlohmann::json("shape");
+            if (json || (quiet && comparison.passed) || (quiet && !comparison.decides)) {
+                continue;
+            }
+            std::cout << "      " << (comparison.decides ? (comparison.passed ? "ok  " : "BAD ") : "    ")
+                      << comparison.name << "  "
+                      << (!comparison.shape_fits ? std::string("another shape or type")
+                          : comparison.exact
+                              ? std::to_string(static_cast<std::int64_t>(comparison.difference)) + " unequal"
+                              : "max |difference| " + scientific(comparison.difference) +
+                                    (comparison.decides ? " (tolerance " + scientific(result.tolerance) + ")"
+                                                        : ""))
+                      << '\n';
+        }
+        if (!json && !quiet && !result.missing.empty()) {
+            std::cout << "          not compared:";
+            for (const std::string& missing : result.missing) {
+                std::cout << ' ' << missing;
+            }
+            std::cout << '\n';
+        }
+        report.push_back(std::move(entry));
+    }
+    if (json) {
+        std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    } else {
+        std::cout << passed << " of " << cases.size() << " cases agree\n";
+    }
+    if (passed != cases.size()) {
+        throw CheckFailed(std::to_string(cases.size() - passed) + " of " + std::to_string(cases.size()) +
+                          " cases differ from their reference.");
+    }
+}
+
+} // namespace
+
+void add_verify(CLI::App& program) {
+    auto verb = std::make_shared<VerifyVerb>();
+    CLI::App* app = program.add_subcommand(
+        "verify", "Compare with reference outputs: the largest difference per tensor, pass or fail");
+    app->add_option("case", verb->cases,
+                    "Folders with config.json, model.safetensors, golden.safetensors, case.json")
+        ->required();
+    verb->model.add_to(*app, false);
+    app->add_option("--tolerance", verb->tolerance,
+                    "Largest absolute difference allowed (default: the case's own)")
+        ->check(CLI::PositiveNumber);
+    app->add_flag("-q,--quiet", verb->quiet, "One line a case, and what failed");
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer(
+        "logits, nll, generated ids, steps and FLOPs decide; other tensors are shown to find a fault.\n"
+        "Example:\n  ponderscope verify references/ponderlm_gpt_neox");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

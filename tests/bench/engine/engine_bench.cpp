@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How fast the engine is, as ratios against things measured in the same run:
+//   forward    FLOPs a second of the stack over those of the machine's own best matrix product
+//   recording  time of a scoring run that records over one that only computes the NLL
+//   memory     peak RSS after scoring 10,000 and 100,000 tokens in windows
+// No figure is asserted. Shapes: a 6-layer Pythia-70M and the sample models' size, random weights.
+#include "core/base/files.h"
+#include "core/checkpoint/safetensors.h"
+#include "core/ponder/engine.h"
+#include "core/ponder/forward.h"
+#include "core/record/session.h"
+#include "core/trace/writer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <stdlib.h>
+
+namespace ponderscope {
+namespace {
+
+double seconds_of(const std::function<void()>& work, int repeats) {
+    work(); // warm-up
+    std::vector<double> times;
+    for (int i = 0; i < repeats; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        work();
+        times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
+    return times[static_cast<std::size_t>(repeats / 2)];
+}
+
+/// FLOP/s of the best product that this machine makes, over a few shapes that suit it, into a reused result.
+double best_product(at::ScalarType type) {
+    double best = 0;
+    for (const std::int64_t n : {512, 1024, 2048, 4096}) {
+        const at::Tensor a = at::randn({n, 1024}).to(type);
+        const at::Tensor b = at::randn({1024, 2048}).to(type);
+        at::Tensor c = at::empty({n, 2048}, a.options());
+        const double seconds = seconds_of([&] { at::mm_out(c, a, b); }, 9);
+        best = std::max(best, 2.0 * static_cast<double>(n) * 1024 * 2048 / seconds);
+    }
+    return best;
+}
+
+struct Shape {
+    const char* name;
+    std::int64_t d, layers, heads, intermediate, vocabulary, context;
+};
+
+/// A checkpoint with fresh weights in Hugging Face layout.
+std::filesystem::path make_checkpoint(const std::filesystem::path& folder, const Shape& shape,
+                                      std::int64_t steps) {
+    std::filesystem::create_directories(folder);
+    nlohmann::json config{{"model_type", "gpt_neox"},
+                          {"hidden_size", shape.d},
+                          {"intermediate_size", shape.intermediate},
+                          {"num_hidden_layers", shape.layers},
+                          {"num_attention_heads", shape.heads},
+                          {"vocab_size", shape.vocabulary},
+                          {"max_position_embeddings", shape.context}};
+    if (steps > 0) {
+        config["ponderinglm"] = true;
+        config["pondering_steps"] = steps;
+        config["mutiply_pondering_steps"] = false;
+        config["scale_embeds"] = true;
+    }
+    write_file_atomically(folder / "config.json", config.dump(1));
+    const ModelConfig parsed = read_model_config(folder / "config.json");
+    const Parameters parameters = Parameters::initialise(parameter_layout(parsed), 7, at::kCPU);
+    std::vector<TensorView> tensors;
+    for (const auto& [name, tensor] : parameters.items()) {
+        tensors.push_back({name,
+                           DType::f32,
+                           tensor.sizes().vec(),
+                           {static_cast<const std::byte*>(tensor.const_data_ptr()),
+                            static_cast<std::size_t>(tensor.nbytes())}});
+    }
+    write_safetensors(folder / "model.safetensors", tensors);
+    return folder;
+}
+
+std::vector<std::vector<std::int32_t>> random_ids(std::int64_t rows, std::int64_t tokens,
+                                                  std::int64_t vocabulary) {
+    std::vector<std::vector<std::int32_t>> ids;
+    const at::Tensor drawn = at::randint(vocabulary, {rows, tokens}, at::kInt);
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const auto* begin = drawn[row].const_data_ptr<std::int32_t>();
+        ids.emplace_back(begin, begin + tokens);
+    }
+    return ids;
+}
+
+/// Peak resident memory of this process since the last reset, in MB (Linux).
+double peak_rss() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("VmHWM:")) {
+            return std::stod(line.substr(6)) / 1024;
+        }
+    }
+    return 0;
+}
+
+void reset_peak_rss() {
+    std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+void measure(const std::filesystem::path& folder, const Shape& shape, std::int64_t steps,
+             std::int64_t batch) {
+    const std::filesystem::path path =
+        make_checkpoint(folder / (std::string(shape.name) + "-" + std::to_string(steps)), shape, steps);
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    const auto ids = random_ids(batch, shape.context, shape.vocabulary);
+    const at::NoGradGuard no_grad;
+    const Model model(checkpoint.config, Parameters::load(parameter_layout(checkpoint.config), checkpoint,
+                                                          at::kCPU, at::kFloat));
+    const PackedBatch packed = PackedBatch::pack(ids, at::kCPU);
+    const double tokens = static_cast<double>(batch * shape.context);
+
+    const double product = best_product(at::kFloat);
+    if (steps == 0) {
+        PackedBatch unscored = packed;
+        unscored.targets = {};
+        const double forward = seconds_of([&] { static_cast<void>(model.forward(unscored)); }, 7);
+        const double flops = tokens * (2.0 * static_cast<double>(model.backbone().block_matrix_elements()) +
+                                       static_cast<double>(shape.layers) * 4 * static_cast<double>(shape.d) *
+                                           static_cast<double>(shape.context + 1) / 2);
+        std::printf("%-11s K=%lld  forward %7.1f GFLOP/s, best product %7.1f: ratio %.2f\n", shape.name,
+                    static_cast<long long>(steps), flops / forward / 1e9, product / 1e9,
+                    flops / forward / product);
+    }
+    // Unrecorded: the forward, then the NLL of every token and nothing else.
+    const double unrecorded = seconds_of(
+        [&] {
+            const ForwardResult result = model.forward(packed);
+            HeadRequest request;
+            request.targets = packed.targets;
+            static_cast<void>(read_out(result.readout, model.backbone().head(), request));
+        },
+        5);
+    const Engine engine = Engine::load(checkpoint);
+    std::vector<Window> windows;
+    for (const auto& row : ids) {
+        windows.push_back({row, 0, static_cast<std::int64_t>(row.size())});
+    }
+    const double basic = seconds_of([&] { static_cast<void>(engine.score(windows, RecordLevel::basic)); }, 5);
+    const double all = seconds_of([&] { static_cast<void>(engine.score(windows, RecordLevel::steps)); }, 5);
+    // What the read-outs of `steps` cost in products of their own: one head product for the state before, at
+    // every step from 1 on.
+    double flops = 0;
+    for (const WindowResult& result : engine.score(windows, RecordLevel::basic)) {
+        for (const std::int64_t one : result.tokens.flops) {
+            flops += static_cast<double>(one);
+        }
+    }
+    const double extra =
+        tokens * static_cast<double>(steps) * 2 * static_cast<double>(shape.vocabulary * shape.d);
+    std::printf("%-11s K=%lld  NLL alone %.3f s (%.0f tokens/s); record basic %.3f s: ratio %.3f; record "
+                "steps %.3f s: ratio %.3f",
+                shape.name, static_cast<long long>(steps), unrecorded, tokens / unrecorded, basic,
+                basic / unrecorded, all, all / unrecorded);
+    if (extra > 0) {
+        std::printf(", time per FLOP of the extra read-outs over the run's %.2f",
+                    ((all - basic) / extra) / (basic / flops));
+    }
+    std::printf("\n");
+}
+
+void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
+    const std::filesystem::path path = make_checkpoint(folder / "memory", shape, 3);
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    const Engine engine = Engine::load(checkpoint);
+    for (const std::int64_t tokens : {10'000, 100'000}) {
+        SequenceInput input;
+        input.title = "random";
+        input.ids = random_ids(1, tokens, shape.vocabulary).front();
+        reset_peak_rss();
+        const std::filesystem::path trace = folder / ("memory-" + std::to_string(tokens) + ".ponder");
+        TraceWriter writer(trace);
+        RecordOptions options;
+        options.context = shape.context;
+        options.stride = shape.context;
+        const RecordReport report = record(engine, checkpoint, {input}, nullptr, writer, options);
+        std::printf(
+            "%-11s K=3  %7lld tokens in windows: peak RSS %.0f MB, trace %.1f bytes/token, %.0f tokens/s\n",
+            shape.name, static_cast<long long>(tokens), peak_rss(),
+            static_cast<double>(std::filesystem::file_size(trace)) / static_cast<double>(tokens),
+            static_cast<double>(tokens) / report.seconds);
+    }
+}
+
+} // namespace
+} // namespace ponderscope
+
+int main() {
+    using namespace ponderscope;
+    std::string name = (std::filesystem::temp_directory_path() / "ponderscope-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+        std::fprintf(stderr, "no temporary folder\n");
+        return 2;
+    }
+    const std::filesystem::path folder = name;
+    std::printf("%d threads, fp32, medians\n", at::get_num_threads());
+    const Shape pythia{"pythia-70m", 512, 6, 8, 2048, 50304, 512};
+    const Shape sample{"sample", 128, 4, 4, 512, 2048, 256};
+    for (const Shape& shape : {pythia, sample}) {
+        for (const std::int64_t steps : {0, 3}) {
+            measure(folder, shape, steps, 8);
+        }
+    }
+    measure_memory(folder, sample);
+    std::filesystem::remove_all(folder);
+    return 0;
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every benchmark, one after the other, as tables on stdout: tests/bench/run_all.sh [BUILD_FOLDER]
+# The comparison with transformers runs where this Python has torch and transformers.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=${1:-$here/../../build/release}
+nproc_line=$(nproc)
+echo "# $(uname -m), $nproc_line cores, $(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2 | sed 's/^ *//')"
+for program in "$build"/bench/*; do
+    [ -x "$program" ] && [ -f "$program" ] || continue
+    echo "## $(basename "$program")"
+    QT_QPA_PLATFORM=offscreen "$program"
+done
+if python3 -c 'import torch, transformers' 2>/dev/null; then
+    echo "## against transformers"
+    python3 "$here/scoring/compare_with_transformers.py" --ponderscope "$build/bin/ponderscope"
+else
+    echo "## against transformers: skipped, this Python has no torch and transformers (versions in resources/build/versions.env)"
+fi

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Our scoring against Hugging Face transformers: same cores, same model, same tokens, in one run, as ratios.
+
+    python3 tests/bench/scoring/compare_with_transformers.py --ponderscope build/release/bin/ponderscope
+
+Needs torch and transformers in the Python that runs it (versions in resources/build/versions.env), e.g.
+    python3 -m pip install --target /tmp/reference torch==2.11.0 transformers==5.23.0 numpy
+    PYTHONPATH=/tmp/reference python3 tests/bench/scoring/compare_with_transformers.py ...
+
+Four comparisons a shape: vanilla and PonderLM (3 steps), each once with the NLL of every token alone and once with entropy, rank of
+the true token, maximum probability and top 10 as well, for PonderLM at every step. Every measurement is a process of its own;
+its peak memory is the system's (ru_maxrss). Ours is `ponderscope record`: it computes and writes the trace in the time that counts, and
+its `basic` level is what stands against "NLL alone" although it writes more. Loading is left out on both sides.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SHAPES = {
+    # Pythia-70M: 6 layers, d 512, 8 heads, MLP 2048, vocabulary 50,304.
+    "pythia-70m": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048, vocab_size=50304),
+    # The size of sample_models.
+    "sample": dict(hidden_size=128, num_hidden_layers=4, num_attention_heads=4, intermediate_size=512, vocab_size=2048),
+}
+PONDERING_STEPS = 3
+
+
+def reference(argument):
+    """Runs in a child process: transformers' forward and the same per-token quantities in plain torch. Prints seconds."""
+    import torch
+    from transformers import GPTNeoXForCausalLM
+
+    job = json.loads(argument)
+    torch.set_num_threads(job["threads"])
+    torch.set_grad_enabled(False)
+    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=torch.float32, attn_implementation="sdpa").eval()
+    ids = torch.tensor(json.load(open(job["ids"])))
+    weight = model.gpt_neox.embed_in.weight
+    steps = job["steps"]
+
+    def everything(logits, target):
+        log_p = torch.log_softmax(logits.float(), -1)
+        p = log_p.exp()
+        entropy = -(p * log_p).sum(-1)
+        top = p.topk(10, -1)
+        true = logits[:, :-1].gather(-1, target[..., None])
+        rank = (logits[:, :-1] > true).sum(-1) + 1
+        return -log_p[:, :-1].gather(-1, target[..., None])[..., 0], entropy, rank, top.values, top.indices
+
+    def score(batch):
+        target = batch[:, 1:]
+        records = []
+        if steps == 0:
+            logits = model(batch, use_cache=False).logits
+        else:
+            scale = weight.shape[1] ** 0.5
+            embeds = weight[batch] * scale
+            for _ in range(steps):
+                logits = model(inputs_embeds=embeds, use_cache=False).logits
+                if job["everything"]:
+                    records.append(everything(logits, target))
+                embeds = embeds + torch.softmax(logits, -1) @ weight * scale
+            logits = model(inputs_embeds=embeds, use_cache=False).logits
+        if job["everything"]:
+            records.append(everything(logits, target))
+            return records
+        return torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]).float(), target.reshape(-1), reduction="none")
+
+    size = job["batch"]
+    score(ids[:size])  # warm-up
+    started = time.perf_counter()
+    kept = [score(ids[at : at + size]) for at in range(0, len(ids), size)]
+    seconds = time.perf_counter() - started
+    nll = kept[0][-1][0] if job["everything"] else kept[0]
+    print(json.dumps({"seconds": seconds, "nll": float(nll.mean())}))
+
+
+def run_child(command, environment):
+    """(printed JSON, peak RSS in MB) of one process."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+    out = process.stdout.read()
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"{' '.join(command[:3])} failed:\n{errors}")
+    return json.loads(out.strip().splitlines()[-1]), usage.ru_maxrss / 1024
+
+
+def make_model(folder, shape, steps, context):
+    import torch
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    torch.manual_seed(7)
+    config = GPTNeoXConfig(**SHAPES[shape], max_position_embeddings=max(context, 512), tie_word_embeddings=False)
+    GPTNeoXForCausalLM(config).save_pretrained(folder)
+    if steps:
+        path = os.path.join(folder, "config.json")
+        values = json.load(open(path))
+        values.update(ponderinglm=True, pondering_steps=steps, mutiply_pondering_steps=False, scale_embeds=True)
+        json.dump(values, open(path, "w"), indent=1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ponderscope", required=True)
+    parser.add_argument("--shapes", nargs="+", default=["pythia-70m", "sample"], choices=SHAPES)
+    parser.add_argument("--sequences", type=int, default=16)
+    parser.add_argument("--context", type=int, default=512)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--json", help="also write the rows here")
+    options = parser.parse_args()
+
+    environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), MKL_NUM_THREADS=str(options.threads))
+    rows = []
+    print(f"{options.sequences} x {options.context} tokens, batch {options.batch}, fp32, {options.threads} threads, medians of {options.repeats}")
+    print(f"{'shape':<12}{'method':<10}{'quantities':<12}{'theirs s':>9}{'ours s':>9}{'times faster':>14}{'theirs MB':>11}{'ours MB':>9}{'memory':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        import random
+
+        for shape in options.shapes:
+            random.seed(11)
+            vocabulary = SHAPES[shape]["vocab_size"]
+            ids = os.path.join(folder, f"{shape}.json")
+            with open(ids, "w") as file:
+                json.dump([[random.randrange(vocabulary) for _ in range(options.context)] for _ in range(options.sequences)], file)
+            for method, steps in (("vanilla", 0), ("ponderlm", PONDERING_STEPS)):
+                model = os.path.join(folder, f"{shape}-{method}")
+                make_model(model, shape, steps, options.context)
+                for quantities in ("nll", "everything"):
+                    theirs, ours = [], []
+                    for repeat in range(options.repeats):
+                        job = dict(model=model, ids=ids, steps=steps, everything=quantities == "everything", batch=options.batch, threads=options.threads)
+                        theirs.append(run_child([sys.executable, os.path.abspath(__file__), "--reference", json.dumps(job)], environment))
+                        trace = os.path.join(folder, f"{shape}-{method}-{quantities}-{repeat}.ponder")
+                        level = "steps" if quantities == "everything" else "basic"
+                        ours.append(
+                            run_child(
+                                [options.ponderscope, "record", model, "--ids", ids, "-o", trace, "--record", level, "--context", str(options.context),
+                                 "--stride", str(options.context), "--batch", str(options.batch), "--progress", "none", "--json"],
+                                environment,
+                            )
+                        )
+                        os.remove(trace)
+                    seconds = [statistics.median(run[0]["seconds"] for run in side) for side in (theirs, ours)]
+                    memory = [statistics.median(run[1] for run in side) for side in (theirs, ours)]
+                    row = dict(shape=shape, method=method, quantities=quantities, theirs_seconds=seconds[0], ours_seconds=seconds[1],
+                               speed_ratio=seconds[0] / seconds[1], theirs_mb=memory[0], ours_mb=memory[1], memory_ratio=memory[1] / memory[0])
+                    rows.append(row)
+                    print(f"{shape:<12}{method:<10}{quantities:<12}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}", flush=True)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(rows, file, indent=1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3 and sys.argv[1] == "--reference":
+        reference(sys.argv[2])
+    else:
+        main()

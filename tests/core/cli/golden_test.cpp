@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every reference case that this build runs, by `ponderscope verify`; the differences are printed with the
+// tolerance.
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/checkpoint/safetensors.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <set>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+using testing::TemporaryFolder;
+using testing::test_data;
+
+TEST(Golden, CasesAgreeWithTheirReference) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("golden");
+    // What this build claims to run. A case of these that fails is a failure, whatever the reason.
+    static const std::set<std::string> methods{"vanilla", "ponderlm"};
+    static const std::set<std::string> backbones{"gpt_neox", "llama"};
+    std::vector<std::string> arguments{"verify"};
+    std::size_t others = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(test_data() / "golden")) {
+        if (!entry.is_directory() || !std::filesystem::exists(entry.path() / "case.json")) {
+            continue;
+        }
+        const nlohmann::json description = read_json_file(entry.path() / "case.json");
+        if (methods.contains(description.at("method").get<std::string>()) &&
+            description.at("depth_mixing") == "none" &&
+            backbones.contains(description.at("backbone").get<std::string>())) {
+            arguments.push_back(entry.path().string());
+        } else {
+            ++others;
+        }
+    }
+    std::sort(arguments.begin() + 1, arguments.end());
+    ASSERT_GT(arguments.size(), 1U);
+    const ProgramResult result = run_ponderscope(arguments);
+    std::cout << result.out << others
+              << " further cases are for methods and backbones that this build does not run\n";
+    EXPECT_EQ(result.code, 0) << result.err;
+}
+
+TEST(Golden, Stories260kAgreesWithItsReferenceIdsAndLogits) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/checkpoints/stories260K_hf/golden.json");
+    const std::filesystem::path folder = test_data() / "external/checkpoints/stories260K_hf";
+    const nlohmann::json golden = read_json_file(folder / "golden.json");
+    const auto ids = golden.at("ids").get<std::vector<std::int64_t>>();
+    const auto expected = golden.at("logits_first_8_positions").get<std::vector<std::vector<float>>>();
+
+    const TemporaryFolder temporary;
+    write_file_atomically(temporary / "ids.json", nlohmann::json{ids}.dump());
+    const std::string out = (temporary / "out.safetensors").string();
+    const ProgramResult result =
+        run_ponderscope({"logits", folder.string(), "--ids", (temporary / "ids.json").string(), "-o", out});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const SafetensorsFile file = SafetensorsFile::open(out);
+    const TensorView& tensor = *file.find("logits");
+    const auto vocabulary = static_cast<std::size_t>(tensor.shape.at(2));
+    std::vector<float> logits(ids.size() * vocabulary);
+    ASSERT_EQ(tensor.bytes.size(), logits.size() * sizeof(float));
+    std::memcpy(logits.data(), tensor.bytes.data(), tensor.bytes.size());
+
+    float largest = 0;
+    for (std::size_t t = 0; t < expected.size(); ++t) {
+        for (std::size_t v = 0; v < vocabulary; ++v) {
+            largest = std::max(largest, std::abs(logits[t * vocabulary + v] - expected[t][v]));
+        }
+    }
+    std::cout << "stories260K logits: max |difference| " << largest << " (tolerance 1e-4)\n";
+    EXPECT_LE(largest, 1e-4F);
+    // The reference is a greedy continuation: at every position the next id is the most likely one.
+    for (std::size_t t = 0; t + 1 < ids.size(); ++t) {
+        const auto row = logits.begin() + static_cast<std::ptrdiff_t>(t * vocabulary);
+        EXPECT_EQ(std::max_element(row, row + static_cast<std::ptrdiff_t>(vocabulary)) - row, ids[t + 1])
+            << "position " << t;
+    }
+    write_file_atomically(temporary / "text.txt", golden.at("text").get<std::string>());
+    const ProgramResult tokens =
+        run_ponderscope({"tokenize", folder.string(), "--text", (temporary / "text.txt").string()});
+    ASSERT_EQ(tokens.code, 0) << tokens.err;
+    EXPECT_EQ(nlohmann::json::parse(tokens.out).at(0).get<std::vector<std::int64_t>>(), ids);
+}
+
+} // namespace
+} // namespace ponderscope

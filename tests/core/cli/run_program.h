@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ponderscope::testing {
+
+struct ProgramResult {
+    int code = -1; ///< exit code; 128 + signal when it was killed
+    std::string out;
+    std::string err;
+};
+
+/// Runs `ponderscope ARGUMENTS...` and waits for it. \p limits: set with ulimit in a shell around it, e.g.
+/// "-f 64".
+ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const std::string& limits = "");
+
+} // namespace ponderscope::testing

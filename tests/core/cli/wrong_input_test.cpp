@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Wrong input: one sentence on stderr that names the culprit, exit code 2, nothing half-written.
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/checkpoint/safetensors.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include <sys/mount.h>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+using testing::TemporaryFolder;
+using testing::test_data;
+using testing::TinyCheckpoint;
+
+class WrongInput : public ::testing::Test {
+protected:
+    void SetUp() override {
+        TinyCheckpoint{}.write(folder_ / "good");
+        write_file_atomically(folder_ / "text.txt", "A text that is long enough.");
+    }
+
+    std::string at(const std::string& name) const { return (folder_ / name).string(); }
+
+    /// Records into a trace that must not exist afterwards, and expects one sentence that holds \p words.
+    void expect_sentence(std::vector<std::string> arguments, const std::vector<std::string>& words) const {
+        arguments.insert(arguments.begin(), "record");
+        arguments.insert(arguments.end(), {"-o", at("never.ponder")});
+        const ProgramResult result = run_ponderscope(arguments);
+        expect_refusal(result, words);
+        for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+            EXPECT_FALSE(entry.path().filename().string().starts_with("never.ponder"))
+                << entry.path() << " was left behind";
+        }
+    }
+
+    static void expect_refusal(const ProgramResult& result, const std::vector<std::string>& words) {
+        EXPECT_EQ(result.code, 2) << result.err;
+        EXPECT_TRUE(result.out.empty()) << result.out;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << "one sentence, one line:\n"
+                                                                             << result.err;
+        EXPECT_TRUE(result.err.ends_with(".\n")) << result.err;
+        EXPECT_LT(result.err.size(), 900U) << result.err;
+        for (const std::string& word : words) {
+            EXPECT_NE(result.err.find(word), std::string::npos)
+                << "expected '" << word << "' in: " << result.err;
+        }
+    }
+
+    void change_config(const std::string& name, const std::function<void(nlohmann::json&)>& change) const {
+        std::filesystem::copy(folder_ / "good", folder_ / name, std::filesystem::copy_options::recursive);
+        nlohmann::json config = read_json_file(folder_ / name / "config.json");
+        change(config);
+        write_file_atomically(folder_ / name / "config.json", config.dump());
+    }
+
+    TemporaryFolder folder_;
+};
+
+TEST_F(WrongInput, Checkpoints) {
+    const std::string text = at("text.txt");
+    expect_sentence({at("nowhere"), "--text", text}, {at("nowhere")});
+    std::filesystem::create_directory(folder_ / "empty");
+    expect_sentence({at("empty"), "--text", text}, {at("empty"), "config.json"});
+
+    change_config("unknown", [](nlohmann::json& config) { config["model_type"] = "rwkv"; });
+    expect_sentence({at("unknown"), "--text", text}, {"config.json", "rwkv", "gpt_neox"});
+    change_config("negative", [](nlohmann::json& config) { config["num_hidden_layers"] = -3; });
+    expect_sentence({at("negative"), "--text", text}, {"num_hidden_layers", "-3"});
+    change_config("wider", [](nlohmann::json& config) { config["hidden_size"] = 32; });
+    expect_sentence({at("wider"), "--text", text}, {"32", "16"});
+    change_config("deeper", [](nlohmann::json& config) { config["num_hidden_layers"] = 3; });
+    expect_sentence({at("deeper"), "--text", text}, {"layers.2"});
+    change_config("smaller", [](nlohmann::json& config) { config["vocab_size"] = 100; });
+    expect_sentence({at("smaller"), "--text", text}, {"100"});
+
+    TinyCheckpoint few_words;
+    few_words.vocab_size = 300;
+    few_words.write(folder_ / "other-tokenizer");
+    nlohmann::json tokenizer = read_json_file(folder_ / "other-tokenizer" / "tokenizer.json");
+    tokenizer["added_tokens"].push_back({{"id", 300},
+                                         {"content", "<far>"},
+                                         {"single_word", false},
+                                         {"lstrip", false},
+                                         {"rstrip", false},
+                                         {"normalized", false},
+                                         {"special", true}});
+    write_file_atomically(folder_ / "other-tokenizer" / "tokenizer.json", tokenizer.dump());
+    expect_sentence({at("other-tokenizer"), "--text", text}, {"tokenizer.json", "300"});
+
+    TinyCheckpoint{}.write(folder_ / "no-tokenizer", false);
+    expect_sentence({at("no-tokenizer"), "--text", text}, {"tokenizer.json", "--ids"});
+}
+
+TEST_F(WrongInput, Weights) {
+    const std::string text = at("text.txt");
+    const std::string whole = read_file(folder_ / "good" / "model.safetensors");
+    const auto with_weights = [&](const std::string& name, const std::string& bytes) {
+        std::filesystem::copy(folder_ / "good", folder_ / name);
+        write_file_atomically(folder_ / name / "model.safetensors", bytes);
+        return std::vector<std::string>{at(name), "--text", text};
+    };
+    expect_sentence(with_weights("cut", whole.substr(0, whole.size() - 100)),
+                    {"model.safetensors", std::to_string(whole.size() - 100)});
+    expect_sentence(with_weights("long", whole + "x"), {"model.safetensors"});
+    expect_sentence(with_weights("tiny", "abc"), {"model.safetensors"});
+    expect_sentence(with_weights("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"),
+                    {"Git LFS"});
+    expect_sentence(with_weights("zip", "PK\x03\x04 and so on, a torch.save file"), {"safetensors"});
+    std::filesystem::copy(folder_ / "good", folder_ / "pickle");
+    std::filesystem::remove(folder_ / "pickle" / "model.safetensors");
+    write_file_atomically(folder_ / "pickle" / "pytorch_model.bin", std::string("\x80\x02}q\x00.", 6));
+    expect_sentence({at("pickle"), "--text", text}, {"pytorch_model.bin", "safetensors"});
+}
+
+TEST_F(WrongInput, Texts) {
+    const auto with_text = [&](const std::string& name, const std::string& bytes) {
+        write_file_atomically(folder_ / name, bytes);
+        return std::vector<std::string>{at("good"), "--text", at(name)};
+    };
+    expect_sentence({at("good"), "--text", at("absent.txt")}, {"absent.txt"});
+    expect_sentence({at("good"), "--text", at("good")}, {at("good")});
+    expect_sentence(with_text("empty.txt", ""), {"empty.txt", "empty"});
+    expect_sentence(with_text("latin1.txt", "caf\xe9 au lait"), {"latin1.txt", "UTF-8", "3"});
+    expect_sentence(with_text("nul.txt", std::string("a\0b", 3)), {"nul.txt", "NUL"});
+    expect_sentence(with_text("one.txt", "x"), {"one.txt", "two tokens"});
+    write_file_atomically(folder_ / "ids.json", "[[1, 2, 256]]");
+    expect_sentence({at("good"), "--ids", at("ids.json")}, {"256"});
+    expect_sentence({at("good")}, {"--text"});
+    expect_sentence({at("good"), "--text", at("text.txt"), "--prompt", "and this"}, {"--prompt"});
+}
+
+TEST_F(WrongInput, Flags) {
+    const std::vector<std::string> good{at("good"), "--text", at("text.txt")};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), good.begin(), good.end());
+        return more;
+    };
+    expect_sentence(with({"--dtype", "float8"}), {"float8", "bfloat16"});
+    expect_sentence(with({"--device", "tpu"}), {"tpu"});
+    expect_sentence(with({"--method", "pondering"}), {"pondering", "ponderlm"});
+    expect_sentence(with({"--context", "100000"}), {"100000", "64"});
+    expect_sentence(with({"--context", "16", "--stride", "17"}), {"17", "16"});
+    expect_sentence(with({"--context", "-1"}), {"--context"});
+    expect_sentence(with({"--record", "everything"}), {"everything"});
+    expect_sentence(with({"--no-such-flag"}), {"--no-such-flag"});
+    if (!std::filesystem::exists("/dev/nvidia0")) {
+        expect_sentence(with({"--device", "cuda"}), {"cuda", "cpu"});
+    }
+}
+
+TEST_F(WrongInput, Traces) {
+    const std::vector<std::string> good{"record", at("good"), "--text", at("text.txt"), "-o"};
+    const auto record_to = [&](const std::string& trace, const std::string& limits = "") {
+        std::vector<std::string> arguments = good;
+        arguments.push_back(trace);
+        return run_ponderscope(arguments, limits);
+    };
+    write_file_atomically(folder_ / "note.ponder", "this is no database, but it is somebody's text");
+    expect_refusal(record_to(at("note.ponder")), {"note.ponder"});
+    EXPECT_EQ(read_file(folder_ / "note.ponder"), "this is no database, but it is somebody's text");
+
+    sqlite3* foreign = nullptr;
+    ASSERT_EQ(sqlite3_open(at("foreign.db").c_str(), &foreign), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(foreign, "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)", nullptr, nullptr,
+                           nullptr),
+              SQLITE_OK);
+    sqlite3_close(foreign);
+    const std::string before = read_file(folder_ / "foreign.db");
+    expect_refusal(record_to(at("foreign.db")), {"foreign.db"});
+    EXPECT_EQ(read_file(folder_ / "foreign.db"), before) << "somebody else's database was touched";
+    expect_refusal(run_ponderscope({"inspect", at("foreign.db")}), {"foreign.db"});
+
+    ASSERT_EQ(record_to(at("newer.ponder")).code, 0);
+    sqlite3* newer = nullptr;
+    ASSERT_EQ(sqlite3_open(at("newer.ponder").c_str(), &newer), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(newer, "PRAGMA user_version = 999", nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(newer);
+    expect_refusal(record_to(at("newer.ponder")), {"newer.ponder", "999"});
+    expect_refusal(run_ponderscope({"inspect", at("newer.ponder")}), {"newer.ponder", "999"});
+
+    expect_refusal(record_to(at("no/such/folder/t.ponder")), {"no/such/folder"});
+    expect_refusal(record_to(at("good")), {at("good")});
+    if (::geteuid() != 0) { // root may write anywhere
+        std::filesystem::create_directory(folder_ / "locked");
+        std::filesystem::permissions(folder_ / "locked",
+                                     std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+        expect_refusal(record_to(at("locked/t.ponder")), {"locked"});
+        std::filesystem::permissions(folder_ / "locked", std::filesystem::perms::owner_all);
+    }
+}
+
+TEST_F(WrongInput, DiskFull) {
+    std::filesystem::create_directory(folder_ / "small");
+    if (::mount("tmpfs", at("small").c_str(), "tmpfs", 0, "size=256k") != 0) {
+        GTEST_SKIP() << "a small tmpfs cannot be mounted here (no permission), so the disk cannot be filled";
+    }
+    std::string text;
+    for (int i = 0; i < 2000; ++i) {
+        text += "A long text that fills the disk, line " + std::to_string(i) + ". ";
+    }
+    write_file_atomically(folder_ / "long.txt", text);
+    const ProgramResult result =
+        run_ponderscope({"record", at("good"), "--text", at("long.txt"), "-o", at("small/t.ponder")});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find("full"), std::string::npos) << result.err;
+    // What was flushed before is a valid trace that says it is partial, or there was no room for any.
+    if (std::filesystem::exists(folder_ / "small" / "t.ponder") &&
+        std::filesystem::file_size(folder_ / "small" / "t.ponder") > 0) {
+        const ProgramResult inspected =
+            run_ponderscope({"inspect", at("small/t.ponder"), "--check", "--json"});
+        if (inspected.code == 0) {
+            for (const nlohmann::json& run : nlohmann::json::parse(inspected.out).at("runs")) {
+                EXPECT_FALSE(run.at("complete").get<bool>());
+            }
+        } else {
+            EXPECT_EQ(inspected.code, 2) << inspected.err;
+        }
+    }
+    ASSERT_EQ(::umount(at("small").c_str()), 0);
+}
+
+TEST_F(WrongInput, FilesMadeByOthers) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed");
+    const std::filesystem::path malformed = test_data() / "external" / "malformed";
+    for (const char* name : {"index_without_shards", "lfs_pointer", "mlxd_shard_glob"}) {
+        expect_sentence({(malformed / name).string(), "--ids", at("text.txt")}, {});
+    }
+    const std::filesystem::path pickles = test_data() / "external" / "checkpoints" / "torch_pickle";
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(pickles)) {
+        if (entry.is_regular_file() &&
+            (entry.path().extension() == ".pt" || entry.path().extension() == ".bin" ||
+             entry.path().extension() == ".pth")) {
+            expect_sentence({entry.path().string(), "--ids", at("text.txt")},
+                            {entry.path().filename().string(), "safetensors"});
+        }
+    }
+}
+
+} // namespace
+} // namespace ponderscope
