@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/library/library_model.h"
+
+#include "views/common/format.h"
+
+#include <QFileInfo>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+
+LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
+    : QAbstractItemModel(parent), context_(context) {
+    connect(&context_.data, &TraceData::traceOpened, this, &LibraryModel::synchronise);
+    connect(&context_.data, &TraceData::traceChanged, this, &LibraryModel::synchronise);
+    connect(&context_.data, &TraceData::traceClosed, this, &LibraryModel::remove);
+    connect(&context_.selection, &Selection::runsChanged, this, &LibraryModel::touchAll);
+    connect(&context_.theme, &Theme::changed, this, &LibraryModel::touchAll);
+    connect(&intervals_, &RunIntervals::ready, this, [this](const RunKey& key) {
+        const QModelIndex place = indexOf(key);
+        if (place.isValid()) {
+            emit dataChanged(place, place);
+        }
+    });
+    const QStringList open = context_.data.traces();
+    for (const QString& path : open) {
+        synchronise(path);
+    }
+}
+
+void LibraryModel::synchronise(const QString& path) {
+    std::vector<RunInfo> fresh = context_.data.runs(path);
+    const auto place =
+        std::find_if(traces_.begin(), traces_.end(), [&](const Trace& trace) { return trace.path == path; });
+    if (place == traces_.end()) {
+        const int row = static_cast<int>(traces_.size());
+        beginInsertRows({}, row, row);
+        traces_.push_back({path, std::move(fresh)});
+        endInsertRows();
+        return;
+    }
+    const int row = static_cast<int>(place - traces_.begin());
+    const QModelIndex parent = index(row, 0);
+    std::vector<RunInfo>& known = place->runs;
+    // Runs are only ever appended; anything else is another file of the same name.
+    const bool continues =
+        known.size() <= fresh.size() &&
+        std::equal(known.begin(), known.end(), fresh.begin(),
+                   [](const RunInfo& a, const RunInfo& b) { return a.id == b.id && a.name == b.name; });
+    if (!continues && !known.empty()) {
+        beginRemoveRows(parent, 0, static_cast<int>(known.size()) - 1);
+        known.clear();
+        endRemoveRows();
+    }
+    const std::size_t before = known.size();
+    std::copy(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(before), known.begin());
+    if (fresh.size() > before) {
+        beginInsertRows(parent, static_cast<int>(before), static_cast<int>(fresh.size()) - 1);
+        known = std::move(fresh);
+        endInsertRows();
+    }
+    emit dataChanged(parent, parent);
+    if (before > 0) {
+        emit dataChanged(index(0, 0, parent), index(static_cast<int>(before) - 1, 0, parent));
+    }
+}
+
+void LibraryModel::remove(const QString& path) {
+    const auto place =
+        std::find_if(traces_.begin(), traces_.end(), [&](const Trace& trace) { return trace.path == path; });
+    if (place != traces_.end()) {
+        const int row = static_cast<int>(place - traces_.begin());
+        beginRemoveRows({}, row, row);
+        traces_.erase(place);
+        endRemoveRows();
+    }
+}
+
+void LibraryModel::touchAll() {
+    for (int row = 0; row < static_cast<int>(traces_.size()); ++row) {
+        const QModelIndex parent = index(row, 0);
+        emit dataChanged(parent, parent);
+        const int runs = rowCount(parent);
+        if (runs > 0) {
+            emit dataChanged(index(0, 0, parent), index(runs - 1, 0, parent));
+        }
+    }
+}
+
+QModelIndex LibraryModel::index(int row, int column, const QModelIndex& parent) const {
+    if (!hasIndex(row, column, parent)) {
+        return {};
+    }
+    // Internal id: 0 for traces, 1 + the trace's row for runs.
+    return createIndex(row, column, parent.isValid() ? static_cast<quintptr>(parent.row()) + 1 : 0);
+}
+
+QModelIndex LibraryModel::parent(const QModelIndex& index) const {
+    if (!index.isValid() || index.internalId() == 0) {
+        return {};
+    }
+    return createIndex(static_cast<int>(index.internalId()) - 1, 0, quintptr{0});
+}
+
+int LibraryModel::rowCount(const QModelIndex& parent) const {
+    if (!parent.isValid()) {
+        return static_cast<int>(traces_.size());
+    }
+    if (parent.internalId() != 0 || parent.column() != 0) {
+        return 0;
+    }
+    return static_cast<int>(traces_.at(static_cast<std::size_t>(parent.row())).runs.size());
+}
+
+int LibraryModel::columnCount(const QModelIndex&) const {
+    return 1;
+}
+
+QVariant LibraryModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid)) {
+        return {};
+    }
+    if (index.internalId() == 0) {
+        return traceData(traces_.at(static_cast<std::size_t>(index.row())), role);
+    }
+    const Trace& trace = traces_.at(index.internalId() - 1);
+    return runData(trace, trace.runs.at(static_cast<std::size_t>(index.row())), role);
+}
+
+QVariant LibraryModel::traceData(const Trace& trace, int role) const {
+    switch (role) {
+    case Qt::DisplayRole:
+        return QFileInfo(trace.path).fileName();
+    case Qt::ToolTipRole:
+        return trace.path;
+    case KeyRole:
+        return QVariant::fromValue(RunKey{trace.path, 0});
+    default:
+        return {};
+    }
+}
+
+QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role) const {
+    const RunKey key{trace.path, run.id};
+    switch (role) {
+    case Qt::DisplayRole:
+        return QString::fromStdString(run.name);
+    case KeyRole:
+        return QVariant::fromValue(key);
+    case ColourRole:
+        return context_.theme.runColour(key, context_.selection);
+    case DetailRole: {
+        const double interval = intervals_.halfWidth(key, run);
+        QString detail = tr("NLL %1").arg(format_nats(mean_nll(run), 3));
+        if (!std::isnan(interval)) {
+            detail += QStringLiteral(" ± ") + format_nats(interval, 2);
+        }
+        if (run.max_steps > 0) {
+            detail += QStringLiteral("   ") + tr("steps %1").arg(format_nats(mean_steps(run)));
+        }
+        return detail;
+    }
+    case SideRole:
+        return QString((key == context_.selection.runA() ? QStringLiteral("A") : QString()) +
+                       (key == context_.selection.runB() ? QStringLiteral("B") : QString()));
+    case StateRole:
+        return run.complete ? QString() : tr("partial");
+    case Qt::ToolTipRole:
+        return tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
+            .arg(QString::fromStdString(run.name), QString::fromStdString(run.method),
+                 QString::fromStdString(run.architecture),
+                 run.policy.empty() ? tr("none") : QString::fromStdString(run.policy),
+                 format_count(run.tokens), format_count(run.sequences), QString::fromStdString(run.device),
+                 QString::fromStdString(run.dtype), QString::fromStdString(run.checkpoint));
+    case Qt::AccessibleTextRole:
+        return QString::fromStdString(run.name) + QStringLiteral(", ") +
+               runData(trace, run, DetailRole).toString();
+    default:
+        return {};
+    }
+}
+
+QModelIndex LibraryModel::indexOf(const RunKey& key) const {
+    for (std::size_t t = 0; t < traces_.size(); ++t) {
+        if (traces_[t].path != key.trace) {
+            continue;
+        }
+        const QModelIndex parent = index(static_cast<int>(t), 0);
+        for (std::size_t r = 0; r < traces_[t].runs.size(); ++r) {
+            if (traces_[t].runs[r].id == key.run) {
+                return index(static_cast<int>(r), 0, parent);
+            }
+        }
+        return key.run == 0 ? parent : QModelIndex();
+    }
+    return {};
+}
+
+} // namespace ponderscope

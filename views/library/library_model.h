@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+#include "views/library/run_intervals.h"
+
+#include <QAbstractItemModel>
+
+#include <vector>
+
+namespace ponderscope {
+
+/// Open traces, and below each its runs.
+class LibraryModel : public QAbstractItemModel {
+    Q_OBJECT
+public:
+    enum Role {
+        KeyRole = Qt::UserRole, ///< RunKey (of a trace: its path with run 0)
+        ColourRole,             ///< QColor of a run
+        DetailRole,             ///< "NLL 3.214 ± 0.04   steps 2.31"
+        SideRole,               ///< "A", "B", "AB" or empty
+        StateRole,              ///< "partial", or empty
+    };
+
+    explicit LibraryModel(const ViewContext& context, QObject* parent = nullptr);
+
+    [[nodiscard]] QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QModelIndex parent(const QModelIndex& index) const override;
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+
+    [[nodiscard]] QModelIndex indexOf(const RunKey& key) const;
+
+private:
+    struct Trace {
+        QString path;
+        std::vector<RunInfo> runs;
+    };
+    void synchronise(const QString& path);
+    void remove(const QString& path);
+    void touchAll();
+    [[nodiscard]] QVariant traceData(const Trace& trace, int role) const;
+    [[nodiscard]] QVariant runData(const Trace& trace, const RunInfo& run, int role) const;
+
+    ViewContext context_;
+    std::vector<Trace> traces_;
+    mutable RunIntervals intervals_;
+};
+
+} // namespace ponderscope

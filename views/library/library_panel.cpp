@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/library/library_panel.h"
+
+#include "views/common/format.h"
+#include "views/common/panel_header.h"
+#include "views/library/library_model.h"
+#include "views/library/library_rows.h"
+#include "views/library/sequence_model.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QKeyEvent>
+#include <QListView>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+namespace ponderscope {
+
+LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      model_(new LibraryModel(context, this)),
+      sequenceModel_(new SequenceModel(context, this)),
+      runs_(new QTreeView(this)),
+      sequences_(new QListView(this)),
+      sequenceHeader_(new PanelHeader(tr("Sequences"), PanelHeader::Kind::section, context.theme, this)) {
+    runs_->setModel(model_);
+    runs_->setItemDelegate(new RunRows(context_.theme, runs_));
+    runs_->setHeaderHidden(true);
+    runs_->setRootIsDecorated(false);
+    runs_->setIndentation(0);
+    runs_->setFrameShape(QFrame::NoFrame);
+    runs_->setMouseTracking(true);
+    runs_->setContextMenuPolicy(Qt::CustomContextMenu);
+    runs_->setAccessibleName(tr("Traces and runs"));
+    runs_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    runs_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+    runs_->installEventFilter(this);
+    runs_->viewport()->installEventFilter(this);
+    sequences_->setModel(sequenceModel_);
+    sequences_->setItemDelegate(new SequenceRows(context_.theme, sequences_));
+    sequences_->setFrameShape(QFrame::NoFrame);
+    sequences_->setMouseTracking(true);
+    sequences_->setUniformItemSizes(true);
+    sequences_->setAccessibleName(tr("Sequences of run A"));
+    sequences_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    sequences_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+
+    auto* header = new QWidget(this);
+    auto* headerRow = new QVBoxLayout(header);
+    headerRow->setContentsMargins(14, 8, 14, 2);
+    headerRow->addWidget(sequenceHeader_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(runs_, 2);
+    column->addWidget(header);
+    column->addWidget(sequences_, 3);
+
+    connect(model_, &QAbstractItemModel::rowsInserted, runs_, [this] { runs_->expandAll(); });
+    connect(sequences_->selectionModel(), &QItemSelectionModel::currentChanged, this,
+            [this](const QModelIndex& now) {
+                if (now.isValid()) {
+                    context_.selection.setSequence(now.data(SequenceModel::SequenceRole).toLongLong());
+                }
+            });
+    connect(runs_, &QWidget::customContextMenuRequested, this, &LibraryPanel::showMenu);
+    connect(&context_.selection, &Selection::runsChanged, this, &LibraryPanel::showSelection);
+    connect(&context_.selection, &Selection::sequenceChanged, this, &LibraryPanel::showSelection);
+    connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, &LibraryPanel::showSelection);
+    connect(sequenceModel_, &QAbstractItemModel::modelReset, this, &LibraryPanel::showSelection);
+    connect(&context_.theme, &Theme::changed, this, [this] {
+        runs_->viewport()->update();
+        sequences_->viewport()->update();
+    });
+    runs_->expandAll();
+    showSelection();
+}
+
+void LibraryPanel::choose(const QModelIndex& index, bool asB) {
+    const auto key = index.data(LibraryModel::KeyRole).value<RunKey>();
+    if (!key.isValid()) {
+        return;
+    }
+    if (!asB) {
+        if (key == context_.selection.runB()) {
+            context_.selection.setRunB(context_.selection.runA()); // they change places
+        }
+        context_.selection.setRunA(key);
+    } else if (key == context_.selection.runB()) {
+        context_.selection.setRunB({});
+    } else {
+        context_.selection.setRunB(key);
+    }
+}
+
+void LibraryPanel::showSelection() {
+    const QModelIndex run = model_->indexOf(context_.selection.runA());
+    if (run.isValid()) {
+        runs_->selectionModel()->setCurrentIndex(run, QItemSelectionModel::ClearAndSelect);
+    } else {
+        runs_->selectionModel()->clear();
+    }
+    const QModelIndex sequence = sequenceModel_->indexOf(context_.selection.sequence());
+    if (sequence.isValid()) {
+        sequences_->selectionModel()->setCurrentIndex(sequence, QItemSelectionModel::ClearAndSelect);
+        sequences_->scrollTo(sequence);
+    }
+    const int count = sequenceModel_->rowCount();
+    sequenceHeader_->setRemark(count > 0 ? format_count(count) : QString());
+}
+
+void LibraryPanel::showMenu(const QPoint& position) {
+    const QModelIndex index = runs_->indexAt(position);
+    if (!index.isValid()) {
+        return;
+    }
+    const auto key = index.data(LibraryModel::KeyRole).value<RunKey>();
+    QMenu menu(this);
+    if (key.isValid()) {
+        menu.addAction(tr("Show as A"), this, [this, index] { choose(index, false); });
+        menu.addAction(key == context_.selection.runB() ? tr("No longer compare") : tr("Compare as B"), this,
+                       [this, index] { choose(index, true); });
+        menu.addSeparator();
+        menu.addAction(tr("Copy TRACE#RUN"), this, [key, index] {
+            QGuiApplication::clipboard()->setText(key.trace + u'#' + index.data(Qt::DisplayRole).toString());
+        });
+    } else {
+        menu.addAction(tr("Copy path"), this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
+        menu.addAction(tr("Check every page"), this, [this, key] { emit checkRequested(key.trace); });
+        menu.addSeparator();
+        menu.addAction(tr("Close trace"), this, [this, key] { context_.data.close(key.trace); });
+    }
+    menu.exec(runs_->viewport()->mapToGlobal(position));
+}
+
+bool LibraryPanel::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == runs_->viewport() && event->type() == QEvent::MouseButtonRelease) {
+        const auto* mouse = static_cast<QMouseEvent*>(event);
+        const QModelIndex index = runs_->indexAt(mouse->pos());
+        if (index.isValid() && mouse->button() == Qt::LeftButton) {
+            if (!index.parent().isValid()) {
+                runs_->setExpanded(index, !runs_->isExpanded(index));
+            } else {
+                const bool onSide = RunRows::sideRect(runs_->visualRect(index))
+                                        .adjusted(-4, -10, 4, 4)
+                                        .contains(mouse->pos());
+                const bool isA =
+                    index.data(LibraryModel::KeyRole).value<RunKey>() == context_.selection.runA();
+                choose(index, (onSide && !isA) || (mouse->modifiers() & Qt::ControlModifier) != 0);
+            }
+        }
+    } else if (watched == runs_ && event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter || key->key() == Qt::Key_A) {
+            choose(runs_->currentIndex(), false);
+            return true;
+        }
+        if (key->key() == Qt::Key_B) {
+            choose(runs_->currentIndex(), true);
+            return true;
+        }
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+} // namespace ponderscope

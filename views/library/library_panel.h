@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+
+#include <QWidget>
+
+class QListView;
+class QTreeView;
+
+namespace ponderscope {
+
+class LibraryModel;
+class PanelHeader;
+class SequenceModel;
+
+/// The left dock: traces with their runs, and the sequences of run A. A click shows a run as A; a click on
+/// the "B" at a row's end, or B on the keyboard, compares with it.
+class LibraryPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit LibraryPanel(const ViewContext& context, QWidget* parent = nullptr);
+    [[nodiscard]] QTreeView& runs() { return *runs_; }
+    [[nodiscard]] QListView& sequences() { return *sequences_; }
+    [[nodiscard]] LibraryModel& model() { return *model_; }
+    [[nodiscard]] SequenceModel& sequenceModel() { return *sequenceModel_; }
+    [[nodiscard]] QSize sizeHint() const override { return {252, 600}; }
+
+signals:
+    void checkRequested(const QString& trace);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void choose(const QModelIndex& index, bool asB);
+    void showMenu(const QPoint& position);
+    void showSelection();
+
+    ViewContext context_;
+    LibraryModel* model_;
+    SequenceModel* sequenceModel_;
+    QTreeView* runs_;
+    QListView* sequences_;
+    PanelHeader* sequenceHeader_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/library/library_rows.h"
+
+#include "views/common/format.h"
+#include "views/common/theme.h"
+#include "views/library/library_model.h"
+#include "views/library/sequence_model.h"
+
+#include <QPainter>
+
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+void paint_row(QPainter* painter, const QRect& rect, const QStyleOptionViewItem& option,
+               const Palette& colours) {
+    const bool chosen = (option.state & QStyle::State_Selected) != 0;
+    if (chosen || (option.state & QStyle::State_MouseOver) != 0) {
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(chosen ? colours.selected : colours.hover);
+        painter->drawRoundedRect(rect.adjusted(6, 1, -6, -1), 4, 4);
+    }
+    if ((option.state & QStyle::State_HasFocus) != 0 &&
+        (option.state & QStyle::State_KeyboardFocusChange) != 0) {
+        painter->setPen(colours.a);
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRoundedRect(QRectF(rect).adjusted(6.5, 1.5, -6.5, -1.5), 4, 4);
+    }
+}
+
+} // namespace
+
+RunRows::RunRows(const Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
+
+QSize RunRows::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
+    return {160, index.parent().isValid() ? 42 : 28};
+}
+
+QRect RunRows::sideRect(const QRect& row) {
+    return {row.right() - 32, row.top() + (row.height() - 18) / 2, 18, 18};
+}
+
+void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
+    const Palette& colours = theme_.colours();
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    const QString name = index.data(Qt::DisplayRole).toString();
+    if (!index.parent().isValid()) {
+        painter->setFont(theme_.strong());
+        painter->setPen(colours.text);
+        const QRect field = option.rect.adjusted(32, 0, -12, 0);
+        painter->drawText(field, Qt::AlignVCenter | Qt::AlignLeft,
+                          QFontMetrics(theme_.strong()).elidedText(name, Qt::ElideMiddle, field.width()));
+        const bool open = (option.state & QStyle::State_Open) != 0;
+        const QPointF middle(20, option.rect.center().y() + 0.5);
+        QPolygonF triangle;
+        if (open) {
+            triangle << middle + QPointF(-4, -2.5) << middle + QPointF(4, -2.5) << middle + QPointF(0, 3);
+        } else {
+            triangle << middle + QPointF(-2.5, -4) << middle + QPointF(-2.5, 4) << middle + QPointF(3, 0);
+        }
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(colours.text);
+        painter->drawPolygon(triangle);
+        painter->restore();
+        return;
+    }
+    const QRect row(0, option.rect.top(), option.rect.right() + 1, option.rect.height());
+    const QString side = index.data(LibraryModel::SideRole).toString();
+    paint_row(painter, row, option, colours);
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(index.data(LibraryModel::ColourRole).value<QColor>());
+    painter->drawEllipse(QRectF(15, row.top() + 9, 10, 10));
+
+    const QRect badge = sideRect(row);
+    const QRect text = QRect(32, row.top() + 4, badge.left() - 36, row.height() - 8);
+    const QFont font = side.contains(u'A') ? theme_.strong() : theme_.body();
+    painter->setFont(font);
+    painter->setPen(colours.text);
+    painter->drawText(text, Qt::AlignTop | Qt::AlignLeft,
+                      QFontMetrics(font).elidedText(name, Qt::ElideMiddle, text.width()));
+    const QString state = index.data(LibraryModel::StateRole).toString();
+    QString detail = index.data(LibraryModel::DetailRole).toString();
+    const QFontMetrics small(theme_.small());
+    painter->setFont(theme_.small());
+    painter->setPen(colours.soft);
+    const int wide = row.right() - 44;
+    painter->drawText(QRect(32, text.top(), wide, text.height()), Qt::AlignBottom | Qt::AlignLeft,
+                      small.elidedText(detail, Qt::ElideRight, wide));
+    if (!state.isEmpty()) {
+        const int at = 32 + small.horizontalAdvance(detail) + 10;
+        painter->setPen(colours.warningText);
+        painter->drawText(QRect(at, text.top(), row.right() - at - 10, text.height()),
+                          Qt::AlignBottom | Qt::AlignLeft, state);
+    }
+    const bool offered = side.isEmpty() && (option.state & QStyle::State_MouseOver) != 0;
+    if (!side.isEmpty() || offered) {
+        const bool a = side.contains(u'A');
+        const QRectF box = QRectF(badge).translated(0, -7);
+        painter->setPen(offered ? QPen(colours.border, 1) : QPen(Qt::NoPen));
+        painter->setBrush(offered ? QBrush(colours.panel) : QBrush(a ? colours.a : colours.b));
+        painter->drawRoundedRect(box.adjusted(1, 1, -1, -1), 3, 3);
+        painter->setFont(theme_.caps());
+        painter->setPen(offered ? colours.soft : a ? colours.onA : colours.onB);
+        painter->drawText(box, Qt::AlignCenter, a ? QStringLiteral("A") : QStringLiteral("B"));
+    }
+    painter->restore();
+}
+
+SequenceRows::SequenceRows(const Theme& theme, QObject* parent)
+    : QStyledItemDelegate(parent), theme_(theme) {}
+
+QSize SequenceRows::sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const {
+    return {160, 28};
+}
+
+void SequenceRows::paint(QPainter* painter, const QStyleOptionViewItem& option,
+                         const QModelIndex& index) const {
+    const Palette& colours = theme_.colours();
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    const QRect row = option.rect;
+    paint_row(painter, row, option, colours);
+    painter->setFont(theme_.body());
+    painter->setPen(colours.soft);
+    painter->drawText(QRect(row.left() + 8, row.top(), 26, row.height()), Qt::AlignVCenter | Qt::AlignRight,
+                      index.data(Qt::DisplayRole).toString());
+    painter->drawText(row.adjusted(0, 0, -14, 0), Qt::AlignVCenter | Qt::AlignRight,
+                      format_nats(index.data(SequenceModel::NllRole).toDouble()));
+    const auto bars = index.data(SequenceModel::BarcodeRole).value<QList<float>>();
+    const QRectF strip(row.left() + 46, row.top() + 8, row.width() - 46 - 58, row.height() - 16);
+    if (!bars.isEmpty() && strip.width() > 20) {
+        painter->setRenderHint(QPainter::Antialiasing, false);
+        const double each = strip.width() / static_cast<double>(bars.size());
+        for (qsizetype i = 0; i < bars.size(); ++i) {
+            if (!std::isnan(bars[i])) {
+                // Whole pixels, without seams.
+                const int left = static_cast<int>(strip.left() + static_cast<double>(i) * each);
+                const int right = static_cast<int>(strip.left() + static_cast<double>(i + 1) * each);
+                painter->fillRect(QRect(left, static_cast<int>(strip.top()), right - left,
+                                        static_cast<int>(strip.height())),
+                                  QColor(theme_.textMap().at(static_cast<double>(bars[i]))));
+            }
+        }
+    }
+    painter->restore();
+}
+
+} // namespace ponderscope

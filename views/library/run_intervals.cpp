@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/library/run_intervals.h"
+
+#include "core/base/error.h"
+#include "core/stats/bootstrap.h"
+
+#include <cmath>
+#include <condition_variable>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#undef signals
+
+namespace ponderscope {
+
+namespace {
+
+/// Beyond this a file is not read just for a number in a list.
+constexpr std::int64_t most_tokens = 4'000'000;
+/// Enough for two digits of a half-width; comparisons draw their own, more.
+constexpr std::int64_t replicates = 1000;
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+double half_width(const RunKey& key, const std::stop_token& stop) {
+    const TraceReader trace = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+    std::vector<double> values;
+    std::vector<std::int64_t> stretches;
+    for (const SequenceInfo& sequence : trace.sequences(key.run)) {
+        if (stop.stop_requested()) {
+            return none;
+        }
+        std::int64_t stretch = 0;
+        for (const float nll : trace.tokens(key.run, sequence.index).nll) {
+            if (std::isfinite(nll)) {
+                values.push_back(static_cast<double>(nll));
+                ++stretch;
+            } else if (stretch > 0) {
+                stretches.push_back(std::exchange(stretch, 0));
+            }
+        }
+        if (stretch > 0) {
+            stretches.push_back(stretch);
+        }
+    }
+    if (values.size() < 2) {
+        return none;
+    }
+    const PrefixSums sums(values, 1, std::move(stretches));
+    const Statistic mean = [](std::span<const double> sum, std::int64_t tokens) {
+        return sum[0] / static_cast<double>(tokens);
+    };
+    BootstrapOptions options;
+    options.replicates = replicates;
+    options.threads = 1;
+    options.stop = stop;
+    const Estimate estimate = block_bootstrap(sums, std::span(&mean, 1), options).at(0);
+    return (estimate.high - estimate.low) / 2;
+}
+
+} // namespace
+
+struct RunIntervals::Impl {
+    explicit Impl(RunIntervals& self) : owner(self) {}
+
+    void loop(const std::stop_token& stop) {
+        for (;;) {
+            std::pair<RunKey, std::int64_t> job;
+            {
+                std::unique_lock lock(mutex);
+                if (!wake.wait(lock, stop, [this] { return !jobs.empty(); })) {
+                    return;
+                }
+                job = jobs.front();
+                jobs.pop_front();
+            }
+            double width = none;
+            try {
+                width = half_width(job.first, stop);
+            } catch (const std::exception&) {
+                // A damaged part is reported where it is looked at; here the number stays away.
+            }
+            QMetaObject::invokeMethod(
+                &owner,
+                [this, job, width] {
+                    known[job] = width;
+                    emit owner.ready(job.first);
+                },
+                Qt::QueuedConnection);
+        }
+    }
+
+    RunIntervals& owner;
+    /// By run and its number of tokens, so that a run that was replaced is worked out anew.
+    std::map<std::pair<RunKey, std::int64_t>, double> known;
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::deque<std::pair<RunKey, std::int64_t>> jobs;
+    std::jthread worker{[this](const std::stop_token& stop) { loop(stop); }};
+};
+
+RunIntervals::RunIntervals(QObject* parent) : QObject(parent), impl_(std::make_unique<Impl>(*this)) {}
+
+RunIntervals::~RunIntervals() = default;
+
+double RunIntervals::halfWidth(const RunKey& key, const RunInfo& run) {
+    if (!run.complete || run.tokens > most_tokens || run.scored_tokens < 2) {
+        return none;
+    }
+    const std::pair<RunKey, std::int64_t> job{key, run.tokens};
+    const auto [place, fresh] = impl_->known.emplace(job, none);
+    if (fresh) {
+        {
+            const std::lock_guard lock(impl_->mutex);
+            impl_->jobs.push_back(job);
+        }
+        impl_->wake.notify_one();
+    }
+    return place->second;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/selection.h"
+
+#include <QObject>
+
+#include <memory>
+
+namespace ponderscope {
+
+struct RunInfo;
+
+/// Half-widths of the 95 % intervals of runs' mean NLL (moving-block bootstrap, methods as in core/stats),
+/// worked out on a thread of its own from the files, one run after the other, and remembered.
+class RunIntervals : public QObject {
+    Q_OBJECT
+public:
+    explicit RunIntervals(QObject* parent = nullptr);
+    ~RunIntervals() override;
+
+    /// Nats; NaN while it is not known (then `ready` follows), or when the run is still being recorded, too
+    /// large to read along the way, or damaged.
+    [[nodiscard]] double halfWidth(const RunKey& key, const RunInfo& run);
+
+signals:
+    void ready(const ponderscope::RunKey& key);
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace ponderscope

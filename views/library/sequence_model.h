@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+
+#include <QAbstractListModel>
+
+#include <map>
+#include <vector>
+
+namespace ponderscope {
+
+/// Sequences of run A: number, title, mean NLL, and a strip of the NLL along each.
+class SequenceModel : public QAbstractListModel {
+    Q_OBJECT
+public:
+    enum Role {
+        SequenceRole = Qt::UserRole, ///< index in the trace, from 0
+        NllRole,                     ///< mean, double; NaN when nothing was scored
+        BarcodeRole, ///< QList<float> of positions 0..1, NaN = nothing; asking starts to read the sequence
+    };
+    static constexpr int bars = 72; ///< of a strip
+
+    explicit SequenceModel(const ViewContext& context, QObject* parent = nullptr);
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] QModelIndex indexOf(qint64 sequence) const;
+
+private:
+    void rebuild();
+    void grow();
+    [[nodiscard]] QList<float> barcode(const SequenceInfo& info) const;
+
+    ViewContext context_;
+    RunKey run_;
+    std::vector<SequenceInfo> sequences_;
+    struct Strip {
+        std::int64_t tokens = -1;
+        QList<float> bars;
+    };
+    mutable std::map<qint64, Strip> strips_;
+};
+
+} // namespace ponderscope
