@@ -30,18 +30,48 @@ std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 32);
 }
 
+template <class T>
+T load(const char* p) {
+    T value;
+    std::memcpy(&value, p, sizeof value);
+    return value;
+}
+
 std::uint64_t hash_bytes(std::string_view s) {
     const char* p = s.data();
     std::size_t n = s.size();
     std::uint64_t h = n * 0xD6E8FEB86659FD93u;
-    std::uint64_t word = 0;
-    for (; n >= 8; n -= 8, p += 8) {
-        std::memcpy(&word, p, 8);
-        h = mix(h ^ word);
+    for (; n > 8; n -= 8, p += 8) {
+        h = mix(h ^ load<std::uint64_t>(p));
     }
-    word = 0;
-    std::memcpy(&word, p, n);
-    return mix(mix(h ^ word));
+    // The last one to eight bytes, by loads that overlap.
+    std::uint64_t last = 0;
+    if (n == 8) {
+        last = load<std::uint64_t>(p);
+    } else if (n >= 4) {
+        last = load<std::uint32_t>(p) | std::uint64_t{load<std::uint32_t>(p + n - 4)} << 32;
+    } else if (n > 0) {
+        const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(p[i])}; };
+        last = byte(0) | byte(n / 2) << 8 | byte(n - 1) << 16;
+    }
+    return mix(mix(h ^ last));
+}
+
+// memcmp costs a call, which is much for words of five bytes.
+bool equal_bytes(const char* a, const char* b, std::size_t n) {
+    if (n >= 8) {
+        for (std::size_t i = 0; i + 8 < n; i += 8) {
+            if (load<std::uint64_t>(a + i) != load<std::uint64_t>(b + i)) {
+                return false;
+            }
+        }
+        return load<std::uint64_t>(a + n - 8) == load<std::uint64_t>(b + n - 8);
+    }
+    if (n >= 4) {
+        return load<std::uint32_t>(a) == load<std::uint32_t>(b) &&
+               load<std::uint32_t>(a + n - 4) == load<std::uint32_t>(b + n - 4);
+    }
+    return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
 std::size_t table_size(std::size_t entries) {
@@ -184,6 +214,7 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
                              "take the tokenizer file from its source again");
         }
     }
+    bpe.vanishes_ = bpe.unk_ < 0 && !complete(bpe.byte_tokens_);
     bpe.prepare_cuts();
     return bpe;
 }
@@ -306,14 +337,17 @@ void Bpe::encode(std::string_view word, Workspace& w) const {
             symbol = symbol_of(c.code);
             bytes = c.bytes;
         }
+        i += bytes;
+        if (symbol < 0 && vanishes_) {
+            continue; // its neighbours will be neighbours
+        }
         // Unknown characters stay together, because they may be one token.
         const bool cut = symbol >= 0 ? previous < 0 || !may_join(previous, symbol) : previous >= 0;
-        if (cut && i > begin) {
-            encode_part(word.substr(begin, i - begin), static_cast<std::uint32_t>(begin), false, w);
-            begin = i;
-        }
         previous = symbol;
-        i += bytes;
+        if (cut && i - bytes > begin) {
+            encode_part(word.substr(begin, i - bytes - begin), static_cast<std::uint32_t>(begin), false, w);
+            begin = i - bytes;
+        }
     }
     encode_part(word.substr(begin), static_cast<std::uint32_t>(begin), false, w);
 }
@@ -332,7 +366,7 @@ void Bpe::encode_part(std::string_view part, std::uint32_t offset, bool is_word,
         for (slot = hash & mask; w.entries_[slot].key_size != 0; slot = (slot + 1) & mask) {
             const Workspace::Entry& e = w.entries_[slot];
             if (e.hash == hash && e.key_size == part.size() &&
-                std::memcmp(w.arena_.data() + e.key, part.data(), part.size()) == 0) {
+                equal_bytes(w.arena_.data() + e.key, part.data(), part.size())) {
                 const char* p = w.arena_.data() + e.key + part.size();
                 for (unsigned i = 0; i < e.count; ++i, p += 6) {
                     std::int32_t id = 0;

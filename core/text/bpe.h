@@ -116,6 +116,7 @@ private:
     std::vector<std::int32_t> symbols_; // byte-level: by byte; else by character below 0x10000. -1: unknown
     std::vector<std::int32_t> byte_tokens_; // <0xNN>, -1 when absent; empty without byte_fallback
     std::int32_t unk_ = -1;
+    bool vanishes_ = false; // an unknown character becomes nothing
     bool cuts_ = false;
     std::vector<std::uint64_t>
         joins_; // a bit for each hashed pair of first symbols that some merge brings together

@@ -28,6 +28,8 @@ struct Tokenizer::Impl {
     AddedTokenFinder normalized_tokens; // and after normalisation
     std::unordered_map<std::int32_t, std::size_t> added_by_id;
     std::unordered_map<std::string_view, std::size_t> added_by_content;
+    std::vector<std::string>
+        added_forms; // as they stand in the text that the model sees, which is what is decoded
     std::int32_t size = 0;
 
     // Workspaces that no call is using: their caches make the next call faster.
@@ -36,6 +38,7 @@ struct Tokenizer::Impl {
 
     explicit Impl(TokenizerParts p);
     [[nodiscard]] std::string_view text_of(std::int32_t id) const;
+    [[nodiscard]] std::string_view form_of(std::int32_t id) const;
     [[nodiscard]] bool has(std::int32_t id) const {
         return added_by_id.find(id) != added_by_id.end() || parts.model.texts().has(id);
     }
@@ -59,8 +62,10 @@ Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
             NormalizedText content(token.content);
             parts.normalizer.apply(content, matching);
             normalized_tokens.add(content.text(), token);
+            added_forms.emplace_back(content.text());
         } else {
             raw_tokens.add(token.content, token);
+            added_forms.push_back(token.content);
         }
     }
 }
@@ -68,6 +73,12 @@ Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
 std::string_view Tokenizer::Impl::text_of(std::int32_t id) const {
     const auto added = added_by_id.find(id);
     return added != added_by_id.end() ? std::string_view(parts.added[added->second].content)
+                                      : parts.model.texts().text(id);
+}
+
+std::string_view Tokenizer::Impl::form_of(std::int32_t id) const {
+    const auto added = added_by_id.find(id);
+    return added != added_by_id.end() ? std::string_view(added_forms[added->second])
                                       : parts.model.texts().text(id);
 }
 
@@ -234,14 +245,14 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_speci
     tokens.reserve(ids.size());
     for (const std::int32_t id : ids) {
         if (impl_->has(id) && !(skip_special && is_special(id))) {
-            tokens.emplace_back(impl_->text_of(id));
+            tokens.emplace_back(impl_->form_of(id));
         }
     }
     return impl_->parts.decoder.decode(std::move(tokens));
 }
 
 std::string Tokenizer::token_bytes(std::int32_t id) const {
-    return impl_->has(id) ? impl_->parts.decoder.decode_one(impl_->text_of(id)) : std::string();
+    return impl_->has(id) ? impl_->parts.decoder.decode_one(impl_->form_of(id)) : std::string();
 }
 
 std::string_view Tokenizer::token_text(std::int32_t id) const {

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Tokenizer files of all sorts: what each option does, and what is refused with which sentence.
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+#include "core/text/pattern.h"
+#include "core/text/tokenizer.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Ids = std::vector<std::int32_t>;
+using Offsets = std::vector<std::uint64_t>;
+
+void write(const fs::path& file, const std::string& text) {
+    std::ofstream(file, std::ios::binary) << text;
+}
+
+// A tokenizer that knows a few letters, with what a test wants to change.
+json small() {
+    return json::parse(R"({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
+        "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+                  "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+                  "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4, " ": 5, "1": 6, "2": 7, ".": 8, "▁": 9, "▁a": 10, "▁ab": 11,
+                            "?": 12, "é": 13},
+                  "merges": ["a b", ["ab", "c"], "▁ a", "▁ ab"]}})");
+}
+
+Tokenizer load(const json& j) {
+    testing::TemporaryFolder folder;
+    write(folder / "tokenizer.json", j.dump());
+    return Tokenizer::load(folder / "tokenizer.json");
+}
+
+// The sentence with which a file is refused; empty when it is not.
+std::string refusal(const json& j) {
+    try {
+        load(j);
+    } catch (const InputError& error) {
+        const std::string sentence = error.what();
+        EXPECT_TRUE(sentence.ends_with('.')) << sentence;
+        EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+        return sentence;
+    }
+    return {};
+}
+
+TEST(TokenizerFile, MergesAsStringsAndPairs) {
+    const Tokenizer t = load(small());
+    EXPECT_EQ(t.encode("abcab").ids, (Ids{4, 3}));
+    EXPECT_EQ(t.encode("cba").ids, (Ids{2, 1, 0}));
+    EXPECT_EQ(t.size(), 14);
+    EXPECT_EQ(t.id_of("abc"), 4);
+    EXPECT_EQ(t.decode(Ids{4, 3}), "abc ab"); // without a decoder the original joins with spaces
+    EXPECT_EQ(t.token_bytes(4), "abc");
+}
+
+TEST(TokenizerFile, UnknownCharacters) {
+    json j = small();
+    EXPECT_EQ(load(j).encode("axxb").ids, (Ids{3})); // nothing stands for x: it is left out before merging
+    EXPECT_EQ(load(j).encode("axxb").end, (Offsets{4}));
+    j["model"]["unk_token"] = "?";
+    EXPECT_EQ(load(j).encode("axxb").ids, (Ids{0, 12, 12, 1}));
+    j["model"]["fuse_unk"] = true;
+    const Encoding fused = load(j).encode("axxb");
+    EXPECT_EQ(fused.ids, (Ids{0, 12, 1}));
+    EXPECT_EQ(fused.begin, (Offsets{0, 1, 3}));
+    const std::string unknown(100, 'x'); // long words go another way
+    EXPECT_EQ(load(j).encode("ab" + unknown + "ab").ids, (Ids{3, 12, 3}));
+    j["model"]["fuse_unk"] = false;
+    EXPECT_EQ(load(j).encode("ab" + unknown + "ab").ids.size(), 102u);
+    j["model"]["unk_token"] = nullptr;
+    EXPECT_EQ(load(j).encode("a" + unknown + "b").ids, (Ids{3}));
+    j["model"]["unk_token"] = "<missing>";
+    EXPECT_NE(refusal(j).find("\"<missing>\", which is not"), std::string::npos);
+}
+
+TEST(TokenizerFile, ByteFallback) {
+    json j = small();
+    j["model"]["byte_fallback"] = true;
+    j["model"]["unk_token"] = "?";
+    j["model"]["vocab"]["<0xC3>"] = 20;
+    EXPECT_EQ(load(j).encode("aöb").ids, (Ids{0, 12, 1})); // only one of its two bytes has a token
+    j["model"]["vocab"]["<0xB6>"] = 21;
+    j["decoder"] = {{"type", "ByteFallback"}};
+    const Tokenizer t = load(j);
+    const Encoding e = t.encode("aöb");
+    EXPECT_EQ(e.ids, (Ids{0, 20, 21, 1}));
+    EXPECT_EQ(e.begin, (Offsets{0, 1, 2, 3}));
+    EXPECT_EQ(t.decode(e.ids), "aöb");
+    EXPECT_EQ(t.token_bytes(20), "\xC3");
+    EXPECT_FALSE(t.id_of("").has_value());
+}
+
+TEST(TokenizerFile, IgnoreMerges) {
+    json j = small();
+    j["model"]["vocab"]["cab"] = 20;
+    EXPECT_EQ(load(j).encode("cab").ids, (Ids{2, 3}));
+    j["model"]["ignore_merges"] = true;
+    EXPECT_EQ(load(j).encode("cab").ids, (Ids{20}));
+    std::string word;
+    for (int i = 0; i < 40; ++i) {
+        word += "cab";
+    }
+    EXPECT_EQ(load(j).encode(word).ids.size(), 41u);
+    j["model"]["vocab"][word] = 21;
+    EXPECT_EQ(load(j).encode(word).ids, (Ids{21}));
+    const Tokenizer t = load(j);
+    EXPECT_EQ(t.encode(word + "c").ids.size(), 41u); // its parts are no words, before and after one was met
+    EXPECT_EQ(t.encode("cab").ids, (Ids{20}));
+    EXPECT_EQ(t.encode(word + "c").ids.size(), 41u);
+}
+
+TEST(TokenizerFile, AddedTokens) {
+    json j = small();
+    const auto added = [](int id, const char* content) {
+        return json{{"id", id},        {"content", content}, {"special", false},    {"normalized", false},
+                    {"lstrip", false}, {"rstrip", false},    {"single_word", false}};
+    };
+    j["added_tokens"] = {added(20, "<x>"), added(21, "<x><y>")};
+    EXPECT_EQ(load(j).encode("a<x>b<x><y>").ids, (Ids{0, 20, 1, 21})); // the longest
+    EXPECT_EQ(load(j).size(), 22);
+    EXPECT_EQ(load(j).id_of("<x>"), 20);
+
+    j["added_tokens"][0]["lstrip"] = true;
+    Encoding e = load(j).encode("a  <x> b");
+    EXPECT_EQ(e.ids, (Ids{0, 20, 5, 1}));
+    EXPECT_EQ(e.begin[1], 1u);
+    j["added_tokens"][0]["rstrip"] = true;
+    EXPECT_EQ(load(j).encode("a  <x> \u00A0 b").ids, (Ids{0, 20, 1}));
+    EXPECT_EQ(load(j).encode("<x>  <x>").ids, (Ids{20, 20}));
+
+    j = small();
+    j["added_tokens"] = {added(20, "a")};
+    j["added_tokens"][0]["single_word"] = true;
+    j["added_tokens"][0]["id"] = 0;
+    EXPECT_EQ(load(j).encode("ab a").ids, (Ids{3, 5, 0}));
+
+    // A normalised token is found in the normalised text, in its normalised form.
+    j = small();
+    j["normalizer"] = {{"type", "Lowercase"}};
+    j["added_tokens"] = {added(20, "Yes"), added(21, "No")};
+    j["added_tokens"][0]["normalized"] = true;
+    EXPECT_EQ(load(j).encode("aYESyesNoa").ids, (Ids{0, 20, 20, 21, 0}));
+    EXPECT_EQ(load(j).encode("NO").ids, (Ids{}));
+
+    j["added_tokens"][1]["id"] = 20;
+    EXPECT_NE(refusal(j).find("each added token once"), std::string::npos);
+    j["added_tokens"][1]["id"] = 3;
+    EXPECT_NE(refusal(j).find("which is \"ab\" there"), std::string::npos);
+    j["added_tokens"] = {added(20, "ab")};
+    EXPECT_NE(refusal(j).find("which has id 3 there"), std::string::npos);
+    j["added_tokens"] = {added(-1, "x")};
+    EXPECT_NE(refusal(j), "");
+    j["added_tokens"] = {added(1 << 30, "x")};
+    EXPECT_NE(refusal(j), "");
+    j["added_tokens"] = "x";
+    EXPECT_NE(refusal(j), "");
+}
+
+TEST(TokenizerFile, Normalizers) {
+    const auto with = [](const json& normalizer) {
+        json j = small();
+        j["model"]["vocab"]["x"] = 30;
+        j["normalizer"] = normalizer;
+        return load(j);
+    };
+    EXPECT_EQ(with({{"type", "NFC"}}).encode("e\u0301").ids, (Ids{13}));
+    EXPECT_EQ(with({{"type", "NFC"}}).encode("ae\u0301b").end, (Offsets{1, 4, 5}));
+    EXPECT_EQ(with({{"type", "NFKC"}}).encode("\u00B2\u2460").ids, (Ids{7, 6}));
+    EXPECT_EQ(with({{"type", "NFD"}}).encode("\u00E0b").ids, (Ids{3})); // the accent has no token
+    EXPECT_EQ(with({{"type", "NFKD"}}).encode("\uFB01\u00AA").ids, (Ids{0}));
+    EXPECT_EQ(with({{"type", "Lowercase"}}).encode("ABC\u00C9").ids, (Ids{4, 13}));
+    EXPECT_EQ(with(json::parse(
+                       R"({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}]})"))
+                  .encode("\u00E0\u0323")
+                  .ids,
+              (Ids{0}));
+    const Encoding stripped =
+        with({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}).encode(" \t a b \n");
+    EXPECT_EQ(stripped.ids, (Ids{0, 5, 1}));
+    EXPECT_EQ(stripped.begin.front(), 0u);
+    EXPECT_EQ(stripped.end.back(), 8u);
+    EXPECT_EQ(with({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}).encode(" a ").ids,
+              (Ids{5, 0}));
+    EXPECT_EQ(with({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}).encode("  ").ids,
+              (Ids{}));
+    EXPECT_EQ(with(json::parse(R"({"type": "Replace", "pattern": {"String": "xx"}, "content": "a"})"))
+                  .encode("xxxb")
+                  .ids,
+              (Ids{0, 30, 1}));
+    EXPECT_EQ(with(json::parse(R"({"type": "Replace", "pattern": {"Regex": "x+"}, "content": "a"})"))
+                  .encode("xxxb")
+                  .ids,
+              (Ids{3}));
+    const Encoding prepended = with(json::parse(R"({"type": "Sequence", "normalizers": [
+        {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]})"))
+                                   .encode("ab ab b");
+    EXPECT_EQ(prepended.ids, (Ids{11, 11, 9, 1}));
+    EXPECT_EQ(prepended.begin, (Offsets{0, 2, 5, 6}));
+    EXPECT_EQ(prepended.end, (Offsets{2, 5, 6, 7}));
+    EXPECT_EQ(with({{"type", "Prepend"}, {"prepend", "▁"}}).encode("").ids, (Ids{}));
+
+    json j = small();
+    for (const char* type : {"Precompiled", "BertNormalizer", "Nmt", "nonsense"}) {
+        j["normalizer"] = {{"type", type}};
+        EXPECT_NE(refusal(j).find(type), std::string::npos);
+    }
+}
+
+TEST(TokenizerFile, PreTokenizers) {
+    const auto with = [](const json& pre_tokenizer) {
+        json j = small();
+        j["pre_tokenizer"] = pre_tokenizer;
+        return load(j);
+    };
+    const auto split = [&](const char* behavior, bool invert = false) {
+        return with(
+            {{"type", "Split"}, {"pattern", {{"String", "b"}}}, {"behavior", behavior}, {"invert", invert}});
+    };
+    EXPECT_EQ(split("Isolated").encode("abcab").ids, (Ids{0, 1, 2, 0, 1}));
+    EXPECT_EQ(split("Removed").encode("abcab").ids, (Ids{0, 2, 0}));
+    EXPECT_EQ(split("Removed", true).encode("abcab").ids, (Ids{1, 1}));
+    EXPECT_EQ(split("MergedWithPrevious").encode("abcab").ids, (Ids{3, 2, 3}));
+    EXPECT_EQ(split("MergedWithNext").encode("abcab").ids, (Ids{0, 1, 2, 0, 1}));
+    EXPECT_EQ(split("Contiguous").encode("abb").ids, (Ids{0, 1, 1}));
+    EXPECT_EQ(with({{"type", "Digits"}, {"individual_digits", true}}).encode("ab12ab").ids,
+              (Ids{3, 6, 7, 3}));
+    EXPECT_EQ(with({{"type", "Whitespace"}}).encode("ab  ab.").ids, (Ids{3, 3, 8}));
+    EXPECT_EQ(with({{"type", "Whitespace"}}).encode("ab  ab.").begin, (Offsets{0, 4, 6}));
+    EXPECT_EQ(with({{"type", "WhitespaceSplit"}}).encode("ab\u3000ab.").ids, (Ids{3, 3, 8}));
+    EXPECT_EQ(with({{"type", "Punctuation"}, {"behavior", "Removed"}}).encode("ab.ab").ids, (Ids{3, 3}));
+    EXPECT_EQ(with({{"type", "BertPreTokenizer"}}).encode("ab .ab").ids, (Ids{3, 8, 3}));
+    EXPECT_EQ(with({{"type", "CharDelimiterSplit"}, {"delimiter", "1"}}).encode("a1b").ids, (Ids{0, 1}));
+    EXPECT_EQ(
+        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "always"}}).encode("ab ab").ids,
+        (Ids{11, 11}));
+    EXPECT_EQ(
+        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "never"}}).encode("ab ab").end,
+        (Offsets{2, 5}));
+    EXPECT_EQ(
+        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"add_prefix_space", false}}).encode("ab ab").ids,
+        (Ids{3, 11}));
+    // After ByteLevel, patterns see the alphabet: the second byte of é is a sign there, ©.
+    json j = small();
+    j["pre_tokenizer"] = json::parse(R"({"type": "Sequence", "pretokenizers": [
+        {"type": "ByteLevel", "add_prefix_space": true, "use_regex": false},
+        {"type": "Split", "pattern": {"String": "Ã"}, "behavior": "Removed", "invert": false}]})");
+    j["model"]["vocab"]["Ġ"] = 20;
+    j["model"]["vocab"]["©"] = 21;
+    j["model"]["vocab"]["Ã"] = 22;
+    const Encoding e = load(j).encode("aéb");
+    EXPECT_EQ(e.ids, (Ids{20, 0, 21, 1}));
+    EXPECT_EQ(e.begin, (Offsets{0, 0, 2, 3}));
+
+    j = small();
+    for (const char* type : {"UnicodeScripts", "nonsense"}) {
+        j["pre_tokenizer"] = {{"type", type}};
+        EXPECT_NE(refusal(j).find(type), std::string::npos);
+    }
+    j["pre_tokenizer"] =
+        json::parse(R"({"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"})");
+    EXPECT_NE(refusal(j).find("regular expression that compiles"), std::string::npos);
+    j["pre_tokenizer"] = json::parse(R"({"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Wild"})");
+    EXPECT_NE(refusal(j).find("\"Wild\""), std::string::npos);
+}
+
+TEST(TokenizerFile, PatternWithoutEndIsGivenUp) {
+    json j = small();
+    j["pre_tokenizer"] =
+        json::parse(R"({"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated"})");
+    const Tokenizer t = load(j);
+    EXPECT_EQ(t.encode("aa").ids, (Ids{0, 0}));
+    try {
+        (void)t.encode(std::string(60, 'a') + "b");
+        FAIL() << "no limit";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("(a+)+$"), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(t.encode("aa").ids, (Ids{0, 0}));
+}
+
+TEST(Oniguruma, Translation) {
+    const fs::path file = "tokenizer.json";
+    EXPECT_EQ(translate_oniguruma(R"(\p{L}+| ?\d{1,3}(?!\S))", file).find("\\S"), std::string::npos);
+    EXPECT_EQ(translate_oniguruma("a{,3}", file), "a{0,3}");
+    EXPECT_EQ(translate_oniguruma("(?m:.)(?i)x(?:y)(?<!z)", file), "(?s:.)(?i)x(?:y)(?<!z)");
+    EXPECT_EQ(translate_oniguruma(R"(\h[\h]\u00e9)", file), R"([0-9A-Fa-f][0-9A-Fa-f]\x{00e9})");
+    EXPECT_EQ(translate_oniguruma("[]a][^]a]", file), R"([\]a][^\]a])");
+    EXPECT_EQ(translate_oniguruma("[[:alpha:]x]", file), "[[:alpha:]x]");
+    for (const char* bad : {"[a&&b]", "[a[b]]", "[\\W]", "(*SKIP)a", "a\\Kb", "\\Gb"}) {
+        EXPECT_THROW(translate_oniguruma(bad, file), InputError) << bad;
+    }
+    // U+180E is no white space since Unicode 6.3, whatever PCRE2's \s says.
+    MatchState state;
+    const Pattern space = Pattern::regex("\\s|[^\\S]", file);
+    Pattern::Match match;
+    EXPECT_FALSE(Pattern::Search(space, "\u180E", state).next(match));
+    EXPECT_TRUE(Pattern::Search(space, "\u2028", state).next(match));
+}
+
+TEST(TokenizerFile, PostProcessors) {
+    json j = small();
+    j["added_tokens"] = json::parse(R"([{"id": 20, "content": "<s>", "special": true, "normalized": false},
+                                        {"id": 21, "content": "</s>", "special": true, "normalized": false}])");
+    j["post_processor"] = json::parse(R"({"type": "Sequence", "processors": [{"type": "ByteLevel"},
+        {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+         {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}], "pair": [],
+         "special_tokens": {"<s>": {"id": "<s>", "ids": [20], "tokens": ["<s>"]},
+                            "</s>": {"id": "</s>", "ids": [21], "tokens": ["</s>"]}}}]})");
+    const Tokenizer t = load(j);
+    const Encoding e = t.encode("ab");
+    EXPECT_EQ(e.ids, (Ids{20, 3, 21}));
+    EXPECT_EQ(e.begin, (Offsets{0, 0, 2}));
+    EXPECT_EQ(e.end, (Offsets{0, 2, 2}));
+    EXPECT_EQ(t.encode("ab", false).ids, (Ids{3}));
+    EXPECT_EQ(t.encode("").ids, (Ids{20, 21}));
+    EXPECT_TRUE(t.adds_start_token());
+    EXPECT_EQ(t.decode(e.ids, true), "ab");
+
+    json bert = j;
+    bert["post_processor"] =
+        json::parse(R"({"type": "RobertaProcessing", "sep": ["</s>", 21], "cls": ["<s>", 20]})");
+    EXPECT_EQ(load(bert).encode("ab").ids, (Ids{20, 3, 21}));
+    json bad = j;
+    bad["post_processor"]["processors"][1]["special_tokens"]["<s>"]["ids"] = {99};
+    EXPECT_NE(refusal(bad).find("id 99"), std::string::npos);
+    bad["post_processor"]["processors"][1]["special_tokens"].erase("<s>");
+    EXPECT_NE(refusal(bad), "");
+    bad = j;
+    bad["post_processor"]["processors"][1]["single"].erase(1);
+    EXPECT_NE(refusal(bad).find("the sequence A once"), std::string::npos);
+    bad["post_processor"] = {{"type", "Other"}};
+    EXPECT_NE(refusal(bad).find("\"Other\""), std::string::npos);
+}
+
+TEST(TokenizerFile, Decoders) {
+    const auto with = [](const json& decoder) {
+        json j = small();
+        j["decoder"] = decoder;
+        return load(j);
+    };
+    EXPECT_EQ(
+        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "always"}}).decode(Ids{10, 11}),
+        "a ab");
+    EXPECT_EQ(
+        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "never"}}).decode(Ids{10, 11}),
+        " a ab");
+    EXPECT_EQ(with({{"type", "Metaspace"}, {"replacement", "▁"}}).token_bytes(10), " a");
+    EXPECT_EQ(with({{"type", "Fuse"}}).decode(Ids{0, 1}), "ab");
+    EXPECT_EQ(with(json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
+        {"type": "Strip", "content": "a", "start": 1, "stop": 1}]})"))
+                  .decode(Ids{0, 0, 1, 0, 0}),
+              "aba");
+    EXPECT_EQ(with({{"type", "BPEDecoder"}, {"suffix", "b"}}).decode(Ids{3, 3}), "a a");
+    json j = small();
+    for (const char* type : {"WordPiece", "CTC", "nonsense"}) {
+        j["decoder"] = {{"type", type}};
+        EXPECT_NE(refusal(j).find(type), std::string::npos);
+    }
+}
+
+TEST(TokenizerFile, DamagedModels) {
+    const auto changed = [](const char* key, const json& value) {
+        json j = small();
+        j["model"][key] = value;
+        return refusal(j);
+    };
+    EXPECT_NE(changed("type", "WordPiece").find("a WordPiece one"), std::string::npos);
+    EXPECT_NE(changed("type", "Unigram").find("a Unigram one"), std::string::npos);
+    EXPECT_NE(changed("type", "WordLevel").find("a WordLevel one"), std::string::npos);
+    EXPECT_NE(changed("continuing_subword_prefix", "##").find("continuing_subword_prefix"),
+              std::string::npos);
+    EXPECT_NE(changed("end_of_word_suffix", "</w>").find("end_of_word_suffix"), std::string::npos);
+    EXPECT_NE(changed("dropout", 0.1).find("dropout"), std::string::npos);
+    EXPECT_NE(changed("merges", {"a z"}).find("\"z\" is not in it"), std::string::npos);
+    EXPECT_NE(changed("merges", {"b a"}).find("\"ba\" is not in it"), std::string::npos);
+    EXPECT_NE(changed("merges", {"a"}).find("as merge 1"), std::string::npos);
+    EXPECT_NE(changed("merges", {"a b c"}).find("as merge 1"), std::string::npos);
+    EXPECT_NE(changed("merges", json::parse(R"([["a", "b", "c"]])")), "");
+    EXPECT_NE(changed("merges", json::parse(R"([["", "a"]])")), "");
+    EXPECT_NE(changed("merges", nullptr), "");
+    EXPECT_NE(changed("vocab", {{"a", 0}, {"b", 0}}).find("0 for both"), std::string::npos);
+    EXPECT_NE(changed("vocab", {{"a", -1}}).find("-1 for \"a\""), std::string::npos);
+    EXPECT_NE(changed("vocab", {{"a", 1e9}}), "");
+    EXPECT_NE(changed("vocab", {{"a", 1000000000}}), "");
+    EXPECT_NE(changed("vocab", {{"a", ~std::uint64_t{0}}}), "");
+    EXPECT_NE(changed("vocab", {{"a", "0"}}), "");
+    EXPECT_NE(changed("vocab", json::object()), "");
+    EXPECT_NE(changed("vocab", json::array()), "");
+    EXPECT_NE(refusal(json::array()), "");
+    EXPECT_NE(refusal(json::object()), "");
+}
+
+TEST(TokenizerFile, DamagedText) {
+    testing::TemporaryFolder folder;
+    const fs::path file = folder / "tokenizer.json";
+    EXPECT_THROW(Tokenizer::load(file), InputError);
+    EXPECT_THROW(Tokenizer::load_folder(folder.path()), InputError);
+    EXPECT_THROW(Tokenizer::load_folder(folder / "absent"), InputError);
+    EXPECT_FALSE(Tokenizer::is_in_folder(folder.path()));
+    const std::string whole = small().dump();
+    for (std::size_t size = 0; size < whole.size(); size += 37) {
+        write(file, whole.substr(0, size));
+        EXPECT_THROW(Tokenizer::load(file), InputError) << size;
+    }
+    write(file, std::string(100'000, '['));
+    EXPECT_THROW(Tokenizer::load(file), InputError);
+    write(file, R"({"model": {"type": "BPE", "vocab": {"a": 0, "a": 1}, "merges": []}})");
+    EXPECT_THROW(Tokenizer::load(file), InputError);
+    // Any single byte changed: a sentence or a tokenizer, never anything else.
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        for (const char c : {'\0', '"', '9', '\xFF'}) {
+            std::string damaged = whole;
+            damaged[i] = c;
+            write(file, damaged);
+            try {
+                (void)Tokenizer::load(file).encode("ab ab1. \xC3\xA9");
+            } catch (const InputError&) {
+            }
+        }
+    }
+    fs::remove(file);
+    write(folder / "tokenizer.model", "x");
+    try {
+        Tokenizer::load_folder(folder.path());
+        FAIL();
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("SentencePiece"), std::string::npos);
+    }
+}
+
+TEST(TokenizerFile, VocabularyAndMerges) {
+    testing::TemporaryFolder folder;
+    const auto ids = [&](const char* text) { return Tokenizer::load_folder(folder.path()).encode(text).ids; };
+    write(folder / "vocab.json", R"({"a": 0, "b": 1, "ab": 2, "Ġa": 3, "Ġ": 4, "<|endoftext|>": 5, "é": 6})");
+    write(folder / "merges.txt", "#version: 0.2\r\n\r\na b\r\nĠ a\r\n");
+    EXPECT_EQ(ids("ab a<|endoftext|>"), (Ids{2, 3, 5}));
+    write(folder / "added_tokens.json", R"({"<new>": 9})");
+    EXPECT_EQ(ids("a<new>"), (Ids{0, 9}));
+    write(
+        folder / "tokenizer_config.json",
+        R"({"tokenizer_class": "GPT2Tokenizer", "add_bos_token": true, "bos_token": {"content": "<|endoftext|>"},
+              "added_tokens_decoder": {"10": {"content": "<two>", "special": true}}})");
+    EXPECT_EQ(ids("a<two>"), (Ids{5, 0, 10}));
+    EXPECT_TRUE(Tokenizer::load_folder(folder.path()).is_special(10));
+    write(folder / "tokenizer_config.json", R"({"tokenizer_class": "WhisperTokenizer"})");
+    EXPECT_THROW(ids("a"), InputError);
+    write(folder / "tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "<two>"}}})");
+    EXPECT_THROW(ids("a"), InputError);
+    fs::remove(folder / "tokenizer_config.json");
+    write(folder / "added_tokens.json", R"({"<new>": 1})");
+    EXPECT_THROW(ids("a"), InputError);
+    fs::remove(folder / "added_tokens.json");
+    write(folder / "merges.txt", "a b c\n");
+    EXPECT_THROW(ids("a"), InputError);
+    write(folder / "merges.txt", "b a\n");
+    EXPECT_THROW(ids("a"), InputError);
+    write(folder / "merges.txt", "a \xFF\n");
+    EXPECT_THROW(ids("a"), InputError);
+    write(folder / "merges.txt", "");
+    EXPECT_EQ(ids("ab"), (Ids{0, 1}));
+    write(folder / "vocab.json", "{}");
+    EXPECT_THROW(ids("a"), InputError);
+    write(folder / "vocab.json", R"({"a": "b"})");
+    EXPECT_THROW(ids("a"), InputError);
+}
+
+// The odd and corrupt files of other projects, each with what is to become of it.
+TEST(TokenizerFile, FilesOfOthers) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/tokenizers/edge_mlxd");
+    const fs::path root = testing::test_data() / "external";
+    const auto outcome = [&](const fs::path& folder) -> std::string {
+        try {
+            return "loads, " + std::to_string(Tokenizer::load_folder(root / folder).size()) + " ids";
+        } catch (const InputError& error) {
+            return error.what();
+        }
+    };
+    struct Case {
+        const char *folder, *expected;
+    };
+    for (const auto& [folder, expected] :
+         {Case{"tokenizers/edge_mlxd/config_object", "loads, 12 ids"},
+          Case{"tokenizers/edge_mlxd/config_unknown", "loads, 4 ids"},
+          Case{"tokenizers/edge_mlxd/corrupt_json", "tokenizer.json"},
+          Case{"tokenizers/edge_mlxd/legacy_bpe", "loads, 5 ids"},
+          Case{"tokenizers/edge_mlxd/legacy_bpe_escape", "loads, 5 ids"},
+          Case{"tokenizers/edge_mlxd/legacy_bpe_special", "loads, 6 ids"},
+          Case{"tokenizers/small/tiny_bpe_tokenizer.json", "loads, 2003 ids"},
+          Case{"tokenizers/small/tiktoken_small.model", "tiktoken_small.model"},
+          Case{"tokenizers/unsupported_bert_wordpiece", "a WordPiece one"},
+          Case{"tokenizers/unsupported_t5_unigram", "a Unigram one"},
+          Case{"checkpoints/fake_gpt2", "loads, 50257 ids"}, Case{"checkpoints/hf2q_tiny_model", "vocab"},
+          Case{"checkpoints/tiny_gpt2", "loads, "}, Case{"checkpoints/tiny_llama3", "none of them"}}) {
+        EXPECT_NE(outcome(folder).find(expected), std::string::npos) << folder << ": " << outcome(folder);
+    }
+    const Tokenizer escape = Tokenizer::load_folder(root / "tokenizers/edge_mlxd/legacy_bpe_escape");
+    EXPECT_EQ(escape.encode("\"!\\").ids, (Ids{4}));
+    const Tokenizer special = Tokenizer::load_folder(root / "tokenizers/edge_mlxd/legacy_bpe_special");
+    EXPECT_EQ(special.encode("ab<|endoftext|> a").ids, (Ids{2, 5, 3}));
+}
+
+} // namespace
+} // namespace ponderscope
