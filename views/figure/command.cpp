@@ -166,6 +166,12 @@ int run_figure_command(int argc, char** argv) {
         std::unique_ptr<QGuiApplication> application;
         if (!QCoreApplication::instance()) {
             qputenv("QT_QPA_PLATFORM", "offscreen");
+            // Qt's remarks on the desktop that is not there would only confuse.
+            qInstallMessageHandler([](QtMsgType type, const QMessageLogContext&, const QString& text) {
+                if (type == QtCriticalMsg || type == QtFatalMsg) {
+                    std::fprintf(stderr, "%s\n", qUtf8Printable(text));
+                }
+            });
             application = std::make_unique<QGuiApplication>(argc, argv);
         }
         make(arguments);

@@ -28,11 +28,13 @@ struct Panel {
 };
 
 void x_axis(DisplayList& list, const Style& style, const QRectF& plot, AxisRange range, int most) {
-    for (const double tick : round_ticks(range.low, range.high, most)) {
+    const std::vector<double> ticks = round_ticks(range.low, range.high, most);
+    const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 0;
+    for (const double tick : ticks) {
         const double x = plot.x() + (tick - range.low) / (range.high - range.low) * plot.width();
         list.line({x, plot.bottom()}, {x, plot.bottom() + 2},
                   {style.colours.soft, style.hairline, {}, false});
-        const QString label = tick_label(tick);
+        const QString label = tick_label(tick, step);
         const double half = style.fonts.width(label, style.small) / 2;
         list.text(
             label,
@@ -43,9 +45,10 @@ void x_axis(DisplayList& list, const Style& style, const QRectF& plot, AxisRange
               {style.colours.soft, style.hairline, {}, false});
 }
 
-/// Runs as rows: name and numbers at the left, mean and interval at the right. Returns its height.
+/// Runs as rows: name and numbers at the left, mean and interval at the right. \p plot_height: of the rows
+/// together, at least what they need. Returns its height.
 double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
-                      const RunComparison& comparison) {
+                      const RunComparison& comparison, double plot_height) {
     const Fonts& fonts = style.fonts;
     double label_width = 0;
     double low = comparison.runs.front().nll.low;
@@ -65,7 +68,8 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
         high = std::max(high, run.nll.high);
     }
     label_width = std::min(label_width, panel.width * 0.55);
-    const double pitch = style.size * (comparison.runs.size() > 1 ? 3.9 : 2.9);
+    const auto count = static_cast<double>(comparison.runs.size());
+    const double pitch = std::max(style.size * (count > 1 ? 3.9 : 2.9), plot_height / count);
     const double left = panel.x + label_width + style.size * 1.2;
     const QRectF plot(left, panel.y, panel.x + panel.width - left - 1,
                       pitch * static_cast<double>(comparison.runs.size()));
@@ -105,7 +109,8 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
     }
     x_axis(list, style, plot, range, 4);
     const double name = plot.bottom() + 3.5 + fonts.cap_height(style.small) + style.size * 1.35;
-    list.text(QStringLiteral("NLL (nats per token)"), {plot.center().x(), name}, style.soft, Align::center);
+    list.text(QStringLiteral("NLL (nats per token), mean and 95 % interval"), {panel.x + panel.width, name},
+              style.soft, Align::right);
     return name + fonts.descent(style.soft) - panel.y;
 }
 
@@ -114,8 +119,8 @@ void draw_points(DisplayList& list, const Style& style, const QRectF& plot, cons
     const std::vector<float>& a = comparison.runs[0].token_nll;
     const std::vector<float>& b = comparison.runs[1].token_nll;
     if (comparison.places.size() <= most_points) {
-        QColor ink = style.colours.a;
-        ink.setAlphaF(comparison.places.size() > 600 ? 0.3 : 0.45);
+        QColor ink = style.colours.text;
+        ink.setAlphaF(comparison.places.size() > 600 ? 0.25F : 0.4F);
         list.beginClip(plot);
         for (std::size_t i = 0; i < a.size(); ++i) {
             list.circle({plot.x() + a[i] / high * plot.width(), plot.bottom() - b[i] / high * plot.height()},
@@ -142,12 +147,16 @@ void draw_points(DisplayList& list, const Style& style, const QRectF& plot, cons
             return from + (to - from) * std::clamp(share, 0.12, 1.0);
         };
         const QColor& paper = style.colours.panel;
-        const QColor& ink = style.colours.a;
+        const QColor& ink = style.colours.text;
         list.rect({plot.x() + square.second * side, plot.bottom() - (square.first + 1) * side, side, side},
                   QColor::fromRgbF(static_cast<float>(mix(paper.redF(), ink.redF())),
                                    static_cast<float>(mix(paper.greenF(), ink.greenF())),
                                    static_cast<float>(mix(paper.blueF(), ink.blueF()))));
     }
+}
+
+double scatter_side(const Style& style, double panel_width) {
+    return panel_width - style.size * 3.0 - 1;
 }
 
 /// Token against token. Returns its height; the plot itself is square.
@@ -160,35 +169,36 @@ double draw_scatter(DisplayList& list, const Style& style, const Panel& panel,
             largest = std::max(largest, nll);
         }
     }
-    const AxisRange range = round_range(0, std::max(1.0, static_cast<double>(largest)), 5);
+    const AxisRange range = round_range(0, std::max(1.0, static_cast<double>(largest)), 6);
     const double left = panel.x + style.size * 3.0;
-    const double side = panel.x + panel.width - left - 1;
+    const double side = scatter_side(style, panel.width);
     const QRectF plot(left, panel.y, side, side);
     const Stroke grid{style.colours.line, style.hairline, {}, false};
-    const std::vector<double> ticks = round_ticks(range.low, range.high, 5);
+    const std::vector<double> ticks = round_ticks(range.low, range.high, 6);
     for (const double tick : ticks) {
         const double x = plot.x() + tick / range.high * side;
         const double y = plot.bottom() - tick / range.high * side;
         list.line({x, plot.top()}, {x, plot.bottom()}, grid);
         list.line({plot.left(), y}, {plot.right(), y}, grid);
-        list.text(tick_label(tick), {plot.left() - 4, y + fonts.cap_height(style.small) / 2}, style.small,
-                  Align::right);
+        list.text(tick_label(tick, ticks[1] - ticks[0]),
+                  {plot.left() - 4, y + fonts.cap_height(style.small) / 2}, style.small, Align::right);
     }
     draw_points(list, style, plot, comparison, range.high);
     list.line(plot.bottomLeft(), plot.topRight(), {style.colours.soft, 0.6, {3, 2}, false});
     list.line(plot.topLeft(), plot.bottomLeft(), {style.colours.soft, style.hairline, {}, false});
-    x_axis(list, style, plot, range, 5);
+    x_axis(list, style, plot, range, 6);
 
     const double line = style.size * 1.3;
     const QString names[] = {QString::fromStdString(comparison.runs[0].label),
                              QString::fromStdString(comparison.runs[1].label)};
+    const auto named = [&](std::size_t run) { return TextStyle{style.size, false, style.runs[run]}; };
     const auto axis_name = [&](const QString& run) {
         return fonts.elided(QStringLiteral("NLL of %1 (nats)").arg(run), style.soft, side);
     };
     const double name = plot.bottom() + 3.5 + fonts.cap_height(style.small) + style.size * 1.35;
-    list.text(axis_name(names[0]), {plot.center().x(), name}, style.soft, Align::center);
+    list.text(axis_name(names[0]), {plot.center().x(), name}, named(0), Align::center);
     list.text(axis_name(names[1]), {panel.x + fonts.cap_height(style.soft) + 0.5, plot.center().y()},
-              style.soft, Align::center, 90);
+              named(1), Align::center, 90);
     // On paper of its own, so that it stays readable above the dots.
     const QString facts[] = {
         QStringLiteral("r = %1").arg(format_nats(comparison.runs[1].correlation.value, 3)),
@@ -238,16 +248,21 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
     const bool scatter = spec.scatter && comparison.runs.size() > 1;
     const bool beside = scatter && spec.width_mm >= side_by_side_mm;
     DisplayList list;
-    const double top = 1;
+    double top = 1;
     double height = 0;
-    const double gap = style.size * 2;
-    const double left_width = beside ? style.width * 0.56 : style.width;
-    height = draw_intervals(list, style, {0, top, left_width}, comparison);
+    const double gap = style.size * 2.5;
     if (beside) {
-        height = std::max(
-            height,
-            draw_scatter(list, style, {left_width + gap, top, style.width - left_width - gap}, comparison));
-    } else if (scatter) {
+        // Both axes on one line: the rows share out the height that the square has.
+        top = fonts.cap_height(style.small) / 2 + 0.5;
+        const double scatter_width = style.width * 0.36;
+        const double left_width = style.width - scatter_width - gap;
+        height = draw_scatter(list, style, {left_width + gap, top, scatter_width}, comparison);
+        height = std::max(height, draw_intervals(list, style, {0, top, left_width}, comparison,
+                                                 scatter_side(style, scatter_width)));
+    } else {
+        height = draw_intervals(list, style, {0, top, style.width}, comparison, 0);
+    }
+    if (scatter && !beside) {
         // Not as wide as the column: a square of the whole width would outweigh what it has to say.
         const double width = style.width * 0.8;
         height += gap + draw_scatter(list, style, {(style.width - width) / 2, top + height + gap, width},

@@ -28,7 +28,7 @@ std::string shortest(T value) {
 double tick_step(double extent, int most) {
     const double rough = extent / std::max(1, most);
     const double power = std::pow(10, std::floor(std::log10(rough)));
-    for (const double factor : {1.0, 2.0, 2.5, 5.0, 10.0}) {
+    for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
         if (factor * power >= rough * (1 - 1e-9)) {
             return factor * power;
         }
@@ -41,6 +41,8 @@ double tick_step(double extent, int most) {
 Style::Style(const FigureSpec& spec, const Fonts& f)
     : fonts(f), size(spec.font_size), width(spec.width_mm * points_per_mm) {
     const Theme theme(spec.theme == "dark" ? Appearance::dark : Appearance::light);
+    margin = theme.dark() ? 6 : 0;
+    width -= 2 * margin;
     colours = theme.colours();
     runs = {colours.a, colours.b};
     const std::vector<QColor>& others = Theme::runColours(theme.dark());
@@ -50,7 +52,12 @@ Style::Style(const FigureSpec& spec, const Fonts& f)
     small = {size * 7 / 8, false, colours.soft};
 }
 
-QString tick_label(double value) {
+QString tick_label(double value, double step) {
+    if (step > 0) {
+        const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9);
+        QString text = QString::number(std::abs(value) < step * 1e-6 ? 0.0 : value, 'f', decimals);
+        return text.replace(u'-', QChar(0x2212));
+    }
     if (std::abs(value) < 1e-12) {
         return QStringLiteral("0");
     }
@@ -132,7 +139,7 @@ double title_height(const FigureSpec& spec, const Style& style) {
 
 DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList& content,
                    double content_height, const std::string& what_to_shorten) {
-    const double needed = title_height(spec, style) + content_height;
+    const double needed = title_height(spec, style) + content_height + 2 * style.margin;
     const double height = spec.height_mm ? *spec.height_mm * points_per_mm : needed;
     if (height + 0.01 < needed) {
         throw InputError("The figure needs a height of " + number_text(needed / points_per_mm) +
@@ -144,16 +151,16 @@ DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList
                          " mm high, and no page can be higher than " +
                          number_text(longest_page / points_per_mm) + " mm; " + what_to_shorten + ".");
     }
-    DisplayList page(QSizeF(style.width, height));
+    DisplayList page(QSizeF(spec.width_mm * points_per_mm, height));
     if (spec.theme == "dark") {
-        page.rect({0, 0, style.width, height}, style.colours.panel);
+        page.rect(QRectF(QPointF(), page.size()), style.colours.panel);
     }
     if (!spec.title.empty()) {
         const TextStyle bold{style.size, true, style.colours.text};
         page.text(style.fonts.elided(QString::fromStdString(spec.title), bold, style.width),
-                  {0, style.fonts.cap_height(bold) + 1}, bold);
+                  {style.margin, style.margin + style.fonts.cap_height(bold) + 1}, bold);
     }
-    page.append(content, {0, title_height(spec, style)});
+    page.append(content, {style.margin, style.margin + title_height(spec, style)});
     return page;
 }
 

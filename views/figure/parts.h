@@ -29,9 +29,10 @@ struct Style {
     double width; ///< of the figure, points
 };
 
-/// "0", "2.5", "−3", "1e+06" only beyond a million; a real minus sign.
-QString tick_label(double value);
-/// At most \p most round values (1, 2, 2.5, 5 times a power of ten) within [low, high].
+/// "0", "2.5", "−3" with a real minus sign. \p step: the distance between ticks, which says how many decimals
+/// all of them have; 0: as many as the value needs.
+QString tick_label(double value, double step = 0);
+/// At most \p most round values (1, 2, 5 times a power of ten) within [low, high].
 std::vector<double> round_ticks(double low, double high, int most);
 struct AxisRange {
     double low = 0;

@@ -19,6 +19,7 @@ struct Columns {
     std::int64_t tokens_each = 1;
     std::vector<float> values; ///< [column * steps + step]; NaN: not recorded
     std::vector<bool> ran;     ///< same shape; false: halted
+    std::vector<bool> exists;  ///< [column]: some token of it shows a row
 };
 
 Columns columns_of(const StepSignal& signal, std::int64_t most) {
@@ -29,8 +30,12 @@ Columns columns_of(const StepSignal& signal, std::int64_t most) {
     const auto cells = static_cast<std::size_t>(columns.count * signal.steps);
     columns.values.assign(cells, std::numeric_limits<float>::quiet_NaN());
     columns.ran.assign(cells, false);
+    columns.exists.assign(static_cast<std::size_t>(columns.count), false);
     for (std::int64_t token = 0; token < tokens; ++token) {
         const auto i = static_cast<std::size_t>(token);
+        if (signal.executed[i] >= 0) {
+            columns.exists[static_cast<std::size_t>(token / columns.tokens_each)] = true;
+        }
         for (std::int64_t step = 0; step < signal.steps && step <= signal.executed[i]; ++step) {
             const auto cell = static_cast<std::size_t>(token / columns.tokens_each * signal.steps + step);
             const float value = signal.values[i][static_cast<std::size_t>(step)];
@@ -86,7 +91,8 @@ struct Colours {
 QRgb colour_of(const Columns& columns, std::size_t cell, const ColourMap& map, const ColourScale& scale,
                const Colours& others) {
     if (!columns.ran[cell]) {
-        return others.halted;
+        const std::size_t steps = columns.ran.size() / columns.exists.size();
+        return columns.exists[cell / steps] ? others.halted : others.missing;
     }
     return std::isnan(columns.values[cell]) ? others.missing : map.at(scale.position(columns.values[cell]));
 }
@@ -156,7 +162,7 @@ double draw_token_axis(DisplayList& list, const Style& style, const QRectF& plot
         const double x = plot.x() + (tick - static_cast<double>(run.first) + 0.5) * per_token;
         list.line({x, plot.bottom() + 0.5}, {x, plot.bottom() + 2.3},
                   {style.colours.soft, style.hairline, {}, false});
-        const QString label = tick_label(tick);
+        const QString label = tick_label(tick, 0);
         const double half = style.fonts.width(label, style.small) / 2;
         const double at = std::clamp(x, half, style.width - half);
         list.text(label, {at, baseline}, style.small, Align::center);
@@ -220,16 +226,26 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
 
     DisplayList list;
     const double baseline = style.size;
-    const bool any_halted = std::find(columns.ran.begin(), columns.ran.end(), false) != columns.ran.end();
+    bool any_halted = false;
     bool any_missing = false;
     for (std::size_t cell = 0; cell < columns.ran.size(); ++cell) {
+        any_halted = any_halted ||
+                     (!columns.ran[cell] && columns.exists[cell / static_cast<std::size_t>(signal.steps)]);
         any_missing = any_missing || (columns.ran[cell] && std::isnan(columns.values[cell]));
     }
     const QString halted = QStringLiteral("halted");
     const double halted_width = style.size + 3 + fonts.width(halted, style.soft);
-    const double label_room = style.width -
-                              (scale_legend_width(style, legend) - fonts.width(legend.label, style.soft)) -
-                              (any_halted ? halted_width + style.size : 0);
+    const double room = style.width - (any_halted ? halted_width + style.size : 0);
+    // A long title first shortens the bar, then goes without the unit that 0 to 1 tells anyhow.
+    if (scale_legend_width(style, legend) > room) {
+        legend.bar = std::max(3.5 * style.size, legend.bar - (scale_legend_width(style, legend) - room));
+    }
+    if (scale_legend_width(style, legend) > room && signal.info.unit == "probability") {
+        legend.label =
+            QString::fromStdString(signal.info.title.empty() ? signal.info.name : signal.info.title);
+    }
+    const double label_room =
+        room - (scale_legend_width(style, legend) - fonts.width(legend.label, style.soft));
     legend.label = fonts.elided(legend.label, style.soft, label_room);
     draw_scale_legend(list, style, {0, baseline}, legend);
     if (any_halted) {

@@ -58,7 +58,7 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     }
     ScaleLegend& legend = values.legend;
     legend.label = label_of(spec.quantity, spec.attribution);
-    legend.bar = 6 * style.size;
+    legend.bar = 5 * style.size;
     legend.map = ColourMap::text(dark);
     std::vector<double> sizes;
     for (const double value : values.of) {
@@ -292,7 +292,7 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
                 : static_cast<double>(run.info.max_steps) * style.size * 0.51 - style.size * 0.09;
         const double wanted = sample + 3 + fonts.width(label, style.soft);
         double x = style.width - wanted;
-        if (used + 2 * style.size > x) {
+        if (used + 0.8 * style.size > x) {
             y += style.size * 1.5;
             x = 0;
         }
