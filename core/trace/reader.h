@@ -64,6 +64,8 @@ private:
 
 /// Values of a chunk as floats, whatever its dtype (f16, bf16, f32, f64 and the integers).
 std::vector<float> to_floats(const SignalChunk& chunk);
+/// The same without loss for f64.
+std::vector<double> to_doubles(const SignalChunk& chunk);
 /// Values of an integer chunk. InputError for a float dtype.
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk);
 

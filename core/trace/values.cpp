@@ -86,6 +86,17 @@ std::vector<float> to_floats(const SignalChunk& chunk) {
     }
 }
 
+std::vector<double> to_doubles(const SignalChunk& chunk) {
+    if (chunk.dtype == DType::f64) {
+        return convert<double, double>(chunk);
+    }
+    if (chunk.dtype == DType::f16 || chunk.dtype == DType::bf16 || chunk.dtype == DType::f32) {
+        const std::vector<float> values = to_floats(chunk);
+        return {values.begin(), values.end()};
+    }
+    return convert_integers<double>(chunk);
+}
+
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk) {
     return convert_integers<std::int64_t>(chunk);
 }

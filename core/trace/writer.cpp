@@ -508,10 +508,14 @@ void TraceWriter::put_vocabulary(std::vector<std::pair<std::int32_t, std::string
 }
 
 void TraceWriter::put_fault(std::string message) {
+    put_fault(FaultInfo{0, -1, utc_now(), std::move(message)});
+}
+
+void TraceWriter::put_fault(const FaultInfo& fault) {
     Impl& impl = *impl_;
     impl.need_run("A fault");
     impl.push(
-        PutFault{impl.run, impl.in_sequence ? impl.sequences_in_run - 1 : -1, utc_now(), std::move(message)});
+        PutFault{impl.run, impl.in_sequence ? impl.sequences_in_run - 1 : -1, fault.time, fault.message});
 }
 
 void TraceWriter::end_run(double seconds) {

@@ -53,6 +53,8 @@ public:
     void put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes);
     /// A fault met while recording, one sentence, kept in the trace with the current run and sequence.
     void put_fault(std::string message);
+    /// The same with a time of its own, for copies; `run` and `sequence` of \p fault are not used.
+    void put_fault(const FaultInfo& fault);
     /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
     /// the run.
     void end_run(double seconds);

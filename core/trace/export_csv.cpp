@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/export_csv.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/utf8.h"
+#include "core/trace/summary.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tokens at once.
+constexpr std::int64_t page = 1 << 14;
+
+/// One table. Fields are appended to a line; lines go to the file.
+class Table {
+public:
+    Table(const fs::path& path, const std::vector<std::string>& header) : file_(path) {
+        for (const std::string& name : header) {
+            text(name);
+        }
+        end();
+    }
+
+    Table& text(std::string_view value) {
+        separate();
+        if (value.find_first_of(",\"\r\n") == std::string_view::npos && !value.starts_with(' ') &&
+            !value.ends_with(' ')) {
+            line_ += value;
+            return *this;
+        }
+        line_ += '"';
+        for (const char c : value) {
+            line_ += c;
+            if (c == '"') {
+                line_ += c;
+            }
+        }
+        line_ += '"';
+        return *this;
+    }
+    template <class Number>
+    Table& number(Number value) {
+        separate();
+        if constexpr (std::is_floating_point_v<Number>) {
+            if (std::isnan(value)) {
+                return *this;
+            }
+        }
+        char buffer[64];
+        const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+        line_.append(buffer, end);
+        return *this;
+    }
+    void end() {
+        line_ += '\n';
+        file_.write(line_);
+        line_.clear();
+        first_ = true;
+    }
+    void commit() { file_.commit(); }
+
+private:
+    void separate() {
+        if (!first_) {
+            line_ += ',';
+        }
+        first_ = false;
+    }
+
+    AtomicFile file_;
+    std::string line_;
+    bool first_ = true;
+};
+
+/// Valid UTF-8, whatever the bytes were.
+std::string clean(std::string_view bytes) {
+    if (is_valid_utf8(bytes)) {
+        return std::string(bytes);
+    }
+    std::string text;
+    for (std::size_t at = 0; at < bytes.size();) {
+        const Utf8Character character = utf8_at(bytes, at);
+        append_utf8(text, character.code);
+        at += character.bytes;
+    }
+    return text;
+}
+
+/// The name of a file for a signal, which the trace's author chose: nothing but letters, digits, - and _
+/// survives.
+std::string file_name_of(const std::string& signal) {
+    static constexpr char digits[] = "0123456789ABCDEF";
+    std::string name;
+    for (const char c : signal.substr(0, 60)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+            c == '-') {
+            name += c;
+        } else {
+            name += '%';
+            name += digits[byte >> 4];
+            name += digits[byte & 15];
+        }
+    }
+    return name.empty() ? "%" : name;
+}
+
+/// The folder under a passing name until everything is in it.
+class PassingFolder {
+public:
+    explicit PassingFolder(const fs::path& target) : target_(fs::absolute(target).lexically_normal()) {
+        if (!target_.has_filename()) { // "out/"
+            target_ = target_.parent_path();
+        }
+        std::error_code error;
+        if (fs::exists(fs::symlink_status(target_, error)) &&
+            !(fs::is_directory(target_, error) && fs::is_empty(target_, error))) {
+            throw InputError(target, "a folder that is new or empty", "one with something in it or a file",
+                             "choose another name");
+        }
+        passing_ = target_.string() + ".exporting-" + std::to_string(::getpid());
+        if (!fs::create_directories(passing_ / "signals", error)) {
+            throw EnvironmentError(target.string() + ": cannot be made (" + error.message() +
+                                   "); choose a folder that you may write to.");
+        }
+    }
+    ~PassingFolder() {
+        std::error_code ignored;
+        if (!passing_.empty()) {
+            fs::remove_all(passing_, ignored);
+        }
+    }
+    PassingFolder(const PassingFolder&) = delete;
+    PassingFolder& operator=(const PassingFolder&) = delete;
+
+    [[nodiscard]] fs::path operator/(const std::string& name) const { return passing_ / name; }
+    void keep() {
+        std::error_code error;
+        fs::rename(passing_, target_, error); // replaces an empty folder
+        if (error) {
+            throw EnvironmentError(target_.string() + ": cannot be made (" + error.message() +
+                                   "); choose a folder that you may write to.");
+        }
+        passing_.clear();
+    }
+
+private:
+    fs::path target_;
+    fs::path passing_;
+};
+
+/// All tables of one signal name: one for each set of axes that runs gave it.
+class SignalTables {
+public:
+    explicit SignalTables(const PassingFolder& folder) : folder_(folder) {}
+
+    Table& table(const SignalInfo& signal) {
+        std::vector<std::string> key{signal.name};
+        key.insert(key.end(), signal.axes.begin(), signal.axes.end());
+        const auto known = tables_.find(key);
+        if (known != tables_.end()) {
+            return known->second;
+        }
+        // Names that differ only in what a file name cannot hold, or in capitals, would meet on some file
+        // systems.
+        std::string name = file_name_of(signal.name);
+        std::string lower = name;
+        std::transform(lower.begin(), lower.end(), lower.begin(),
+                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+        if (const int count = ++names_[lower]; count > 1) {
+            name += "." + std::to_string(count);
+        }
+        std::vector<std::string> header{"run", "sequence", "position"};
+        for (std::size_t axis = 1; axis < signal.axes.size(); ++axis) {
+            header.push_back(clean(signal.axes[axis]));
+        }
+        header.emplace_back("value");
+        return tables_.try_emplace(key, folder_ / ("signals/" + name + ".csv"), header).first->second;
+    }
+    void commit() {
+        for (auto& [key, table] : tables_) {
+            table.commit();
+        }
+    }
+
+private:
+    const PassingFolder& folder_;
+    std::map<std::vector<std::string>, Table> tables_;
+    std::map<std::string, int> names_;
+};
+
+template <class Value>
+void write_values(Table& table, std::int64_t run, std::int64_t sequence, const SignalChunk& chunk,
+                  const std::vector<Value>& values) {
+    std::vector<std::int64_t> at(chunk.shape.size(), 0);
+    for (const Value value : values) {
+        table.number(run).number(sequence).number(chunk.first + at[0]);
+        for (std::size_t axis = 1; axis < at.size(); ++axis) {
+            table.number(at[axis]);
+        }
+        table.number(value).end();
+        for (std::size_t axis = at.size(); axis-- > 0;) {
+            if (++at[axis] < chunk.shape[axis] || axis == 0) {
+                break;
+            }
+            at[axis] = 0;
+        }
+    }
+}
+
+void write_signal(Table& table, std::int64_t run, std::int64_t sequence, const SignalChunk& chunk) {
+    switch (chunk.dtype) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+        write_values(table, run, sequence, chunk, to_floats(chunk));
+        break;
+    case DType::f64:
+        write_values(table, run, sequence, chunk, to_doubles(chunk));
+        break;
+    default:
+        write_values(table, run, sequence, chunk, to_integers(chunk));
+        break;
+    }
+}
+
+class Export {
+public:
+    Export(const TraceReader& reader, const PassingFolder& folder, const ProgressSink& progress,
+           const std::stop_token& stop)
+        : reader_(reader),
+          progress_(progress),
+          stop_(stop),
+          runs_(folder / "runs.csv", {"run",
+                                      "name",
+                                      "complete",
+                                      "checkpoint",
+                                      "checkpoint_digest",
+                                      "architecture",
+                                      "method",
+                                      "depth_mixing",
+                                      "policy",
+                                      "scoring",
+                                      "device",
+                                      "dtype",
+                                      "record_level",
+                                      "text_source",
+                                      "text_digest",
+                                      "tokenizer_digest",
+                                      "seed",
+                                      "max_steps",
+                                      "layers",
+                                      "vocab_size",
+                                      "context",
+                                      "stride",
+                                      "started",
+                                      "seconds",
+                                      "sequences",
+                                      "tokens",
+                                      "scored_tokens",
+                                      "scored_bytes",
+                                      "nll_sum",
+                                      "mean_nll",
+                                      "perplexity",
+                                      "bits_per_byte",
+                                      "mean_steps",
+                                      "flops_sum"}),
+          sequences_(folder / "sequences.csv", {"run", "sequence", "title", "complete", "tokens",
+                                                "scored_tokens", "nll_sum", "steps_sum"}),
+          tokens_(folder / "tokens.csv",
+                  {"run", "sequence", "position", "id", "text", "text_begin", "text_end", "nll", "entropy",
+                   "max_probability", "rank", "steps", "flops"}),
+          signals_(folder) {}
+
+    std::int64_t total = 0;
+
+    void add(const RunInfo& run) {
+        write_run(run);
+        const std::vector<SignalInfo> signals = reader_.signals(run.id);
+        for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
+            sequences_.number(run.id)
+                .number(sequence.index)
+                .text(clean(sequence.title))
+                .number(static_cast<int>(sequence.complete));
+            sequences_.number(sequence.tokens)
+                .number(sequence.scored_tokens)
+                .number(sequence.nll_sum)
+                .number(sequence.steps_sum)
+                .end();
+            const std::string text = reader_.text(run.id, sequence.index);
+            for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
+                if (stop_.stop_requested()) {
+                    throw Cancelled();
+                }
+                const std::int64_t end = std::min(begin + page, sequence.tokens);
+                write_tokens(run.id, sequence.index, text,
+                             reader_.tokens(run.id, sequence.index, begin, end));
+                for (const SignalInfo& signal : signals) {
+                    if (const auto chunk = reader_.signal(run.id, sequence.index, signal.name, begin, end)) {
+                        write_signal(signals_.table(signal), run.id, sequence.index, *chunk);
+                    }
+                }
+                done_ += end - begin;
+                if (progress_) {
+                    progress_({"exporting", done_, total, "tokens"});
+                }
+            }
+        }
+    }
+    void commit() {
+        runs_.commit();
+        sequences_.commit();
+        tokens_.commit();
+        signals_.commit();
+    }
+
+private:
+    void write_run(const RunInfo& run) {
+        runs_.number(run.id).text(clean(run.name)).number(static_cast<int>(run.complete));
+        for (const std::string* text :
+             {&run.checkpoint, &run.checkpoint_digest, &run.architecture, &run.method, &run.depth_mixing,
+              &run.policy, &run.scoring, &run.device, &run.dtype, &run.record_level, &run.text_source,
+              &run.text_digest, &run.tokenizer_digest}) {
+            runs_.text(clean(*text));
+        }
+        runs_.number(run.seed);
+        for (const std::int64_t value :
+             {run.max_steps, run.layers, run.vocab_size, run.context, run.stride}) {
+            runs_.number(value);
+        }
+        runs_.text(clean(run.started)).number(run.seconds);
+        for (const std::int64_t value : {run.sequences, run.tokens, run.scored_tokens, run.text_bytes}) {
+            runs_.number(value);
+        }
+        for (const double value : {run.nll_sum, mean_nll(run), perplexity(run), bits_per_byte(run),
+                                   mean_steps(run), run.flops_sum}) {
+            runs_.number(value);
+        }
+        runs_.end();
+    }
+
+    void write_tokens(std::int64_t run, std::int64_t sequence, std::string_view text,
+                      const TokenColumns& tokens) {
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            tokens_.number(run)
+                .number(sequence)
+                .number(tokens.first + static_cast<std::int64_t>(i))
+                .number(tokens.id[i]);
+            tokens_.text(clean(text.substr(tokens.begin[i], tokens.end[i] - tokens.begin[i])));
+            tokens_.number(tokens.begin[i]).number(tokens.end[i]);
+            tokens_.number(tokens.nll[i]).number(tokens.entropy[i]).number(tokens.max_probability[i]);
+            tokens_.number(tokens.rank[i]).number(tokens.steps[i]).number(tokens.flops[i]).end();
+        }
+    }
+
+    const TraceReader& reader_;
+    const ProgressSink& progress_;
+    const std::stop_token& stop_;
+    Table runs_;
+    Table sequences_;
+    Table tokens_;
+    SignalTables signals_;
+    std::int64_t done_ = 0;
+};
+
+} // namespace
+
+void export_csv(const TraceReader& reader, const fs::path& folder, const std::vector<std::int64_t>& runs,
+                const ProgressSink& progress, const std::stop_token& stop) {
+    std::vector<RunInfo> chosen;
+    for (const RunInfo& run : reader.runs()) {
+        if (runs.empty() || std::find(runs.begin(), runs.end(), run.id) != runs.end()) {
+            chosen.push_back(run);
+        }
+    }
+    for (const std::int64_t id : runs) {
+        if (std::none_of(chosen.begin(), chosen.end(), [&](const RunInfo& run) { return run.id == id; })) {
+            throw InputError(reader.path(), "run " + std::to_string(id), "none of that number",
+                             "choose one of those that ponderscope inspect lists");
+        }
+    }
+    PassingFolder passing(folder);
+    Export tables(reader, passing, progress, stop);
+    for (const RunInfo& run : chosen) {
+        tables.total += run.tokens;
+    }
+    for (const RunInfo& run : chosen) {
+        tables.add(run);
+    }
+    tables.commit();
+    passing.keep();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/trace/reader.h"
+
+#include <filesystem>
+#include <stop_token>
+#include <vector>
+
+namespace ponderscope {
+
+/// Writes a trace as tables (RFC 4180, UTF-8, LF) into a new folder:
+///   runs.csv, sequences.csv   one line each, with totals
+///   tokens.csv                one line a token, with its text
+///   signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
+/// Numbers are the shortest that read back as the same value, whatever the locale; a missing one (not scored,
+/// step not run) is an empty field. Bytes of a token that are no whole character are written as U+FFFD;
+/// text_begin and text_end say which they are.
+///
+/// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace.
+/// EnvironmentError. Cancelled. \p runs: ids; empty for all.
+void export_csv(const TraceReader& reader, const std::filesystem::path& folder,
+                const std::vector<std::int64_t>& runs = {}, const ProgressSink& progress = {},
+                const std::stop_token& stop = {});
+
+} // namespace ponderscope

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/merge.h"
+
+#include "core/base/error.h"
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+/// Tokens copied at once: memory stays small whatever the length of a sequence.
+constexpr std::int64_t page = 1 << 14;
+
+/// The file under a passing name, removed with what SQLite laid beside it unless it was kept.
+class PassingFile {
+public:
+    explicit PassingFile(const std::filesystem::path& output)
+        : path_(output.string() + ".merging-" + std::to_string(::getpid())) {}
+    ~PassingFile() {
+        std::error_code ignored;
+        for (const char* suffix : {"", "-journal", "-wal", "-shm", "-lock"}) {
+            std::filesystem::remove(path_.string() + suffix, ignored);
+        }
+    }
+    PassingFile(const PassingFile&) = delete;
+    PassingFile& operator=(const PassingFile&) = delete;
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+class Merge {
+public:
+    Merge(TraceWriter& writer, const ProgressSink& progress, const std::stop_token& stop)
+        : writer_(writer), progress_(progress), stop_(stop) {}
+
+    std::int64_t total = 0;
+
+    void copy(const TraceReader& reader, const RunInfo& run) {
+        const std::vector<SignalInfo> signals = reader.signals(run.id);
+        writer_.begin_run(run, signals);
+        for (const FaultInfo& fault : reader.faults(run.id)) {
+            if (fault.sequence < 0) {
+                writer_.put_fault(fault);
+            }
+        }
+        for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+            copy(reader, run, signals, sequence);
+        }
+        writer_.put_vocabulary(reader.vocabulary(run.id));
+        if (run.complete) {
+            writer_.end_run(run.seconds);
+        } else {
+            writer_.leave_run(run.seconds);
+        }
+    }
+
+private:
+    void copy(const TraceReader& reader, const RunInfo& run, const std::vector<SignalInfo>& signals,
+              const SequenceInfo& sequence) {
+        writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index));
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
+            if (stop_.stop_requested()) {
+                throw Cancelled();
+            }
+            const std::int64_t end = std::min(begin + page, sequence.tokens);
+            std::vector<std::pair<std::string, SignalChunk>> chunks;
+            for (const SignalInfo& signal : signals) {
+                if (auto chunk = reader.signal(run.id, sequence.index, signal.name, begin, end)) {
+                    chunks.emplace_back(signal.name, std::move(*chunk));
+                }
+            }
+            writer_.append(reader.tokens(run.id, sequence.index, begin, end), std::move(chunks));
+            done_ += end - begin;
+            if (progress_) {
+                progress_({"merging", done_, total, "tokens"});
+            }
+        }
+        for (const FaultInfo& fault : reader.faults(run.id)) {
+            if (fault.sequence == sequence.index) {
+                writer_.put_fault(fault);
+            }
+        }
+        if (sequence.complete) {
+            writer_.end_sequence();
+        }
+    }
+
+    TraceWriter& writer_;
+    const ProgressSink& progress_;
+    const std::stop_token& stop_;
+    std::int64_t done_ = 0;
+};
+
+} // namespace
+
+void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
+                  const ProgressSink& progress, const std::stop_token& stop) {
+    if (inputs.empty()) {
+        throw InputError("expected traces to merge, found none; name at least one.");
+    }
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(output, error))) {
+        throw InputError(output, "a name that is free", "something that exists",
+                         "choose another name or remove it");
+    }
+    std::vector<TraceReader> readers;
+    for (const std::filesystem::path& input : inputs) {
+        readers.push_back(TraceReader::open(input));
+    }
+    const PassingFile passing(output);
+    {
+        TraceWriter writer(passing.path(), {.append = false});
+        Merge merge(writer, progress, stop);
+        for (const TraceReader& reader : readers) {
+            for (const RunInfo& run : reader.runs()) {
+                merge.total += run.tokens;
+            }
+        }
+        for (const TraceReader& reader : readers) {
+            for (const RunInfo& run : reader.runs()) {
+                merge.copy(reader, run);
+            }
+        }
+        writer.finish();
+    }
+    // link() refuses an existing name where rename() would replace what appeared there meanwhile.
+    if (::link(passing.path().c_str(), output.c_str()) != 0) {
+        if (errno == EEXIST) {
+            throw InputError(output, "a name that is free", "something that appeared meanwhile",
+                             "choose another name");
+        }
+        // Some file systems know no links.
+        std::filesystem::rename(passing.path(), output, error);
+        if (error) {
+            throw EnvironmentError(output.string() + ": cannot be written (" + error.message() +
+                                   "); check the permissions of its folder.");
+        }
+    }
+}
+
+} // namespace ponderscope

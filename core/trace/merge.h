@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+
+#include <filesystem>
+#include <stop_token>
+#include <vector>
+
+namespace ponderscope {
+
+/// Copies all runs of \p inputs, in their order, into a new trace. Names that occur twice get " (2)"; partial
+/// runs stay partial; runs of one tokenizer share its vocabulary. The output appears whole or not at all.
+///
+/// InputError: no inputs, a damaged input, an output that exists. EnvironmentError: disk full, no permission.
+/// Cancelled.
+void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
+                  const ProgressSink& progress = {}, const std::stop_token& stop = {});
+
+} // namespace ponderscope

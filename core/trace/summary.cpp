@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/summary.h"
+
+#include "core/base/utf8.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+namespace ponderscope {
+namespace {
+
+double ratio(double sum, std::int64_t count) {
+    return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// 1234567 -> "1,234,567".
+std::string grouped(std::int64_t value) {
+    const std::string digits = std::to_string(value);
+    std::string text;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        const std::size_t left = digits.size() - i;
+        if (left % 3 == 0 && !text.empty() && text != "-") {
+            text += ',';
+        }
+        text += digits[i];
+    }
+    return text;
+}
+
+/// With \p decimals places, the point a point in every locale.
+std::string fixed(double value, int decimals) {
+    if (!std::isfinite(value)) {
+        return "unknown";
+    }
+    const double scale = std::pow(10.0, decimals);
+    if (std::abs(value) * scale >= 9e15) {
+        return nlohmann::json(value).dump();
+    }
+    const auto scaled = static_cast<std::int64_t>(std::llround(std::abs(value) * scale));
+    const auto unit = static_cast<std::int64_t>(scale);
+    std::string text = value < 0 ? "-" : "";
+    text += grouped(scaled / unit);
+    if (decimals > 0) {
+        const std::string rest = std::to_string(scaled % unit);
+        text += '.';
+        text.append(static_cast<std::size_t>(decimals) - rest.size(), '0');
+        text += rest;
+    }
+    return text;
+}
+
+std::string bytes_in_words(std::uintmax_t bytes) {
+    const auto value = static_cast<double>(bytes);
+    if (bytes < 10'000) {
+        return std::to_string(bytes) + " bytes";
+    }
+    if (bytes < 1'000'000) {
+        return fixed(value / 1e3, 1) + " kB";
+    }
+    return bytes < 1'000'000'000 ? fixed(value / 1e6, 1) + " MB" : fixed(value / 1e9, 2) + " GB";
+}
+
+std::string plural(std::int64_t count, const std::string& noun) {
+    return grouped(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// Names come from the file: control characters are made visible.
+std::string shown(const std::string& text) {
+    return printable(text, 200);
+}
+
+std::uintmax_t size_of_file(const std::filesystem::path& path) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    return error ? 0 : size;
+}
+
+std::string describe_run(const TraceReader& reader, const RunInfo& run) {
+    std::string text = "\nRun " + std::to_string(run.id) + ": " + shown(run.name) +
+                       (run.complete ? "" : " (partial)") + "\n";
+    const auto line = [&](const char* label, const std::string& value) {
+        if (!value.empty()) {
+            std::string padded = label;
+            padded.resize(13, ' ');
+            text += "  " + padded + value + "\n";
+        }
+    };
+    line("checkpoint",
+         shown(run.checkpoint) +
+             (run.checkpoint_digest.empty() ? "" : "  sha256 " + shown(run.checkpoint_digest).substr(0, 16)));
+    line("model", shown(run.architecture) + ", " + plural(run.layers, "layer") + ", vocabulary " +
+                      grouped(run.vocab_size));
+    line("method",
+         shown(run.method) + ", up to " + plural(run.max_steps, "step") +
+             (run.depth_mixing.empty() || run.depth_mixing == "none" ? "" : ", " + shown(run.depth_mixing)) +
+             (run.policy.empty() ? "" : ", policy " + shown(run.policy)) +
+             (run.scoring.empty() ? "" : ", " + shown(run.scoring) + " scoring"));
+    line("ran",
+         shown(run.started) + " on " + shown(run.device) + " in " + shown(run.dtype) + ", " +
+             fixed(run.seconds, 1) + " s" +
+             (run.seconds > 0 ? ", " + fixed(static_cast<double>(run.tokens) / run.seconds, 0) + " tokens/s"
+                              : ""));
+    line("windows", run.context > 0 ? grouped(run.context) + " tokens, stride " + grouped(run.stride) : "");
+    line("text", shown(run.text_source));
+    line("holds", plural(run.sequences, "sequence") + ", " + plural(run.tokens, "token") + ", " +
+                      grouped(run.scored_tokens) + " scored");
+    if (run.scored_tokens > 0) {
+        line("NLL", fixed(mean_nll(run), 4) + " nats, perplexity " + fixed(perplexity(run), 2) +
+                        (run.text_bytes > 0 ? ", " + fixed(bits_per_byte(run), 4) + " bits per byte" : ""));
+        line("steps", fixed(mean_steps(run), 3) + " on average");
+    }
+    line("FLOPs", run.tokens > 0
+                      ? fixed(run.flops_sum / static_cast<double>(run.tokens) / 1e6, 2) + " M a token"
+                      : "");
+    std::string signals;
+    for (const SignalInfo& signal : reader.signals(run.id)) {
+        signals += (signals.empty() ? "" : ", ") + shown(signal.name);
+    }
+    line("signals", signals);
+    for (const FaultInfo& fault : reader.faults(run.id)) {
+        line("fault", shown(fault.time) + " " + printable(fault.message, 500));
+    }
+    return text;
+}
+
+/// NaN and infinity are no JSON.
+nlohmann::json number(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+/// Text from the file may be no UTF-8, which the JSON library refuses to write.
+std::string valid(const std::string& text) {
+    if (is_valid_utf8(text)) {
+        return text;
+    }
+    std::string clean;
+    for (std::size_t at = 0; at < text.size();) {
+        const Utf8Character character = utf8_at(text, at);
+        append_utf8(clean, character.code);
+        at += character.bytes;
+    }
+    return clean;
+}
+
+nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
+    nlohmann::json signals = nlohmann::json::array();
+    for (const SignalInfo& signal : reader.signals(run.id)) {
+        nlohmann::json axes = nlohmann::json::array();
+        for (const std::string& axis : signal.axes) {
+            axes.push_back(valid(axis));
+        }
+        signals.push_back({{"name", valid(signal.name)}, {"axes", axes}, {"unit", valid(signal.unit)}});
+    }
+    nlohmann::json faults = nlohmann::json::array();
+    for (const FaultInfo& fault : reader.faults(run.id)) {
+        faults.push_back(
+            {{"sequence", fault.sequence}, {"time", valid(fault.time)}, {"message", valid(fault.message)}});
+    }
+    return {{"id", run.id},
+            {"name", valid(run.name)},
+            {"complete", run.complete},
+            {"checkpoint", valid(run.checkpoint)},
+            {"checkpoint_digest", valid(run.checkpoint_digest)},
+            {"architecture", valid(run.architecture)},
+            {"method", valid(run.method)},
+            {"depth_mixing", valid(run.depth_mixing)},
+            {"policy", valid(run.policy)},
+            {"scoring", valid(run.scoring)},
+            {"device", valid(run.device)},
+            {"dtype", valid(run.dtype)},
+            {"record_level", valid(run.record_level)},
+            {"text_source", valid(run.text_source)},
+            {"text_digest", valid(run.text_digest)},
+            {"tokenizer_digest", valid(run.tokenizer_digest)},
+            {"seed", run.seed},
+            {"max_steps", run.max_steps},
+            {"layers", run.layers},
+            {"vocab_size", run.vocab_size},
+            {"context", run.context},
+            {"stride", run.stride},
+            {"started", valid(run.started)},
+            {"seconds", number(run.seconds)},
+            {"sequences", run.sequences},
+            {"tokens", run.tokens},
+            {"scored_tokens", run.scored_tokens},
+            {"mean_nll", number(mean_nll(run))},
+            {"perplexity", number(perplexity(run))},
+            {"bits_per_byte", number(bits_per_byte(run))},
+            {"mean_steps", number(mean_steps(run))},
+            {"flops_per_token", number(ratio(run.flops_sum, run.tokens))},
+            {"signals", signals},
+            {"faults", faults}};
+}
+
+} // namespace
+
+double mean_nll(const RunInfo& run) {
+    return ratio(run.nll_sum, run.scored_tokens);
+}
+
+double perplexity(const RunInfo& run) {
+    return std::exp(mean_nll(run));
+}
+
+double bits_per_byte(const RunInfo& run) {
+    return ratio(run.nll_sum / std::numbers::ln2, run.text_bytes);
+}
+
+double mean_steps(const RunInfo& run) {
+    return ratio(run.steps_sum, run.scored_tokens);
+}
+
+std::string trace_summary(const TraceReader& reader) {
+    const std::vector<RunInfo> runs = reader.runs();
+    std::string text = reader.path().string() + ": a trace of " +
+                       plural(static_cast<std::int64_t>(runs.size()), "run") + ", " +
+                       bytes_in_words(size_of_file(reader.path())) + "\n";
+    for (const std::string& notice : reader.notices()) {
+        text += notice + "\n";
+    }
+    for (const RunInfo& run : runs) {
+        text += describe_run(reader, run);
+    }
+    return text;
+}
+
+nlohmann::json trace_summary_json(const TraceReader& reader) {
+    nlohmann::json runs = nlohmann::json::array();
+    for (const RunInfo& run : reader.runs()) {
+        runs.push_back(json_of(reader, run));
+    }
+    nlohmann::json notices = nlohmann::json::array();
+    for (const std::string& notice : reader.notices()) {
+        notices.push_back(valid(notice));
+    }
+    return {{"path", valid(reader.path().string())},
+            {"bytes", size_of_file(reader.path())},
+            {"runs", runs},
+            {"notices", notices}};
+}
+
+} // namespace ponderscope

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/export_csv.h"
+#include "core/trace/merge.h"
+#include "core/trace/reader.h"
+#include "core/trace/summary.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <charconv>
+#include <clocale>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+std::vector<std::string> lines_of(const fs::path& path) {
+    std::vector<std::string> lines;
+    std::istringstream text(read_file(path));
+    for (std::string line; std::getline(text, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+/// For lines without quotes.
+std::vector<std::string> fields_of(const std::string& line) {
+    std::vector<std::string> fields(1);
+    for (const char c : line) {
+        if (c == ',') {
+            fields.emplace_back();
+        } else {
+            fields.back() += c;
+        }
+    }
+    return fields;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+        names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+TEST(TraceMerge, AllRunsInOneFile) {
+    const TemporaryFolder folder;
+    {
+        TraceWriter writer(folder / "a.ponder");
+        testing::write_sample_run(writer, "same", 1, {5000, 3}, 999);
+        writer.finish();
+    }
+    {
+        TraceWriter writer(folder / "b.ponder");
+        testing::write_sample_run(writer, "same", 2, {700}, 100);
+        writer.begin_run(testing::sample_run("cut off"), testing::sample_signals());
+        writer.begin_sequence("half", testing::sample_text(50));
+        writer.append(testing::sample_tokens(4, 0, 20, 50), testing::sample_chunks(4, 0, 20));
+        writer.put_fault("The power went.");
+        writer.leave_run(7);
+        writer.finish();
+    }
+    std::vector<Progress> seen;
+    merge_traces({folder / "a.ponder", folder / "b.ponder"}, folder / "c.ponder",
+                 [&](const Progress& progress) { seen.push_back(progress); });
+    ASSERT_FALSE(seen.empty());
+    EXPECT_EQ(seen.back().done, 5723);
+    EXPECT_EQ(seen.back().total, 5723);
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "b.ponder", "c.ponder"}));
+    const TraceReader merged = TraceReader::open(folder / "c.ponder");
+    EXPECT_EQ(merged.check(), "");
+    const std::vector<RunInfo> runs = merged.runs();
+    ASSERT_EQ(runs.size(), 3U);
+    EXPECT_EQ(runs[1].name, "same (2)");
+    EXPECT_TRUE(runs[1].complete);
+    EXPECT_FALSE(runs[2].complete);
+    EXPECT_EQ(runs[2].seconds, 7);
+    const TraceReader a = TraceReader::open(folder / "a.ponder");
+    const RunInfo original = a.runs()[0];
+    EXPECT_EQ(runs[0].nll_sum, original.nll_sum);
+    EXPECT_EQ(runs[0].text_bytes, original.text_bytes);
+    EXPECT_EQ(runs[0].seconds, original.seconds);
+    EXPECT_EQ(runs[0].config, original.config);
+    EXPECT_EQ(merged.text(1, 0), a.text(1, 0));
+    EXPECT_EQ(merged.tokens(1, 0).flops, a.tokens(1, 0).flops);
+    for (const auto& [name, chunk] : testing::sample_chunks(1, 0, 5000)) {
+        EXPECT_TRUE(merged.signal(1, 0, name)->data == chunk.data) << name;
+    }
+    EXPECT_EQ(merged.tokens(3, 0).size(), 20U);
+    EXPECT_EQ(merged.faults(3)[0].message, "The power went.");
+    EXPECT_EQ(merged.faults(3)[0].sequence, 0);
+    EXPECT_EQ(merged.token_bytes(2, 9), "<9>");
+    EXPECT_EQ(testing::sql_value(folder / "c.ponder", "SELECT count(*) FROM vocabulary"), "100");
+
+    // Nothing is overwritten, and nothing half-made stays.
+    EXPECT_THROW(merge_traces({folder / "a.ponder"}, folder / "b.ponder"), InputError);
+    EXPECT_THROW(merge_traces({}, folder / "d.ponder"), InputError);
+    EXPECT_THROW(merge_traces({folder / "a.ponder", folder / "absent.ponder"}, folder / "d.ponder"),
+                 InputError);
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW(merge_traces({folder / "a.ponder"}, folder / "d.ponder", {}, stop.get_token()), Cancelled);
+    testing::sql(folder / "b.ponder", "DELETE FROM token_row WHERE row % 7 = 3");
+    EXPECT_THROW(merge_traces({folder / "a.ponder", folder / "b.ponder"}, folder / "d.ponder"), InputError);
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "b.ponder", "c.ponder"}));
+}
+
+TEST(TraceSummary, SaysWhatATraceIs) {
+    const TemporaryFolder folder;
+    TraceWriter writer(folder / "a.ponder");
+    testing::write_sample_run(writer, "first", 1, {1500}, 999);
+    RunInfo odd = testing::sample_run("odd \x1b[31m\xff name");
+    writer.begin_run(odd, {});
+    writer.put_fault("The disk was slow.");
+    writer.leave_run(1);
+    writer.finish();
+    const TraceReader reader = TraceReader::open(folder / "a.ponder");
+    const std::string text = trace_summary(reader);
+    EXPECT_NE(text.find("a trace of 2 runs"), std::string::npos) << text;
+    EXPECT_NE(text.find("1 sequence, 1,500 tokens, 1,499 scored"), std::string::npos) << text;
+    EXPECT_NE(text.find("(partial)"), std::string::npos) << text;
+    EXPECT_NE(text.find("The disk was slow."), std::string::npos) << text;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << "control characters reach the terminal";
+    const RunInfo run = reader.runs()[0];
+    const nlohmann::json json = nlohmann::json::parse(trace_summary_json(reader).dump());
+    EXPECT_EQ(json["runs"].size(), 2U);
+    EXPECT_EQ(json["runs"][0]["perplexity"].get<double>(), std::exp(run.nll_sum / 1499));
+    EXPECT_TRUE(json["runs"][1]["perplexity"].is_null());
+    EXPECT_EQ(json["runs"][0]["seed"].get<std::uint64_t>(), 0xFFFFFFFFFFFFFFFEULL);
+    EXPECT_EQ(json["runs"][1]["faults"][0]["message"], "The disk was slow.");
+}
+
+TEST(TraceExport, TablesReadBackAsTheSameNumbers) {
+    const TemporaryFolder folder;
+    {
+        TraceWriter writer(folder / "a.ponder");
+        testing::write_sample_run(writer, "first, with a \"quote\"", 1, {300, 20}, 99);
+        writer.finish();
+    }
+    // A locale with a decimal comma must not reach the file. Where none is installed the check is the same
+    // one twice.
+    const char* locale = std::setlocale(LC_ALL, "de_DE.UTF-8");
+    export_csv(TraceReader::open(folder / "a.ponder"), folder / "out");
+    if (locale != nullptr) {
+        std::setlocale(LC_ALL, "C");
+    }
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "out"}));
+    EXPECT_EQ(names_in(folder / "out"),
+              (std::vector<std::string>{"runs.csv", "sequences.csv", "signals", "tokens.csv"}));
+    EXPECT_EQ(names_in((folder / "out") / "signals"),
+              (std::vector<std::string>{"candidate_ids.csv", "candidate_probabilities.csv", "nll.csv",
+                                        "rank.csv"}));
+
+    const auto tokens = lines_of((folder / "out") / "tokens.csv");
+    ASSERT_EQ(tokens.size(), 321U);
+    EXPECT_EQ(
+        tokens[0],
+        "run,sequence,position,id,text,text_begin,text_end,nll,entropy,max_probability,rank,steps,flops");
+    const TokenColumns want = testing::sample_tokens(1, 0, 300, 300);
+    for (std::size_t i = 0; i < 300; ++i) {
+        const auto fields = fields_of(tokens[i + 1]);
+        ASSERT_EQ(fields.size(), 13U);
+        EXPECT_EQ(fields[2], std::to_string(i));
+        EXPECT_EQ(fields[3], std::to_string(want.id[i]));
+        const std::vector<const char*> words = {"\"the \"",
+                                                "\"stone \"",
+                                                "\"of \"",
+                                                "\"r\xC3\xBC"
+                                                "be \"",
+                                                "\"water \"",
+                                                "\"and \""};
+        EXPECT_EQ(fields[4], words[i % 6]);
+        if (std::isnan(want.nll[i])) {
+            EXPECT_EQ(fields[7], "");
+        } else {
+            float nll = 0;
+            std::from_chars(fields[7].data(), fields[7].data() + fields[7].size(), nll);
+            EXPECT_EQ(nll, want.nll[i]) << fields[7];
+        }
+        EXPECT_EQ(fields[12], std::to_string(want.flops[i]));
+    }
+    const auto values = lines_of((folder / "out") / "signals" / "candidate_ids.csv");
+    ASSERT_EQ(values.size(), 1U + 320 * 40);
+    EXPECT_EQ(values[0], "run,sequence,position,step,candidate,value");
+    const SignalChunk ids = testing::sample_chunks(1, 0, 300)[2].second;
+    const auto numbers = to_integers(ids);
+    EXPECT_EQ(values[1 + 137 * 40 + 2 * 10 + 7],
+              "1,0,137,2,7," + std::to_string(numbers[137 * 40 + 2 * 10 + 7]));
+    EXPECT_NE(
+        lines_of((folder / "out") / "runs.csv")[1].find("1,\"first, with a \"\"quote\"\"\",1,models/small"),
+        std::string::npos);
+
+    EXPECT_THROW(export_csv(TraceReader::open(folder / "a.ponder"), folder / "out"), InputError);
+    EXPECT_THROW(export_csv(TraceReader::open(folder / "a.ponder"), folder / "other", {5}), InputError);
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW(
+        export_csv(TraceReader::open(folder / "a.ponder"), folder / "other", {}, {}, stop.get_token()),
+        Cancelled);
+    fs::create_directory(folder / "empty");
+    export_csv(TraceReader::open(folder / "a.ponder"), folder / "empty", {1});
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "empty", "out"}));
+}
+
+TEST(TraceExport, NamesAndTextOfStrangersStayData) {
+    const TemporaryFolder folder;
+    {
+        TraceWriter writer(folder / "a.ponder");
+        writer.begin_run(testing::sample_run("r"), {{"up", {"token"}, "", "", ""}});
+        const std::string text =
+            "\xE2\x82\xAC,\"\n"; // a three-byte character cut in the middle, then separators
+        writer.begin_sequence("t", text);
+        TokenColumns tokens = testing::sample_tokens(1, 0, 3, 3);
+        tokens.begin = {0, 2, 3};
+        tokens.end = {2, 3, 6};
+        SignalChunk chunk{0, DType::f64, {3}, std::vector<std::byte>(24)};
+        const double values[] = {0.1, std::nan(""), -std::numeric_limits<double>::infinity()};
+        std::memcpy(chunk.data.data(), values, 24);
+        writer.append(tokens, {{"up", chunk}});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
+    testing::sql(folder / "a.ponder", "UPDATE signal SET name = '../../up'");
+    export_csv(TraceReader::open(folder / "a.ponder"), folder / "out");
+    EXPECT_EQ(names_in((folder / "out") / "signals"), (std::vector<std::string>{"%2E%2E%2F%2E%2E%2Fup.csv"}));
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "out"}));
+    EXPECT_EQ(read_file((folder / "out") / "signals" / "%2E%2E%2F%2E%2E%2Fup.csv"),
+              "run,sequence,position,value\n1,0,0,0.1\n1,0,1,\n1,0,2,-inf\n");
+    const std::string table = read_file((folder / "out") / "tokens.csv");
+    EXPECT_NE(table.find(",\xEF\xBF\xBD\xEF\xBF\xBD,0,2,"), std::string::npos) << table;
+    EXPECT_NE(table.find(",\",\"\"\n\",3,6,"), std::string::npos) << table;
+}
+
+} // namespace
+} // namespace ponderscope
