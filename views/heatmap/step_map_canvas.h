@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+#include "views/heatmap/step_map.h"
+
+#include <QImage>
+#include <QWidget>
+
+#include <memory>
+
+namespace ponderscope {
+
+/// Paints a StepMap and nothing else: steps as rows, tokens as columns of pixels, the selected column
+/// outlined. The wheel zooms along the tokens, dragging pans, hovering and clicking drive the shared
+/// selection, arrows move it.
+///
+/// A paint costs one pass over the tokens in view when the view or the data changed, and a copy of the
+/// picture otherwise.
+class StepMapCanvas : public QWidget {
+    Q_OBJECT
+public:
+    StepMapCanvas(ViewContext context, QWidget* parent = nullptr);
+
+    /// Null: nothing to show. The tokens in view stay where the number of tokens stays or grows.
+    void setMap(std::shared_ptr<const StepMap> map);
+    [[nodiscard]] const StepMap* map() const { return map_.get(); }
+    void setMerge(StepMap::Merge merge);
+    [[nodiscard]] StepMap::Merge merge() const { return merge_; }
+    /// What stands in the middle when there is no map.
+    void setHint(const QString& hint);
+    [[nodiscard]] QString hint() const { return hint_; }
+
+    /// Tokens in view: [first, last), perhaps fractions.
+    [[nodiscard]] double viewFirst() const { return first_; }
+    [[nodiscard]] double viewLast() const { return last_; }
+    void setView(double first, double last);
+    void showAll();
+    void zoom(double factor, double aroundToken);
+
+    [[nodiscard]] QRect plotRect() const;
+    /// -1 outside the plot.
+    [[nodiscard]] qint64 tokenAt(QPointF position) const;
+    [[nodiscard]] int stepAt(QPointF position) const;
+    /// Tokens that one pixel column stands for, at least 1.
+    [[nodiscard]] double tokensPerPixel() const;
+
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override;
+
+signals:
+    /// The cell under the cursor; -1, -1 when there is none.
+    void cellHovered(qint64 token, int step);
+    void viewChanged();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void drop(); ///< the cached picture
+    void render();
+    void bringIntoView(qint64 token);
+    void outline(class QPainter& painter, qint64 token, bool pinned) const;
+    void drawAxes(class QPainter& painter) const;
+    [[nodiscard]] QRectF columnRect(qint64 token) const;
+    [[nodiscard]] int rowTop(std::int64_t step) const;
+    void moveToken(qint64 by);
+
+    TraceData& data_;
+    Selection& selection_;
+    Theme& theme_;
+    std::shared_ptr<const StepMap> map_;
+    StepMap::Merge merge_ = StepMap::Merge::largest;
+    QString hint_;
+    double first_ = 0;
+    double last_ = 0;
+    QImage picture_; ///< one pixel high a step, one wide a device pixel of the plot
+    QPointF pressed_;
+    double pressedFirst_ = 0;
+    bool down_ = false;
+    bool panning_ = false;
+};
+
+} // namespace ponderscope
