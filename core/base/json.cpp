@@ -131,6 +131,11 @@ nlohmann::json parse_json(std::string_view text, const std::filesystem::path& so
         throw InputError(source, "JSON in UTF-8", "an invalid byte sequence at " + place(text, invalid),
                          "correct the file or get it again");
     }
+    // The library takes a NUL for the end of the text, whatever follows.
+    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+        throw InputError(source, "valid JSON", "a NUL byte at " + place(text, nul),
+                         "correct the file or get it again");
+    }
     DocumentBuilder builder(text, source, limits);
     json::sax_parse(text.begin(), text.end(), &builder);
     return builder.take();

@@ -81,9 +81,11 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
         "num_key_value_heads", kv_null ? config.query_heads : defaults.kv_heads.value_or(config.query_heads),
         config_limits::heads);
     if (config.query_heads % config.kv_heads != 0) {
+        const std::string absent = reader.json().has("num_key_value_heads")
+                                       ? ""
+                                       : " (" + std::to_string(config.kv_heads) + " where the key is absent)";
         reader.json().fail("num_key_value_heads", "a divisor of the number of query heads, " +
-                                                      std::to_string(config.query_heads) + ", (here " +
-                                                      std::to_string(config.kv_heads) + ")");
+                                                      std::to_string(config.query_heads) + "," + absent);
     }
     const bool own_head_dim =
         reader.json().has("head_dim") || (defaults.head_dim && !reader.is_null("head_dim"));

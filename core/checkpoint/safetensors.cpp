@@ -91,6 +91,9 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
 std::map<std::string, std::string> read_metadata(const nlohmann::json& value,
                                                  const std::filesystem::path& path) {
     std::map<std::string, std::string> metadata;
+    if (value.is_null()) { // written by some, accepted by the format's own reader
+        return metadata;
+    }
     const JsonObject object(value, path, "__metadata__");
     for (const auto& [key, text] : value.items()) {
         if (!text.is_string()) {

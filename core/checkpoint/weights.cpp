@@ -53,7 +53,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
         shards.emplace(tensor, name);
     }
     if (shards.empty()) {
-        map.fail("", "tensors", "get the file again");
+        throw InputError(path, "tensors in \"weight_map\"", "none", "get the file again");
     }
     return shards;
 }

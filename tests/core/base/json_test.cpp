@@ -38,6 +38,8 @@ TEST(Json, ReadsWhatTheLibraryReads) {
 TEST(Json, EveryFaultHasItsSentence) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"", "f.json: expected valid JSON, found an empty file; get the file again."},
+        {std::string("{}\0x", 4), "f.json: expected valid JSON, found a NUL byte at line 1, byte 3; correct "
+                                  "the file or get it again."},
         {R"({"a": 1, "b": 2, "a": 3})",
          "f.json: expected every key once, found the key \"a\" twice in one object; remove one of them."},
         {"{\"a\": \"\xC3(\"}",

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/checkpoint.h"
+
+#include "core/base/sha256.h"
+#include "tests/core/checkpoint/support.h"
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::safetensors;
+using testing::sentence;
+using testing::TemporaryFolder;
+
+const std::string tiny_config =
+    R"({"model_type":"llama","hidden_size":4,"num_hidden_layers":1,"num_attention_heads":1,"vocab_size":3,"intermediate_size":4})";
+const std::string tiny_weights =
+    safetensors(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234");
+
+class CheckpointTest : public ::testing::Test {
+protected:
+    void put(const std::string& name, std::string_view content) {
+        testing::put_file(folder_ / name, content);
+    }
+    void put_model() {
+        put("config.json", tiny_config);
+        put("model.safetensors", tiny_weights);
+    }
+    std::string opening(const fs::path& path) {
+        return sentence(folder_.path(), [&] { Checkpoint::open(path); });
+    }
+    TemporaryFolder folder_;
+};
+
+/// The digest's definition, written out once more.
+std::string by_hand(const std::vector<std::pair<std::string, std::string>>& files) {
+    std::string message;
+    for (const auto& [name, content] : files) {
+        message += name + '\0';
+        for (std::size_t i = 0; i < 8; ++i) {
+            message += static_cast<char>(static_cast<std::uint64_t>(content.size()) >> (8 * i));
+        }
+        message += content;
+    }
+    return sha256_hex(message);
+}
+
+TEST_F(CheckpointTest, OpensByFolderOrByAFileInside) {
+    put_model();
+    put("tokenizer.json", "{}");
+    for (const fs::path& path : {folder_.path(), folder_ / "config.json", folder_ / "model.safetensors",
+                                 folder_ / "tokenizer.json"}) {
+        const Checkpoint checkpoint = Checkpoint::open(path);
+        EXPECT_EQ(checkpoint.folder, folder_.path());
+        EXPECT_EQ(checkpoint.config.hidden_size, 4);
+        EXPECT_NE(checkpoint.weights.find("w"), nullptr);
+        EXPECT_EQ(checkpoint.tokenizer_json, folder_ / "tokenizer.json");
+    }
+}
+
+TEST_F(CheckpointTest, TheMethodIsPassedOn) {
+    put_model();
+    put("config.json", tiny_config.substr(0, tiny_config.size() - 1) +
+                           R"(,"recurrent_model":true,"num_latent_thoughts":2})");
+    EXPECT_GT(Checkpoint::open(folder_.path()).config.candidate_methods.size(), 1U);
+    EXPECT_EQ(Checkpoint::open(folder_.path(), MethodKind::looped).config.ponder.method, MethodKind::looped);
+}
+
+TEST_F(CheckpointTest, WrongPathsEachHaveTheirSentence) {
+    EXPECT_EQ(
+        opening(folder_.path()),
+        ": expected a checkpoint folder, found an empty one; put config.json and model.safetensors there.");
+    EXPECT_EQ(opening(folder_ / "none"),
+              "none: expected a checkpoint folder, found nothing there; check the path.");
+    put("model.safetensors", tiny_weights);
+    EXPECT_EQ(opening(folder_.path()),
+              ": expected a config.json, found none; get it from where the weights come from.");
+    EXPECT_EQ(opening(folder_ / "model.safetensors"),
+              ": expected a config.json, found none; get it from where the weights come from.");
+    fs::remove(folder_ / "model.safetensors");
+    put("config.json", tiny_config);
+    EXPECT_EQ(opening(folder_.path()), ": expected model.safetensors or model.safetensors.index.json, found "
+                                       "no weights; give the folder that "
+                                       "holds config.json and the weights.");
+    put("other.txt", "x");
+    EXPECT_EQ(
+        opening(folder_ / "other.txt"),
+        "other.txt: expected a checkpoint folder, found a file; give the folder that holds config.json.");
+    put("t.ponder", std::string("SQLite format 3\0....", 20));
+    EXPECT_EQ(opening(folder_ / "t.ponder"), "t.ponder: expected safetensors weights, found an SQLite file; "
+                                             "if it is a trace, open it as a trace.");
+    fs::create_symlink("loop", folder_ / "loop");
+    EXPECT_EQ(opening(folder_ / "loop"),
+              "loop: expected a file, found links that lead back to themselves; repair the links.");
+    fs::create_directory(folder_ / "sub");
+    fs::create_directory(folder_.path() / "sub" / "config.json");
+    EXPECT_EQ(opening(folder_ / "sub"),
+              "sub/config.json: expected a file, found a folder; give the path of a file.");
+}
+
+TEST_F(CheckpointTest, OnlyAPickle) {
+    const std::string pickle("PK\x03\x04\0\0\0\0\0\0archive/data.pkl", 26);
+    put("pytorch_model.bin", pickle);
+    const std::string start = "pytorch_model.bin: expected safetensors weights, found a PyTorch pickle, ";
+    EXPECT_EQ(opening(folder_.path()).rfind(start, 0), 0U) << "without a config";
+    EXPECT_EQ(opening(folder_ / "pytorch_model.bin").rfind(start, 0), 0U) << "given itself";
+    put("config.json", tiny_config);
+    EXPECT_EQ(opening(folder_.path()).rfind(start, 0), 0U) << "with a config";
+    put("model.safetensors", tiny_weights);
+    EXPECT_EQ(opening(folder_.path()), "(no error)") << "safetensors beside it are enough";
+}
+
+TEST_F(CheckpointTest, DigestOfOneFile) {
+    put_model();
+    const Checkpoint checkpoint = Checkpoint::open(folder_.path());
+    EXPECT_EQ(checkpoint_digest(checkpoint),
+              by_hand({{"config.json", tiny_config}, {"model.safetensors", tiny_weights}}));
+}
+
+TEST_F(CheckpointTest, DigestOfShardsIsByNameAndSeesEveryByte) {
+    put("config.json", tiny_config);
+    const std::string other =
+        safetensors(R"({"v":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "5678");
+    put("b.safetensors", tiny_weights);
+    put("a.safetensors", other);
+    put("model.safetensors.index.json", R"({"weight_map":{"w":"b.safetensors","v":"a.safetensors"}})");
+    const std::string digest = checkpoint_digest(Checkpoint::open(folder_.path()));
+    EXPECT_EQ(
+        digest,
+        by_hand({{"a.safetensors", other}, {"b.safetensors", tiny_weights}, {"config.json", tiny_config}}));
+    std::string changed = other;
+    changed.back() ^= 1;
+    put("a.safetensors", changed);
+    EXPECT_NE(checkpoint_digest(Checkpoint::open(folder_.path())), digest);
+}
+
+TEST_F(CheckpointTest, DigestReportsAndStops) {
+    put("config.json", tiny_config);
+    const std::size_t elements = 10'000'000;
+    put("model.safetensors",
+        safetensors(R"({"w":{"dtype":"F32","shape":[10000000],"data_offsets":[0,40000000]}})",
+                    std::string(4 * elements, 'x')));
+    const Checkpoint checkpoint = Checkpoint::open(folder_.path());
+    std::vector<Progress> reports;
+    checkpoint_digest(checkpoint, [&](const Progress& progress) { reports.push_back(progress); });
+    ASSERT_FALSE(reports.empty());
+    EXPECT_EQ(reports.back().done, reports.back().total);
+    EXPECT_GT(reports.back().total, 40'000'000);
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW(checkpoint_digest(checkpoint, {}, stop.get_token()), Cancelled);
+}
+
+TEST_F(CheckpointTest, AnotherPathToTheSameFilesHasTheSameDigest) {
+    put_model();
+    const std::string digest = checkpoint_digest(Checkpoint::open(folder_.path()));
+    EXPECT_EQ(checkpoint_digest(Checkpoint::open(folder_.path() / "")), digest);
+    EXPECT_EQ(checkpoint_digest(Checkpoint::open(folder_.path() / "." / "config.json")), digest);
+}
+
+} // namespace
+} // namespace ponderscope

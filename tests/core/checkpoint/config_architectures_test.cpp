@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// config.json of each architecture: defaults of the configuration classes, precedence of keys, and what is
+// refused.
+#include "tests/core/checkpoint/support.h"
+
+namespace ponderscope {
+namespace {
+
+using testing::config_sentence;
+using testing::read_config;
+
+const std::string correct = "; correct the file.";
+const std::string cannot = "; this build cannot run the checkpoint.";
+
+std::string expected(const std::string& rest) {
+    return "config.json: expected " + rest;
+}
+
+/// A small Llama or GPT-NeoX with more keys.
+std::string llama(const std::string& more = {}) {
+    return R"({"model_type":"llama","hidden_size":64,"num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100)" +
+           (more.empty() ? "" : "," + more) + "}";
+}
+
+std::string neox(const std::string& more = {}) {
+    return R"({"model_type":"gpt_neox","hidden_size":64,"num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100)" +
+           (more.empty() ? "" : "," + more) + "}";
+}
+
+TEST(ConfigDefaults, Llama) {
+    const ModelConfig c = read_config(R"({"model_type":"llama"})");
+    EXPECT_EQ(c.architecture, Architecture::llama);
+    EXPECT_EQ(c.vocab_size, 32000);
+    EXPECT_EQ(c.hidden_size, 4096);
+    EXPECT_EQ(c.layers, 32);
+    EXPECT_EQ(c.query_heads, 32);
+    EXPECT_EQ(c.kv_heads, 32);
+    EXPECT_EQ(c.head_dim, 128);
+    EXPECT_EQ(c.intermediate_size, 11008);
+    EXPECT_EQ(c.max_positions, 2048);
+    EXPECT_EQ(c.norm, NormKind::rms_norm);
+    EXPECT_EQ(c.norm_eps, 1e-6);
+    EXPECT_EQ(c.activation, Activation::silu);
+    EXPECT_FALSE(c.attention_bias || c.mlp_bias || c.tied_embeddings || c.parallel_residual || c.qk_norm);
+    EXPECT_EQ(c.rope.kind, RopeConfig::Kind::standard);
+    EXPECT_EQ(c.rope.theta, 10000.0);
+    EXPECT_EQ(c.rope.rotary_dims, 128);
+    EXPECT_EQ(c.embed_dim, 4096);
+    EXPECT_EQ(c.sliding_windows, std::vector<std::int64_t>(32, 0));
+    EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
+    EXPECT_EQ(c.candidate_methods, std::vector{MethodKind::vanilla});
+    EXPECT_EQ(c.depth.kind, DepthMixing::none);
+    EXPECT_TRUE(c.notices.empty());
+    EXPECT_EQ(c.declared_dtype, std::nullopt);
+}
+
+TEST(ConfigDefaults, GptNeoX) {
+    const ModelConfig c = read_config(R"({"model_type":"gpt_neox"})");
+    EXPECT_EQ(c.vocab_size, 50432);
+    EXPECT_EQ(c.hidden_size, 6144);
+    EXPECT_EQ(c.layers, 44);
+    EXPECT_EQ(c.query_heads, 64);
+    EXPECT_EQ(c.head_dim, 96);
+    EXPECT_EQ(c.intermediate_size, 24576);
+    EXPECT_EQ(c.norm, NormKind::layer_norm);
+    EXPECT_EQ(c.norm_eps, 1e-5);
+    EXPECT_EQ(c.activation, Activation::gelu);
+    EXPECT_TRUE(c.parallel_residual && c.attention_bias && c.mlp_bias);
+    EXPECT_FALSE(c.tied_embeddings);
+    EXPECT_EQ(c.rope.rotary_dims, 24);
+    EXPECT_EQ(c.rope.theta, 10000.0);
+    EXPECT_EQ(c.bos_token_id, 0);
+    EXPECT_EQ(c.eos_token_ids, std::vector<std::int64_t>{2});
+    EXPECT_TRUE(c.notices.empty());
+}
+
+TEST(ConfigDefaults, Gpt2) {
+    const ModelConfig c = read_config(R"({"model_type":"gpt2"})");
+    EXPECT_EQ(c.vocab_size, 50257);
+    EXPECT_EQ(c.hidden_size, 768);
+    EXPECT_EQ(c.intermediate_size, 3072);
+    EXPECT_EQ(c.max_positions, 1024);
+    EXPECT_EQ(c.activation, Activation::gelu_tanh);
+    EXPECT_TRUE(c.tied_embeddings && c.scale_attn_weights && c.attention_bias && c.mlp_bias);
+    EXPECT_FALSE(c.scale_attn_by_inverse_layer_idx);
+    EXPECT_EQ(c.rope.kind, RopeConfig::Kind::none);
+    EXPECT_EQ(read_config(R"({"model_type":"gpt2","hidden_size":24})").hidden_size, 24) << "the common name";
+    EXPECT_EQ(config_sentence(R"({"model_type":"gpt2","n_embd":12,"hidden_size":24})"),
+              expected("the same value as for \"n_embd\", 12, for \"hidden_size\", found 24; remove one of "
+                       "the two keys."));
+}
+
+TEST(ConfigDefaults, TheOthers) {
+    ModelConfig c = read_config(R"({"model_type":"mistral"})");
+    EXPECT_EQ(c.kv_heads, 8);
+    EXPECT_EQ(c.sliding_windows, std::vector<std::int64_t>(32, 4096));
+    EXPECT_EQ(read_config(R"({"model_type":"mistral","sliding_window":null})").sliding_windows,
+              std::vector<std::int64_t>(32, 0));
+    EXPECT_EQ(read_config(R"({"model_type":"mistral","num_key_value_heads":null})").kv_heads, 32);
+    c = read_config(R"({"model_type":"qwen2"})");
+    EXPECT_TRUE(c.attention_bias);
+    EXPECT_EQ(c.bos_token_id, std::nullopt);
+    EXPECT_TRUE(c.eos_token_ids.empty());
+    EXPECT_EQ(c.sliding_windows, std::vector<std::int64_t>(32, 0));
+    c = read_config(R"({"model_type":"qwen3"})");
+    EXPECT_EQ(c.head_dim, 128);
+    EXPECT_TRUE(c.qk_norm);
+    EXPECT_FALSE(c.attention_bias);
+    c = read_config(R"({"model_type":"phi"})");
+    EXPECT_EQ(c.rope.rotary_dims, 32);
+    EXPECT_TRUE(c.parallel_residual && c.attention_bias && c.mlp_bias);
+    EXPECT_EQ(c.activation, Activation::gelu_tanh);
+    c = read_config(R"({"model_type":"opt"})");
+    EXPECT_EQ(c.intermediate_size, 3072);
+    EXPECT_EQ(c.activation, Activation::relu);
+    EXPECT_TRUE(c.tied_embeddings && c.pre_norm && c.norm_affine && !c.remove_final_norm);
+    EXPECT_EQ(c.norm_eps, 1e-5);
+    EXPECT_EQ(c.rope.kind, RopeConfig::Kind::none);
+    c = read_config(R"({"model_type":"nanbeige"})");
+    EXPECT_EQ(c.norm_eps, 1e-6);
+    EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
+}
+
+TEST(ConfigValues, NullsAreAbsentExceptWhereTheyMeanNone) {
+    const ModelConfig c =
+        read_config(llama(R"("rms_norm_eps":null,"rope_theta":null,"rope_scaling":null,"head_dim":null,
+        "num_key_value_heads":null,"tie_word_embeddings":null,"bos_token_id":null,"eos_token_id":null,"quantization_config":null)"));
+    EXPECT_EQ(c.norm_eps, 1e-6);
+    EXPECT_EQ(c.kv_heads, 4);
+    EXPECT_EQ(c.head_dim, 16);
+    EXPECT_EQ(c.bos_token_id, std::nullopt);
+    EXPECT_TRUE(c.eos_token_ids.empty());
+}
+
+TEST(ConfigValues, TokenIds) {
+    EXPECT_EQ(read_config(llama(R"("eos_token_id":[3,1,3])")).eos_token_ids,
+              (std::vector<std::int64_t>{3, 1}));
+    EXPECT_TRUE(read_config(llama(R"("eos_token_id":-1)")).eos_token_ids.empty());
+    EXPECT_EQ(config_sentence(llama(R"("eos_token_id":"</s>")")),
+              expected("a token id or an array of them for \"eos_token_id\", found \"</s>\"" + correct));
+    EXPECT_EQ(config_sentence(llama(R"("eos_token_id":[1,"x"])")),
+              expected("a token id or an array of them for \"eos_token_id\", found an array of 2" + correct));
+    EXPECT_EQ(config_sentence(llama(R"("bos_token_id":18446744073709551615)")),
+              expected("a token id for \"bos_token_id\", found 18446744073709551615" + correct));
+}
+
+TEST(ConfigValues, DeclaredDtype) {
+    EXPECT_EQ(read_config(llama(R"("dtype":"bfloat16","torch_dtype":"float32")")).declared_dtype, "bfloat16");
+    EXPECT_EQ(read_config(llama(R"("torch_dtype":"float32")")).declared_dtype, "float32");
+    EXPECT_EQ(read_config(llama(R"("torch_dtype":{"vision":"float32"})")).declared_dtype, std::nullopt);
+}
+
+TEST(ConfigValues, ActivationsByEveryName) {
+    const std::vector<std::pair<std::string, Activation>> names{{"gelu", Activation::gelu},
+                                                                {"gelu_python", Activation::gelu},
+                                                                {"gelu_new", Activation::gelu_tanh},
+                                                                {"gelu_fast", Activation::gelu_tanh},
+                                                                {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                                {"quick_gelu", Activation::quick_gelu},
+                                                                {"relu", Activation::relu},
+                                                                {"relu2", Activation::relu_squared},
+                                                                {"silu", Activation::silu},
+                                                                {"swish", Activation::silu},
+                                                                {"sigmoid", Activation::sigmoid},
+                                                                {"tanh", Activation::tanh},
+                                                                {"mish", Activation::mish},
+                                                                {"linear", Activation::linear}};
+    for (const auto& [name, activation] : names) {
+        EXPECT_EQ(read_config(llama("\"hidden_act\":\"" + name + "\"")).activation, activation) << name;
+    }
+    const std::string said = config_sentence(llama(R"("hidden_act":"laplace")"));
+    EXPECT_EQ(said.rfind(expected("an activation out of gelu, gelu_python, "), 0), 0U) << said;
+    EXPECT_NE(said.find("for \"hidden_act\", found \"laplace\"" + cannot), std::string::npos) << said;
+}
+
+TEST(ConfigErrors, EachHasItsSentence) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"{}", "an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, opt, nanbeige for "
+               "\"model_type\", found no such "
+               "key; check that it is a Hugging Face model's config.json."},
+        {R"({"model_type":"mamba"})",
+         "an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, opt, nanbeige for "
+         "\"model_type\", found \"mamba\"" +
+             cannot},
+        {llama(R"("quantization_config":{"quant_method":"gptq"})"),
+         "nothing, since quantised weights are not read, for \"quantization_config\", found an object; get "
+         "the checkpoint before "
+         "quantisation."},
+        {llama(R"("num_key_value_heads":3)"),
+         "a divisor of the number of query heads, 4, for \"num_key_value_heads\", found 3" + correct},
+        {R"({"model_type":"mistral","num_attention_heads":4})",
+         "a divisor of the number of query heads, 4, (8 where the key is absent) for "
+         "\"num_key_value_heads\", found no such key" +
+             correct},
+        {R"({"model_type":"llama","hidden_size":65})",
+         "a multiple of the number of heads, 32, for \"hidden_size\", found 65" + correct},
+        {neox(R"("head_dim":32)"), "16 for \"head_dim\", found 32; GPT-NeoX heads are hidden_size / "
+                                   "num_attention_heads wide: correct the file."},
+        {llama(R"("rms_norm_eps":-1)"), "a number from 0 to 3.4e38 for \"rms_norm_eps\", found -1" + correct},
+        {llama(R"("rms_norm_eps":1e39)"),
+         "a number from 0 to 3.4e38 for \"rms_norm_eps\", found 1e+39" + correct},
+        {llama(R"("rope_theta":0)"), "a number above 0, up to 3.4e38 for \"rope_theta\", found 0" + correct},
+        {llama(R"("tie_word_embeddings":"yes")"),
+         "true or false for \"tie_word_embeddings\", found \"yes\"" + correct},
+        {llama(R"("head_dim":15)"), "an even number of rotated elements in a head, found 15 of 15" + correct},
+        {llama(R"("partial_rotary_factor":0.5)"),
+         "1, since this architecture rotates whole heads, for \"partial_rotary_factor\", found 0.5" +
+             correct},
+        {llama(R"("rope_parameters":{"partial_rotary_factor":0.5})"),
+         "1, since this architecture rotates whole heads, for \"rope_parameters.partial_rotary_factor\", "
+         "found 0.5" +
+             correct},
+        {neox(R"("rotary_pct":1.5)"), "at most 1 for \"rotary_pct\", found 1.5" + correct},
+        {neox(R"("rotary_pct":0.33)"),
+         "an even number of rotated elements in a head, found 5 of 16" + correct},
+        {llama(R"("rope_scaling":{"type":"longrope","short_factor":[1],"long_factor":[1]})"),
+         "default, linear, dynamic, llama3 or yarn for \"rope_scaling.type\", found \"longrope\"" + cannot},
+        {llama(R"("rope_scaling":{"type":"linear"})"),
+         "a number above 0 for \"rope_scaling.factor\", found no such key" + correct},
+        {llama(
+             R"("rope_parameters":{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4})"),
+         "a number above low_freq_factor for \"rope_parameters.high_freq_factor\", found 4" + correct},
+        {llama(R"("rope_scaling":{"type":"default","mrope_section":[1]})"),
+         "only known keys in \"rope_scaling\", found \"mrope_section\"; remove it or use one of: rope_type, "
+         "type, rope_theta, "
+         "partial_rotary_factor, factor, original_max_position_embeddings, low_freq_factor, "
+         "high_freq_factor, attention_factor, "
+         "beta_fast, beta_slow, mscale, mscale_all_dim, truncate, finetuned, long_factor, short_factor."},
+        {llama(R"("rope_scaling":{"type":"yarn","factor":2,"rope_theta":1})"),
+         "a base above 1 with yarn for \"rope_scaling.rope_theta\", found 1" + correct},
+        {R"({"model_type":"phi","qk_layernorm":true})", "false for \"qk_layernorm\", found true" + cannot},
+        {R"({"model_type":"qwen2","num_hidden_layers":2,"layer_types":["full_attention"]})",
+         "one entry for each of the 2 layers for \"layer_types\", found an array of 1" + correct},
+        {R"({"model_type":"qwen2","num_hidden_layers":1,"layer_types":["linear_attention"]})",
+         "full_attention or sliding_attention in every entry, not \"linear_attention\", for \"layer_types\", "
+         "found an array of 1" +
+             cannot},
+        {R"({"model_type":"qwen2","num_hidden_layers":1,"layer_types":["sliding_attention"]})",
+         "true beside a sliding layer in \"layer_types\" for \"use_sliding_window\", found no such key" +
+             correct},
+        {R"({"model_type":"nanbeige","enable_mhc":true})", "false for \"enable_mhc\", found true" + cannot},
+        {R"({"model_type":"nanbeige","loop_middle_layers":2})",
+         "nothing for \"loop_middle_layers\", found 2" + cannot},
+        {R"({"model_type":"nanbeige","insert_ngram_layer_idx":[1]})",
+         "an empty array for \"insert_ngram_layer_idx\", found an array of 1" + cannot},
+        {R"({"model_type":"nanbeige","enable_depth_attention":true,"depth_attention_recent_window":1})",
+         "0 for \"depth_attention_recent_window\", found 1" + cannot},
+    };
+    for (const auto& [text, said] : cases) {
+        EXPECT_EQ(config_sentence(text), expected(said)) << text;
+    }
+    EXPECT_EQ(config_sentence(std::string(100'000, '[')),
+              expected("at most 64 nested levels, found more; check that it is the right file."));
+    EXPECT_EQ(config_sentence(std::string("{\"model_type\":\"llama\"} \0", 24))
+                  .rfind(expected("valid JSON, found "), 0),
+              0U);
+}
+
+TEST(ConfigErrors, TheFileItself) {
+    testing::TemporaryFolder folder;
+    EXPECT_EQ(testing::sentence(folder.path(), [&] { read_model_config(folder / "config.json"); }),
+              "config.json: expected a file, found nothing there; check the path.");
+    EXPECT_EQ(config_sentence(""), expected("valid JSON, found an empty file; get the file again."));
+    EXPECT_EQ(
+        config_sentence("{\"model_type\":\"llama\",\"model_type\":\"opt\"}"),
+        expected("every key once, found the key \"model_type\" twice in one object; remove one of them."));
+}
+
+TEST(Rope, LlamaTakesTheInnerKeysFirst) {
+    RopeConfig rope =
+        read_config(llama(R"("rope_theta":1000,"rope_parameters":{"rope_theta":500,"rope_type":"default"})"))
+            .rope;
+    EXPECT_EQ(rope.theta, 500.0);
+    rope =
+        read_config(llama(R"("rope_theta":1000,"rope_parameters":{"rope_type":"linear","factor":2})")).rope;
+    EXPECT_EQ(rope.theta, 1000.0);
+    EXPECT_EQ(rope.kind, RopeConfig::Kind::linear);
+    rope = read_config(llama(R"("rope_theta":1000,"rope_scaling":{})")).rope;
+    EXPECT_EQ(rope.theta, 1000.0);
+    EXPECT_EQ(
+        read_config(llama(R"("rope_scaling":{"type":"linear","rope_type":"dynamic","factor":2})")).rope.kind,
+        RopeConfig::Kind::dynamic)
+        << "the newer name wins";
+}
+
+TEST(Rope, ScalingReplacesParameters) {
+    const ModelConfig c = read_config(llama(
+        R"("rope_theta":1000,"rope_scaling":{"type":"linear","factor":2},"rope_parameters":{"rope_theta":5,"rope_type":"default"})"));
+    EXPECT_EQ(c.rope.kind, RopeConfig::Kind::linear);
+    EXPECT_EQ(c.rope.theta, 1000.0) << "the other's base is ignored with it";
+    ASSERT_EQ(c.notices.size(), 1U);
+    EXPECT_EQ(c.notices[0], "\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
+    EXPECT_EQ(
+        read_config(llama(R"("rope_scaling":{},"rope_parameters":{"rope_theta":5,"rope_type":"default"})"))
+            .rope.theta,
+        5.0)
+        << "an empty one replaces nothing";
+}
+
+TEST(Rope, OriginalLength) {
+    const std::string llama3 = R"("rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4)";
+    const auto original = [](const std::string& more) {
+        return read_config(llama(R"("max_position_embeddings":4096,)" + more)).rope.original_max_positions;
+    };
+    EXPECT_EQ(original("\"rope_scaling\":{" + llama3 + ",\"original_max_position_embeddings\":512}"), 512);
+    EXPECT_EQ(original("\"rope_scaling\":{" + llama3 + "}"), 4096) << "missing: the maximum, for llama3 too";
+    EXPECT_EQ(original("\"original_max_position_embeddings\":256,\"rope_scaling\":{" + llama3 +
+                       ",\"original_max_position_embeddings\":512}"),
+              256)
+        << "transformers gives the top level priority here";
+    EXPECT_EQ(original(R"("rope_scaling":{"type":"yarn","factor":4})"), 4096);
+    EXPECT_EQ(
+        original(R"("rope_scaling":{"type":"dynamic","factor":4,"original_max_position_embeddings":512})"),
+        4096)
+        << "dynamic goes by max_position_embeddings";
+}
+
+TEST(Rope, Yarn) {
+    const RopeConfig rope =
+        read_config(llama(R"("rope_scaling":{"type":"yarn","factor":4,"attention_factor":1.5,"beta_fast":16,
+        "beta_slow":2,"mscale":0.7,"mscale_all_dim":0.8,"truncate":false})"))
+            .rope;
+    EXPECT_EQ(rope.attention_factor, 1.5);
+    EXPECT_EQ(rope.beta_fast, 16.0);
+    EXPECT_EQ(rope.beta_slow, 2.0);
+    EXPECT_EQ(rope.mscale, 0.7);
+    EXPECT_EQ(rope.mscale_all_dim, 0.8);
+    EXPECT_FALSE(rope.truncate);
+    const RopeConfig plain = read_config(llama(R"("rope_scaling":{"type":"yarn","factor":4})")).rope;
+    EXPECT_EQ(plain.attention_factor, std::nullopt);
+    EXPECT_EQ(plain.beta_fast, 32.0);
+    EXPECT_TRUE(plain.truncate);
+}
+
+TEST(Rope, DynamicIsAnnounced) {
+    EXPECT_EQ(read_config(llama(R"("rope_scaling":{"type":"dynamic","factor":2})")).notices.size(), 1U);
+    EXPECT_EQ(
+        config_sentence(llama(R"("head_dim":2,"rope_scaling":{"type":"dynamic","factor":2})")),
+        expected("a kind that works with two rotated elements for \"rope_scaling.type\", found \"dynamic\"" +
+                 correct));
+}
+
+TEST(Rope, GptNeoXHasItsOwnNames) {
+    ModelConfig c = read_config(neox(R"("rotary_pct":0.5,"rotary_emb_base":500)"));
+    EXPECT_EQ(c.rope.theta, 500.0);
+    EXPECT_EQ(c.rope.rotary_dims, 8);
+    c = read_config(neox(R"("rope_theta":777)"));
+    EXPECT_EQ(c.rope.theta, 10000.0) << "a lone rope_theta is not read";
+    EXPECT_EQ(c.notices,
+              std::vector<std::string>{"\"rope_theta\" is ignored: GPT-NeoX reads \"rotary_emb_base\"."});
+    c = read_config(neox(R"("partial_rotary_factor":1.0)"));
+    EXPECT_EQ(c.rope.rotary_dims, 4);
+    EXPECT_EQ(c.notices, std::vector<std::string>{
+                             "\"partial_rotary_factor\" is ignored: GPT-NeoX reads \"rotary_pct\"."});
+    c = read_config(
+        neox(R"("rotary_emb_base":500,"rotary_pct":0.25,"rope_theta":500,"partial_rotary_factor":0.25)"));
+    EXPECT_TRUE(c.notices.empty()) << "they agree";
+    c = read_config(neox(
+        R"("rotary_emb_base":500,"rotary_pct":0.5,"rope_parameters":{"rope_theta":30,"partial_rotary_factor":1.0})"));
+    EXPECT_EQ(c.rope.theta, 30.0) << "inside wins";
+    EXPECT_EQ(c.rope.rotary_dims, 16);
+    EXPECT_EQ(
+        read_config(neox(R"("rotary_pct":0.5,"rope_scaling":{"type":"linear","factor":3})")).rope.rotary_dims,
+        8);
+    EXPECT_EQ(read_config(neox(R"("rotary_pct":0)")).rope.kind, RopeConfig::Kind::none);
+}
+
+TEST(SlidingWindows, LayerTypesWinOverMaxWindowLayers) {
+    const ModelConfig c = read_config(
+        R"({"model_type":"qwen3","num_hidden_layers":3,"use_sliding_window":true,"sliding_window":9,
+        "max_window_layers":0,"layer_types":["full_attention","sliding_attention","full_attention"]})");
+    EXPECT_EQ(c.sliding_windows, (std::vector<std::int64_t>{0, 9, 0}));
+    EXPECT_EQ(read_config(llama("\"sliding_window\":7")).notices,
+              std::vector<std::string>{"\"sliding_window\" is ignored: Llama has none."});
+}
+
+} // namespace
+} // namespace ponderscope

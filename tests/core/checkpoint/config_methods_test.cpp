@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which method and which depth mixing the keys of a config mean.
+#include "tests/core/checkpoint/support.h"
+
+namespace ponderscope {
+namespace {
+
+using testing::config_sentence;
+using testing::read_config;
+using Methods = std::vector<MethodKind>;
+
+const std::string correct = "; correct the file.";
+
+std::string model(const std::string& type, const std::string& more) {
+    return "{\"model_type\":\"" + type +
+           R"(","hidden_size":64,"num_hidden_layers":4,"num_attention_heads":4,"vocab_size":60000,)" + more +
+           "}";
+}
+std::string llama(const std::string& more) {
+    return model("llama", more);
+}
+std::string neox(const std::string& more) {
+    return model("gpt_neox", more);
+}
+std::string own(const std::string& section) {
+    return llama("\"pondering\":{" + section + "}");
+}
+std::string expected(const std::string& rest) {
+    return "config.json: expected " + rest;
+}
+
+TEST(PublicKeys, PonderLm) {
+    ModelConfig c = read_config(
+        llama(R"("ponderinglm":true,"pondering_steps":3,"mutiply_pondering_steps":true,"scale_embeds":true,
+        "softmax_temperature":0.5,"top_k":50)"));
+    EXPECT_EQ(c.candidate_methods, Methods{MethodKind::ponderlm});
+    EXPECT_EQ(c.ponder.method, MethodKind::ponderlm);
+    EXPECT_EQ(c.ponder.max_steps, 3);
+    EXPECT_TRUE(c.ponder.multiply_start);
+    EXPECT_EQ(c.ponder.embed_scale, EmbedScale::sqrt_d);
+    EXPECT_EQ(c.ponder.temperature, 0.5);
+    EXPECT_EQ(c.ponder.top_k, 0) << "the sampling default of that name is never read";
+    EXPECT_TRUE(c.notices.empty());
+
+    c = read_config(neox(R"("ponderinglm":true,"pondering_steps":2,"softmax_temperature":0.5)"));
+    EXPECT_EQ(c.ponder.temperature, 1.0);
+    EXPECT_EQ(c.notices,
+              std::vector<std::string>{"\"softmax_temperature\" is ignored: the GPT-NeoX code has none."});
+    EXPECT_EQ(read_config(llama(R"("ponderinglm":true,"pondering_steps":0,"mutiply_pondering_steps":true)"))
+                  .ponder.max_steps,
+              0);
+}
+
+TEST(PublicKeys, PonderLmRunsOnlyWhenItSaysSo) {
+    EXPECT_EQ(read_config(llama(R"("ponderinglm":false,"pondering_steps":3)")).ponder.method,
+              MethodKind::vanilla);
+    ModelConfig c = read_config(llama(R"("pondering_steps":3)"));
+    EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
+    EXPECT_EQ(c.notices.size(), 1U);
+    c = read_config(llama(R"("pondering_steps":3)"), MethodKind::ponderlm);
+    EXPECT_EQ(c.ponder.method, MethodKind::ponderlm) << "the user says so where the config is silent";
+    c = read_config(llama(R"("ponderinglm":false,"pondering_steps":3)"), MethodKind::ponderlm);
+    EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
+    EXPECT_EQ(c.notices.size(), 1U);
+    EXPECT_EQ(config_sentence(llama(R"("ponderinglm":true)")),
+              expected("the number of further steps, a whole number, for \"pondering_steps\", found no such "
+                       "key; add the key or choose "
+                       "--method vanilla."));
+    EXPECT_EQ(config_sentence(llama(R"("ponderinglm":true,"pondering_steps":-1)")),
+              expected("a whole number from 0 to 4096 for \"pondering_steps\", found -1" + correct));
+    EXPECT_EQ(config_sentence(llama(R"("ponderinglm":true,"pondering_steps":1,"softmax_temperature":0)")),
+              expected("a number above 0, up to 3.4e38 for \"softmax_temperature\", found 0" + correct));
+}
+
+TEST(PublicKeys, Gpt2PondersByEitherFlag) {
+    const std::string base = R"({"model_type":"gpt2","n_embd":64,"n_head":4,)";
+    ModelConfig c = read_config(base + R"("ponderinglm":true,"pondering_steps":2})");
+    EXPECT_EQ(c.ponder.method, MethodKind::ponderlm);
+    EXPECT_EQ(c.notices.size(), 1U) << "theirs would not";
+    c = read_config(base + R"("recurrent_model":true,"pondering_steps":2})");
+    EXPECT_EQ(c.ponder.method, MethodKind::ponderlm);
+    EXPECT_TRUE(c.notices.empty());
+    EXPECT_EQ(c.ponder.max_steps, 2);
+}
+
+TEST(PublicKeys, FiveMethodsShareKeysAndTheReaderAsks) {
+    const std::string keys = R"("num_latent_thoughts":2,"scale_embeds":true)";
+    EXPECT_EQ(
+        read_config(llama(keys + ",\"recurrent_model\":true")).candidate_methods,
+        (Methods{MethodKind::ponderlm2, MethodKind::pause, MethodKind::looped, MethodKind::ponderlm_reset}));
+    EXPECT_EQ(
+        read_config(neox(keys + ",\"recurrent_model\":true")).candidate_methods,
+        (Methods{MethodKind::ponderlm2, MethodKind::pause, MethodKind::looped, MethodKind::ponderlm_hidden}));
+    EXPECT_EQ(read_config(neox(keys)).candidate_methods, (Methods{MethodKind::ponderlm2, MethodKind::pause}))
+        << "on GPT-NeoX these two do not ask for the flag";
+    const ModelConfig off = read_config(llama(keys));
+    EXPECT_EQ(off.candidate_methods, Methods{MethodKind::vanilla});
+    EXPECT_EQ(off.ponder.embed_scale, EmbedScale::none);
+    EXPECT_EQ(off.notices.size(), 2U);
+}
+
+TEST(PublicKeys, TheFlagSwitchesOff) {
+    const std::string keys = R"("num_latent_thoughts":2,"scale_embeds":true)";
+    for (const MethodKind method : {MethodKind::looped, MethodKind::ponderlm_reset,
+                                    MethodKind::ponderlm_hidden, MethodKind::ponderlm2}) {
+        const ModelConfig c = read_config(llama(keys), method);
+        EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << to_string(method);
+        EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
+        EXPECT_EQ(c.ponder.max_steps, 0);
+        EXPECT_EQ(c.notices.at(0),
+                  "\"recurrent_model\" is not true, so " + to_string(method) +
+                      " is switched off and the model runs as vanilla, as in the authors' code.");
+    }
+    EXPECT_EQ(read_config(llama(keys), MethodKind::pause).ponder.method, MethodKind::pause);
+    EXPECT_EQ(read_config(neox(keys), MethodKind::ponderlm2).ponder.method, MethodKind::ponderlm2);
+}
+
+TEST(PublicKeys, ScalesOfTheRelatives) {
+    const auto scale = [](const std::string& text, MethodKind method) {
+        return read_config(text, method).ponder.embed_scale;
+    };
+    const std::string on = R"("num_latent_thoughts":2,"recurrent_model":true)";
+    const std::string scaled = on + ",\"scale_embeds\":true";
+    EXPECT_EQ(scale(llama(on), MethodKind::looped), EmbedScale::sqrt_2_5_d);
+    EXPECT_EQ(scale(llama(on), MethodKind::pause), EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(neox(on), MethodKind::pause), EmbedScale::none);
+    EXPECT_EQ(scale(neox(scaled), MethodKind::pause), EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(llama(on), MethodKind::ponderlm_reset), EmbedScale::none);
+    EXPECT_EQ(scale(llama(scaled), MethodKind::ponderlm_reset), EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(neox(scaled), MethodKind::ponderlm_hidden), EmbedScale::none);
+    EXPECT_EQ(scale(llama(scaled), MethodKind::ponderlm2), EmbedScale::sqrt_2_5_d);
+    EXPECT_EQ(scale(llama(scaled + ",\"interpolation\":true"), MethodKind::ponderlm2), EmbedScale::sqrt_d);
+    EXPECT_EQ(scale(llama(on), MethodKind::ponderlm2), EmbedScale::none);
+    const ModelConfig plain = read_config(llama("\"scale_embeds\":true"));
+    EXPECT_EQ(plain.ponder.embed_scale, EmbedScale::none);
+    EXPECT_EQ(plain.notices,
+              std::vector<std::string>{"\"scale_embeds\" is ignored: no method that runs says by what."});
+}
+
+TEST(PublicKeys, PonderLm2AndPauseDetails) {
+    const std::string on = R"("num_latent_thoughts":2,"recurrent_model":true)";
+    PonderConfig p = read_config(llama(on), MethodKind::ponderlm2).ponder;
+    EXPECT_EQ(p.jacobi_iterations, std::nullopt);
+    EXPECT_EQ(p.interpolation_topk, 100);
+    p = read_config(
+            llama(
+                on +
+                R"(,"num_jacobi_iterations":0,"interpolation":true,"interpolation_use_topk":true,"interpolation_topk":7)"),
+            MethodKind::ponderlm2)
+            .ponder;
+    EXPECT_EQ(p.jacobi_iterations, 0);
+    EXPECT_TRUE(p.interpolation && p.interpolation_use_topk);
+    EXPECT_EQ(p.interpolation_topk, 7);
+    EXPECT_TRUE(read_config(llama(on + ",\"residual_interpolated_embeds\":true"), MethodKind::ponderlm_reset)
+                    .ponder.residual_interpolated_embeds);
+    EXPECT_EQ(read_config(llama(on), MethodKind::pause).ponder.pause_token_id, 50288);
+    EXPECT_EQ(config_sentence(llama(on + ",\"pause_token_id\":60000"), MethodKind::pause),
+              expected("an id below vocab_size, 60000, (50288 where the key is absent) for "
+                       "\"pause_token_id\", found 60000" +
+                       correct));
+    EXPECT_EQ(config_sentence(llama("\"recurrent_model\":true"), MethodKind::looped),
+              expected("the number of further steps, a whole number, for \"num_latent_thoughts\", found no "
+                       "such key; add the key or choose "
+                       "--method vanilla."));
+    EXPECT_EQ(config_sentence(llama("\"rope_theta\":5"), MethodKind::adaponderlm),
+              expected("a section that describes adaponderlm for \"pondering\", found no such key; choose "
+                       "another --method or a checkpoint "
+                       "of that method."));
+}
+
+TEST(OwnSection, EveryKey) {
+    ModelConfig c =
+        read_config(own(R"("method":"adaponderlm","max_steps":3,"threshold":0.25,"embed_scale":"sqrt_d",
+        "multiply_start":true,"top_k":10)"));
+    EXPECT_TRUE(c.ponder.from_own_section);
+    EXPECT_EQ(c.ponder.method, MethodKind::adaponderlm);
+    EXPECT_EQ(c.candidate_methods, Methods{MethodKind::adaponderlm});
+    EXPECT_EQ(c.ponder.max_steps, 3);
+    EXPECT_EQ(c.ponder.threshold, 0.25);
+    EXPECT_EQ(c.ponder.embed_scale, EmbedScale::sqrt_d);
+    EXPECT_TRUE(c.ponder.multiply_start);
+    EXPECT_EQ(c.ponder.top_k, 10);
+    EXPECT_EQ(c.ponder.temperature, 1.0);
+
+    c = read_config(own(
+        R"("method":"ponderlm3","max_steps":2,"threshold":0,"embed_scale":"sqrt_2.5d","remainder":"drop")"));
+    EXPECT_EQ(c.ponder.threshold, 0.0);
+    EXPECT_EQ(c.ponder.embed_scale, EmbedScale::sqrt_2_5_d);
+    EXPECT_EQ(c.ponder.remainder, Remainder::drop);
+    EXPECT_EQ(c.ponder.jacobi_iterations, std::nullopt);
+
+    c = read_config(own(R"("method":"adaptive_latent_cot","max_steps":2)"));
+    EXPECT_EQ(c.ponder.threshold, 1e-4);
+    EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
+    EXPECT_EQ(c.ponder.remainder, Remainder::last);
+
+    EXPECT_EQ(read_config(own(R"("method":"looped","max_steps":2)")).ponder.embed_scale, EmbedScale::none)
+        << "embed_scale alone decides here";
+    EXPECT_EQ(read_config(own(R"("method":"vanilla")")).ponder.max_steps, 0);
+    c = read_config(llama(R"("pause_token_id":5,"pondering":{"method":"pause","max_steps":2})"));
+    EXPECT_EQ(c.ponder.pause_token_id, 5);
+    c = read_config(own(R"("method":"adaponderlm","max_steps":3)"), MethodKind::vanilla);
+    EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << "--method wins";
+}
+
+TEST(OwnSection, EveryFaultHasItsSentence) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {R"("method":"ponder")", "a method out of vanilla, looped, pause, ponderlm, ponderlm_reset, "
+                                 "ponderlm_hidden, ponderlm2, adaponderlm, "
+                                 "ponderlm3, adaptive_latent_cot for \"pondering.method\", found \"ponder\"" +
+                                     correct},
+        {R"("max_steps":3)", "a text for \"pondering.method\", found no such key" + correct},
+        {R"("method":"ponderlm")", "a whole number for \"pondering.max_steps\", found no such key" + correct},
+        {R"("method":"ponderlm","max_steps":-1)",
+         "a whole number from 0 to 4096 for \"pondering.max_steps\", found -1" + correct},
+        {R"("method":"ponderlm","max_steps":1,"lambda":0.1)",
+         "only known keys in \"pondering\", found \"lambda\"; remove it or use one of: method, max_steps, "
+         "threshold, embed_scale, "
+         "multiply_start, top_k, remainder, key_norm."},
+        {R"("method":"ponderlm3","max_steps":1,"threshold":-0.1)",
+         "a number from 0 to 3.4e38 for \"pondering.threshold\", found -0.1" + correct},
+        {R"("method":"ponderlm3","max_steps":1,"threshold":2)",
+         "a number from 0 (never halt) to 1 for \"pondering.threshold\", found 2" + correct},
+        {R"("method":"ponderlm","max_steps":1,"embed_scale":"sqrt_2.5_d")",
+         "one of none, sqrt_d, sqrt_2.5d for \"pondering.embed_scale\", found \"sqrt_2.5_d\"" + correct},
+        {R"("method":"ponderlm3","max_steps":1,"remainder":"first")",
+         "one of last, drop for \"pondering.remainder\", found \"first\"" + correct},
+        {R"("method":"ponderlm","max_steps":1,"top_k":60001)",
+         "a whole number from 0 to 60000 for \"pondering.top_k\", found 60001" + correct},
+        {R"("method":"ponderlm","max_steps":1,"threshold":0.5)",
+         "nothing, since ponderlm does not use it, for \"pondering.threshold\", found 0.5; remove the key."},
+        {R"("method":"ponderlm3","max_steps":1,"multiply_start":true)",
+         "nothing, since ponderlm3 does not use it, for \"pondering.multiply_start\", found true; remove the "
+         "key."},
+        {R"("method":"ponderlm3","max_steps":1,"key_norm":"after_rope")",
+         "nothing without depth mixing for \"pondering.key_norm\", found \"after_rope\"; remove the key."},
+        {R"("method":"pause","max_steps":1,"top_k":5)",
+         "nothing, since pause does not use it, for \"pondering.top_k\", found 5; remove the key."},
+    };
+    for (const auto& [section, said] : cases) {
+        EXPECT_EQ(config_sentence(own(section)), expected(said)) << section;
+    }
+    EXPECT_EQ(config_sentence(llama("\"pondering\":true")),
+              expected("an object for \"pondering\", found true" + correct));
+    EXPECT_EQ(
+        config_sentence(own(R"("method":"ponderlm","max_steps":1,"threshold":1e-4,"remainder":"last")")),
+        "(no error)")
+        << "a default does no harm";
+}
+
+TEST(OwnSection, PublicKeysBesideItAreIgnoredAloud) {
+    const ModelConfig c =
+        read_config(llama(R"("scale_embeds":true,"pondering":{"method":"ponderlm","max_steps":1})"));
+    EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
+    EXPECT_EQ(c.notices,
+              std::vector<std::string>{"\"scale_embeds\" is ignored: the \"pondering\" section decides."});
+}
+
+TEST(DepthAttention, PresentAndOlderKeys) {
+    ModelConfig c =
+        read_config(llama(R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,
+        "depth_softmax_stride":3,"depth_attention_recent_window":1,"depth_recent_window":4,"use_qk_norm":true,"scale_embeds":true)"));
+    EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
+    EXPECT_EQ(c.depth.stride, 2);
+    EXPECT_EQ(c.depth.recent_window, 1);
+    EXPECT_TRUE(c.depth.use_qk_norm && c.depth.key_norm_after_rope);
+    EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
+    EXPECT_EQ(c.ponder.embed_scale, EmbedScale::sqrt_d);
+    EXPECT_TRUE(c.notices.empty());
+    for (const char* const pattern : {"depth_softmax", "depth_attention"}) {
+        c = read_config(llama("\"recurrent_model\":true,\"depth_softmax_stride\":3,\"depth_recent_window\":4,"
+                              "\"cross_layer_pattern\":\"" +
+                              std::string(pattern) + "\""));
+        EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
+        EXPECT_EQ(c.depth.stride, 3);
+        EXPECT_EQ(c.depth.recent_window, 4);
+        EXPECT_FALSE(c.depth.use_qk_norm);
+    }
+}
+
+TEST(DepthAttention, WhatIsSilentIsSaid) {
+    ModelConfig c = read_config(llama(R"("use_depth_attention":true,"depth_attention_stride":2)"));
+    EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
+    EXPECT_EQ(c.notices.size(), 1U) << "recurrent_model is absent";
+    c = read_config(
+        llama(R"("use_depth_attention":true,"recurrent_model":true,"depth_attention_stride":null)"));
+    EXPECT_EQ(c.depth.stride, 1);
+    EXPECT_EQ(c.notices.size(), 1U) << "no stride";
+    for (const char* const stride : {"0", "-3", "1"}) {
+        EXPECT_EQ(read_config(
+                      llama("\"use_depth_attention\":true,\"depth_attention_stride\":" + std::string(stride)))
+                      .depth.stride,
+                  1);
+    }
+    c = read_config(
+        llama(R"("use_depth_attention":true,"recurrent_model":false,"depth_attention_stride":2)"));
+    EXPECT_EQ(c.depth.kind, DepthMixing::none);
+    EXPECT_EQ(c.notices.size(), 1U);
+    c = read_config(llama(R"("cross_layer_mode":"depth_softmax")"));
+    EXPECT_EQ(c.depth.kind, DepthMixing::none);
+    EXPECT_EQ(c.notices,
+              std::vector<std::string>{"\"cross_layer_mode\" alone mixes nothing and is ignored."});
+}
+
+TEST(DepthAttention, KeyNorm) {
+    const std::string mix =
+        R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,"use_qk_norm":true,)";
+    EXPECT_FALSE(read_config(llama(mix + R"("pondering":{"method":"vanilla","key_norm":"before_rope"})"))
+                     .depth.key_norm_after_rope);
+    EXPECT_TRUE(read_config(llama(mix + R"("pondering":{"method":"vanilla","key_norm":"after_rope"})"))
+                    .depth.key_norm_after_rope);
+    EXPECT_TRUE(read_config(llama(mix + R"("pondering":{"method":"vanilla"})")).depth.key_norm_after_rope);
+    const ModelConfig qwen = read_config(
+        model("qwen3", R"("num_key_value_heads":2,"use_depth_attention":true,"depth_attention_stride":2)"));
+    EXPECT_EQ(qwen.depth.kind, DepthMixing::depth_attention);
+    EXPECT_FALSE(qwen.depth.key_norm_after_rope);
+    EXPECT_TRUE(qwen.depth.use_qk_norm);
+}
+
+TEST(Baselines, EveryName) {
+    const std::vector<std::pair<std::string, DepthMixing>> names{
+        {"mhc", DepthMixing::mhc},
+        {"attnres", DepthMixing::attnres},
+        {"block_attnres", DepthMixing::attnres},
+        {"block-attnres", DepthMixing::attnres},
+        {"attention_residual", DepthMixing::attnres},
+        {"attention-residual", DepthMixing::attnres},
+        {"denseformer", DepthMixing::denseformer},
+        {"densetransformer", DepthMixing::denseformer},
+        {"none", DepthMixing::none},
+    };
+    for (const char* const key : {"baseline_mode", "residual_baseline"}) {
+        for (const auto& [name, kind] : names) {
+            EXPECT_EQ(read_config(llama("\"" + std::string(key) + "\":\"" + name + "\"")).depth.kind, kind)
+                << name;
+        }
+    }
+    EXPECT_EQ(read_config(llama(R"("baseline_mode":"none","residual_baseline":"mhc")")).depth.kind,
+              DepthMixing::mhc);
+    EXPECT_EQ(
+        read_config(llama(R"("baseline_mode":"attnres","residual_baseline":"block_attnres")")).depth.kind,
+        DepthMixing::attnres);
+}
+
+TEST(Baselines, NumbersAndTheirFallbacks) {
+    DepthMixingConfig d = read_config(llama(R"("baseline_mode":"mhc")")).depth;
+    EXPECT_EQ(d.streams, 4);
+    EXPECT_EQ(d.sinkhorn_iters, 20);
+    d = read_config(llama(R"("baseline_mode":"mhc","mhc_num_streams":3,"mhc_sinkhorn_iters":5)")).depth;
+    EXPECT_EQ(d.streams, 3);
+    EXPECT_EQ(d.sinkhorn_iters, 5);
+    EXPECT_EQ(
+        read_config(llama(R"("baseline_mode":"mhc","mhc_num_streams":3,"residual_baseline_num_streams":2)"))
+            .depth.streams,
+        2);
+    EXPECT_EQ(read_config(llama(R"("baseline_mode":"attnres")")).depth.block_size, 12);
+    d = read_config(
+            llama(
+                R"("baseline_mode":"denseformer","densetransformer_dwa_dilation":2,"densetransformer_dwa_period":3)"))
+            .depth;
+    EXPECT_EQ(d.dilation, 2);
+    EXPECT_EQ(d.period, 3);
+    d = read_config(
+            llama(
+                R"("baseline_mode":"denseformer","densetransformer_dwa_dilation":2,"denseformer_dwa_dilation":4)"))
+            .depth;
+    EXPECT_EQ(d.dilation, 4);
+    EXPECT_EQ(d.period, 1);
+}
+
+TEST(Baselines, ContradictionsAreNamed) {
+    const std::string remove = "; remove one of the two keys.";
+    const std::string cannot = "; this build cannot run the checkpoint.";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {llama(R"("baseline_mode":"mhc","residual_baseline":"attnres")"),
+         "the same as for \"baseline_mode\", \"mhc\", for \"residual_baseline\", found \"attnres\"" + remove},
+        {llama(R"("baseline_mode":"mhc","use_depth_attention":true)"),
+         "false beside \"baseline_mode\", which switches Depth-Attention off, for \"use_depth_attention\", "
+         "found true" +
+             remove},
+        {llama(R"("residual_baseline":"hyper")"),
+         "none, mhc, attnres or denseformer for \"residual_baseline\", found \"hyper\"" + cannot},
+        {neox(R"("baseline_mode":"mhc")"), "none, since the cross-layer baselines are defined on Llama "
+                                           "layers, for \"baseline_mode\", found \"mhc\"" +
+                                               cannot},
+        {llama(R"("cross_layer_pattern":"v0_mix")"),
+         "none, depth_softmax or depth_attention for \"cross_layer_pattern\", found \"v0_mix\"" + cannot},
+        {llama(R"("cross_layer_pattern":"depth_softmax","use_depth_attention":false)"),
+         "nothing beside \"use_depth_attention\": false for \"cross_layer_pattern\", found "
+         "\"depth_softmax\"" +
+             remove},
+        {llama(R"("use_depth_attention":1)"), "true or false for \"use_depth_attention\", found 1" + correct},
+    };
+    for (const auto& [text, said] : cases) {
+        EXPECT_EQ(config_sentence(text), expected(said)) << text;
+    }
+    const ModelConfig c =
+        read_config(llama(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")"));
+    EXPECT_EQ(c.notices,
+              std::vector<std::string>{
+                  "\"cross_layer_pattern\" is ignored: \"baseline_mode\" switches Depth-Attention off."});
+}
+
+TEST(Nanbeige, LoopsAndTheirNorm) {
+    ModelConfig c = read_config(model("nanbeige", R"("num_loops":3)"));
+    EXPECT_EQ(c.ponder.method, MethodKind::looped);
+    EXPECT_EQ(c.ponder.max_steps, 2);
+    EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
+    EXPECT_TRUE(c.ponder.loop_final_norm_each_pass);
+    c = read_config(
+        model("nanbeige", R"("num_loops":3,"loop_loss_weights":[0.5],"skip_loop_final_norm":true)"));
+    EXPECT_EQ(c.ponder.max_steps, 1);
+    EXPECT_FALSE(c.ponder.loop_final_norm_each_pass);
+    EXPECT_EQ(c.notices, std::vector<std::string>{
+                             "\"loop_loss_weights\" overrides \"num_loops\": the stack runs 2 times."});
+    EXPECT_EQ(read_config(model("nanbeige", R"("num_loops":3)"), MethodKind::vanilla).ponder.max_steps, 0);
+    EXPECT_EQ(
+        config_sentence(model("nanbeige", R"("num_loops":3)"), MethodKind::ponderlm),
+        expected(
+            "--method looped or vanilla for a Nanbeige checkpoint, found ponderlm; leave --method out."));
+    c = read_config(model(
+        "nanbeige", R"("enable_depth_attention":true,"depth_attention_stride":null,"qk_layernorm":true)"));
+    EXPECT_EQ(c.depth.stride, 2);
+    EXPECT_TRUE(c.depth.use_qk_norm && !c.depth.key_norm_after_rope);
+    EXPECT_EQ(
+        read_config(
+            model("nanbeige",
+                  R"("num_residual_streams":7,"mhc_sinkhorn_iterations":3,"ngram_fused_mode":"concat")"))
+            .depth.kind,
+        DepthMixing::none)
+        << "inert keys";
+}
+
+TEST(Names, RoundTrip) {
+    for (int i = 0; i <= static_cast<int>(MethodKind::adaptive_latent_cot); ++i) {
+        const auto method = static_cast<MethodKind>(i);
+        EXPECT_EQ(method_from_string(to_string(method)), method);
+    }
+    EXPECT_EQ(method_from_string("Vanilla"), std::nullopt);
+    EXPECT_EQ(to_string(Architecture::gpt_neox), "gpt_neox");
+    EXPECT_EQ(to_string(DepthMixing::depth_attention), "depth_attention");
+}
+
+} // namespace
+} // namespace ponderscope

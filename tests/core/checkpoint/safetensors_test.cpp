@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/safetensors.h"
+
+#include "core/base/half.h"
+#include "tests/core/checkpoint/support.h"
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::safetensors;
+using testing::sentence;
+using testing::TemporaryFolder;
+
+constexpr const char* again = "; the file is damaged or incomplete: get it again.";
+
+std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
+                   const std::string& offsets) {
+    return '"' + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" +
+           offsets + '}';
+}
+
+class SafetensorsTest : public ::testing::Test {
+protected:
+    std::string opening(std::string_view content) {
+        testing::put_file(folder_ / "f", content);
+        return sentence(folder_.path(), [&] { SafetensorsFile::open(folder_ / "f"); });
+    }
+    SafetensorsFile open(std::string_view content) {
+        testing::put_file(folder_ / "f", content);
+        return SafetensorsFile::open(folder_ / "f");
+    }
+    TemporaryFolder folder_;
+};
+
+TEST_F(SafetensorsTest, ReadsWhatTheFormatAllows) {
+    const std::string data = "abcdefgh12";
+    const SafetensorsFile file = open(safetensors(
+        "{" + tensor("b", "F32", "[2]", "[0,8]") + ",\"__metadata__\":{\"format\":\"pt\"}," +
+            tensor("scalar", "I16", "[]", "[8,10]") + "," + tensor("a", "BF16", "[0,3]", "[8,8]") + "}   ",
+        data));
+    ASSERT_EQ(file.tensors().size(), 3U);
+    EXPECT_EQ(file.tensors()[0].name, "b");
+    EXPECT_EQ(file.tensors()[1].name, "a");
+    EXPECT_EQ(file.tensors()[2].name, "scalar");
+    EXPECT_EQ(file.find("b")->shape, std::vector<std::int64_t>{2});
+    EXPECT_EQ(std::memcmp(file.find("b")->bytes.data(), "abcdefgh", 8), 0);
+    EXPECT_TRUE(file.find("a")->bytes.empty());
+    EXPECT_TRUE(file.find("scalar")->shape.empty());
+    EXPECT_EQ(file.find("nothing"), nullptr);
+    EXPECT_EQ(file.metadata().at("format"), "pt");
+    EXPECT_EQ(opening(safetensors("{}")), "(no error)") << "no tensors at all";
+    EXPECT_EQ(opening(safetensors("{\"__metadata__\":null}")), "(no error)") << "some writers do this";
+}
+
+// Every rule of the format, broken once.
+TEST_F(SafetensorsTest, EveryBrokenRuleHasItsSentence) {
+    const std::string good = tensor("w", "F32", "[2]", "[0,8]");
+    struct Case {
+        std::string content;
+        std::string said;
+    };
+    const std::vector<Case> cases{
+        {"", "f: expected safetensors weights, found an empty file; get the file again."},
+        {"abc", "f: expected safetensors weights, at least 8 bytes, found 3 bytes" + std::string(again)},
+        {std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10),
+         "f: expected a safetensors header of at most 100000000 bytes, found a length of "
+         "18446744073709551615; it is damaged or no "
+         "safetensors file."},
+        {std::string("\x01\xE1\xF5\x05\0\0\0\0{}", 10),
+         "f: expected a safetensors header of at most 100000000 bytes, found a length of 100000001; it is "
+         "damaged or no safetensors file."},
+        {std::string("\x40\0\0\0\0\0\0\0{}", 10),
+         "f: expected a header of 64 bytes, found only 2 bytes after its length" + std::string(again)},
+        {std::string("\x80\x02\0\0\0\0\0\0{}", 10),
+         "f: expected a header of 640 bytes, found only 2 bytes after its length" + std::string(again)},
+        {safetensors(""), "f: expected a safetensors header that begins with {, found an empty one; it is "
+                          "damaged or no safetensors file."},
+        {safetensors(" {}"), "f: expected a safetensors header that begins with {, found \" {}\"; it is "
+                             "damaged or no safetensors file."},
+        {safetensors("[]"), "f: expected a safetensors header that begins with {, found \"[]\"; it is "
+                            "damaged or no safetensors file."},
+        {safetensors("{\"a\xFF\":1}"), "f: expected JSON in UTF-8, found an invalid byte sequence at line 1, "
+                                       "byte 4; correct the file or get it "
+                                       "again."},
+        {safetensors("{" + good + "," + good + "}", "12345678"),
+         "f: expected every key once, found the key \"w\" twice in one object; remove one of them."},
+        {safetensors("{\"__metadata__\":{},\"__metadata__\":{}}"),
+         "f: expected every key once, found the key \"__metadata__\" twice in one object; remove one of "
+         "them."},
+        {safetensors("{" + std::string(100, '[')),
+         "f: expected valid JSON, found syntax error while parsing object key - unexpected '['; "
+         "expected string literal at line 1, byte 2; correct the file or get it again."},
+        {safetensors("{\"a\":" + std::string(100, '[')),
+         "f: expected at most 8 nested levels, found more; check that it is the right file."},
+        {safetensors("{\"__metadata__\":{\"n\":3}}"),
+         "f: expected a text for \"__metadata__.n\", found 3" + std::string(again)},
+        {safetensors("{\"__metadata__\":[]}"),
+         "f: expected an object for \"__metadata__\", found an empty array; correct the file."},
+        {safetensors("{\"w\":3}"), "f: expected an object for \"w\", found 3; correct the file."},
+        {safetensors(R"({"w":{"shape":[],"data_offsets":[0,4]}})", "1234"),
+         "f: expected a text for \"w.dtype\", found no such key; correct the file."},
+        {safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234"),
+         "f: expected an array for \"w.shape\", found no such key; correct the file."},
+        {safetensors(R"({"w":{"dtype":"F32","shape":[1]}})", "1234"),
+         "f: expected an array for \"w.data_offsets\", found no such key; correct the file."},
+        {safetensors("{" + tensor("w", "F8_E4M3", "[8]", "[0,8]") + "}", "12345678"),
+         "f: expected a known dtype of tensor \"w\", found \"F8_E4M3\"; convert the checkpoint to F32, F16 "
+         "or BF16 (quantised weights are "
+         "not read)."},
+        {safetensors("{" + tensor("w", "F32", "[-2]", "[0,8]") + "}", "12345678"),
+         "f: expected whole numbers from 0 in the shape of tensor \"w\", found -2" + std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[2.0]", "[0,8]") + "}", "12345678"),
+         "f: expected whole numbers from 0 in the shape of tensor \"w\", found 2.0" + std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[true]", "[0,8]") + "}", "12345678"),
+         "f: expected whole numbers from 0 in the shape of tensor \"w\", found true" + std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[4294967296,4294967296]", "[0,8]") + "}", "12345678"),
+         "f: expected a shape that fits into memory of tensor \"w\", found [4294967296,4294967296]" +
+             std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[4611686018427387904,4,0]", "[0,0]") + "}"),
+         "f: expected a shape that fits into memory of tensor \"w\", found [4611686018427387904,4,0]" +
+             std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[0,4]") + "}", "1234"),
+         "f: expected 8 bytes for the shape and dtype of tensor \"w\", found data_offsets [0,4]" +
+             std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[8,0]") + "}", "12345678"),
+         "f: expected 8 bytes for the shape and dtype of tensor \"w\", found data_offsets [8,0]" +
+             std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[0,8,9]") + "}", "12345678"),
+         "f: expected two data_offsets of tensor \"w\", found an array of 3" + std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[-8,0]") + "}", "12345678"),
+         "f: expected whole numbers from 0 in the data_offsets of tensor \"w\", found -8" +
+             std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[2]", "[0,18446744073709551615]") + "}", "12345678"),
+         "f: expected whole numbers from 0 in the data_offsets of tensor \"w\", found 18446744073709551615" +
+             std::string(again)},
+        {safetensors("{" + tensor("w", "F32", "[1]", "[4,8]") + "}", "12345678"),
+         "f: expected tensor \"w\" to begin at byte 0 of the data, found byte 4, after a hole" +
+             std::string(again)},
+        {safetensors("{" + tensor("v", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[2,6]") +
+                         "}",
+                     "12345678"),
+         "f: expected tensor \"w\" to begin at byte 4 of the data, found byte 2, inside another tensor" +
+             std::string(again)},
+        {safetensors("{" + tensor("v", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[0,4]") +
+                         "}",
+                     "1234"),
+         "f: expected tensor \"w\" to begin at byte 4 of the data, found byte 0, inside another tensor" +
+             std::string(again)},
+        {safetensors("{" + good + "}", "1234567"),
+         "f: expected 8 bytes of data for tensor \"w\", found 7" + std::string(again)},
+        {safetensors("{" + good + "}", "123456789"),
+         "f: expected the file to end with its last tensor, after 8 bytes of data, found 9 bytes" +
+             std::string(again)},
+        {safetensors("{}", "x"),
+         "f: expected the file to end with its last tensor, after 0 bytes of data, found 1 bytes" +
+             std::string(again)},
+    };
+    for (const Case& c : cases) {
+        EXPECT_EQ(opening(c.content), c.said);
+    }
+}
+
+TEST_F(SafetensorsTest, OtherFilesAreRecognisedByContent) {
+    const std::string start = "f: expected safetensors weights, found ";
+    EXPECT_EQ(opening("version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 2669283096\n"),
+              start +
+                  "a Git LFS pointer instead of the file of 2669283096 bytes; fetch it with: git lfs pull.");
+    const std::string zip("PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0archive/data.pkl", 32);
+    for (const std::string& pickle :
+         {zip, std::string("\x80\x02}q\0.", 6), std::string("\x80\x05\x95\0\0\0\0\0\0\0\0.", 12),
+          std::string("\x80\x02\x8A\nl\xFC\x9C"
+                      "F\xF9 j\xA8P\x19.",
+                      16)}) {
+        const std::string said = opening(pickle);
+        EXPECT_EQ(said.rfind(start + "a PyTorch pickle, which can run any code when it is opened and is "
+                                     "never opened here; if you trust where "
+                                     "it comes from, convert it: python3 -c \"from transformers import "
+                                     "AutoModelForCausalLM as M; ",
+                             0),
+                  0U)
+            << said;
+        EXPECT_NE(said.find("safe_serialization=True"), std::string::npos);
+    }
+    EXPECT_EQ(opening(std::string("PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0weights.npy", 27)),
+              start + "a zip archive; unpack it and give the folder.");
+    EXPECT_EQ(opening("GGUF\x03"),
+              start +
+                  "a GGUF file; get the checkpoint's original Hugging Face folder with safetensors files.");
+    EXPECT_EQ(opening("\n<!DOCTYPE HTML>\n<html>"),
+              start + "a web page; the download went wrong: get the file itself again.");
+    EXPECT_EQ(opening("<html><body>404"),
+              start + "a web page; the download went wrong: get the file itself again.");
+    EXPECT_EQ(opening(std::string("SQLite format 3\0....", 20)),
+              start + "an SQLite file; if it is a trace, open it as a trace.");
+    EXPECT_EQ(opening("{\"error\": \"Repository not found\"}"), start + "a JSON file; get the file again.");
+    EXPECT_EQ(opening("\x89HDF\r\n\x1A\n"),
+              start + "an HDF5 file of TensorFlow or Keras; get the checkpoint's original Hugging Face "
+                      "folder with safetensors files.");
+}
+
+TEST_F(SafetensorsTest, AHeaderThatBeginsLikeAPickleIsStillAHeader) {
+    std::string header = "{" + tensor("w", "F32", "[2]", "[0,8]") + "}";
+    header.resize(0x280, ' ');
+    EXPECT_EQ(opening(safetensors(header, "12345678")), "(no error)");
+}
+
+TEST_F(SafetensorsTest, WritesWhatItReads) {
+    const std::array<float, 3> floats{1.5F, -0.0F, std::numeric_limits<float>::quiet_NaN()};
+    const std::array<std::uint8_t, 3> bytes{7, 8, 9};
+    const std::array<std::int64_t, 2> ids{-1, 5};
+    const std::array<std::uint16_t, 2> halves{float_to_bfloat16(3.0F), 0};
+    const std::vector<TensorView> tensors{
+        {"bytes", DType::u8, {3}, std::as_bytes(std::span(bytes))},
+        {"floats \"quoted\" \xC3\xA9", DType::f32, {3, 1}, std::as_bytes(std::span(floats))},
+        {"halves", DType::bf16, {2}, std::as_bytes(std::span(halves))},
+        {"ids", DType::i64, {1, 2}, std::as_bytes(std::span(ids))},
+        {"none", DType::f32, {0, 7}, {}},
+    };
+    write_safetensors(folder_ / "out", tensors, {{"format", "pt"}, {"line\n", "\xE2\x82\xAC"}});
+    const SafetensorsFile file = SafetensorsFile::open(folder_ / "out");
+    EXPECT_EQ(file.metadata(),
+              (std::map<std::string, std::string>{{"format", "pt"}, {"line\n", "\xE2\x82\xAC"}}));
+    ASSERT_EQ(file.tensors().size(), tensors.size());
+    for (const TensorView& expected : tensors) {
+        const TensorView* found = file.find(expected.name);
+        ASSERT_NE(found, nullptr) << expected.name;
+        EXPECT_EQ(found->dtype, expected.dtype);
+        EXPECT_EQ(found->shape, expected.shape);
+        ASSERT_EQ(found->bytes.size(), expected.bytes.size());
+        EXPECT_TRUE(expected.bytes.empty() ||
+                    std::memcmp(found->bytes.data(), expected.bytes.data(), expected.bytes.size()) == 0);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(found->bytes.data()) % size_of(found->dtype), 0U)
+            << "aligned: " << expected.name;
+    }
+    write_safetensors(folder_ / "again", tensors, {{"format", "pt"}, {"line\n", "\xE2\x82\xAC"}});
+    EXPECT_EQ(read_file(folder_ / "out"), read_file(folder_ / "again")) << "the same bytes each time";
+}
+
+TEST_F(SafetensorsTest, OneDtypeKeepsItsOrder) {
+    const std::array<float, 2> values{1, 2};
+    const auto one = [&](const char* name, std::size_t i) {
+        return TensorView{name, DType::f32, {1}, std::as_bytes(std::span(values).subspan(i, 1))};
+    };
+    write_safetensors(folder_ / "out", {one("z", 0), one("a", 1)});
+    const SafetensorsFile file = SafetensorsFile::open(folder_ / "out");
+    EXPECT_EQ(file.tensors()[0].name, "z");
+    EXPECT_EQ(file.tensors()[1].name, "a");
+}
+
+TEST_F(SafetensorsTest, AViewThatContradictsItselfIsNotWritten) {
+    const std::array<float, 2> values{1, 2};
+    const auto bytes = std::as_bytes(std::span(values));
+    EXPECT_THROW(write_safetensors(folder_ / "o", {{"w", DType::f32, {3}, bytes}}), std::invalid_argument);
+    EXPECT_THROW(write_safetensors(folder_ / "o", {{"w", DType::f32, {-2}, bytes}}), std::invalid_argument);
+    EXPECT_THROW(
+        write_safetensors(folder_ / "o", {{"w", DType::f32, {2}, bytes}, {"w", DType::f32, {2}, bytes}}),
+        std::invalid_argument);
+    EXPECT_THROW(write_safetensors(folder_ / "o", {{"\xFF", DType::f32, {2}, bytes}}), std::invalid_argument);
+    EXPECT_FALSE(fs::exists(folder_ / "o"));
+}
+
+TEST_F(SafetensorsTest, FilesOfOtherWriters) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/checkpoints/safetensors_misc");
+    int files = 0;
+    for (const auto& entry :
+         fs::directory_iterator(testing::test_data() / "external" / "checkpoints" / "safetensors_misc")) {
+        const SafetensorsFile file = SafetensorsFile::open(entry.path());
+        EXPECT_FALSE(file.tensors().empty()) << entry.path();
+        std::uint64_t bytes = 0;
+        for (const TensorView& view : file.tensors()) {
+            bytes += view.bytes.size();
+        }
+        EXPECT_LT(bytes, fs::file_size(entry.path()));
+        ++files;
+    }
+    EXPECT_EQ(files, 9);
+}
+
+TEST_F(SafetensorsTest, EveryPickleOfTheCollectionIsRecognised) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/checkpoints/torch_pickle");
+    int files = 0;
+    for (const auto& entry :
+         fs::directory_iterator(testing::test_data() / "external" / "checkpoints" / "torch_pickle")) {
+        // Under a name that promises weights, as a careless conversion leaves it.
+        const std::string said = opening(read_file(entry.path()));
+        EXPECT_EQ(said.rfind("f: expected safetensors weights, found a PyTorch pickle, ", 0), 0U)
+            << entry.path() << ": " << said;
+        ++files;
+    }
+    EXPECT_EQ(files, 26);
+}
+
+TEST_F(SafetensorsTest, TheAbuseAttempt) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed/safetensors_abuse_attempt_1.safetensors");
+    const fs::path path =
+        testing::test_data() / "external" / "malformed" / "safetensors_abuse_attempt_1.safetensors";
+    EXPECT_EQ(sentence(path.parent_path(), [&] { SafetensorsFile::open(path); }),
+              "safetensors_abuse_attempt_1.safetensors: expected a header of 1000 bytes, found only 80 bytes "
+              "after its length" +
+                  std::string(again));
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Folders of weights: what is found in them, and what is refused.
+#include "core/checkpoint/checkpoint.h"
+#include "tests/core/checkpoint/support.h"
+
+#include <cstring>
+
+#include <sys/stat.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::safetensors;
+using testing::sentence;
+using testing::TemporaryFolder;
+
+/// A file with one-element F32 tensors of these names.
+std::string shard(const std::vector<std::string>& names) {
+    std::string header = "{";
+    std::string data;
+    for (const std::string& name : names) {
+        header += (data.empty() ? "\"" : ",\"") + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[)" +
+                  std::to_string(data.size()) + "," + std::to_string(data.size() + 4) + "]}";
+        data += "\x01\x02\x03\x04";
+    }
+    return safetensors(header + "}", data);
+}
+
+class WeightsTest : public ::testing::Test {
+protected:
+    void put(const std::string& name, std::string_view content) {
+        testing::put_file(folder_ / name, content);
+    }
+    void put_index(const std::string& map) {
+        put("model.safetensors.index.json", R"({"metadata":{"total_size":8},"weight_map":)" + map + "}");
+    }
+    std::string opening() {
+        return sentence(folder_.path(), [&] { Weights::open(folder_.path()); });
+    }
+    TemporaryFolder folder_;
+};
+
+TEST_F(WeightsTest, OneFile) {
+    put("model.safetensors", shard({"b", "a"}));
+    const Weights weights = Weights::open(folder_.path());
+    EXPECT_EQ(weights.names(), (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(weights.total_bytes(), 8U);
+    EXPECT_EQ(weights.files(), std::vector<fs::path>{folder_ / "model.safetensors"});
+    ASSERT_NE(weights.find("a"), nullptr);
+    EXPECT_EQ(weights.find("c"), nullptr);
+    weights.will_need(*weights.find("a"));
+    weights.done_with(*weights.find("a"));
+    EXPECT_EQ(std::memcmp(weights.find("a")->bytes.data(), "\x01\x02\x03\x04", 4), 0);
+}
+
+TEST_F(WeightsTest, ViewsSurviveMoving) {
+    put("1.safetensors", shard({"a"}));
+    put("2.safetensors", shard({"b"}));
+    put_index(R"({"a":"1.safetensors","b":"2.safetensors"})");
+    Weights weights = Weights::open(folder_.path());
+    const TensorView* a = weights.find("a");
+    const Weights moved = std::move(weights);
+    EXPECT_EQ(moved.find("a"), a);
+    EXPECT_EQ(std::memcmp(a->bytes.data(), "\x01\x02\x03\x04", 4), 0);
+    EXPECT_EQ(moved.files().size(), 2U);
+}
+
+TEST_F(WeightsTest, LinksOfTheOwnerAreFollowed) {
+    // The Hugging Face cache keeps files elsewhere and links to them.
+    fs::create_directory(folder_ / "blobs");
+    fs::create_directory(folder_ / "snapshot");
+    put("blobs/abc", shard({"a"}));
+    fs::create_symlink("../blobs/abc", folder_.path() / "snapshot" / "model.safetensors");
+    EXPECT_NE(Weights::open(folder_ / "snapshot").find("a"), nullptr);
+}
+
+TEST_F(WeightsTest, ShardsInASubfolder) {
+    fs::create_directory(folder_ / "parts");
+    put("parts/1.safetensors", shard({"a"}));
+    put_index(R"({"a":"parts/1.safetensors"})");
+    EXPECT_NE(Weights::open(folder_.path()).find("a"), nullptr);
+}
+
+TEST_F(WeightsTest, TheSingleFileComesBeforeAnIndex) {
+    put("model.safetensors", shard({"a"}));
+    put_index(R"({"b":"none.safetensors"})");
+    EXPECT_NE(Weights::open(folder_.path()).find("a"), nullptr);
+}
+
+TEST_F(WeightsTest, TensorsOutsideTheIndexAreThereToo) {
+    put("1.safetensors", shard({"a", "extra"}));
+    put_index(R"({"a":"1.safetensors"})");
+    EXPECT_NE(Weights::open(folder_.path()).find("extra"), nullptr);
+}
+
+TEST_F(WeightsTest, FaultyIndicesEachHaveTheirSentence) {
+    put("1.safetensors", shard({"a"}));
+    put("2.safetensors", shard({"b", "a"}));
+    fs::create_directory(folder_ / "sub");
+    fs::create_symlink("loop", folder_ / "loop");
+    const std::string index = "model.safetensors.index.json: ";
+    const std::string outside = "; do not use this checkpoint unless you know why.";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {R"({"a":"3.safetensors"})", index + "expected the shard \"3.safetensors\" beside it, found no such "
+                                             "file; get the missing shards of the checkpoint."},
+        {R"({"a":"../1.safetensors"})",
+         index + "expected shards inside the checkpoint's folder, found \"../1.safetensors\"" + outside},
+        {R"({"a":"sub/../../x"})",
+         index + "expected shards inside the checkpoint's folder, found \"sub/../../x\"" + outside},
+        {R"({"a":"/etc/passwd"})",
+         index + "expected shards inside the checkpoint's folder, found \"/etc/passwd\"" + outside},
+        {R"({"a":""})", index + "expected shards inside the checkpoint's folder, found \"\"" + outside},
+        {R"({"a":"1.safetensors\u0000"})",
+         index + "expected shards inside the checkpoint's folder, found \"1.safetensors\\x00\"" + outside},
+        {R"({"a":"sub"})", "sub: expected a file, found a folder; give the path of a file."},
+        {R"({"a":"loop"})",
+         "loop: expected a file, found links that lead back to themselves; repair the links."},
+        {R"({"a":3})",
+         index + "expected the name of a file for \"weight_map.a\", found 3; correct the file."},
+        {R"({"z":"1.safetensors"})", index + "expected tensor \"z\" in 1.safetensors, found none of that "
+                                             "name there; get the checkpoint again."},
+        {R"({"b":"1.safetensors","a":"2.safetensors"})",
+         "2.safetensors: expected every tensor in one file, found \"a\", which 1.safetensors has too; get "
+         "the checkpoint again."},
+        {R"([])", index + "expected an object for \"weight_map\", found an empty array; correct the file."},
+        {R"({})", index + "expected tensors in \"weight_map\", found none; get the file again."},
+        {R"({"a":"1.safetensors","a":"1.safetensors"})",
+         index + "expected every key once, found the key \"a\" twice in one object; remove one of them."},
+    };
+    for (const auto& [map, said] : cases) {
+        put_index(map);
+        EXPECT_EQ(opening(), said) << map;
+    }
+    put("model.safetensors.index.json", "");
+    EXPECT_EQ(opening(), index + "expected valid JSON, found an empty file; get the file again.");
+    put("model.safetensors.index.json", std::string(100'000, '['));
+    EXPECT_EQ(opening(),
+              index + "expected at most 64 nested levels, found more; check that it is the right file.");
+    put("model.safetensors.index.json", R"({"weights":{}})");
+    EXPECT_EQ(opening(),
+              index + "expected an object for \"weight_map\", found no such key; correct the file.");
+}
+
+TEST_F(WeightsTest, ATensorThatLiesInAnotherShardThanTheIndexSays) {
+    put("1.safetensors", shard({"a"}));
+    put("2.safetensors", shard({"b"}));
+    put_index(R"({"a":"2.safetensors","b":"1.safetensors"})");
+    EXPECT_EQ(opening(), "model.safetensors.index.json: expected tensor \"a\" in 2.safetensors, found none "
+                         "of that name there; get the "
+                         "checkpoint again.");
+}
+
+TEST_F(WeightsTest, FoldersWithoutWeightsSayWhatTheyHold) {
+    const std::string expected = ": expected model.safetensors or model.safetensors.index.json, found ";
+    EXPECT_EQ(
+        opening(),
+        ": expected a checkpoint folder, found an empty one; put config.json and model.safetensors there.");
+    put("config.json", "{}");
+    EXPECT_EQ(opening(), expected + "no weights; give the folder that holds config.json and the weights.");
+    put("x.safetensors", shard({"a"}));
+    EXPECT_EQ(opening(),
+              expected + "x.safetensors; rename it to model.safetensors if it holds the whole model.");
+    for (const char* const name : {"a", "b", "c", "d"}) {
+        put(std::string(name) + ".safetensors", shard({name}));
+    }
+    EXPECT_EQ(
+        opening(),
+        expected +
+            "a.safetensors, b.safetensors, c.safetensors, d.safetensors and 1 more without an index; get "
+            "model.safetensors.index.json, which says what lies in which file.");
+    EXPECT_EQ(sentence(folder_.path(), [&] { Weights::open(folder_ / "none"); }),
+              "none: expected a checkpoint folder, found nothing there; check the path.");
+    EXPECT_EQ(
+        sentence(folder_.path(), [&] { Weights::open(folder_ / "config.json"); }),
+        "config.json: expected a checkpoint folder, found a file; give the folder that holds config.json.");
+}
+
+TEST_F(WeightsTest, AFolderWithOnlyAPickleSaysHowToConvertIt) {
+    put("config.json", "{}");
+    for (const char* const name : {"pytorch_model.bin", "model.pt", "model.pth", "last.ckpt", "weights.PT"}) {
+        const std::string content = std::string("PK\x03\x04\0\0\0\0\0\0archive/data.pkl", 26);
+        put(name, content);
+        const std::string said = opening();
+        EXPECT_EQ(
+            said.rfind(std::string(name) + ": expected safetensors weights, found a PyTorch pickle, ", 0), 0U)
+            << said;
+        EXPECT_NE(said.find("python3 -c"), std::string::npos);
+        fs::remove(folder_ / name);
+    }
+    put("pytorch_model.bin", "(dp0\n.");
+    EXPECT_EQ(opening().rfind("pytorch_model.bin: expected safetensors weights, found a PyTorch pickle, ", 0),
+              0U);
+    put("training_args.bin", "nothing known");
+    fs::remove(folder_ / "pytorch_model.bin");
+    EXPECT_EQ(opening(), ": expected model.safetensors or model.safetensors.index.json, found no weights; "
+                         "give the folder that holds "
+                         "config.json and the weights.");
+    put("model.gguf", "GGUF\x03");
+    EXPECT_EQ(opening(), "model.gguf: expected safetensors weights, found a GGUF file; get the checkpoint's "
+                         "original Hugging Face folder "
+                         "with safetensors files.");
+}
+
+TEST_F(WeightsTest, APickleUnderTheNameOfWeights) {
+    put("model.safetensors", std::string("\x80\x02}q\0.", 6));
+    EXPECT_EQ(opening().rfind("model.safetensors: expected safetensors weights, found a PyTorch pickle, ", 0),
+              0U);
+}
+
+TEST_F(WeightsTest, APipeDoesNotBlock) {
+    ASSERT_EQ(::mkfifo((folder_ / "model.safetensors").c_str(), 0600), 0);
+    EXPECT_EQ(opening(), "model.safetensors: expected a file, found a pipe; give the path of a file.");
+}
+
+TEST(MalformedFolders, EachGetsItsSentence) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed");
+    const fs::path root = testing::test_data() / "external" / "malformed";
+    const auto weights = [&](const std::string& name) {
+        return sentence(root / name, [&] { Weights::open(root / name); });
+    };
+    EXPECT_EQ(weights("index_without_shards"),
+              "model.safetensors.index.json: expected the shard \"model-00001-of-00005.safetensors\" beside "
+              "it, found no such file; get the missing shards of the checkpoint.");
+    EXPECT_EQ(
+        weights("lfs_pointer"),
+        "model.safetensors: expected safetensors weights, found a Git LFS pointer instead of the file of "
+        "2669283096 bytes; fetch it with: git lfs pull.");
+    EXPECT_EQ(
+        weights("mlxd_shard_glob"),
+        ": expected model.safetensors or model.safetensors.index.json, found a.safetensors, b.safetensors, "
+        "c.safetensors without an index; get model.safetensors.index.json, which says what lies in "
+        "which file.");
+    const std::string empty = ": expected safetensors weights, found an empty file; get the file again.";
+    EXPECT_EQ(weights("mlxd_shard_single"), "model.safetensors" + empty);
+    EXPECT_EQ(weights("mlxd_shard_index"), "model-00001-of-00002.safetensors" + empty);
+}
+
+} // namespace
+} // namespace ponderscope
