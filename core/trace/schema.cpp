@@ -304,7 +304,7 @@ void check_trace_tables(Database& database, const std::filesystem::path& path) {
         find.reset();
         if (type != "table" || another) {
             throw InputError(path, expected,
-                             "a " + (another ? std::string("second entry") : type) + " of that name", remedy);
+                             another ? "two entries of that name" : "an entry of that name of type " + type, remedy);
         }
         // A virtual table would run a module's code on what a stranger wrote.
         if (!sql.starts_with("CREATE TABLE ")) {

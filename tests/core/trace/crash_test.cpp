@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What happens to a trace when its writer dies, the disk fills up, a second writer comes, or nothing may be
+// written. Each case runs in a child process of its own, where it can be killed, lose its rights or get a
+// disk of its own.
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <functional>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+/// Runs \p body in a child; returns what it returned, or how it died.
+std::string in_child(const std::function<std::string()>& body) {
+    int ends[2];
+    if (::pipe(ends) != 0) {
+        return "no pipe";
+    }
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::close(ends[0]);
+        std::string answer;
+        try {
+            answer = body();
+        } catch (const std::exception& error) {
+            answer = std::string("unexpected: ") + error.what();
+        }
+        const ssize_t ignored = ::write(ends[1], answer.data(), answer.size());
+        ::_exit(ignored >= 0 ? 0 : 1);
+    }
+    ::close(ends[1]);
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+        answer.append(buffer, static_cast<std::size_t>(n));
+    }
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : answer;
+}
+
+bool same_floats(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+constexpr std::int64_t long_sequence = 3000;
+
+/// Records sequences of `long_sequence` and a few other lengths until it is stopped from outside or \p most
+/// are done.
+std::int64_t length_of(std::int64_t sequence) {
+    return sequence % 3 == 0 ? long_sequence
+                             : 1 + static_cast<std::int64_t>(
+                                       bounded(splitmix64(5, static_cast<std::uint64_t>(sequence)), 400));
+}
+
+void record(TraceWriter& writer, std::int64_t most) {
+    writer.begin_run(testing::sample_run("recorded"), testing::sample_signals());
+    for (std::int64_t s = 0; s < most; ++s) {
+        const std::int64_t length = length_of(s);
+        writer.begin_sequence("s", testing::sample_text(length));
+        for (std::int64_t first = 0; first < length; first += 250) {
+            const std::int64_t count = std::min<std::int64_t>(250, length - first);
+            const auto seed = static_cast<std::uint64_t>(s);
+            writer.append(testing::sample_tokens(seed, first, count, length),
+                          testing::sample_chunks(seed, first, count));
+        }
+        writer.end_sequence();
+    }
+    writer.end_run(1);
+}
+
+/// Empty when the trace is a prefix of what record() was writing: whole sequences, then at most one partial
+/// one, every signal as long as its tokens, every value as it was given, totals that agree.
+std::string check_prefix(const fs::path& path) {
+    const TraceReader reader = TraceReader::open(path);
+    if (const std::string damage = reader.check(); !damage.empty()) {
+        return damage;
+    }
+    const std::vector<RunInfo> runs = reader.runs();
+    if (runs.empty()) {
+        return "";
+    }
+    std::int64_t tokens = 0;
+    const std::vector<SequenceInfo> sequences = reader.sequences(runs[0].id);
+    for (const SequenceInfo& sequence : sequences) {
+        const std::int64_t length = length_of(sequence.index);
+        const std::string name = "sequence " + std::to_string(sequence.index);
+        if (!sequence.complete && sequence.index + 1 != static_cast<std::int64_t>(sequences.size())) {
+            return name + " is partial, but another follows";
+        }
+        if (sequence.complete && sequence.tokens != length) {
+            return name + " is marked complete with " + std::to_string(sequence.tokens) + " tokens";
+        }
+        const auto seed = static_cast<std::uint64_t>(sequence.index);
+        const TokenColumns want = testing::sample_tokens(seed, 0, sequence.tokens, length);
+        const TokenColumns got = reader.tokens(runs[0].id, sequence.index);
+        if (got.id != want.id || !same_floats(got.nll, want.nll) || got.flops != want.flops) {
+            return name + " has other tokens than were given";
+        }
+        for (const auto& [signal, chunk] : testing::sample_chunks(seed, 0, sequence.tokens)) {
+            const auto stored = reader.signal(runs[0].id, sequence.index, signal);
+            if (sequence.tokens > 0 && (!stored || stored->data != chunk.data)) {
+                return name + " has another " + signal + " than was given";
+            }
+        }
+        tokens += sequence.tokens;
+    }
+    if (runs[0].tokens != tokens || runs[0].sequences != static_cast<std::int64_t>(sequences.size())) {
+        return "the run's totals disagree with its sequences";
+    }
+    return "";
+}
+
+TEST(TraceCrash, KilledWritersLeaveAPrefix) {
+    constexpr int kills = 12;
+    int with_sequences = 0;
+    for (int round = 0; round < kills; ++round) {
+        const TemporaryFolder folder;
+        const fs::path path = folder / "a.ponder";
+        const pid_t child = ::fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            try {
+                TraceWriter writer(path);
+                record(writer, 1'000'000);
+            } catch (...) {
+            }
+            ::_exit(0);
+        }
+        // Somewhere in the first second; what a reader has seen by then is the least that has to be there
+        // afterwards.
+        std::this_thread::sleep_for(std::chrono::milliseconds(
+            static_cast<int>(bounded(splitmix64(3, static_cast<std::uint64_t>(round)), 900))));
+        std::int64_t seen = 0;
+        try {
+            const TraceReader reader = TraceReader::open(path);
+            for (const RunInfo& run : reader.runs()) {
+                const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
+                seen = std::count_if(sequences.begin(), sequences.end(),
+                                     [](const SequenceInfo& s) { return s.complete; });
+            }
+        } catch (const Error&) {
+            // The child has not got to making the file yet.
+        }
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended before it was killed";
+        // Killed before the schema was committed: there is no trace yet, and a new recording starts one.
+        std::error_code error;
+        bool is_trace = false;
+        try {
+            (void)TraceReader::open(path);
+            is_trace = true;
+        } catch (const InputError&) {
+            EXPECT_EQ(seen, 0);
+        }
+        std::int64_t kept = 0;
+        if (is_trace) {
+            EXPECT_EQ(check_prefix(path), "") << "round " << round;
+            const TraceReader reader = TraceReader::open(path);
+            for (const RunInfo& run : reader.runs()) {
+                EXPECT_FALSE(run.complete);
+                const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
+                kept = std::count_if(sequences.begin(), sequences.end(),
+                                     [](const SequenceInfo& s) { return s.complete; });
+            }
+            EXPECT_GE(kept, seen);
+            with_sequences += kept > 0;
+        }
+        // The next writer takes over where the dead one stopped, and leaves one file.
+        {
+            TraceWriter writer(path);
+            testing::write_sample_run(writer, "after", 1, {20}, 5);
+            writer.finish();
+        }
+        EXPECT_EQ(TraceReader::open(path).runs().back().name, "after");
+        EXPECT_EQ(TraceReader::open(path).check(), "");
+        EXPECT_FALSE(fs::exists(path.string() + "-wal", error));
+        EXPECT_FALSE(fs::exists(path.string() + "-lock", error));
+    }
+    EXPECT_GT(with_sequences, 0) << "every child was killed before it had finished a sequence";
+}
+
+/// Records until the disk is full; checks what is left.
+std::string fill_up(const fs::path& path) {
+    std::string sentence;
+    try {
+        TraceWriter writer(path);
+        record(writer, 10'000);
+        writer.finish();
+        return "the disk did not fill up";
+    } catch (const EnvironmentError& error) {
+        sentence = error.what();
+    }
+    if (sentence.find("the disk is full; what was written before is kept") == std::string::npos ||
+        sentence.find(path.string()) == std::string::npos) {
+        return "another sentence: " + sentence;
+    }
+    if (std::string wrong = check_prefix(path); !wrong.empty()) {
+        return wrong;
+    }
+    const TraceReader reader = TraceReader::open(path);
+    const std::vector<RunInfo> runs = reader.runs();
+    if (runs.size() != 1 || runs[0].complete) {
+        return "the run is not marked partial";
+    }
+    return reader.sequences(1).front().complete ? "" : "not even the first sequence was kept";
+}
+
+TEST(TraceCrash, AFullDiskKeepsWhatWasWritten) {
+    const TemporaryFolder folder;
+    const std::string answer = in_child([&]() -> std::string {
+        // A small disk of this child's own, gone when it ends.
+        if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=6m") != 0) {
+            return "skip";
+        }
+        return fill_up(folder / "a.ponder");
+    });
+    if (answer == "skip") {
+        GTEST_SKIP() << "mounting a small disk is not permitted here; the test with a limit on file sizes "
+                        "stands in for it";
+    }
+    EXPECT_EQ(answer, "");
+}
+
+TEST(TraceCrash, ALimitOnFileSizesKeepsWhatWasWritten) {
+    const TemporaryFolder folder;
+    EXPECT_EQ(in_child([&]() -> std::string {
+                  ::signal(SIGXFSZ, SIG_IGN);
+                  const rlimit limit{3u << 20, 3u << 20};
+                  if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+                      return "no limit";
+                  }
+                  std::string sentence;
+                  try {
+                      TraceWriter writer(folder / "a.ponder");
+                      record(writer, 10'000);
+                      writer.finish();
+                      return "the limit was not met";
+                  } catch (const EnvironmentError& error) {
+                      sentence = error.what();
+                  }
+                  if (sentence.find("cannot be written") == std::string::npos &&
+                      sentence.find("is full") == std::string::npos) {
+                      return sentence;
+                  }
+                  return check_prefix(folder / "a.ponder");
+              }),
+              "");
+}
+
+TEST(TraceCrash, ADiskThatIsFullFromTheStartGetsNoTrace) {
+    const TemporaryFolder folder;
+    const std::string answer = in_child([&]() -> std::string {
+        if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
+            return "skip";
+        }
+        std::ofstream(folder / "filler") << std::string(65536, 'x');
+        try {
+            TraceWriter writer(folder / "a.ponder");
+            return "a trace was made on a full disk";
+        } catch (const EnvironmentError& error) {
+            if (std::string(error.what()).find("full") == std::string::npos) {
+                return error.what();
+            }
+        }
+        for (const fs::directory_entry& entry : fs::directory_iterator(folder.path())) {
+            if (entry.path().filename() != "filler") {
+                return "left behind: " + entry.path().string();
+            }
+        }
+        return "";
+    });
+    if (answer == "skip") {
+        GTEST_SKIP() << "mounting a small disk is not permitted here";
+    }
+    EXPECT_EQ(answer, "");
+}
+
+TEST(TraceCrash, TwoWritersDoNotMeet) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "a.ponder";
+    const auto try_to_write = [&](const fs::path& name) -> std::string {
+        try {
+            TraceWriter writer(name);
+            return "opened";
+        } catch (const InputError& error) {
+            return error.what();
+        }
+    };
+    {
+        TraceWriter writer(path);
+        writer.begin_run(testing::sample_run("mine"), {});
+        fs::create_symlink(path, folder / "other-name.ponder");
+        for (const std::string& answer :
+             {try_to_write(path), in_child([&] { return try_to_write(path); }),
+              in_child([&] { return try_to_write(folder / "other-name.ponder"); })}) {
+            EXPECT_NE(answer.find("one that another recording is writing"), std::string::npos) << answer;
+        }
+        writer.end_run(1);
+        writer.finish();
+        EXPECT_EQ(in_child([&] { return try_to_write(path); }), "opened");
+    }
+    EXPECT_EQ(TraceReader::open(path).runs().size(), 1U);
+    // What a dead writer left is no writer.
+    std::ofstream(path.string() + "-lock") << "";
+    EXPECT_EQ(try_to_write(path), "opened");
+}
+
+/// Gives up root's rights, for the tests of permissions. False where that is impossible: then we have none to
+/// begin with.
+void become_nobody() {
+    if (::geteuid() == 0) {
+        if (::setegid(65534) != 0 || ::seteuid(65534) != 0) {
+            throw std::runtime_error("cannot give up root's rights");
+        }
+    }
+}
+
+TEST(TraceCrash, FoldersThatCannotBeWritten) {
+    const TemporaryFolder folder;
+    ::chmod(folder.path().c_str(), 0555);
+    const std::string answer = in_child([&]() -> std::string {
+        become_nobody();
+        try {
+            TraceWriter writer(folder / "a.ponder");
+        } catch (const EnvironmentError& error) {
+            return error.what();
+        }
+        return "opened";
+    });
+    ::chmod(folder.path().c_str(), 0755);
+    EXPECT_NE(answer.find("choose a folder that you may write to"), std::string::npos) << answer;
+    EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(TraceCrash, TracesOnReadOnlyMediaOpen) {
+    const TemporaryFolder folder;
+    const TemporaryFolder media;
+    const fs::path path = folder / "a.ponder";
+    std::string unfinished;
+    {
+        // A writer that a reader keeps from tidying up leaves the file in WAL mode.
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "first", 1, {500}, 100);
+        while (true) {
+            try {
+                if (TraceReader::open(path).runs().size() == 1 &&
+                    TraceReader::open(path).runs()[0].complete) {
+                    break;
+                }
+            } catch (const Error&) {
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        fs::copy_file(path, media / "without-log.ponder"); // as if only the main file had been copied
+        fs::copy_file(path, media / "with-log.ponder");
+        fs::copy_file(path.string() + "-wal", (media / "with-log.ponder").string() + "-wal");
+        const TraceReader reader = TraceReader::open(path);
+        (void)reader.runs();
+        writer.finish();
+        fs::copy_file(path, media / "kept-open.ponder");
+    }
+    fs::copy_file(path, media / "finished.ponder");
+    ::chmod(media.path().c_str(), 0555);
+    const auto read = [&](const std::string& name) {
+        return in_child([&, name]() -> std::string {
+            become_nobody();
+            try {
+                const TraceReader reader = TraceReader::open(media / name);
+                std::string answer = std::to_string(reader.runs().size()) + " runs";
+                if (!reader.runs().empty()) {
+                    answer += ", " + std::to_string(reader.tokens(1, 0).size()) + " tokens";
+                }
+                for (const std::string& notice : reader.notices()) {
+                    answer += "; " + notice.substr(notice.find("-wal"));
+                }
+                return answer;
+            } catch (const Error& error) {
+                return error.what();
+            }
+        });
+    };
+    EXPECT_EQ(read("finished.ponder"), "1 runs, 500 tokens");
+    EXPECT_EQ(read("kept-open.ponder"), "1 runs, 500 tokens");
+    EXPECT_EQ(read("without-log.ponder"), "0 runs");
+    EXPECT_EQ(read("with-log.ponder").find("0 runs; -wal cannot be used here; what it holds is missing"), 0U)
+        << read("with-log.ponder");
+    ::chmod(media.path().c_str(), 0755);
+    // With the right to write beside it, the log is read.
+    EXPECT_EQ(TraceReader::open(media / "with-log.ponder").tokens(1, 0).size(), 500U);
+    EXPECT_TRUE(TraceReader::open(media / "with-log.ponder").notices().empty());
+}
+
+} // namespace
+} // namespace ponderscope

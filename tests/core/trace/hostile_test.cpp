@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/reader.h"
+#include "core/trace/schema.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <fstream>
+#include <functional>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+void write_bytes(const fs::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// The sentence that \p call ends with; empty when it succeeds.
+template <class Call>
+std::string refusal(Call call) {
+    try {
+        call();
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+class Hostile : public ::testing::Test {
+protected:
+    TemporaryFolder folder;
+    fs::path path = folder / "a.ponder";
+
+    void SetUp() override {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "first", 1, {4000, 50}, 999);
+        writer.finish();
+    }
+    std::string open() const {
+        return refusal([&] { (void)TraceReader::open(path); });
+    }
+    std::string append() const {
+        return refusal([&] { TraceWriter writer(path); });
+    }
+    /// Reads everything there is.
+    std::string read() const {
+        return refusal([&] {
+            const TraceReader reader = TraceReader::open(path);
+            for (const RunInfo& run : reader.runs()) {
+                const std::vector<SignalInfo> signals = reader.signals(run.id);
+                for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+                    (void)reader.text(run.id, sequence.index);
+                    (void)reader.tokens(run.id, sequence.index);
+                    for (const SignalInfo& signal : signals) {
+                        (void)reader.signal(run.id, sequence.index, signal.name);
+                    }
+                }
+                (void)reader.vocabulary(run.id);
+                (void)reader.faults(run.id);
+            }
+        });
+    }
+    void plant(const std::string& statements) const { testing::sql(path, statements); }
+};
+
+TEST_F(Hostile, OtherFilesAreNamedAndKept) {
+    const auto expect = [&](const std::string& part) {
+        EXPECT_NE(open().find(part), std::string::npos) << open();
+        EXPECT_NE(append().find(part), std::string::npos) << append();
+        EXPECT_EQ(open().find('\n'), std::string::npos) << "one sentence";
+        EXPECT_NE(open().find(path.string()), std::string::npos);
+        EXPECT_FALSE(fs::exists(path.string() + "-lock"));
+    };
+    for (const std::string& bytes :
+         {std::string("version https://git-lfs.github.com/spec/v1\n"), std::string(5000, 'x'),
+          std::string("SQLite format 3\0", 16), std::string(1, '\0')}) {
+        write_bytes(path, bytes);
+        expect("a file of another kind");
+        EXPECT_EQ(read_file(path), bytes);
+    }
+    fs::remove(path);
+    testing::sql(path, "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)");
+    expect("an SQLite database of another program");
+    EXPECT_EQ(testing::sql_value(path, "SELECT x FROM mine"), "1");
+    fs::remove(path);
+    EXPECT_NE(open().find("no such file"), std::string::npos) << open();
+    fs::create_directory(path);
+    expect("a folder");
+    fs::remove(path);
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    EXPECT_NE(open().find("no plain file"), std::string::npos) << open(); // and does not wait for a writer
+    EXPECT_NE(append().find("no plain file"), std::string::npos) << append();
+    path = folder / "absent" / "a.ponder";
+    EXPECT_NE(append().find("expected a folder"), std::string::npos) << append();
+}
+
+TEST_F(Hostile, AnEmptyFileIsNoTraceButMayBecomeOne) {
+    write_bytes(path, "");
+    EXPECT_NE(open().find("an empty file"), std::string::npos) << open();
+    {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "first", 1, {10}, 5);
+        writer.finish();
+    }
+    EXPECT_EQ(read(), "");
+}
+
+TEST_F(Hostile, NewerVersionsAreLeftAlone) {
+    plant("PRAGMA user_version = " + std::to_string(schema::version + 6));
+    const std::string before = read_file(path);
+    EXPECT_NE(open().find("version 7; open it with a newer Ponderscope"), std::string::npos) << open();
+    EXPECT_NE(append().find("version 7; open it with a newer Ponderscope"), std::string::npos) << append();
+    EXPECT_EQ(read_file(path), before);
+    plant("PRAGMA user_version = 0");
+    EXPECT_NE(open().find("version 0"), std::string::npos) << open();
+}
+
+TEST_F(Hostile, NoOverwritingWithoutAppend) {
+    const std::string before = read_file(path);
+    EXPECT_NE(refusal([&] { TraceWriter writer(path, {.append = false}); }).find("a name that is free"),
+              std::string::npos);
+    EXPECT_EQ(read_file(path), before);
+}
+
+TEST_F(Hostile, PlantedViewsAndTablesOfOtherKindsAreRefused) {
+    const std::vector<std::pair<std::string, std::string>> plants = {
+        {"ALTER TABLE token_row RENAME TO hidden; CREATE VIEW token_row AS SELECT * FROM hidden, hidden AS "
+         "b, hidden AS c",
+         "an entry of that name of type view"},
+        {"DROP TABLE fault; CREATE VIRTUAL TABLE fault USING fts5(id, run, sequence, time, message)",
+         "a virtual table"},
+        {"DROP TABLE vocabulary", "expected a table named vocabulary, found none"},
+        {"ALTER TABLE chunk RENAME COLUMN data TO bytes", "a plain column chunk.data"},
+        {"ALTER TABLE sequence RENAME COLUMN title TO old; ALTER TABLE sequence ADD COLUMN title TEXT AS "
+         "(hex(zeroblob(100000000)))",
+         "a plain column sequence.title"},
+        {"ALTER TABLE text RENAME TO text2; CREATE INDEX text ON run (name)", "an entry of that name of type index"},
+    };
+    const std::string sound = read_file(path);
+    for (const auto& [statements, part] : plants) {
+        fs::remove(path);
+        write_bytes(path, sound);
+        plant(statements);
+        EXPECT_NE(open().find(part), std::string::npos) << statements << "\n" << open();
+        EXPECT_NE(append().find(part), std::string::npos) << statements << "\n" << append();
+    }
+}
+
+TEST_F(Hostile, PlantedTriggersNeverRun) {
+    plant("CREATE TRIGGER a AFTER INSERT ON run BEGIN DELETE FROM token_row; DELETE FROM run; END;"
+          "CREATE TRIGGER b AFTER INSERT ON token_row BEGIN UPDATE run SET name = 'taken over'; END;"
+          "CREATE TRIGGER c INSTEAD OF INSERT ON token BEGIN DELETE FROM run; END;"
+          "DROP VIEW run_summary; CREATE VIEW run_summary AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+          "SELECT i + 1 FROM n) "
+          "SELECT i AS id, load_extension('evil') AS name FROM n");
+    EXPECT_EQ(read(), "");
+    {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "second", 2, {100}, 10);
+        writer.finish();
+    }
+    const TraceReader reader = TraceReader::open(path);
+    ASSERT_EQ(reader.runs().size(), 2U);
+    EXPECT_EQ(reader.runs()[0].name, "first");
+    EXPECT_EQ(reader.tokens(1, 0).size(), 4000U);
+}
+
+TEST_F(Hostile, AbsurdValuesAreSentences) {
+    const std::vector<std::pair<std::string, std::string>> plants = {
+        {"UPDATE sequence SET tokens = 1000000000000",
+         "a number of tokens that fits into the file, found 1000000000000"},
+        {"UPDATE sequence SET tokens = -1", "found -1"},
+        {"UPDATE sequence SET tokens = 4001 WHERE number = 0", "rows that stop at 4000"},
+        {"UPDATE sequence SET text_bytes = 9000000000000000000", "a number of bytes of text"},
+        {"UPDATE sequence SET text_bytes = text_bytes + 1", "bytes of text"},
+        {"UPDATE sequence SET number = 7 WHERE number = 1", "found number 7"},
+        {"UPDATE sequence SET id = 1099511627776 WHERE number = 1", "below 2^31"},
+        {"UPDATE run SET tokens = 1000000000000", "a number of tokens"},
+        {"UPDATE run SET scored_tokens = tokens + 1", "counts that agree"},
+        {"UPDATE token_row SET id = 4294967296 WHERE row & 4294967295 = 17", "token 17"},
+        {"UPDATE token_row SET text_end = 1000000 WHERE row & 4294967295 = 18", "token 18"},
+        {"UPDATE token_row SET text_begin = -5 WHERE row & 4294967295 = 19", "token 19"},
+        {"UPDATE token_row SET rank = -1 WHERE row & 4294967295 = 20", "token 20"},
+        {"DELETE FROM token_row WHERE row & 4294967295 = 21", "token 21"},
+        {"DELETE FROM text WHERE piece = 1", "bytes of text"},
+        {"UPDATE text SET bytes = zeroblob(5000) WHERE piece = 0", "bytes of text"},
+        {"UPDATE signal SET axes = '[\"step\"]'", "axes of signal"},
+        {"UPDATE signal SET axes = '[[[[[[['", "a.ponder"},
+        {"UPDATE signal SET axes = '[\"token\"]' WHERE name = 'nll'", "whose size agrees with its shape"},
+        {"UPDATE chunk SET shape = '[9223372036854775807,9223372036854775807]'",
+         "whose size agrees with its shape"},
+        {"UPDATE chunk SET shape = '[-1,4]'", "whose size agrees with its shape"},
+        {"UPDATE chunk SET shape = '[4000.0,4]'", "whose size agrees with its shape"},
+        {"UPDATE chunk SET shape = '{}'", "whose size agrees with its shape"},
+        {"UPDATE chunk SET dtype = 'F128'", "of type F128"},
+        {"UPDATE chunk SET dtype = 'F64'", "whose size agrees with its shape"},
+        {"UPDATE chunk SET data = zeroblob(0)", "whose size agrees with its shape"},
+        {"UPDATE chunk SET tokens = tokens + 1", "whose size agrees with its shape"},
+        {"UPDATE chunk SET first_token = first_token + 1", "chunk"},
+        {"DELETE FROM chunk WHERE first_token > 0", "chunks that stop at"},
+    };
+    const std::string sound = read_file(path);
+    EXPECT_EQ(read(), "");
+    for (const auto& [statements, part] : plants) {
+        fs::remove(path);
+        write_bytes(path, sound);
+        plant(statements);
+        EXPECT_NE(read().find(part), std::string::npos) << statements << "\n" << read();
+    }
+}
+
+TEST_F(Hostile, ADamagedPartLeavesTheOthersReadable) {
+    plant("UPDATE chunk SET dtype = 'F128' WHERE signal = (SELECT id FROM signal WHERE name = 'rank')");
+    const TraceReader reader = TraceReader::open(path);
+    EXPECT_THROW((void)reader.signal(1, 0, "rank"), InputError);
+    EXPECT_TRUE(reader.signal(1, 0, "nll"));
+    EXPECT_EQ(reader.tokens(1, 0).size(), 4000U);
+    EXPECT_EQ(reader.check(), ""); // SQLite's own structure is sound
+}
+
+TEST_F(Hostile, TruncatedFilesAreDamagedNotEmpty) {
+    const std::string sound = read_file(path);
+    for (const double part : {0.2, 0.5, 0.9, 0.99}) {
+        write_bytes(path,
+                    sound.substr(0, static_cast<std::size_t>(part * static_cast<double>(sound.size()))));
+        const std::string sentence = read();
+        EXPECT_NE(sentence.find("a.ponder: "), std::string::npos) << part;
+        EXPECT_NE(sentence.find("take it from its source again"), std::string::npos) << sentence;
+    }
+}
+
+TEST_F(Hostile, NamesOfFilesAreNoSyntax) {
+    for (const char* name :
+         {"a?b.ponder", "file:a.ponder", ":memory:", "a%20b#c.ponder", "-a.ponder", "\xC3\xBC b.ponder"}) {
+        const fs::path odd = folder / name;
+        {
+            TraceWriter writer(odd);
+            testing::write_sample_run(writer, "first", 1, {10}, 5);
+            writer.finish();
+        }
+        EXPECT_TRUE(fs::exists(odd)) << name;
+        EXPECT_EQ(TraceReader::open(odd).tokens(1, 0).size(), 10U) << name;
+        // Relative names too.
+        const fs::path before = fs::current_path();
+        fs::current_path(folder.path());
+        EXPECT_EQ(TraceReader::open(name).tokens(1, 0).size(), 10U) << name;
+        fs::current_path(before);
+    }
+}
+
+} // namespace
+} // namespace ponderscope

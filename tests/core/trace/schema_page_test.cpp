@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// resources/docs/trace-schema.md is for users: what it says of tables is compared with the schema, and every
+// example in it is run.
+#include "core/base/files.h"
+#include "core/trace/schema.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sstream>
+#include <sys/wait.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string page() {
+    return read_file(testing::source_tree() / "resources/docs/trace-schema.md");
+}
+
+/// Fenced blocks of one language.
+std::vector<std::string> examples(const std::string& language) {
+    std::vector<std::string> blocks;
+    std::istringstream lines(page());
+    bool inside = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (inside && line == "```") {
+            inside = false;
+        } else if (inside) {
+            blocks.back() += line + "\n";
+        } else if (line == "```" + language) {
+            inside = true;
+            blocks.emplace_back();
+        }
+    }
+    return blocks;
+}
+
+/// Rows of the first column of the table under "### NAME".
+std::vector<std::string> documented_columns(const std::string& table) {
+    std::vector<std::string> columns;
+    std::istringstream lines(page());
+    bool inside = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("#")) {
+            inside = line == "### " + table;
+        } else if (inside && line.starts_with("| `")) {
+            columns.push_back(line.substr(3, line.find('`', 3) - 3));
+        }
+    }
+    return columns;
+}
+
+class SchemaPage : public ::testing::Test {
+protected:
+    testing::TemporaryFolder folder;
+    fs::path path = folder / "a.ponder";
+
+    void SetUp() override {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "first", 1, {300, 20}, 100);
+        testing::write_sample_run(writer, "second", 2, {300, 20}, 100);
+        RunInfo run = testing::sample_run("third");
+        writer.begin_run(run, {});
+        writer.put_fault("The device ran out of memory.");
+        writer.leave_run();
+        writer.finish();
+    }
+
+    /// Exit code and output of a Python program that finds the trace's path in TRACE.
+    std::pair<int, std::string> python(const std::string& program) const {
+        const fs::path script = folder / "example.py";
+        write_file_atomically(script, "TRACE = \"" + path.string() + "\"\n" + program);
+        FILE* pipe = ::popen(("python3 " + script.string() + " 2>&1").c_str(), "r");
+        if (pipe == nullptr) {
+            return {-1, "no python3"};
+        }
+        std::string output;
+        std::array<char, 4096> buffer{};
+        while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+            output.append(buffer.data(), n);
+        }
+        const int status = ::pclose(pipe);
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+    }
+    bool has_module(const std::string& name) const { return python("import " + name + "\n").first == 0; }
+};
+
+TEST_F(SchemaPage, NamesEveryTableColumnAndView) {
+    for (const schema::Table& table : schema::tables()) {
+        std::vector<std::string> columns;
+        for (const schema::Column& column : table.columns) {
+            columns.emplace_back(column.name);
+        }
+        EXPECT_EQ(documented_columns(table.name), columns) << table.name;
+    }
+    const std::string text = page();
+    for (const schema::View& view : schema::views()) {
+        const std::size_t row = text.find("| `" + std::string(view.name) + "` |");
+        ASSERT_NE(row, std::string::npos) << view.name;
+        const std::string line = text.substr(row, text.find('\n', row) - row);
+        sqlite3* database = nullptr;
+        ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+        sqlite3_stmt* statement = nullptr;
+        ASSERT_EQ(sqlite3_prepare_v2(database, (std::string("SELECT * FROM ") + view.name).c_str(), -1,
+                                     &statement, nullptr),
+                  SQLITE_OK)
+            << sqlite3_errmsg(database);
+        for (int column = 0; column < sqlite3_column_count(statement); ++column) {
+            EXPECT_NE(line.find(sqlite3_column_name(statement, column)), std::string::npos)
+                << view.name << "." << sqlite3_column_name(statement, column);
+        }
+        sqlite3_finalize(statement);
+        sqlite3_close(database);
+    }
+    EXPECT_NE(text.find("`PRAGMA application_id` is " + std::to_string(schema::application_id)),
+              std::string::npos);
+    EXPECT_NE(text.find("version " + std::to_string(schema::version) + " of the schema"), std::string::npos);
+}
+
+TEST_F(SchemaPage, EveryQueryRuns) {
+    const std::vector<std::string> queries = examples("sql");
+    EXPECT_GE(queries.size(), 8U);
+    for (const std::string& query : queries) {
+        std::string value;
+        EXPECT_NO_THROW(value = testing::sql_value(path, query)) << query;
+        EXPECT_FALSE(value.empty()) << "no row: " << query;
+    }
+}
+
+TEST_F(SchemaPage, ViewsSayWhatTheDataIs) {
+    const TokenColumns first = testing::sample_tokens(1, 0, 300, 300);
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < first.size(); ++i) {
+        sum += first.nll[i];
+    }
+    const auto number = [&](const std::string& query) { return std::stod(testing::sql_value(path, query)); };
+    EXPECT_NEAR(number("SELECT mean_nll FROM sequence_summary WHERE run = 1 AND sequence = 0"), sum / 299,
+                1e-9);
+    EXPECT_NEAR(number("SELECT perplexity FROM sequence_summary WHERE run = 1 AND sequence = 0"),
+                std::exp(sum / 299), 1e-6);
+    EXPECT_NEAR(number("SELECT sum(nll) FROM token WHERE run = 1 AND sequence = 0"), sum, 1e-9);
+    EXPECT_NEAR(number("SELECT nll FROM target WHERE run = 1 AND sequence = 0 AND position = 8"),
+                first.nll[7], 1e-6);
+    EXPECT_EQ(
+        testing::sql_value(path, "SELECT text FROM target WHERE run = 1 AND sequence = 0 AND position = 3"),
+        "r\xC3\xBC"
+        "be ");
+    EXPECT_EQ(testing::sql_value(path, "SELECT text FROM sequence_text WHERE run = 2 AND sequence = 0"),
+              testing::sample_text(300));
+    EXPECT_EQ(testing::sql_value(
+                  path, "SELECT group_concat(text, '') FROM token_text WHERE run = 1 AND sequence = 0"),
+              testing::sample_text(300));
+    EXPECT_EQ(testing::sql_value(path, "SELECT count(*) FROM token WHERE run = 2"), "320");
+}
+
+TEST_F(SchemaPage, TokensAcrossPiecesOfTextAreWhole) {
+    const fs::path longer = folder / "b.ponder";
+    {
+        TraceWriter writer(longer);
+        writer.begin_run(testing::sample_run("r"), {});
+        std::string text;
+        TokenColumns tokens = testing::sample_tokens(1, 0, 8, 8);
+        for (std::size_t i = 0; i < 8;
+             ++i) { // 1,500 bytes each: some lie over the ends of pieces at 4,096 and 8,192
+            tokens.begin[i] = text.size();
+            text +=
+                std::string(750, static_cast<char>('a' + i)) + std::string(750, static_cast<char>('A' + i));
+            tokens.end[i] = text.size();
+        }
+        writer.begin_sequence("t", text);
+        writer.append(tokens, {});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(
+            testing::sql_value(longer, "SELECT text FROM token_text WHERE position = " + std::to_string(i)),
+            std::string(750, static_cast<char>('a' + i)) + std::string(750, static_cast<char>('A' + i)));
+    }
+}
+
+TEST_F(SchemaPage, EveryPythonExampleRuns) {
+    if (!has_module("sqlite3")) {
+        GTEST_SKIP() << "python3 with its sqlite3 module is not installed";
+    }
+    const std::vector<std::string> programs = examples("python");
+    EXPECT_GE(programs.size(), 3U);
+    int ran = 0;
+    for (const std::string& program : programs) {
+        bool can_run = true;
+        for (const char* module : {"numpy", "pandas"}) {
+            if (program.find(std::string("import ") + module) != std::string::npos && !has_module(module)) {
+                std::printf("skipped an example: %s is not installed\n", module);
+                can_run = false;
+            }
+        }
+        if (!can_run) {
+            continue;
+        }
+        const auto [code, output] = python(program);
+        EXPECT_EQ(code, 0) << program << output;
+        EXPECT_FALSE(output.empty()) << program;
+        EXPECT_EQ(output.find("nan"), std::string::npos) << output;
+        ++ran;
+    }
+    EXPECT_GE(ran, 1);
+}
+
+} // namespace
+} // namespace ponderscope
