@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/attend.h"
 
+#include "core/model/attend_cpu.h"
+
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <limits>
 
 namespace ponderscope {
 
@@ -42,11 +47,81 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
     TORCH_CHECK(queries == q.size(0), "attend: causal blocks cover ", queries, " of ", q.size(0), " queries");
 }
 
+/// Whether block b can be stacked behind a: same length, packed one after the other.
+bool follows(const Visibility::CausalBlock& a, const Visibility::CausalBlock& b) {
+    return a.length == b.length && b.query_begin == a.query_begin + a.length &&
+           b.row_begin == a.row_begin + a.length;
+}
+
+bool wants_gradient(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.requires_grad();
+}
+
+/// Blocks from the library's fused kernel, sequences of one length stacked into one call: for training, since
+/// it has a gradient and keeps no score matrix for it.
+at::Tensor attend_fused(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                        const Visibility& visibility, double scale) {
+    const auto group = q.size(1) / k.size(1);
+    const auto& blocks = visibility.causal;
+    std::vector<at::Tensor> parts;
+    for (std::size_t i = 0; i < blocks.size();) {
+        std::size_t count = 1;
+        while (i + count < blocks.size() && follows(blocks[i + count - 1], blocks[i + count])) {
+            ++count;
+        }
+        const auto batch = static_cast<std::int64_t>(count);
+        const auto length = blocks[i].length;
+        // [batch * length, heads, d_h] -> [batch, heads, length, d_h]
+        const auto stacked = [&](const at::Tensor& rows, std::int64_t begin) {
+            return rows.narrow(0, begin, batch * length)
+                .view({batch, length, rows.size(1), rows.size(2)})
+                .transpose(1, 2);
+        };
+        const auto mixed = at::scaled_dot_product_attention(
+            stacked(q, blocks[i].query_begin), stacked(k, blocks[i].row_begin),
+            stacked(v, blocks[i].row_begin), {}, 0.0,
+            /*is_causal=*/true, scale, /*enable_gqa=*/group > 1);
+        parts.push_back(mixed.transpose(1, 2).reshape({batch * length, q.size(1), q.size(2)}));
+        i += count;
+    }
+    return parts.size() == 1 ? parts.front() : at::cat(parts);
+}
+
+/// Whether the fused kernel computes this visibility: whole sequences, in the queries' order, no past, no
+/// window.
+bool fused_fits(const Visibility& visibility, const at::Tensor& row_bias) {
+    if (visibility.ranges.defined() || row_bias.defined() || visibility.window > 0 ||
+        visibility.causal.empty()) {
+        return false;
+    }
+    std::int64_t next = 0;
+    for (const auto& block : visibility.causal) {
+        if (block.past != 0 || block.query_begin != next || block.length == 0) {
+            return false;
+        }
+        next += block.length;
+    }
+    return true;
+}
+
+bool tiled(at::ScalarType type) {
+    return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
+}
+
 } // namespace
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias) {
     check(q, k, v, visibility, row_bias);
+    const bool gradient = c10::GradMode::is_enabled() && (wants_gradient(q) || wants_gradient(k) ||
+                                                          wants_gradient(v) || wants_gradient(row_bias));
+    if (!gradient && q.is_cpu() && tiled(q.scalar_type())) {
+        const c10::NoGradGuard no_grad;
+        return attend_cpu(q, k, v, visibility, scale, row_bias);
+    }
+    if (fused_fits(visibility, row_bias)) {
+        return attend_fused(q, k, v, visibility, scale);
+    }
     return attend_reference(q, k, v, visibility, scale, row_bias);
 }
 
