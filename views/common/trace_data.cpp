@@ -522,6 +522,11 @@ bool TraceData::isOpen(const QString& trace) const {
     return impl_->traces.contains(trace);
 }
 
+bool TraceData::idle() const {
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->jobs.empty() && impl_->running.isEmpty();
+}
+
 std::size_t TraceData::cachedBytes() const {
     return impl_->cached;
 }

@@ -43,6 +43,8 @@ public:
     void cancelPending();
     [[nodiscard]] bool isOpen(const QString& trace) const;
     [[nodiscard]] std::size_t cachedBytes() const;
+    /// Nothing is being read or waits to be read; replies may still be under way in the event loop.
+    [[nodiscard]] bool idle() const;
 
     [[nodiscard]] QStringList traces() const;                            ///< absolute paths, in opening order
     [[nodiscard]] std::vector<RunInfo> runs(const QString& trace) const; ///< known after traceOpened

@@ -98,6 +98,10 @@ void TextPanel::setDifference(bool on) {
     difference_->setChecked(on);
 }
 
+void TextPanel::setQuantity(Quantity quantity) {
+    colour_->setCurrentIndex(colour_->findData(static_cast<int>(quantity)));
+}
+
 void TextPanel::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), context_.theme.colours().panel);

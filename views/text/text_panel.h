@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/view_context.h"
+#include "views/text/quantity.h"
 
 #include <QWidget>
 
@@ -28,6 +29,7 @@ public slots:
     void findNext();
     void findPrevious();
     void setDifference(bool on);
+    void setQuantity(ponderscope::Quantity quantity);
 
 protected:
     void paintEvent(QPaintEvent* event) override;

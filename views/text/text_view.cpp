@@ -253,6 +253,17 @@ qint64 TextView::tokenAt(const QPointF& position, bool nearest) const {
     return layout_.tokenAt(line, position.x() - margin_left, nearest);
 }
 
+qint64 TextView::firstVisibleToken() const {
+    return layout_.firstToken(
+        std::max(0, (verticalScrollBar()->value() - margin_top / 2) / std::max(metrics_.pitch, 1)));
+}
+
+qint64 TextView::endVisibleToken() const {
+    const int bottom = verticalScrollBar()->value() + viewport()->height() - margin_top;
+    return layout_.firstToken(
+        std::max(1, (bottom + metrics_.pitch - metrics_.box) / std::max(metrics_.pitch, 1)));
+}
+
 void TextView::scrollTo(qint64 token) {
     const qint64 line = layout_.lineOf(token);
     if (line < 0) {

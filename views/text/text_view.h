@@ -40,6 +40,9 @@ public:
     /// In coordinates of the viewport; empty when it is not placed or has no place in the visible part.
     [[nodiscard]] QRectF tokenRect(qint64 token) const;
     [[nodiscard]] qint64 tokenAt(const QPointF& viewportPosition, bool nearest = false) const;
+    /// Tokens of the lines that can be seen: [first, end).
+    [[nodiscard]] qint64 firstVisibleToken() const;
+    [[nodiscard]] qint64 endVisibleToken() const;
     void scrollTo(qint64 token);
     void setMarks(const std::vector<qint64>& tokens); ///< found tokens
 

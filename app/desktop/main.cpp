@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/launch.h"
+#include "app/desktop/main_window.h"
+#include "app/desktop/screenshot.h"
+#include "app/desktop/settings.h"
+#include "views/common/style.h"
+#include "views/figure/command.h"
+
+#include <QApplication>
+#include <QTemporaryDir>
+
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+int main(int argc, char** argv) {
+    using namespace ponderscope;
+    if (figure::asks_for_figure(argc, argv)) {
+        return figure::run_figure_command(argc, argv);
+    }
+    QStringList arguments;
+    for (int i = 0; i < argc; ++i) {
+        arguments << QString::fromLocal8Bit(argv[i]);
+    }
+    const Launch launch = parse_launch(arguments);
+    if (launch.exitCode >= 0) {
+        std::fprintf(
+            launch.exitCode == 0 ? stdout : stderr, "%s%s\n",
+            launch.exitCode == 0 ? "" : "ponderscope-desktop: ", qPrintable(launch.message.trimmed()));
+        return launch.exitCode;
+    }
+    const bool picture = !launch.screenshot.isEmpty();
+    if (picture) {
+        // The same picture with and without a display.
+        if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
+            qputenv("QT_QPA_PLATFORM", "offscreen");
+        }
+        qputenv("QT_SCALE_FACTOR", QByteArray::number(launch.scale));
+    } else if (qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") &&
+               qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
+        std::fputs("ponderscope-desktop: there is no display; --screenshot and --figure work without one, "
+                   "and so does every verb of ponderscope.\n",
+                   stderr);
+        return 2;
+    }
+    QApplication::setDesktopSettingsAware(!picture);
+    QApplication application(argc, argv);
+    QApplication::setApplicationName(QStringLiteral("ponderscope-desktop"));
+    QApplication::setApplicationDisplayName(QStringLiteral("Ponderscope"));
+    QApplication::setDesktopFileName(QStringLiteral("ponderscope-desktop"));
+
+    // A screenshot shows the program as it comes, whatever this user has changed.
+    std::optional<QTemporaryDir> fresh;
+    std::optional<Settings> settings;
+    if (picture) {
+        fresh.emplace();
+        settings.emplace(fresh->filePath(QStringLiteral("settings.ini")));
+    } else {
+        settings.emplace();
+    }
+    const Appearance appearance = launch.theme == QLatin1String("dark")    ? Appearance::dark
+                                  : launch.theme == QLatin1String("light") ? Appearance::light
+                                  : picture                                ? Appearance::light
+                                                                           : settings->appearance();
+    Theme theme(appearance, system_prefers_dark());
+    theme.setTextSize(settings->textSize());
+    theme.setMagnitude(settings->magnitude());
+    QApplication::setStyle(new Style(theme));
+    const auto restyle = [&theme] {
+        QApplication::setPalette(theme.qtPalette());
+        QApplication::setFont(theme.body());
+    };
+    restyle();
+    QObject::connect(&theme, &Theme::changed, &application, restyle);
+
+    MainWindow window(theme, *settings);
+    window.apply(launch);
+    if (picture) {
+        window.resize(launch.size);
+    }
+    window.show();
+    for (const QString& path : launch.paths) {
+        window.open(path);
+    }
+    if (picture) {
+        return write_screenshot(window, launch);
+    }
+    return QApplication::exec();
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/main_window.h"
+
+#include "app/desktop/figure_export.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/recording_status.h"
+#include "app/desktop/settings.h"
+#include "app/desktop/top_bar.h"
+#include "views/common/format.h"
+#include "views/library/library_panel.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QLabel>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QStatusBar>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+/// How often a growing trace is looked at.
+constexpr int poll_ms = 500;
+
+/// "TRACE#RUN" as typed: the run is what follows the last '#', unless a file of the whole name exists.
+std::pair<QString, QString> split_reference(const QString& path) {
+    const qsizetype hash = path.lastIndexOf(u'#');
+    if (hash <= 0 || QFileInfo::exists(path)) {
+        return {path, {}};
+    }
+    return {path.left(hash), path.mid(hash + 1)};
+}
+
+} // namespace
+
+MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
+    : QMainWindow(parent), theme_(theme), settings_(settings), figures_(new FigureExport(this)) {
+    setAcceptDrops(true);
+    setMinimumSize(640, 400);
+    resize(1440, 900);
+    buildPanels();
+    buildMenus();
+    connectData();
+    connectRecorder();
+    defaultLayout_ = saveState();
+    if (!settings_.geometry().isEmpty()) {
+        restoreGeometry(settings_.geometry());
+        restoreState(settings_.layout());
+    }
+    showStatus();
+    showTitle();
+    poll_.setInterval(poll_ms);
+    connect(&poll_, &QTimer::timeout, this, &MainWindow::poll);
+    poll_.start();
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::connectData() {
+    connect(&data_, &TraceData::traceOpened, this, &MainWindow::traceOpened);
+    connect(&data_, &TraceData::traceChanged, this, &MainWindow::traceChanged);
+    connect(&data_, &TraceData::traceClosed, this, [this](const QString& path) {
+        if (selection_.runB().trace == path) {
+            selection_.setRunB({});
+        }
+        if (selection_.runA().trace == path) {
+            selection_.setRunA({});
+            chooseRuns();
+        }
+        showTitle();
+    });
+    connect(&data_, &TraceData::failed, this, [this](const QString& path, const QString& sentence) {
+        opening_.remove(path);
+        errors_ << sentence;
+        messages_->show(sentence);
+    });
+    connect(&data_, &TraceData::sequenceReady, this, &MainWindow::showStatus);
+    connect(&selection_, &Selection::runsChanged, this, [this] {
+        // Another run may hold fewer sequences.
+        const auto sequences = data_.sequences(selection_.runA());
+        const bool there = std::any_of(sequences.begin(), sequences.end(), [this](const SequenceInfo& info) {
+            return info.index == selection_.sequence();
+        });
+        if (!there && !sequences.empty()) {
+            selection_.setSequence(sequences.front().index);
+        }
+        showStatus();
+        showTitle();
+    });
+    connect(&selection_, &Selection::sequenceChanged, this, &MainWindow::showStatus);
+    connect(library_, &LibraryPanel::checkRequested, this, &MainWindow::checkTrace);
+    connect(figures_, &FigureExport::done, this,
+            [this](const QString& sentence) { messages_->show(sentence, MessageBar::Kind::notice); });
+    connect(figures_, &FigureExport::failed, this,
+            [this](const QString& sentence) { messages_->show(sentence); });
+}
+
+void MainWindow::connectRecorder() {
+    connect(&recorder_, &Recorder::started, this, [this] {
+        const RecordRequest& request = recorder_.request();
+        recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
+        runsBefore_.clear();
+        for (const RunInfo& run : data_.runs(QFileInfo(request.trace).absoluteFilePath())) {
+            runsBefore_.push_back(run.id);
+        }
+    });
+    connect(&recorder_, &Recorder::progressed, this,
+            [this](const RecordingProgress& progress) { recording_->show(progress); });
+    connect(&recorder_, &Recorder::finished, this, [this](const QString& trace) {
+        recording_->end();
+        settings_.addRecent(QFileInfo(trace).absoluteFilePath());
+        poll();
+    });
+    connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
+        recording_->end();
+        messages_->show(
+            tr("The recording was cancelled; %1 holds what was finished, marked as partial.").arg(trace),
+            MessageBar::Kind::notice);
+        poll();
+    });
+    connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
+        if (!recorder_.isRunning()) {
+            recording_->end();
+        }
+        messages_->show(sentence);
+        poll();
+    });
+    connect(recording_, &RecordingStatus::cancelRequested, this, [this] {
+        recording_->cancelling();
+        recorder_.cancel();
+    });
+}
+
+void MainWindow::open(const QString& path) {
+    const QFileInfo whole(path);
+    if (whole.isDir()) {
+        settings_.addRecent(whole.absoluteFilePath());
+        RecordRequest request;
+        request.checkpoint = whole.absoluteFilePath();
+        showRecordDialog(request);
+        return;
+    }
+    const auto [trace, run] = split_reference(path);
+    const QFileInfo info(trace);
+    if (!info.exists()) {
+        const QString sentence = tr("%1 does not exist.").arg(trace);
+        errors_ << sentence;
+        messages_->show(sentence);
+        return;
+    }
+    const QString absolute = info.absoluteFilePath();
+    if (!run.isEmpty()) {
+        wanted_.emplace_back(absolute, run);
+    }
+    opening_.insert(absolute);
+    data_.open(absolute);
+}
+
+void MainWindow::apply(const Launch& launch) {
+    launch_ = launch;
+    static const std::map<QString, Quantity> quantities{
+        {QStringLiteral("nll"), Quantity::nll},
+        {QStringLiteral("entropy"), Quantity::entropy},
+        {QStringLiteral("rank"), Quantity::rank},
+        {QStringLiteral("steps"), Quantity::steps},
+        {QStringLiteral("flops"), Quantity::flops},
+        {QStringLiteral("probability"), Quantity::maxProbability}};
+    if (const auto place = quantities.find(launch.quantity); place != quantities.end()) {
+        text_->setQuantity(place->second);
+    }
+    text_->setDifference(launch.difference);
+    if (const auto dock = dockByName_.find(launch.tab); dock != dockByName_.end()) {
+        dock->second->raise();
+    }
+}
+
+bool MainWindow::isBusy() const {
+    return !opening_.isEmpty() || !data_.idle() || !text_->view().settled() ||
+           (selection_.runA().isValid() && !text_->view().sequence() && errors_.isEmpty() &&
+            !data_.sequences(selection_.runA()).empty());
+}
+
+QStringList MainWindow::errors() const {
+    return errors_;
+}
+
+QString MainWindow::statusText() const {
+    return status_->text();
+}
+
+void MainWindow::traceOpened(const QString& path) {
+    opening_.remove(path);
+    settings_.addRecent(path);
+    traceChanged(path);
+    if (launch_.sequence) {
+        selection_.setSequence(*std::exchange(launch_.sequence, std::nullopt));
+    }
+    if (launch_.token) {
+        selection_.setToken(*std::exchange(launch_.token, std::nullopt));
+    }
+}
+
+void MainWindow::traceChanged(const QString& path) {
+    const std::vector<RunInfo> runs = data_.runs(path);
+    if (recorder_.isRunning() && QFileInfo(recorder_.request().trace).absoluteFilePath() == path) {
+        // The run that is being recorded is what one wants to watch.
+        const auto fresh = std::find_if(runs.begin(), runs.end(), [this](const RunInfo& run) {
+            return std::find(runsBefore_.begin(), runsBefore_.end(), run.id) == runsBefore_.end();
+        });
+        if (fresh != runs.end()) {
+            runsBefore_.push_back(fresh->id);
+            const RunKey before = selection_.runA();
+            selection_.setRunA({path, fresh->id});
+            const RunInfo* old = data_.run(before);
+            if (old != nullptr && old->text_digest == fresh->text_digest) {
+                selection_.setRunB(before);
+            }
+        }
+    }
+    for (std::size_t side = 0; side < wanted_.size(); ++side) {
+        const auto& [trace, name] = wanted_[side];
+        if (trace != path || name.isEmpty()) {
+            continue;
+        }
+        const auto run = std::find_if(runs.begin(), runs.end(), [&name = name](const RunInfo& info) {
+            return QString::fromStdString(info.name) == name || QString::number(info.id) == name;
+        });
+        if (run == runs.end()) {
+            const QString sentence = tr("%1 holds no run '%2'.").arg(trace, name);
+            errors_ << sentence;
+            messages_->show(sentence);
+        } else if (side == 0) {
+            selection_.setRunA({path, run->id});
+        } else if (side == 1) {
+            selection_.setRunB({path, run->id});
+        }
+        wanted_[side].second.clear(); // once
+    }
+    chooseRuns();
+    showStatus();
+    showTitle();
+}
+
+void MainWindow::chooseRuns() {
+    if (data_.run(selection_.runA()) == nullptr) {
+        // A run that ponders is what the program is for; else the first.
+        RunKey first;
+        RunKey pondering;
+        const QStringList traces = data_.traces();
+        for (const QString& trace : traces) {
+            for (const RunInfo& run : data_.runs(trace)) {
+                const RunKey key{trace, run.id};
+                first = first.isValid() ? first : key;
+                pondering = pondering.isValid() || run.max_steps == 0 ? pondering : key;
+            }
+        }
+        selection_.setRunA(pondering.isValid() ? pondering : first);
+    }
+    if (!selection_.runB().isValid()) {
+        const RunInfo* a = data_.run(selection_.runA());
+        if (a == nullptr) {
+            return;
+        }
+        const std::string digest = a->text_digest;
+        const QStringList traces = data_.traces();
+        for (const QString& trace : traces) {
+            for (const RunInfo& run : data_.runs(trace)) {
+                const RunKey key{trace, run.id};
+                if (key != selection_.runA() && run.text_digest == digest) {
+                    selection_.setRunB(key);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+void MainWindow::poll() {
+    // The trace that is recorded into opens as soon as it exists.
+    const QString recorded = recorder_.request().trace.isEmpty()
+                                 ? QString()
+                                 : QFileInfo(recorder_.request().trace).absoluteFilePath();
+    if (!recorded.isEmpty() && !data_.isOpen(recorded) && !opening_.contains(recorded) &&
+        QFileInfo(recorded).size() > 0) {
+        opening_.insert(recorded);
+        data_.open(recorded);
+    }
+    // A recording in another process is followed too: files with an unfinished run whose time stamps move.
+    bool moved = recorder_.isRunning();
+    const QStringList traces = data_.traces();
+    for (const QString& trace : traces) {
+        const std::vector<RunInfo> runs = data_.runs(trace);
+        const QDateTime stamp = std::max(QFileInfo(trace).lastModified(),
+                                         QFileInfo(trace + QStringLiteral("-wal")).lastModified());
+        QDateTime& seen = seen_[trace];
+        if (stamp != seen) {
+            moved = moved || seen.isValid();
+            seen = stamp;
+        }
+        if (!QFileInfo::exists(trace)) {
+            messages_->show(tr("%1 is gone; what is on the screen was read before.").arg(trace));
+        }
+    }
+    if (moved) {
+        data_.refresh();
+    }
+}
+
+void MainWindow::showStatus() {
+    const RunInfo* run = data_.run(selection_.runA());
+    if (run == nullptr) {
+        status_->setText(tr("No run is open"));
+        return;
+    }
+    QStringList parts;
+    double nll = mean_nll(*run);
+    qint64 tokens = run->tokens;
+    double steps = mean_steps(*run);
+    for (const SequenceInfo& info : data_.sequences(selection_.runA())) {
+        if (info.index == selection_.sequence()) {
+            tokens = info.tokens;
+            nll = mean_nll(info);
+            steps = info.scored_tokens > 0 ? info.steps_sum / static_cast<double>(info.scored_tokens)
+                                           : std::nan("");
+        }
+    }
+    parts
+        << tr("sequence %1 of %2").arg(format_count(selection_.sequence() + 1), format_count(run->sequences));
+    parts << tr("%1 tokens").arg(format_count(tokens));
+    parts << tr("NLL %1").arg(format_nats(nll, 3));
+    if (run->max_steps > 0) {
+        parts << tr("steps %1").arg(format_nats(steps));
+    }
+    parts << QString::fromStdString(run->device) + u' ' + QString::fromStdString(run->dtype);
+    if (!run->complete) {
+        parts << tr("partial");
+    }
+    status_->setText(parts.join(QStringLiteral(" · ")));
+}
+
+void MainWindow::showTitle() {
+    const RunKey a = selection_.runA();
+    setWindowTitle(a.isValid() ? QFileInfo(a.trace).fileName() : QString());
+    setWindowFilePath(a.isValid() ? a.trace : QString());
+}
+
+void MainWindow::showRecordDialog(const RecordRequest& wanted) {
+    if (recordDialog_ == nullptr) {
+        recordDialog_ = new RecordDialog(settings_, theme_, selection_.runA().trace, this);
+        recordDialog_->setAttribute(Qt::WA_DeleteOnClose);
+        connect(recordDialog_, &QObject::destroyed, this, [this] { recordDialog_ = nullptr; });
+        connect(recordDialog_, &QDialog::accepted, this, [this] {
+            recordDialog_->remember();
+            settings_.addRecent(recordDialog_->request().checkpoint);
+            recorder_.start(recordDialog_->request());
+        });
+    }
+    if (!wanted.checkpoint.isEmpty()) {
+        RecordRequest request = recordDialog_->request();
+        request.checkpoint = wanted.checkpoint;
+        recordDialog_->setRequest(request);
+    }
+    recordDialog_->show();
+    recordDialog_->raise();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    if (recorder_.isRunning() && isVisible()) {
+        const auto answer = QMessageBox::question(
+            this, tr("A recording is running"),
+            tr("Stop the recording and close? What is finished stays in the trace, marked as partial."),
+            QMessageBox::Yes | QMessageBox::No, QMessageBox::No);
+        if (answer != QMessageBox::Yes) {
+            event->ignore();
+            return;
+        }
+    }
+    settings_.setWindow(saveGeometry(), saveState());
+    event->accept();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (std::any_of(urls.begin(), urls.end(), [](const QUrl& url) { return url.isLocalFile(); })) {
+        event->acceptProposedAction();
+    }
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    for (const QUrl& url : urls) {
+        if (url.isLocalFile()) {
+            open(url.toLocalFile());
+        }
+    }
+    event->acceptProposedAction();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/launch.h"
+#include "app/desktop/recorder.h"
+#include "views/common/trace_data.h"
+#include "views/common/view_context.h"
+#include "views/figure/spec.h"
+
+#include <QDateTime>
+#include <QMainWindow>
+#include <QSet>
+#include <QTimer>
+
+#include <map>
+#include <vector>
+
+class QDockWidget;
+class QLabel;
+class QMenu;
+
+namespace ponderscope {
+
+class FigureExport;
+class LibraryPanel;
+class MessageBar;
+class RecordDialog;
+class RecordingStatus;
+class Settings;
+class TextPanel;
+class TopBar;
+
+/// The window: the library at the left, the text in the centre, heatmap and tabs below, the inspector at the
+/// right. Owns the open traces and the selection that all views share.
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    /// Both outlive the window.
+    MainWindow(Theme& theme, Settings& settings, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    /// A trace, TRACE#RUN, or a checkpoint folder (which opens the Run dialog).
+    void open(const QString& path);
+    /// What the command line asks to be shown, as soon as it is there.
+    void apply(const Launch& launch);
+    /// Something is still being read, laid out or computed.
+    [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] QStringList errors() const;
+
+    [[nodiscard]] TraceData& data() { return data_; }
+    [[nodiscard]] Selection& selection() { return selection_; }
+    [[nodiscard]] Recorder& recorder() { return recorder_; }
+    [[nodiscard]] TextPanel& text() { return *text_; }
+    [[nodiscard]] LibraryPanel& library() { return *library_; }
+    [[nodiscard]] TopBar& topBar() { return *top_; }
+    [[nodiscard]] MessageBar& messages() { return *messages_; }
+    [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; } ///< null unless it is open
+    [[nodiscard]] QString statusText() const;
+
+public slots:
+    void openFiles();
+    void showRecordDialog(const ponderscope::RecordRequest& request = {});
+    void restoreDefaultLayout();
+    void showAbout();
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void buildPanels();
+    void buildMenus();
+    QDockWidget* addPanel(const QString& name, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
+                          bool header);
+    void connectData();
+    void connectRecorder();
+    void traceOpened(const QString& path);
+    void traceChanged(const QString& path);
+    void chooseRuns();
+    void showStatus();
+    void showTitle();
+    void poll();
+    void fillRecent(QMenu* menu);
+    void exportFigure(figure::FigureKind kind);
+    void checkTrace(const QString& path);
+    [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
+
+    Theme& theme_;
+    Settings& settings_;
+    TraceData data_;
+    Selection selection_;
+    Recorder recorder_;
+    TopBar* top_ = nullptr;
+    TextPanel* text_ = nullptr;
+    LibraryPanel* library_ = nullptr;
+    MessageBar* messages_ = nullptr;
+    RecordingStatus* recording_ = nullptr;
+    RecordDialog* recordDialog_ = nullptr;
+    FigureExport* figures_ = nullptr;
+    QLabel* status_ = nullptr;
+    std::vector<QDockWidget*> docks_;
+    std::map<QString, QDockWidget*> dockByName_;
+    QByteArray defaultLayout_;
+    QTimer poll_;
+    Launch launch_;
+    QSet<QString> opening_;
+    std::vector<std::pair<QString, QString>>
+        wanted_;                        ///< (trace, run) of TRACE#RUN arguments: the first is A, the second B
+    std::map<QString, QDateTime> seen_; ///< time stamps of traces that are still growing
+    std::vector<qint64> runsBefore_;    ///< of the trace that is recorded into
+    QStringList errors_;
+};
+
+} // namespace ponderscope

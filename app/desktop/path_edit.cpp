@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/path_edit.h"
+
+#include <QDir>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPushButton>
+
+namespace ponderscope {
+
+PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent)
+    : QWidget(parent), kind_(kind), what_(what), filter_(filter), edit_(new QLineEdit(this)) {
+    setAcceptDrops(true);
+    edit_->setAcceptDrops(false); // a file dropped on it is a path, not an address in the text
+    edit_->setAccessibleName(what);
+    auto* choose = new QPushButton(tr("Choose…"), this);
+    choose->setAutoDefault(false);
+    choose->setAccessibleName(tr("Choose: %1").arg(what));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    row->addWidget(edit_, 1);
+    row->addWidget(choose);
+    setFocusProxy(edit_);
+    connect(edit_, &QLineEdit::textChanged, this, &PathEdit::changed);
+    connect(choose, &QPushButton::clicked, this, &PathEdit::browse);
+}
+
+QString PathEdit::path() const {
+    QString path = edit_->text();
+    if (path.startsWith(QLatin1String("~/"))) {
+        path = QDir::homePath() + path.mid(1);
+    }
+    return path;
+}
+
+void PathEdit::setPath(const QString& path) {
+    edit_->setText(path);
+}
+
+void PathEdit::browse() {
+    QString chosen;
+    switch (kind_) {
+    case Kind::folder:
+        chosen = QFileDialog::getExistingDirectory(this, what_, path());
+        break;
+    case Kind::openFile:
+        chosen = QFileDialog::getOpenFileName(this, what_, path(), filter_);
+        break;
+    case Kind::saveFile:
+        // A run is added to a trace that exists: nothing is overwritten.
+        chosen = QFileDialog::getSaveFileName(this, what_, path(), filter_, nullptr,
+                                              QFileDialog::DontConfirmOverwrite);
+        break;
+    }
+    if (!chosen.isEmpty()) {
+        setPath(chosen);
+    }
+}
+
+void PathEdit::dragEnterEvent(QDragEnterEvent* event) {
+    if (event->mimeData()->hasUrls() && event->mimeData()->urls().constFirst().isLocalFile()) {
+        event->acceptProposedAction();
+    }
+}
+
+void PathEdit::dropEvent(QDropEvent* event) {
+    setPath(event->mimeData()->urls().constFirst().toLocalFile());
+    event->acceptProposedAction();
+}
+
+} // namespace ponderscope

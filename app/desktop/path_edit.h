@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+class QLineEdit;
+
+namespace ponderscope {
+
+/// A path that can be typed, chosen or dropped.
+class PathEdit : public QWidget {
+    Q_OBJECT
+public:
+    enum class Kind { folder, openFile, saveFile };
+    PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent = nullptr);
+    [[nodiscard]] QString path() const;
+    void setPath(const QString& path);
+
+signals:
+    void changed();
+
+protected:
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void browse();
+
+    Kind kind_;
+    QString what_;
+    QString filter_;
+    QLineEdit* edit_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/record_command.h"
+
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <QStandardPaths>
+
+namespace ponderscope {
+
+namespace {
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("RecordRequest", text);
+}
+
+bool holds_ids(const QString& file) {
+    return file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive) ||
+           file.endsWith(QLatin1String(".safetensors"), Qt::CaseInsensitive);
+}
+
+} // namespace
+
+QString problem_of(const RecordRequest& request) {
+    if (request.checkpoint.isEmpty()) {
+        return tr("Choose a checkpoint folder.");
+    }
+    const QFileInfo folder(request.checkpoint);
+    if (!folder.exists()) {
+        return tr("%1 does not exist.").arg(request.checkpoint);
+    }
+    if (!folder.isDir()) {
+        return tr("%1 is a file; a checkpoint is a folder with config.json and *.safetensors.")
+            .arg(request.checkpoint);
+    }
+    if (!QFileInfo::exists(request.checkpoint + QStringLiteral("/config.json"))) {
+        return tr("%1 holds no config.json; a checkpoint is a folder with config.json and *.safetensors.")
+            .arg(request.checkpoint);
+    }
+    if (request.fromPrompt) {
+        if (request.prompt.isEmpty()) {
+            return tr("Type a prompt.");
+        }
+    } else {
+        if (request.textFile.isEmpty()) {
+            return tr("Choose a text file.");
+        }
+        if (!QFileInfo(request.textFile).isFile()) {
+            return tr("%1 is not a file.").arg(request.textFile);
+        }
+    }
+    if (request.stride > 0 && request.context > 0 && request.stride > request.context) {
+        return tr("The stride (%1) is larger than the context (%2).")
+            .arg(request.stride)
+            .arg(request.context);
+    }
+    if (request.trace.isEmpty()) {
+        return tr("Choose where the trace is written.");
+    }
+    const QFileInfo trace(request.trace);
+    if (trace.isDir()) {
+        return tr("%1 is a folder; name a file in it.").arg(request.trace);
+    }
+    const QFileInfo parent(trace.absolutePath());
+    if (!parent.isDir()) {
+        return tr("The folder %1 does not exist.").arg(trace.absolutePath());
+    }
+    if (!(trace.exists() ? trace.isWritable() && parent.isWritable() : parent.isWritable())) {
+        return tr("There is no permission to write %1.").arg(request.trace);
+    }
+    return {};
+}
+
+QStringList record_arguments(const RecordRequest& request) {
+    QStringList arguments{QStringLiteral("record"), request.checkpoint};
+    const auto option = [&arguments](const QString& name, const QString& value) {
+        if (!value.isEmpty()) {
+            // One word, so that a value that begins with a dash is no option.
+            arguments << name + u'=' + value;
+        }
+    };
+    const auto number = [&option](const QString& name, int value) {
+        if (value > 0) {
+            option(name, QString::number(value));
+        }
+    };
+    if (request.fromPrompt) {
+        option(QStringLiteral("--prompt"), request.prompt);
+        number(QStringLiteral("--generate"), request.generate);
+    } else {
+        option(holds_ids(request.textFile) ? QStringLiteral("--ids") : QStringLiteral("--text"),
+               request.textFile);
+    }
+    option(QStringLiteral("--output"), request.trace);
+    option(QStringLiteral("--method"), request.method);
+    option(QStringLiteral("--device"), request.device);
+    option(QStringLiteral("--dtype"), request.dtype);
+    option(QStringLiteral("--record"), request.level);
+    option(QStringLiteral("--name"), request.name);
+    number(QStringLiteral("--context"), request.context);
+    number(QStringLiteral("--stride"), request.stride);
+    number(QStringLiteral("--batch"), request.batch);
+    option(QStringLiteral("--progress"), QStringLiteral("json"));
+    return arguments;
+}
+
+QString shell_command(const QStringList& arguments) {
+    QString line = QStringLiteral("ponderscope");
+    for (const QString& argument : arguments) {
+        bool plain = !argument.isEmpty();
+        for (const QChar c : argument) {
+            plain = plain && (c.isLetterOrNumber() || QStringLiteral("-_=./:,+@%").contains(c));
+        }
+        QString quoted = argument;
+        line += u' ' + (plain ? argument : u'\'' + quoted.replace(u'\'', QStringLiteral("'\\''")) + u'\'');
+    }
+    return line;
+}
+
+QString find_command_line_program() {
+    const QString name = QStringLiteral("ponderscope");
+    const QString beside = QStandardPaths::findExecutable(name, {QCoreApplication::applicationDirPath()});
+    return beside.isEmpty() ? QStandardPaths::findExecutable(name) : beside;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <QStringList>
+
+namespace ponderscope {
+
+/// What the Run dialog asks for: one `ponderscope record`.
+struct RecordRequest {
+    QString checkpoint; ///< folder
+    bool fromPrompt = false;
+    QString textFile; ///< also a file of ids (.json, .safetensors) for checkpoints without a tokenizer
+    QString prompt;
+    int generate = 0; ///< tokens that the model adds to the prompt
+    QString method;   ///< empty: what the checkpoint says
+    QString device = QStringLiteral("cpu");
+    QString dtype = QStringLiteral("float32");
+    QString level = QStringLiteral("steps");
+    QString name;    ///< empty: the folder's name
+    int context = 0; ///< 0: what the program chooses
+    int stride = 0;
+    int batch = 0;
+    QString trace; ///< a run is added when it exists
+};
+
+/// What is missing or contradictory, as a sentence for the dialog; empty when the request can start. Looks at
+/// files, not into them: the command line says the rest.
+QString problem_of(const RecordRequest& request);
+
+/// Arguments for `ponderscope`, from "record" on.
+QStringList record_arguments(const RecordRequest& request);
+
+/// As one would type it, for the dialog and for copying.
+QString shell_command(const QStringList& arguments);
+
+/// The Qt-free program beside this one or on PATH; empty when there is none.
+QString find_command_line_program();
+
+} // namespace ponderscope

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/record_dialog.h"
+
+#include "app/desktop/path_edit.h"
+#include "app/desktop/settings.h"
+#include "views/common/theme.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QDir>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QRadioButton>
+#include <QSpinBox>
+#include <QStandardPaths>
+#include <QVBoxLayout>
+
+namespace ponderscope {
+
+namespace {
+
+QString price_of(const QString& level) {
+    return level == QLatin1String("basic")
+               ? RecordDialog::tr("What the method computes anyway; a few percent of the time")
+               : RecordDialog::tr("Also read-outs, candidates, KL and cosine at every step: one more head "
+                                  "product a step; replays need it");
+}
+
+} // namespace
+
+RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& openTrace, QWidget* parent)
+    : QDialog(parent),
+      settings_(settings),
+      openTrace_(openTrace),
+      checkpoint_(new PathEdit(PathEdit::Kind::folder, tr("Checkpoint folder"), {}, this)),
+      fromFile_(new QRadioButton(tr("Text file"), this)),
+      fromPrompt_(new QRadioButton(tr("Prompt"), this)),
+      textFile_(new PathEdit(PathEdit::Kind::openFile, tr("Text file"),
+                             tr("Texts (*.txt *.md);;Token ids (*.json *.safetensors);;All files (*)"),
+                             this)),
+      prompt_(new QPlainTextEdit(this)),
+      generate_(new QSpinBox(this)),
+      method_(new QComboBox(this)),
+      device_(new QComboBox(this)),
+      dtype_(new QComboBox(this)),
+      level_(new QComboBox(this)),
+      price_(new QLabel(this)),
+      name_(new QLineEdit(this)),
+      context_(new QSpinBox(this)),
+      stride_(new QSpinBox(this)),
+      batch_(new QSpinBox(this)),
+      trace_(
+          new PathEdit(PathEdit::Kind::saveFile, tr("Trace"), tr("Traces (*.ponder);;All files (*)"), this)),
+      problem_(new QLabel(this)),
+      command_(new QLineEdit(this)),
+      start_(nullptr) {
+    setWindowTitle(tr("Record a run"));
+    setMinimumWidth(640);
+    prompt_->setFixedHeight(88);
+    prompt_->setTabChangesFocus(true);
+    prompt_->setAccessibleName(tr("Prompt"));
+    prompt_->setPlaceholderText(tr("Type what the model reads"));
+    const auto number = [](QSpinBox* box, int most, const QString& otherwise, const QString& tip) {
+        box->setRange(0, most);
+        box->setSpecialValueText(otherwise);
+        box->setButtonSymbols(QAbstractSpinBox::NoButtons);
+        box->setGroupSeparatorShown(true);
+        box->setFixedWidth(92);
+        box->setToolTip(tip);
+        box->setAccessibleName(tip);
+    };
+    number(generate_, 100'000, tr("none"), tr("Tokens that the model adds to the prompt"));
+    number(context_, 1'000'000, tr("automatic"),
+           tr("Tokens a window; automatic: what the model was made for, at most 2,048"));
+    number(stride_, 1'000'000, tr("automatic"),
+           tr("Tokens from one window to the next; automatic: half the context"));
+    number(batch_, 4096, tr("automatic"), tr("Windows computed together"));
+    method_->setEditable(true);
+    method_->addItems({QString(), QStringLiteral("vanilla"), QStringLiteral("ponderlm")});
+    method_->lineEdit()->setPlaceholderText(tr("as the checkpoint says"));
+    method_->setAccessibleName(tr("Method"));
+    device_->setEditable(true);
+    device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda")});
+    device_->setToolTip(tr("cpu, cuda or cuda:N"));
+    device_->setAccessibleName(tr("Device"));
+    dtype_->addItems({QStringLiteral("float32"), QStringLiteral("bfloat16"), QStringLiteral("float16")});
+    dtype_->setToolTip(tr("Precision of the products. bfloat16 is several times faster on processors that "
+                          "have it, and less exact"));
+    dtype_->setAccessibleName(tr("Precision"));
+    level_->addItem(tr("steps"), QStringLiteral("steps"));
+    level_->addItem(tr("basic"), QStringLiteral("basic"));
+    level_->setAccessibleName(tr("How much is recorded"));
+    name_->setPlaceholderText(tr("the folder's name"));
+    name_->setAccessibleName(tr("Name of the run"));
+    command_->setReadOnly(true);
+    command_->setFont(theme.mono());
+    command_->setAccessibleName(tr("Command line"));
+    problem_->setWordWrap(true);
+    problem_->setTextFormat(Qt::PlainText);
+    price_->setWordWrap(true);
+    for (QLabel* label : {price_, problem_}) {
+        label->setForegroundRole(QPalette::PlaceholderText);
+    }
+
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(14);
+    grid->setVerticalSpacing(9);
+    grid->setColumnStretch(1, 1);
+    int row = 0;
+    const auto label = [&](const QString& text, QWidget* buddy) {
+        auto* made = new QLabel(text, this);
+        made->setForegroundRole(QPalette::PlaceholderText);
+        made->setBuddy(buddy);
+        grid->addWidget(made, row, 0, Qt::AlignLeft | (buddy == prompt_ ? Qt::AlignTop : Qt::AlignVCenter));
+    };
+    const auto several = [&](std::initializer_list<std::pair<QString, QWidget*>> fields) {
+        auto* line = new QHBoxLayout;
+        line->setSpacing(8);
+        for (const auto& [text, field] : fields) {
+            if (!text.isEmpty()) {
+                auto* made = new QLabel(text, this);
+                made->setForegroundRole(QPalette::PlaceholderText);
+                made->setBuddy(field);
+                line->addSpacing(field == nullptr ? 0 : 6);
+                line->addWidget(made);
+            }
+            if (field != nullptr) {
+                line->addWidget(field);
+            }
+        }
+        line->addStretch(1);
+        grid->addLayout(line, row++, 1);
+    };
+    label(tr("Checkpoint"), checkpoint_);
+    grid->addWidget(checkpoint_, row++, 1);
+    grid->addWidget(fromFile_, row, 0);
+    grid->addWidget(textFile_, row++, 1);
+    grid->addWidget(fromPrompt_, row, 0, Qt::AlignTop);
+    grid->addWidget(prompt_, row++, 1);
+    several({{QString(), generate_}, {tr("tokens added by the model"), nullptr}});
+    label(tr("Method"), method_);
+    several({{QString(), method_}, {tr("Device"), device_}, {tr("Precision"), dtype_}});
+    label(tr("Record"), level_);
+    {
+        auto* line = new QHBoxLayout;
+        line->setSpacing(10);
+        line->addWidget(level_);
+        line->addWidget(price_, 1);
+        grid->addLayout(line, row++, 1);
+    }
+    label(tr("Windows"), context_);
+    several({{QString(), context_}, {tr("stride"), stride_}, {tr("batch"), batch_}});
+    label(tr("Name"), name_);
+    grid->addWidget(name_, row++, 1);
+    label(tr("Trace"), trace_);
+    grid->addWidget(trace_, row++, 1);
+    label(tr("Command"), command_);
+    grid->addWidget(command_, row++, 1);
+
+    auto* buttons = new QDialogButtonBox(this);
+    start_ = buttons->addButton(tr("Record"), QDialogButtonBox::AcceptRole);
+    start_->setDefault(true);
+    buttons->addButton(QDialogButtonBox::Cancel);
+    auto* bottom = new QHBoxLayout;
+    bottom->addWidget(problem_, 1);
+    bottom->addWidget(buttons);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(20, 18, 20, 16);
+    column->setSpacing(16);
+    column->addLayout(grid);
+    column->addStretch(1);
+    column->addLayout(bottom);
+
+    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    for (PathEdit* path : {checkpoint_, textFile_, trace_}) {
+        connect(path, &PathEdit::changed, this, &RecordDialog::check);
+    }
+    connect(textFile_, &PathEdit::changed, fromFile_, [this] { fromFile_->setChecked(true); });
+    connect(prompt_, &QPlainTextEdit::textChanged, this, [this] {
+        fromPrompt_->setChecked(true);
+        check();
+    });
+    connect(fromFile_, &QRadioButton::toggled, this, &RecordDialog::check);
+    for (QComboBox* box : {method_, device_, dtype_, level_}) {
+        connect(box, &QComboBox::currentTextChanged, this, &RecordDialog::check);
+    }
+    for (QSpinBox* box : {generate_, context_, stride_, batch_}) {
+        connect(box, &QSpinBox::valueChanged, this, &RecordDialog::check);
+    }
+    connect(name_, &QLineEdit::textChanged, this, &RecordDialog::check);
+
+    RecordRequest last;
+    last.checkpoint = settings_.dialog(QStringLiteral("checkpoint"), QString()).toString();
+    last.textFile = settings_.dialog(QStringLiteral("text"), QString()).toString();
+    last.device = settings_.dialog(QStringLiteral("device"), last.device).toString();
+    last.dtype = settings_.dialog(QStringLiteral("dtype"), last.dtype).toString();
+    last.level = settings_.dialog(QStringLiteral("level"), last.level).toString();
+    last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
+    setRequest(last);
+}
+
+QString RecordDialog::suggestedTrace() const {
+    QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+    if (!QFileInfo(folder).isDir()) {
+        folder = QDir::homePath();
+    }
+    for (int number = 1;; ++number) {
+        const QString path = folder + QStringLiteral("/run-%1.ponder").arg(number);
+        if (!QFileInfo::exists(path)) {
+            return path;
+        }
+    }
+}
+
+void RecordDialog::setRequest(const RecordRequest& request) {
+    checkpoint_->setPath(request.checkpoint);
+    textFile_->setPath(request.textFile);
+    prompt_->setPlainText(request.prompt);
+    (request.fromPrompt ? fromPrompt_ : fromFile_)->setChecked(true);
+    generate_->setValue(request.generate);
+    method_->setCurrentText(request.method);
+    device_->setCurrentText(request.device);
+    dtype_->setCurrentText(request.dtype);
+    level_->setCurrentIndex(level_->findData(request.level));
+    name_->setText(request.name);
+    context_->setValue(request.context);
+    stride_->setValue(request.stride);
+    batch_->setValue(request.batch);
+    trace_->setPath(request.trace.isEmpty() ? suggestedTrace() : request.trace);
+    check();
+}
+
+RecordRequest RecordDialog::request() const {
+    RecordRequest request;
+    request.checkpoint = checkpoint_->path();
+    request.fromPrompt = fromPrompt_->isChecked();
+    request.textFile = textFile_->path();
+    request.prompt = prompt_->toPlainText();
+    request.generate = generate_->value();
+    request.method = method_->currentText().trimmed();
+    request.device = device_->currentText().trimmed();
+    request.dtype = dtype_->currentText();
+    request.level = level_->currentData().toString();
+    request.name = name_->text().trimmed();
+    request.context = context_->value();
+    request.stride = stride_->value();
+    request.batch = batch_->value();
+    request.trace = trace_->path();
+    return request;
+}
+
+QString RecordDialog::problem() const {
+    return problem_of(request());
+}
+
+QString RecordDialog::commandLine() const {
+    return command_->text();
+}
+
+void RecordDialog::check() {
+    if (start_ == nullptr) {
+        return;
+    }
+    const QString found = problem();
+    const bool exists = QFileInfo(trace_->path()).isFile();
+    problem_->setText(!found.isEmpty() ? found : exists ? tr("The run is added to the trace.") : QString());
+    start_->setEnabled(found.isEmpty());
+    price_->setText(price_of(level_->currentData().toString()));
+    command_->setText(shell_command(record_arguments(request())));
+    command_->setCursorPosition(0);
+    generate_->setEnabled(fromPrompt_->isChecked());
+}
+
+void RecordDialog::remember() {
+    const RecordRequest now = request();
+    settings_.setDialog(QStringLiteral("checkpoint"), now.checkpoint);
+    settings_.setDialog(QStringLiteral("text"), now.textFile);
+    settings_.setDialog(QStringLiteral("device"), now.device);
+    settings_.setDialog(QStringLiteral("dtype"), now.dtype);
+    settings_.setDialog(QStringLiteral("level"), now.level);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/record_command.h"
+
+#include <QDialog>
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QPlainTextEdit;
+class QPushButton;
+class QRadioButton;
+class QSpinBox;
+
+namespace ponderscope {
+
+class PathEdit;
+class Settings;
+class Theme;
+
+/// Asks what to record. Shows the command line that will run, so that what the window does can be done
+/// without it.
+class RecordDialog : public QDialog {
+    Q_OBJECT
+public:
+    /// \p openTrace: the trace on the screen, to which the run is added unless the user says otherwise; empty
+    /// when there is none.
+    RecordDialog(Settings& settings, Theme& theme, const QString& openTrace, QWidget* parent = nullptr);
+
+    void setRequest(const RecordRequest& request);
+    [[nodiscard]] RecordRequest request() const;
+    [[nodiscard]] QString problem() const;
+    [[nodiscard]] QString commandLine() const;
+    /// The choices become the next dialog's defaults.
+    void remember();
+
+private:
+    void check();
+    [[nodiscard]] QString suggestedTrace() const;
+
+    Settings& settings_;
+    QString openTrace_;
+    PathEdit* checkpoint_;
+    QRadioButton* fromFile_;
+    QRadioButton* fromPrompt_;
+    PathEdit* textFile_;
+    QPlainTextEdit* prompt_;
+    QSpinBox* generate_;
+    QComboBox* method_;
+    QComboBox* device_;
+    QComboBox* dtype_;
+    QComboBox* level_;
+    QLabel* price_;
+    QLineEdit* name_;
+    QSpinBox* context_;
+    QSpinBox* stride_;
+    QSpinBox* batch_;
+    PathEdit* trace_;
+    QLabel* problem_;
+    QLineEdit* command_;
+    QPushButton* start_;
+};
+
+} // namespace ponderscope

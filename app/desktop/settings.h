@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/theme.h"
+
+#include <QSettings>
+
+#include <memory>
+
+namespace ponderscope {
+
+/// What the program remembers between two starts.
+class Settings {
+public:
+    /// The user's own file.
+    Settings();
+    /// Another file; for tests and screenshots.
+    explicit Settings(const QString& file);
+
+    [[nodiscard]] QStringList
+    recent() const; ///< traces and checkpoint folders, newest first, that still exist
+    void addRecent(const QString& path);
+    void clearRecent();
+
+    [[nodiscard]] Appearance appearance() const;
+    void setAppearance(Appearance appearance);
+    [[nodiscard]] int textSize() const;
+    void setTextSize(int pixels);
+    [[nodiscard]] MagnitudeMap magnitude() const;
+    void setMagnitude(MagnitudeMap map);
+
+    [[nodiscard]] QByteArray geometry() const;
+    [[nodiscard]] QByteArray layout() const;
+    void setWindow(const QByteArray& geometry, const QByteArray& layout);
+
+    /// Last values of the Run dialog, by name.
+    [[nodiscard]] QVariant dialog(const QString& name, const QVariant& otherwise) const;
+    void setDialog(const QString& name, const QVariant& value);
+
+private:
+    std::unique_ptr<QSettings> file_;
+};
+
+} // namespace ponderscope

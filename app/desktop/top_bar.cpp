@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/top_bar.h"
+
+#include <QComboBox>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QMenuBar>
+#include <QPainter>
+#include <QToolButton>
+
+namespace ponderscope {
+
+namespace {
+
+/// A letter on a filled square, sharp on every screen.
+QIcon badge(const QString& letter, const QColor& fill, const QColor& text, const QFont& font) {
+    QIcon icon;
+    for (const int scale : {1, 2, 3}) {
+        QPixmap pixmap(18 * scale, 18 * scale);
+        pixmap.setDevicePixelRatio(scale);
+        pixmap.fill(Qt::transparent);
+        QPainter painter(&pixmap);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(fill);
+        painter.drawRoundedRect(QRectF(1, 1, 16, 16), 3, 3);
+        painter.setPen(text);
+        painter.setFont(font);
+        painter.drawText(QRectF(1, 1, 16, 16), Qt::AlignCenter, letter);
+        painter.end();
+        icon.addPixmap(pixmap);
+    }
+    return icon;
+}
+
+/// The field that opens the find bar: looks like a field, names its shortcut.
+class FindField : public QToolButton {
+public:
+    FindField(const Theme& theme, QWidget* parent) : QToolButton(parent), theme_(theme) {
+        setText(QObject::tr("Find a token"));
+        setAccessibleName(text());
+        setToolTip(QObject::tr("Find text or #id in the sequence (Ctrl+F)"));
+        setFixedSize(220, 28);
+        setCursor(Qt::IBeamCursor);
+        setFocusPolicy(Qt::TabFocus);
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        const Palette& colours = theme_.colours();
+        painter.setPen(hasFocus() ? colours.a : colours.border);
+        painter.setBrush(underMouse() ? colours.hover : colours.field);
+        painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+        painter.setPen(colours.soft);
+        painter.setFont(theme_.body());
+        painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignLeft, text());
+        painter.setFont(theme_.small());
+        painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignRight,
+                         QStringLiteral("Ctrl+F"));
+    }
+
+private:
+    const Theme& theme_;
+};
+
+} // namespace
+
+TopBar::TopBar(const ViewContext& context, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      menus_(new QMenuBar(this)),
+      a_(new QComboBox(this)),
+      b_(new QComboBox(this)),
+      find_(new FindField(context.theme, this)) {
+    menus_->setNativeMenuBar(false);
+    menus_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
+    for (QComboBox* box : {a_, b_}) {
+        box->setIconSize({18, 18});
+        box->setMinimumContentsLength(16);
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        box->setFixedWidth(250);
+    }
+    a_->setAccessibleName(tr("Run A"));
+    a_->setToolTip(tr("Run A: the one that is looked at"));
+    b_->setAccessibleName(tr("Run B"));
+    b_->setToolTip(tr("Run B: the one that A is compared with"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(6, 5, 14, 6);
+    row->setSpacing(14);
+    row->addWidget(menus_);
+    row->addStretch(2);
+    row->addWidget(a_);
+    row->addWidget(b_);
+    row->addStretch(3);
+    row->addWidget(find_);
+
+    connect(find_, &QToolButton::clicked, this, &TopBar::findRequested);
+    connect(a_, &QComboBox::activated, this, [this] {
+        const auto key = a_->currentData().value<RunKey>();
+        if (key == context_.selection.runB()) {
+            context_.selection.setRunB(context_.selection.runA());
+        }
+        context_.selection.setRunA(key);
+    });
+    connect(b_, &QComboBox::activated, this,
+            [this] { context_.selection.setRunB(b_->currentData().value<RunKey>()); });
+    connect(&context_.selection, &Selection::runsChanged, this, &TopBar::fill);
+    connect(&context_.data, &TraceData::traceOpened, this, &TopBar::fill);
+    connect(&context_.data, &TraceData::traceChanged, this, &TopBar::fill);
+    connect(&context_.data, &TraceData::traceClosed, this, &TopBar::fill);
+    connect(&context_.theme, &Theme::changed, this, &TopBar::restyle);
+    restyle();
+}
+
+void TopBar::restyle() {
+    find_->setFont(context_.theme.body());
+    fill();
+    update();
+}
+
+void TopBar::fill() {
+    const Palette& colours = context_.theme.colours();
+    const QIcon iconA = badge(QStringLiteral("A"), colours.a, colours.onA, context_.theme.caps());
+    const QIcon iconB = badge(QStringLiteral("B"), colours.b, colours.onB, context_.theme.caps());
+    a_->clear();
+    b_->clear();
+    b_->addItem(iconB, tr("nothing to compare with"), QVariant::fromValue(RunKey{}));
+    const QStringList traces = context_.data.traces();
+    for (const QString& trace : traces) {
+        const QString stem = QFileInfo(trace).completeBaseName();
+        for (const RunInfo& run : context_.data.runs(trace)) {
+            const QVariant key = QVariant::fromValue(RunKey{trace, run.id});
+            const QString name = QString::fromStdString(run.name) + QStringLiteral(" · ") + stem;
+            a_->addItem(iconA, name, key);
+            b_->addItem(iconB, name, key);
+        }
+    }
+    if (a_->count() == 0) {
+        a_->addItem(iconA, tr("no run"), QVariant::fromValue(RunKey{}));
+    }
+    const auto choose = [](QComboBox* box, const RunKey& key) {
+        for (int i = 0; i < box->count(); ++i) {
+            if (box->itemData(i).value<RunKey>() == key) {
+                box->setCurrentIndex(i);
+                return;
+            }
+        }
+        box->setCurrentIndex(0);
+    };
+    choose(a_, context_.selection.runA());
+    choose(b_, context_.selection.runB());
+}
+
+void TopBar::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), context_.theme.colours().panel);
+    painter.fillRect(0, height() - 1, width(), 1, context_.theme.colours().line);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+
+#include <QWidget>
+
+class QComboBox;
+class QMenuBar;
+class QToolButton;
+
+namespace ponderscope {
+
+/// The first row of the window: menus, the runs that are A and B, and the field that finds.
+class TopBar : public QWidget {
+    Q_OBJECT
+public:
+    explicit TopBar(const ViewContext& context, QWidget* parent = nullptr);
+    [[nodiscard]] QMenuBar& menus() { return *menus_; }
+    [[nodiscard]] QComboBox& runA() { return *a_; }
+    [[nodiscard]] QComboBox& runB() { return *b_; }
+
+signals:
+    void findRequested();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void fill();
+    void restyle();
+
+    ViewContext context_;
+    QMenuBar* menus_;
+    QComboBox* a_;
+    QComboBox* b_;
+    QToolButton* find_;
+};
+
+} // namespace ponderscope
