@@ -72,15 +72,17 @@ Bpe parse_model(const JsonObject& model, bool byte_level, const Path& file) {
     }
     std::vector<std::pair<std::string_view, std::int64_t>> vocabulary;
     vocabulary.reserve(vocab.value().size());
-    for (const auto& [token, id] : vocab.value().items()) {
+    // The texts stay in the document until the model has its own copy.
+    for (auto entry = vocab.value().begin(); entry != vocab.value().end(); ++entry) {
+        const nlohmann::json& id = entry.value();
         if (!id.is_number_integer()) {
             throw InputError(file, "a whole number as the id of each token",
-                             describe(id) + " for \"" + printable(token) + "\"",
+                             describe(id) + " for \"" + printable(entry.key()) + "\"",
                              "take the tokenizer file from its source again");
         }
-        const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() <= std::uint64_t{1} << 62;
-        const std::string& text = vocab.value().find(token).key();
-        vocabulary.emplace_back(text, fits ? id.get<std::int64_t>() : std::int64_t{1} << 62);
+        constexpr std::int64_t too_large = std::int64_t{1} << 62;
+        const bool fits = !id.is_number_unsigned() || id.get<std::uint64_t>() < std::uint64_t{1} << 62;
+        vocabulary.emplace_back(entry.key(), fits ? id.get<std::int64_t>() : too_large);
     }
     std::vector<std::pair<std::string_view, std::string_view>> merges;
     const nlohmann::json& list = model.required_array("merges");

@@ -6,14 +6,11 @@
 //   tokenize_lines TOKENIZER --time FILE [REPEATS]     one line of JSON: bytes, tokens, seconds of the best
 //   repeat
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <iostream>
 #include <string>
@@ -28,37 +25,15 @@ std::string as_latin1(std::string_view bytes) {
     return text;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
     try {
         if (argc < 2) {
-            std::cerr << "usage: tokenize_lines TOKENIZER [--special | --time FILE [REPEATS]]\n";
+            std::cerr << "usage: tokenize_lines TOKENIZER [--special]\n";
             return 2;
         }
-        const auto start = std::chrono::steady_clock::now();
         const auto tokenizer = ponderscope::Tokenizer::load_folder(argv[1]);
-        const double loading = seconds_since(start);
-        if (argc > 3 && std::strcmp(argv[2], "--time") == 0) {
-            const std::string text = ponderscope::read_file(argv[3]);
-            double best = 1e300;
-            std::size_t tokens = 0;
-            for (int i = argc > 4 ? std::stoi(argv[4]) : 3; i > 0; --i) {
-                const auto begin = std::chrono::steady_clock::now();
-                tokens = tokenizer.encode(text).ids.size();
-                best = std::min(best, seconds_since(begin));
-            }
-            std::cout << nlohmann::json{{"bytes", text.size()},
-                                        {"tokens", tokens},
-                                        {"seconds", best},
-                                        {"load_seconds", loading}}
-                      << "\n";
-            return 0;
-        }
         const bool special = argc > 2 && std::strcmp(argv[2], "--special") == 0;
         for (std::string line; std::getline(std::cin, line);) {
             nlohmann::json result;
