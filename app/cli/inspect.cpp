@@ -5,10 +5,10 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/trace/reader.h"
+#include "core/trace/summary.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -141,77 +141,6 @@ void print_checkpoint(const nlohmann::json& about) {
     }
 }
 
-nlohmann::json describe_trace(const TraceReader& reader) {
-    nlohmann::json runs = nlohmann::json::array();
-    for (const RunInfo& run : reader.runs()) {
-        nlohmann::json signals = nlohmann::json::array();
-        for (const SignalInfo& info : reader.signals(run.id)) {
-            signals.push_back(info.name);
-        }
-        const double scored = static_cast<double>(run.scored_tokens);
-        nlohmann::json entry{{"id", run.id},
-                             {"name", run.name},
-                             {"checkpoint", run.checkpoint},
-                             {"checkpoint_digest", run.checkpoint_digest},
-                             {"architecture", run.architecture},
-                             {"method", run.method},
-                             {"depth_mixing", run.depth_mixing},
-                             {"policy", run.policy},
-                             {"scoring", run.scoring},
-                             {"device", run.device},
-                             {"dtype", run.dtype},
-                             {"record", run.record_level},
-                             {"text_source", run.text_source},
-                             {"context", run.context},
-                             {"stride", run.stride},
-                             {"started", run.started},
-                             {"seconds", run.seconds},
-                             {"complete", run.complete},
-                             {"sequences", run.sequences},
-                             {"tokens", run.tokens},
-                             {"scored_tokens", run.scored_tokens},
-                             {"mean_nll", nullptr},
-                             {"mean_steps", nullptr},
-                             {"signals", signals}};
-        if (run.scored_tokens > 0) {
-            entry["mean_nll"] = run.nll_sum / scored;
-            entry["mean_steps"] = run.steps_sum / scored;
-        }
-        runs.push_back(std::move(entry));
-    }
-    return {{"kind", "trace"}, {"path", reader.path().string()}, {"runs", runs}};
-}
-
-void print_trace(const nlohmann::json& about) {
-    const nlohmann::json& runs = about.at("runs");
-    std::cout << about.at("path").get<std::string>() << ": a trace with " << runs.size()
-              << (runs.size() == 1 ? " run" : " runs") << '\n';
-    for (const nlohmann::json& run : runs) {
-        const auto text = [&run](const char* key) { return run.at(key).get<std::string>(); };
-        std::cout << "  " << run.at("id").get<std::int64_t>() << "  " << text("name") << "  "
-                  << text("architecture") << " " << text("method")
-                  << (text("depth_mixing") == "none" ? "" : " " + text("depth_mixing")) << ", "
-                  << text("device") << " " << text("dtype") << ", " << text("scoring")
-                  << (run.at("complete").get<bool>() ? "" : ", PARTIAL") << "\n      "
-                  << with_separators(run.at("tokens").get<std::int64_t>()) << " tokens in "
-                  << with_separators(run.at("sequences").get<std::int64_t>()) << " sequence(s) of "
-                  << text("text_source") << ", windows of " << run.at("context").get<std::int64_t>()
-                  << " every " << run.at("stride").get<std::int64_t>() << "\n      ";
-        if (run.at("mean_nll").is_null()) {
-            std::cout << "nothing scored";
-        } else {
-            const double nll = run.at("mean_nll").get<double>();
-            std::cout << "NLL " << fixed(nll, 4) << ", perplexity " << fixed(std::exp(nll), 2)
-                      << ", mean steps " << fixed(run.at("mean_steps").get<double>(), 2);
-        }
-        std::cout << "\n      signals:";
-        for (const auto& name : run.at("signals")) {
-            std::cout << ' ' << name.get<std::string>();
-        }
-        std::cout << '\n';
-    }
-}
-
 struct InspectVerb {
     std::filesystem::path path;
     std::string method;
@@ -221,7 +150,6 @@ struct InspectVerb {
     void run() const {
         const bool trace = std::filesystem::is_regular_file(path) && path.extension() != ".json" &&
                            path.extension() != ".safetensors";
-        nlohmann::json about;
         if (trace) {
             const TraceReader reader = TraceReader::open(path);
             if (check) {
@@ -229,25 +157,31 @@ struct InspectVerb {
                     throw CheckFailed(fault);
                 }
             }
-            about = describe_trace(reader);
-        } else {
-            std::optional<MethodKind> kind;
-            if (!method.empty()) {
-                ModelOptions options;
-                options.checkpoint = path;
-                options.method = method;
-                about = describe_checkpoint(options.open());
+            if (json) {
+                print_json(trace_summary_json(reader));
             } else {
-                about = describe_checkpoint(Checkpoint::open(path));
+                std::cout << trace_summary(reader);
             }
+            return;
+        }
+        nlohmann::json about;
+        if (!method.empty()) {
+            ModelOptions options;
+            options.checkpoint = path;
+            options.method = method;
+            about = describe_checkpoint(options.open());
+        } else {
+            about = describe_checkpoint(Checkpoint::open(path));
         }
         if (json) {
-            std::cout << about.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        } else if (trace) {
-            print_trace(about);
+            print_json(about);
         } else {
             print_checkpoint(about);
         }
+    }
+
+    static void print_json(const nlohmann::json& value) {
+        std::cout << value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     }
 };
 
