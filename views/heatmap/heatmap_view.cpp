@@ -98,6 +98,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     connect(&data_, &TraceData::signalReady, this,
             [this](const RunKey& run, qint64 sequence, const QString& name) {
                 if (run == selection_.runA() && sequence == selection_.sequence() && name == signal_) {
+                    unreadable_ = data_.signal(run, sequence, name) ? QString() : name;
                     refreshMap();
                 }
             });
@@ -173,8 +174,11 @@ void HeatmapView::refreshMap() {
     const auto sequence = data_.sequence(run, selection_.sequence());
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
     if (!sequence || !chunk) {
-        if (!canvas_->map()) {
-            canvas_->setHint(tr("Reading…"));
+        // What is shown of this very sequence may stay until more of it has been read; anything else would be wrong.
+        const bool stale = !sequence_ || !(sequence_->run == run) || sequence_->sequence != selection_.sequence() ||
+                           !canvas_->map() || canvas_->map()->info().name != signal_.toStdString();
+        if (stale) {
+            nothing(unreadable_ == signal_ ? tr("This signal could not be read from the trace.") : tr("Reading…"));
         }
         return;
     }

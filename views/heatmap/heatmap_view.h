@@ -51,6 +51,7 @@ private:
     ScaleBar* scale_;
     StepMapCanvas* canvas_;
     QString signal_;
+    QString unreadable_; ///< the signal that was asked for and could not be read
     // What the map was made from, so that nothing is made twice.
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const SignalChunk> chunk_;

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/compare_view.h"
+
+#include "views/compare/comparison_job.h"
+#include "views/compare/runs_table_model.h"
+#include "views/compare/token_scatter.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace ponderscope {
+namespace {
+
+/// Runs that read the same text, cut in the same way: only those can be compared token by token.
+bool same_text(const RunInfo& a, const RunInfo& b) {
+    return a.text_digest == b.text_digest && a.tokenizer_digest == b.tokenizer_digest;
+}
+
+} // namespace
+
+CompareView::CompareView(ViewContext context, QWidget* parent)
+    : QWidget(parent),
+      data_(context.data),
+      selection_(context.selection),
+      theme_(context.theme),
+      model_(new RunsTableModel(this)),
+      table_(new QTableView(this)),
+      scatter_(new TokenScatter(context, this)),
+      message_(new QLabel(this)),
+      progress_(new QProgressBar(this)),
+      cancel_(new QPushButton(tr("Cancel"), this)) {
+    table_->setModel(model_);
+    table_->setAccessibleName(tr("Runs over the same text"));
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::NoSelection);
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table_->setShowGrid(false);
+    table_->setFrameShape(QFrame::NoFrame);
+    table_->setWordWrap(false);
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(26);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(false);
+    table_->horizontalHeader()->setHighlightSections(false);
+    message_->setWordWrap(true);
+    message_->setTextFormat(Qt::PlainText);
+    progress_->setRange(0, 1000);
+    progress_->setTextVisible(false);
+    progress_->setFixedHeight(6);
+    progress_->setAccessibleName(tr("Comparing"));
+    progress_->hide();
+    cancel_->hide();
+
+    auto* left = new QWidget(this);
+    auto* below = new QHBoxLayout;
+    below->addWidget(message_, 1);
+    below->addWidget(progress_, 1);
+    below->addWidget(cancel_);
+    auto* column = new QVBoxLayout(left);
+    column->setContentsMargins(14, 8, 6, 8);
+    column->addWidget(table_, 1);
+    column->addLayout(below);
+    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->addWidget(left);
+    splitter->addWidget(scatter_);
+    splitter->setStretchFactor(0, 3);
+    splitter->setStretchFactor(1, 2);
+    splitter->setChildrenCollapsible(false);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(splitter);
+
+    model_->setColours([this](const RunKey& key) { return theme_.runColour(key, selection_); });
+    const auto dress = [this] {
+        QPalette palette = message_->palette();
+        palette.setColor(QPalette::WindowText, theme_.colours().soft);
+        message_->setPalette(palette);
+        message_->setFont(theme_.small());
+        table_->setFont(theme_.body());
+        table_->horizontalHeader()->setFont(theme_.small());
+        model_->coloursChanged();
+    };
+    dress();
+    connect(&theme_, &Theme::changed, this, dress);
+    connect(cancel_, &QPushButton::clicked, this, &CompareView::cancel);
+    // A run of changes (two runs chosen one after the other, a trace that grows) starts one comparison.
+    pending_.setSingleShot(true);
+    pending_.setInterval(150);
+    connect(&pending_, &QTimer::timeout, this, &CompareView::begin);
+    connect(&selection_, &Selection::runsChanged, this, &CompareView::refresh);
+    connect(&data_, &TraceData::traceOpened, this, &CompareView::refresh);
+    connect(&data_, &TraceData::traceClosed, this, &CompareView::refresh);
+    connect(&data_, &TraceData::traceChanged, this, &CompareView::refresh);
+    refresh();
+}
+
+CompareView::~CompareView() = default;
+
+bool CompareView::isBusy() const {
+    return job_ != nullptr || pending_.isActive();
+}
+
+ComparisonRequest CompareView::request() const {
+    ComparisonRequest wanted;
+    const RunInfo* a = data_.run(selection_.runA());
+    if (!a) {
+        return wanted;
+    }
+    const RunInfo first = *a;
+    const auto add = [&](const RunKey& key, const RunInfo& info) {
+        const std::filesystem::path trace(key.trace.toStdU16String());
+        const bool known =
+            std::any_of(wanted.runs.begin(), wanted.runs.end(), [&](const ComparisonRequest::Run& run) {
+                return run.trace == trace && run.run == info.name;
+            });
+        if (!known && info.scored_tokens > 0 && same_text(first, info)) {
+            wanted.runs.push_back({trace, info.name});
+        }
+    };
+    add(selection_.runA(), first);
+    if (const RunInfo* b = data_.run(selection_.runB())) {
+        add(selection_.runB(), *b);
+    }
+    for (const QString& trace : data_.traces()) {
+        for (const RunInfo& info : data_.runs(trace)) {
+            add({trace, info.id}, info);
+        }
+    }
+    return wanted;
+}
+
+void CompareView::refresh() {
+    const ComparisonRequest wanted = request();
+    QString fingerprint;
+    for (const ComparisonRequest::Run& run : wanted.runs) {
+        fingerprint +=
+            QString::fromStdString(run.trace.string()) + u'#' + QString::fromStdString(run.run) + u'\n';
+    }
+    for (const QString& trace : data_.traces()) {
+        for (const RunInfo& info : data_.runs(trace)) {
+            fingerprint += QStringLiteral("%1 %2\n").arg(info.id).arg(info.scored_tokens);
+        }
+    }
+    if (fingerprint == wanted_) {
+        return;
+    }
+    wanted_ = fingerprint;
+    job_.reset();
+    if (wanted.runs.empty()) {
+        pending_.stop();
+        setBusy(false);
+        shown_.reset();
+        model_->setComparison(nullptr, {});
+        scatter_->setComparison(nullptr);
+        message_->setText(tr("Open a trace with two runs of the same text to compare them."));
+        return;
+    }
+    pending_.start();
+    setBusy(true);
+}
+
+void CompareView::begin() {
+    job_ = std::make_unique<ComparisonJob>(request());
+    connect(job_.get(), &ComparisonJob::progressed, progress_, &QProgressBar::setValue);
+    connect(job_.get(), &ComparisonJob::done, this, &CompareView::finished);
+    connect(job_.get(), &ComparisonJob::failed, this, &CompareView::failed);
+    progress_->setValue(0);
+    setBusy(true);
+}
+
+void CompareView::cancel() {
+    pending_.stop();
+    job_.reset();
+    setBusy(false);
+    message_->setText(tr("Cancelled. Choose another run, or open the trace again, to compare."));
+    wanted_.clear();
+}
+
+void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
+    job_.release()->deleteLater();
+    shown_ = std::move(comparison);
+    std::vector<RunKey> keys;
+    const ComparisonRequest made = request();
+    for (std::size_t i = 0; i < shown_->runs.size() && i < made.runs.size(); ++i) {
+        keys.push_back({QString::fromStdU16String(made.runs[i].trace.u16string()), shown_->runs[i].info.id});
+    }
+    model_->setComparison(shown_, std::move(keys));
+    scatter_->setComparison(shown_);
+    QString text;
+    if (shown_->runs.size() < 2) {
+        text = tr("One run of this text is open. Record or open another one to compare.");
+    } else {
+        text = tr(
+            "Δ is each run minus the first, over the same tokens. 95 % intervals: paired block bootstrap.");
+    }
+    for (const std::string& notice : shown_->notices) {
+        text += u' ' + QString::fromStdString(notice);
+    }
+    message_->setText(text);
+    setBusy(false);
+}
+
+void CompareView::failed(const QString& sentence) {
+    job_.release()->deleteLater();
+    shown_.reset();
+    model_->setComparison(nullptr, {});
+    scatter_->setComparison(nullptr);
+    message_->setText(sentence);
+    setBusy(false);
+}
+
+void CompareView::setBusy(bool busy) {
+    progress_->setVisible(busy);
+    cancel_->setVisible(busy);
+    message_->setVisible(!busy);
+    emit busyChanged(busy);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+#include "views/compare/run_comparison.h"
+
+#include <QTimer>
+#include <QWidget>
+
+#include <memory>
+
+class QLabel;
+class QProgressBar;
+class QPushButton;
+class QTableView;
+
+namespace ponderscope {
+
+class ComparisonJob;
+class RunsTableModel;
+class TokenScatter;
+
+/// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
+/// difference, and token against token for A and B. Computes on a thread of its own, starts by itself when A,
+/// B or the open traces change, can be cancelled. Needs nothing but per-token scalars.
+class CompareView : public QWidget {
+    Q_OBJECT
+public:
+    explicit CompareView(ViewContext context, QWidget* parent = nullptr);
+    ~CompareView() override;
+
+    [[nodiscard]] RunsTableModel* model() const { return model_; }
+    [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
+    [[nodiscard]] bool isBusy() const;
+    /// The comparison that is shown; null before the first has ended.
+    [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
+
+public slots:
+    void refresh(); ///< starts again if what is to be compared has changed
+    void cancel();
+
+signals:
+    void busyChanged(bool busy);
+
+private:
+    [[nodiscard]] ComparisonRequest request() const;
+    void begin();
+    void finished(std::shared_ptr<const RunComparison> comparison);
+    void failed(const QString& sentence);
+    void setBusy(bool busy);
+
+    TraceData& data_;
+    Selection& selection_;
+    Theme& theme_;
+    RunsTableModel* model_;
+    QTableView* table_;
+    TokenScatter* scatter_;
+    QLabel* message_;
+    QProgressBar* progress_;
+    QPushButton* cancel_;
+    QTimer pending_;
+    std::unique_ptr<ComparisonJob> job_;
+    std::shared_ptr<const RunComparison> shown_;
+    QString wanted_; ///< what the running or shown comparison is of
+};
+
+} // namespace ponderscope

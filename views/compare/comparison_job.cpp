@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/comparison_job.h"
+
+#include "core/base/error.h"
+
+#include <QMetaObject>
+
+#include <utility>
+
+namespace ponderscope {
+
+ComparisonJob::ComparisonJob(ComparisonRequest request, QObject* parent) : QObject(parent) {
+    thread_ = std::jthread([this, request = std::move(request)](const std::stop_token& stop) {
+        // Posted to this object: what is still under way when it is destroyed is dropped by Qt.
+        const auto fail = [this](const QString& sentence) {
+            QMetaObject::invokeMethod(
+                this, [this, sentence] { emit failed(sentence); }, Qt::QueuedConnection);
+        };
+        try {
+            const auto progress = [this](const Progress& now) {
+                const auto share = static_cast<int>(now.total > 0 ? now.done * 1000 / now.total : 0);
+                QMetaObject::invokeMethod(
+                    this, [this, share] { emit progressed(share); }, Qt::QueuedConnection);
+            };
+            auto result = std::make_shared<const RunComparison>(compare_runs(request, progress, stop));
+            if (!stop.stop_requested()) {
+                QMetaObject::invokeMethod(
+                    this, [this, result] { emit done(result); }, Qt::QueuedConnection);
+            }
+        } catch (const Cancelled&) {
+            return;
+        } catch (const Error& error) {
+            fail(QString::fromUtf8(error.what()));
+        } catch (const std::bad_alloc&) {
+            fail(tr("There is not enough memory to compare these runs."));
+        } catch (const std::exception& error) {
+            fail(tr("The runs could not be compared: %1.").arg(QString::fromUtf8(error.what())));
+        }
+    });
+}
+
+ComparisonJob::~ComparisonJob() {
+    thread_.request_stop();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void ComparisonJob::cancel() {
+    thread_.request_stop();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/runs_table_model.h"
+
+#include "views/common/format.h"
+
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+/// "3.214 ± 0.041" where the interval is even, as it nearly always is; else both ends.
+QString with_interval(const Estimate& estimate, bool difference) {
+    const QString mean = difference ? format_difference(estimate.value, 3) : format_nats(estimate.value, 3);
+    if (std::isnan(estimate.low) || std::isnan(estimate.high)) {
+        return mean;
+    }
+    const double below = estimate.value - estimate.low;
+    const double above = estimate.high - estimate.value;
+    const double half = (below + above) / 2;
+    if (std::abs(above - below) <= 0.2 * half) {
+        return mean + QStringLiteral(" ± ") + format_nats(half, 3);
+    }
+    const auto end = [&](double value) {
+        return difference ? format_difference(value, 3) : format_nats(value, 3);
+    };
+    return QStringLiteral("%1 [%2, %3]").arg(mean, end(estimate.low), end(estimate.high));
+}
+
+} // namespace
+
+RunsTableModel::RunsTableModel(QObject* parent) : QAbstractTableModel(parent) {}
+
+void RunsTableModel::setComparison(std::shared_ptr<const RunComparison> comparison,
+                                   std::vector<RunKey> keys) {
+    beginResetModel();
+    comparison_ = std::move(comparison);
+    keys_ = std::move(keys);
+    endResetModel();
+}
+
+void RunsTableModel::setColours(std::function<QColor(const RunKey&)> colours) {
+    colours_ = std::move(colours);
+    coloursChanged();
+}
+
+void RunsTableModel::coloursChanged() {
+    if (rowCount() > 0) {
+        emit dataChanged(index(0, 0), index(rowCount() - 1, 0), {Qt::DecorationRole});
+    }
+}
+
+RunKey RunsTableModel::key(int row) const {
+    return row >= 0 && static_cast<std::size_t>(row) < keys_.size() ? keys_[static_cast<std::size_t>(row)]
+                                                                    : RunKey{};
+}
+
+int RunsTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() || !comparison_ ? 0 : static_cast<int>(comparison_->runs.size());
+}
+
+int RunsTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : column_count;
+}
+
+QString RunsTableModel::text(const RunComparison::Run& run, int column) const {
+    const bool first = &run == &comparison_->runs.front();
+    switch (column) {
+    case name:
+        return QString::fromStdString(run.label);
+    case tokens:
+        return format_count(static_cast<std::int64_t>(comparison_->places.size()));
+    case nll:
+        return with_interval(run.nll, false);
+    case difference:
+        return first ? QString::fromUtf16(no_value) : with_interval(run.difference, true);
+    case perplexity:
+        return format_nats(run.perplexity.value, 2);
+    case bits_per_byte:
+        return format_nats(run.bits_per_byte.value, 3);
+    case steps:
+        return run.info.max_steps == 0 ? QString::fromUtf16(no_value) : format_nats(run.mean_steps, 2);
+    case flops:
+        return format_si(run.mean_flops);
+    default:
+        return {};
+    }
+}
+
+double RunsTableModel::value(const RunComparison::Run& run, int column) const {
+    switch (column) {
+    case tokens:
+        return static_cast<double>(comparison_->places.size());
+    case nll:
+        return run.nll.value;
+    case difference:
+        return run.difference.value;
+    case perplexity:
+        return run.perplexity.value;
+    case bits_per_byte:
+        return run.bits_per_byte.value;
+    case steps:
+        return run.mean_steps;
+    case flops:
+        return run.mean_flops;
+    default:
+        return 0;
+    }
+}
+
+QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) {
+        return {};
+    }
+    const RunComparison::Run& run = comparison_->runs[static_cast<std::size_t>(index.row())];
+    switch (role) {
+    case Qt::DisplayRole:
+        return text(run, index.column());
+    case Qt::UserRole:
+        return index.column() == name ? QVariant(text(run, name)) : QVariant(value(run, index.column()));
+    case Qt::TextAlignmentRole:
+        return QVariant::fromValue(
+            Qt::Alignment((index.column() == name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
+    case Qt::DecorationRole:
+        return index.column() == name && colours_ ? QVariant(colours_(key(index.row()))) : QVariant();
+    case Qt::ToolTipRole:
+        if (index.column() == nll || index.column() == difference) {
+            const Estimate& estimate = index.column() == nll ? run.nll : run.difference;
+            if (std::isnan(estimate.value)) {
+                return {};
+            }
+            return tr("95 % interval %1 to %2: moving-block bootstrap, %3 replicates, blocks of %4 tokens")
+                .arg(format_nats(estimate.low, 4), format_nats(estimate.high, 4),
+                     format_count(comparison_->replicates), format_count(comparison_->block));
+        }
+        if (index.column() == name) {
+            return tr("%1, %2, policy %3, %4 %5")
+                .arg(QString::fromStdString(run.info.method), QString::fromStdString(run.info.architecture),
+                     QString::fromStdString(run.info.policy), QString::fromStdString(run.info.device),
+                     QString::fromStdString(run.info.dtype));
+        }
+        return {};
+    default:
+        return {};
+    }
+}
+
+QVariant RunsTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal || section < 0 || section >= column_count) {
+        return {};
+    }
+    if (role == Qt::TextAlignmentRole) {
+        return QVariant::fromValue(
+            Qt::Alignment((section == name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
+    }
+    if (role == Qt::DisplayRole) {
+        const QString names[] = {tr("Run"),        tr("Tokens"),    tr("NLL (nats)"), tr("Δ NLL"),
+                                 tr("Perplexity"), tr("Bits/byte"), tr("Steps"),      tr("FLOPs/token")};
+        return names[section];
+    }
+    if (role == Qt::ToolTipRole && section == difference) {
+        return tr("This run's mean NLL minus the first run's, over the same tokens; negative is better than "
+                  "the first");
+    }
+    return {};
+}
+
+} // namespace ponderscope

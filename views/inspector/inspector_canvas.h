@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/theme.h"
+#include "views/inspector/token_report.h"
+
+#include <QWidget>
+
+namespace ponderscope {
+
+/// Paints a TokenReport from top to bottom. Knows nothing of traces.
+class InspectorCanvas : public QWidget {
+    Q_OBJECT
+public:
+    explicit InspectorCanvas(Theme& theme, QWidget* parent = nullptr);
+
+    void setReport(const TokenReport* report); ///< outlives the call until the next one; null: empty
+    void setExpanded(bool expanded);
+    [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+    [[nodiscard]] int heightForWidth(int width) const override;
+
+signals:
+    void candidatesClicked();
+    void stepClicked(int step);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+
+private:
+    /// Where a click means something, filled by a pass without a painter.
+    struct Spots {
+        QRect candidates;
+        std::vector<std::pair<QRect, int>> steps;
+    };
+    /// One pass: paints with a painter, measures without one. Returns the height.
+    int pass(QPainter* painter, int width, Spots* spots) const;
+    int numbers(QPainter* painter, int width, int y) const;
+    int candidates(QPainter* painter, int width, int y, Spots* spots) const;
+    int curve(QPainter* painter, int width, int y, const TokenReport::Curve& curve, int height) const;
+    int gates(QPainter* painter, int width, int y) const;
+    int section(QPainter* painter, int width, int y, const QString& name, const QString& remark = {}) const;
+    int paragraph(QPainter* painter, int width, int y, const QString& text, const QColor& colour,
+                  const QColor& paper) const;
+
+    Theme& theme_;
+    const TokenReport* report_ = nullptr;
+    bool expanded_ = false;
+};
+
+} // namespace ponderscope

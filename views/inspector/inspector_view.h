@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/view_context.h"
+#include "views/inspector/token_report.h"
+
+#include <QScrollArea>
+#include <QTimer>
+
+namespace ponderscope {
+
+class InspectorCanvas;
+
+/// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
+/// open trace; candidates and curves need per-step signals. Follows hover within a frame: one report, one
+/// paint, no child widgets.
+class InspectorView : public QScrollArea {
+    Q_OBJECT
+public:
+    explicit InspectorView(ViewContext context, QWidget* parent = nullptr);
+
+    [[nodiscard]] const TokenReport& report() const { return report_; }
+    /// Candidates a step: 3, or 10 after a click on the section's name.
+    [[nodiscard]] int candidatesShown() const { return most_; }
+    void setCandidatesShown(int most);
+    [[nodiscard]] QSize sizeHint() const override;
+
+public slots:
+    void refresh(); ///< at once; changes of the selection and arriving data do it by themselves, once per
+                    ///< turn of the event loop
+
+private:
+    void schedule();
+
+    TraceData& data_;
+    Selection& selection_;
+    Theme& theme_;
+    InspectorCanvas* canvas_;
+    QTimer pending_;
+    TokenReport report_;
+    int most_ = 3;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/inspector/token_report.h"
+
+#include "core/base/error.h"
+#include "views/common/format.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("TokenReport", text);
+}
+
+/// One row of a chunk, as a chunk: decoding all of it for every move of the cursor would take too long.
+SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
+    SignalChunk one{row, chunk.dtype, chunk.shape, {}};
+    const std::int64_t at = row - chunk.first;
+    if (chunk.shape.empty() || at < 0 || at >= chunk.shape[0]) {
+        one.shape.assign(1, 0);
+        return one;
+    }
+    one.shape[0] = 1;
+    std::size_t count = 1;
+    for (const std::int64_t extent : one.shape) {
+        count *= static_cast<std::size_t>(extent);
+    }
+    const std::size_t bytes = count * size_of(chunk.dtype);
+    const std::size_t begin = static_cast<std::size_t>(at) * bytes;
+    if (begin + bytes > chunk.data.size()) {
+        one.shape.assign(1, 0);
+        return one;
+    }
+    one.data.assign(chunk.data.begin() + static_cast<std::ptrdiff_t>(begin),
+                    chunk.data.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
+    return one;
+}
+
+bool by_step(const SignalInfo& info) {
+    return info.axes.size() == 2 && info.axes[0] == "token" && info.axes[1] == "step";
+}
+
+/// One run at one row: its sequence and what it computed.
+struct Side {
+    RunKey key;
+    std::shared_ptr<const SequenceData> data;
+    qint64 row = -1;
+    [[nodiscard]] bool there() const {
+        return data && row >= 0 && row < static_cast<qint64>(data->tokens.size());
+    }
+    [[nodiscard]] std::size_t at() const { return static_cast<std::size_t>(row); }
+    [[nodiscard]] int steps() const { return there() ? data->tokens.steps[at()] : -1; }
+};
+
+std::vector<double> values_by_step(TraceData& data, const Side& side, const SignalInfo& info) {
+    if (!side.there()) {
+        return {};
+    }
+    const auto chunk = data.signal(side.key, side.data->sequence, QString::fromStdString(info.name));
+    if (!chunk || chunk->shape.size() != 2) {
+        return {};
+    }
+    std::vector<double> values;
+    for (const float value : to_floats(row_of(*chunk, side.row))) {
+        values.push_back(info.name == signal::rank && value == 0 ? nan : static_cast<double>(value));
+    }
+    values.resize(std::min(values.size(), static_cast<std::size_t>(side.steps() + 1)));
+    while (!values.empty() && std::isnan(values.back())) {
+        values.pop_back();
+    }
+    return values;
+}
+
+void add_numbers(TokenReport& report, const TraceData& data, const Side& a, const Side& b) {
+    const auto add = [&](const QString& label, const auto& text) {
+        const QString nothing = QString::fromUtf16(no_value);
+        report.rows.push_back({label, a.there() ? text(a) : nothing,
+                               !report.hasB ? QString()
+                               : b.there()  ? text(b)
+                                            : nothing});
+    };
+    add(tr("NLL"), [](const Side& side) { return format_nats(side.data->tokens.nll[side.at()]); });
+    add(tr("rank"), [](const Side& side) {
+        const std::int32_t rank = side.data->tokens.rank[side.at()];
+        return rank > 0 ? format_count(rank) : QString::fromUtf16(no_value);
+    });
+    add(tr("entropy"), [](const Side& side) { return format_nats(side.data->tokens.entropy[side.at()]); });
+    add(tr("steps"), [&](const Side& side) {
+        const RunInfo* run = data.run(side.key);
+        return run && run->max_steps == 0 ? QString::fromUtf16(no_value) : format_count(side.steps());
+    });
+    add(tr("FLOPs"),
+        [](const Side& side) { return format_si(static_cast<double>(side.data->tokens.flops[side.at()])); });
+}
+
+/// The token after the row: what the run was to predict; -1 at the end.
+std::int32_t target_of(const Side& side) {
+    return side.row + 1 < static_cast<qint64>(side.data->tokens.size()) ? side.data->tokens.id[side.at() + 1]
+                                                                        : -1;
+}
+
+void add_candidates(TokenReport& report, TraceData& data, const Selection& selection, const Side& a,
+                    int most) {
+    const auto ids = data.signal(a.key, a.data->sequence, QString::fromLatin1(signal::candidate_ids));
+    const auto probabilities =
+        data.signal(a.key, a.data->sequence, QString::fromLatin1(signal::candidate_probabilities));
+    if (!ids || !probabilities || ids->shape.size() != 3 || probabilities->shape != ids->shape) {
+        return;
+    }
+    const std::vector<std::int64_t> id = to_integers(row_of(*ids, a.row));
+    const std::vector<float> probability = to_floats(row_of(*probabilities, a.row));
+    const auto width = static_cast<std::size_t>(ids->shape[2]);
+    const std::int32_t target = target_of(a);
+    const int selected = selection.step() < 0 ? a.steps() : selection.step();
+    for (int step = 0; step <= a.steps() && (static_cast<std::size_t>(step) + 1) * width <=
+                                                std::min(id.size(), probability.size());
+         ++step) {
+        TokenReport::Step entry;
+        entry.step = step;
+        entry.selected = step == selected;
+        for (std::size_t place = 0; place < width; ++place) {
+            const std::size_t i = static_cast<std::size_t>(step) * width + place;
+            const bool is_target = target >= 0 && id[i] == target;
+            if (id[i] < 0 || std::isnan(probability[i]) || (static_cast<int>(place) >= most && !is_target)) {
+                continue;
+            }
+            const auto number = static_cast<int>(id[i]);
+            QString label = data.tokenLabel(a.key, number);
+            if (label.startsWith(QChar(0x2423)) && label.size() > 1) {
+                label.remove(0, 1); // the space before a word says nothing here
+            }
+            entry.candidates.push_back({label.isEmpty() ? QStringLiteral("#%1").arg(number) : label,
+                                        probability[i], static_cast<int>(place) + 1, is_target});
+        }
+        if (!entry.candidates.empty()) {
+            report.candidates.push_back(std::move(entry));
+        }
+    }
+}
+
+void add_curves(TokenReport& report, TraceData& data, const Side& a, const Side& b) {
+    const std::vector<SignalInfo> of_b = report.hasB ? data.signalsOf(b.key) : std::vector<SignalInfo>{};
+    for (const SignalInfo& info : data.signalsOf(a.key)) {
+        if (!by_step(info) || info.name == signal::argmax) {
+            continue;
+        }
+        TokenReport::Curve curve;
+        curve.name = QString::fromStdString(info.name);
+        curve.title = QString::fromStdString(info.title.empty() ? info.name : info.title);
+        curve.unit = QString::fromStdString(info.unit);
+        curve.a = values_by_step(data, a, info);
+        const bool also_b = std::any_of(of_b.begin(), of_b.end(), [&](const SignalInfo& other) {
+            return by_step(other) && other.name == info.name;
+        });
+        if (also_b) {
+            curve.b = values_by_step(data, b, info);
+        }
+        if (curve.a.empty() && curve.b.empty()) {
+            continue;
+        }
+        if (info.name == signal::gate || info.name == signal::halting_mass) {
+            report.gates.push_back(std::move(curve));
+        } else if (info.name == signal::nll) {
+            report.curves.insert(report.curves.begin(), std::move(curve));
+        } else if (curve.a.size() > 1 || curve.b.size() > 1) {
+            report.curves.push_back(std::move(curve));
+        }
+    }
+}
+
+QString headline_of(TraceData& data, const Side& a, qint64 token) {
+    const auto at = static_cast<std::size_t>(token);
+    const std::string_view bytes = token_bytes(a.data->tokens, a.data->text, at);
+    if (bytes.empty()) {
+        const QString label = data.tokenLabel(a.key, a.data->tokens.id[at]);
+        return label.isEmpty() ? QStringLiteral("#%1").arg(a.data->tokens.id[at]) : label;
+    }
+    const std::size_t first = bytes.find_first_not_of(' ');
+    return first == std::string_view::npos ? visible_token(bytes) : visible_token(bytes.substr(first));
+}
+
+} // namespace
+
+TokenReport token_report(TraceData& data, const Selection& selection, int most) {
+    TokenReport report;
+    Side a{selection.runA(), nullptr, -1};
+    if (!a.key.isValid()) {
+        report.hint = tr("Open a trace: drop it on the window, or choose File, Open. What the model computed "
+                         "at a token then stands here.");
+        return report;
+    }
+    a.data = data.sequence(a.key, selection.sequence());
+    if (!a.data) {
+        report.hint = tr("Reading…");
+        return report;
+    }
+    const qint64 token = selection.shown();
+    if (token < 0 || token >= static_cast<qint64>(a.data->tokens.size())) {
+        report.hint = tr("Move over a word of the text to see what the model computed there; click to keep "
+                         "it, arrows move on.");
+        return report;
+    }
+    report.token = token;
+    const auto at = static_cast<std::size_t>(token);
+    a.row = selection.rowOf(token);
+    Side b{selection.runB(), nullptr, -1};
+    report.hasB = b.key.isValid() && !(b.key == a.key);
+    if (report.hasB) {
+        b.data = data.sequence(b.key, selection.sequence());
+        const bool same =
+            b.data && at < b.data->tokens.size() && b.data->tokens.id[at] == a.data->tokens.id[at];
+        b.row = same ? a.row : -1;
+        if (b.data && !same) {
+            report.notes.push_back(tr("Run B reads another token here, so its numbers are left out."));
+        }
+    }
+
+    report.headline = QStringLiteral("“%1”").arg(headline_of(data, a, token));
+    report.subtitle = tr("id %1").arg(a.data->tokens.id[at]);
+    if (a.data->tokens.end[at] > a.data->tokens.begin[at]) {
+        report.subtitle += tr(" · bytes %1–%2").arg(a.data->tokens.begin[at]).arg(a.data->tokens.end[at] - 1);
+    }
+    report.subtitle += tr(" · sequence %1").arg(selection.sequence() + 1);
+    add_numbers(report, data, a, b);
+    if (!a.there()) {
+        report.notes.push_back(selection.attribution() == Attribution::predicted
+                                   ? tr("The first token has nothing before it: no run predicted it.")
+                                   : tr("Nothing was recorded at this token."));
+        return report;
+    }
+    const std::vector<SignalInfo> infos = data.signalsOf(a.key);
+    if (std::none_of(infos.begin(), infos.end(), by_step)) {
+        report.notes.push_back(tr("This run was recorded without read-outs by step; record it with “steps” "
+                                  "to see candidates and curves."));
+    }
+    try {
+        add_candidates(report, data, selection, a, most);
+        add_curves(report, data, a, b);
+    } catch (const Error& error) {
+        report.notes.push_back(QString::fromUtf8(error.what()));
+    }
+    return report;
+}
+
+} // namespace ponderscope

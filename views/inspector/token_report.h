@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/selection.h"
+#include "views/common/trace_data.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace ponderscope {
+
+/// Everything that the inspector says about one token, ready to be painted. Made anew for every token that
+/// the cursor passes, so it reads one row of each signal and no more.
+struct TokenReport {
+    struct Row {
+        QString label;
+        QString a; ///< "–" where there is nothing
+        QString b; ///< empty without a run B
+    };
+    struct Candidate {
+        QString text;
+        double probability = 0;
+        int place = 1;       ///< 1: the most probable
+        bool target = false; ///< the token that followed in the text
+    };
+    struct Step {
+        int step = 0;
+        std::vector<Candidate> candidates; ///< the most probable first
+        bool selected = false;
+    };
+    /// A signal by step. NaN: no value; steps that did not run are left out at the end.
+    struct Curve {
+        QString name; ///< SignalInfo::name
+        QString title;
+        QString unit;
+        std::vector<double> a;
+        std::vector<double> b; ///< one value: the run has a single step, shown as a level
+    };
+
+    qint64 token = -1; ///< -1: nothing is shown, and hint says what to do
+    QString hint;
+    QString headline; ///< the token's text without the blanks before it
+    QString subtitle; ///< "id 412 · bytes 33–42 · sequence 2"
+    std::vector<Row> rows;
+    std::vector<Step> candidates; ///< of run A
+    std::vector<Curve> curves;    ///< NLL first
+    std::vector<Curve> gates;     ///< gates and halting masses, to be drawn as bars
+    std::vector<QString> notes;   ///< what must not be concluded, what is missing and why
+    bool hasB = false;
+};
+
+/// Asks \p data for what it needs; parts that are still being read are left out, and TraceData's signals say
+/// when to ask again. \p most: candidates a step; the true token is added when it is among those recorded.
+TokenReport token_report(TraceData& data, const Selection& selection, int most = 3);
+
+} // namespace ponderscope
