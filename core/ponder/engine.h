@@ -23,8 +23,9 @@ std::string to_string(Precision precision);
 std::optional<Precision> precision_from_string(const std::string& name);
 
 /// How much a run records, and what it costs: `basic` is what the method computes anyway; `steps` adds read-outs that are made only for
-/// the record (head products of their own, no change of any result).
-enum class RecordLevel : std::uint8_t { basic, steps };
+/// the record (head products of their own, no change of any result). `nll` records nothing but each token's NLL, rank, steps and FLOPs:
+/// what a plain perplexity needs, and what the price of recording is measured against.
+enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 struct LoadOptions {
     std::string device = "cpu"; ///< "cpu", "cuda", "cuda:N"; InputError when there is none

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/workspace.h"
+#include "core/ponder/engine.h"
+#include "core/ponder/forward.h"
+#include "core/ponder/scoring.h"
+
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What an engine is made of, for the files that implement its verbs.
+struct EngineParts {
+    Model model;
+    at::Device device;
+    std::string device_name;
+    std::vector<std::string> notices;
+    mutable Workspace workspace;
+    mutable int batches_under_way = 0;
+
+    /// Buffers are reused on the CPU; a GPU's allocator does that itself.
+    [[nodiscard]] Workspace* reusable() const { return device.is_cpu() ? &workspace : nullptr; }
+    [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
+    [[nodiscard]] const Method& method() const { return model.method(); }
+    /// InputError: ids outside of the vocabulary, a sequence without tokens.
+    void check_ids(std::span<const std::int32_t> ids) const;
+};
+
+struct Engine::Impl : EngineParts {};
+
+class Engine::Pending {
+public:
+    Pending(ScoreTransfer transfer, const EngineParts& parts)
+        : transfer_(std::move(transfer)), parts_(parts) {
+        ++parts_.batches_under_way;
+    }
+    ~Pending() { --parts_.batches_under_way; }
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+    std::vector<WindowResult> collect() { return transfer_.collect(parts_.backbone(), parts_.method()); }
+
+private:
+    ScoreTransfer transfer_;
+    const EngineParts& parts_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/recorder.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+at::Tensor pick(const at::Tensor& tensor, const at::Tensor& rows) {
+    return tensor.defined() && rows.defined() ? tensor.index_select(0, rows) : tensor;
+}
+
+bool is_integer(const std::string& name) {
+    return name == signal::rank || name == signal::argmax || name == signal::candidate_ids;
+}
+
+/// Writes \p values at places of [M, d], or all of it.
+at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Tensor& values) {
+    return place.defined() ? all.index_copy(0, place, values) : values;
+}
+
+} // namespace
+
+std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method, RecordLevel level) {
+    std::vector<SignalInfo> signals;
+    if (level == RecordLevel::nll) {
+        return signals;
+    }
+    const bool free_steps = method.max_steps() == 0 || (method.mixture() && !method.mixes_states());
+    if (free_steps || level == RecordLevel::steps) {
+        const std::vector<std::string> axes{"token", "step"};
+        const std::vector<std::string> candidate_axes{"token", "step", "candidate"};
+        const std::string where = " of the read-out at each step";
+        signals.push_back({signal::nll, axes, "nats", "NLL by step",
+                           "Negative log-likelihood of the next token" + where + "."});
+        signals.push_back(
+            {signal::entropy, axes, "nats", "Entropy by step", "Entropy of the distribution" + where + "."});
+        signals.push_back({signal::max_probability, axes, "probability", "Maximum probability by step",
+                           "Largest probability" + where + "."});
+        signals.push_back({signal::margin, axes, "probability", "Margin by step",
+                           "Largest minus second largest probability" + where + "."});
+        signals.push_back({signal::rank, axes, "", "Rank by step",
+                           "1 + the number of logits above the next token's" + where + "."});
+        signals.push_back({signal::argmax, axes, "", "Most likely token by step",
+                           "Id of the largest logit" + where + "; of equals the lowest."});
+        signals.push_back({signal::candidate_ids, candidate_axes, "", "Candidates by step",
+                           "Ids of the most likely tokens" + where + "."});
+        signals.push_back({signal::candidate_probabilities, candidate_axes, "probability",
+                           "Candidate probabilities by step",
+                           "Probabilities of the most likely tokens" + where + "."});
+    }
+    if (level == RecordLevel::steps && method.max_steps() > 0) {
+        const std::vector<std::string> axes{"token", "step"};
+        signals.push_back({signal::kl_previous_current, axes, "nats", "KL from the step before",
+                           "KL(P_{k-1} || P_k): what the step before would lose under this step's "
+                           "distribution; 0 at step 0."});
+        signals.push_back({signal::kl_current_previous, axes, "nats", "KL to the step before",
+                           "KL(P_k || P_{k-1}); 0 at step 0."});
+        signals.push_back(
+            {signal::cosine, axes, "", "Cosine to the step before",
+             "Cosine of the state after the final norm and that of the step before; 0 at step 0."});
+        signals.push_back({signal::latent_difference, axes, "", "Latent difference",
+                           "|h^k - h^{k-1}| / |h^k| of the states after the final norm; 0 at step 0."});
+    }
+    for (SignalInfo& own : method.signals()) {
+        signals.push_back(std::move(own));
+    }
+    (void)config;
+    return signals;
+}
+
+Recorder::Recorder(const Backbone& backbone, const Method& method, RecordLevel level, ReportedTokens reported)
+    : backbone_(backbone),
+      method_(method),
+      level_(level),
+      reported_(std::move(reported)),
+      candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
+      free_steps_(level != RecordLevel::nll && method.mixture() && !method.mixes_states()),
+      extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0) {
+    const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
+    for (const SignalInfo& info : recorded_signals(backbone.config(), method, level)) {
+        std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
+        if (info.name == signal::gate) {
+            shape[1] = method.max_steps(); // the last step asks nothing
+        }
+        if (info.axes.size() == 3) {
+            shape.push_back(candidates_);
+        }
+        signals_.push_back(
+            {info.name, at::zeros(shape, is_integer(info.name) ? options.dtype(at::kLong) : options)});
+    }
+}
+
+at::Tensor* Recorder::find(const char* name) {
+    for (Signal& entry : signals_) {
+        if (entry.name == name) {
+            return &entry.values;
+        }
+    }
+    return nullptr;
+}
+
+void Recorder::put(const char* name, const at::Tensor& place, std::int64_t step, const at::Tensor& values) {
+    at::Tensor* all = find(name);
+    if (all == nullptr || !values.defined()) {
+        return;
+    }
+    at::Tensor column = all->select(1, step);
+    place.defined() ? column.index_copy_(0, place, values.to(column.scalar_type())) : column.copy_(values);
+}
+
+void Recorder::keep(const HeadResult& result, const at::Tensor& place, std::int64_t step) {
+    put(signal::nll, place, step, result.nll);
+    put(signal::entropy, place, step, result.entropy);
+    put(signal::max_probability, place, step, result.max_probability);
+    put(signal::margin, place, step, result.margin);
+    put(signal::rank, place, step, result.rank);
+    put(signal::argmax, place, step, result.argmax);
+    put(signal::candidate_ids, place, step, result.candidate_ids);
+    put(signal::candidate_probabilities, place, step, result.candidate_probabilities);
+    put(signal::kl_previous_current, place, step, result.kl_previous_current);
+    put(signal::kl_current_previous, place, step, result.kl_current_previous);
+}
+
+Recorder::Rows Recorder::rows_of(const at::Tensor& tokens) const {
+    if (reported_.count == 0) {
+        return {{}, {}, true};
+    }
+    if (!tokens.defined()) {
+        return {reported_.tokens, {}, false};
+    }
+    if (!reported_.tokens.defined()) {
+        return {{}, tokens, false};
+    }
+    const at::Tensor place = reported_.place.index_select(0, tokens);
+    const at::Tensor local = at::nonzero(place >= 0).view(-1);
+    return {local, place.index_select(0, local), local.size(0) == 0};
+}
+
+HeadRequest Recorder::request(const Rows& rows, std::int64_t step) const {
+    HeadRequest request;
+    request.targets = pick(reported_.targets, rows.place);
+    if (level_ == RecordLevel::nll) {
+        return request;
+    }
+    request.distribution = true;
+    request.candidates = candidates_;
+    if (level_ == RecordLevel::steps && step > 0) {
+        request.previous = pick(earlier_readout_, rows.place);
+    }
+    return request;
+}
+
+void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) {
+    if (level_ == RecordLevel::nll) {
+        return;
+    }
+    const Rows rows = rows_of(slots.tokens);
+    if (rows.empty) {
+        return;
+    }
+    if (decision.value.defined() && !slots.last) {
+        put(signal::gate, rows.place, slots.step, pick(decision.value, rows.local));
+    }
+    if (level_ != RecordLevel::steps || method_.max_steps() == 0) {
+        return;
+    }
+    const at::Tensor now = pick(slots.hidden, rows.local);
+    if (slots.step == 0) {
+        state_ = now;
+        readout_ = pick(readout, rows.local);
+    } else {
+        const at::Tensor before = pick(state_, rows.place).to(at::kFloat);
+        const at::Tensor wide = now.to(at::kFloat);
+        const at::Tensor norm = wide.norm(2, 1);
+        put(signal::cosine, rows.place, slots.step, (wide * before).sum(1) / (norm * before.norm(2, 1)));
+        put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
+        state_ = replaced(state_, rows.place, now);
+        // Of a token that halted earlier, both keep its own last two steps.
+        const at::Tensor earlier = pick(readout_, rows.place);
+        earlier_readout_ = earlier_readout_.defined() ? replaced(earlier_readout_, rows.place, earlier)
+                                                      : replaced(readout_, rows.place, earlier);
+        readout_ = replaced(readout_, rows.place, pick(readout, rows.local));
+    }
+    if (extra_steps_) {
+        keep(read_out(pick(readout, rows.local).to(backbone_.head().head.scalar_type()), backbone_.head(),
+                      request(rows, slots.step)),
+             rows.place, slots.step);
+    }
+}
+
+at::Tensor Recorder::expected_embedding(const Slots& slots, const HeadWeights& head,
+                                        const MixtureWish& wish) {
+    if (!free_steps_) {
+        return StepObserver::expected_embedding(slots, head, wish);
+    }
+    const Rows rows = rows_of(slots.tokens);
+    if (rows.empty) {
+        return StepObserver::expected_embedding(slots, head, wish);
+    }
+    HeadRequest wanted = request(rows, slots.step);
+    wanted.mixture = true;
+    wanted.temperature = wish.temperature;
+    wanted.top_k = wish.top_k;
+    if (!rows.local.defined()) {
+        const HeadResult result = read_out(slots.hidden, head, wanted);
+        keep(result, rows.place, slots.step);
+        return result.mixture;
+    }
+    // Tokens that are context only need the mixture and nothing else.
+    const HeadResult result = read_out(slots.hidden.index_select(0, rows.local), head, wanted);
+    keep(result, rows.place, slots.step);
+    at::Tensor others = reported_.others;
+    if (slots.tokens.defined()) {
+        others = at::nonzero(reported_.place.index_select(0, slots.tokens) < 0).view(-1);
+    }
+    if (others.size(0) == 0) {
+        return result.mixture;
+    }
+    HeadRequest plain;
+    plain.mixture = true;
+    plain.temperature = wish.temperature;
+    plain.top_k = wish.top_k;
+    const HeadResult rest = read_out(slots.hidden.index_select(0, others), head, plain);
+    at::Tensor mixture = at::empty({slots.hidden.size(0), result.mixture.size(1)}, result.mixture.options());
+    mixture.index_copy_(0, rows.local, result.mixture);
+    mixture.index_copy_(0, others, rest.mixture);
+    return mixture;
+}
+
+void Recorder::finish(const StepsResult& result) {
+    steps = result.steps;
+    if (reported_.count == 0) {
+        nll = at::empty({0}, at::TensorOptions(at::kFloat).device(result.readout.device()));
+        rank = at::empty({0}, nll.options().dtype(at::kLong));
+        return;
+    }
+    const at::Tensor last = steps.defined() ? pick(steps, reported_.tokens) : at::Tensor(); // K_t of the M
+    if (extra_steps_) {
+        // Every step was read out when it ran; the output's is that of K_t.
+        const auto of_last = [&](const char* name) {
+            const at::Tensor& all = *find(name);
+            return last.defined() ? all.gather(1, last.unsqueeze(1)).select(1, 0)
+                                  : all.select(1, method_.max_steps());
+        };
+        nll = of_last(signal::nll);
+        entropy = of_last(signal::entropy);
+        max_probability = of_last(signal::max_probability);
+        rank = of_last(signal::rank);
+        argmax = of_last(signal::argmax);
+        return;
+    }
+    HeadRequest wanted = request({}, method_.max_steps());
+    if (wanted.previous.defined() && last.defined()) {
+        wanted.previous_rows = last > 0;
+    }
+    const HeadResult read = read_out(pick(result.readout, reported_.tokens), backbone_.head(), wanted);
+    nll = read.nll;
+    rank = read.rank;
+    entropy = read.entropy;
+    max_probability = read.max_probability;
+    argmax = read.argmax;
+    if (!last.defined()) {
+        keep(read, {}, method_.max_steps());
+        return;
+    }
+    if (!free_steps_) {
+        return;
+    }
+    // Every token's last read-out goes to its own step.
+    const auto put_last = [&](const char* name, at::Tensor values) {
+        at::Tensor* all = find(name);
+        if (all == nullptr || !values.defined()) {
+            return;
+        }
+        if (values.scalar_type() == at::kFloat && (std::strcmp(name, signal::kl_previous_current) == 0 ||
+                                                   std::strcmp(name, signal::kl_current_previous) == 0)) {
+            values = at::where(last > 0, values, at::zeros_like(values));
+        }
+        at::Tensor index = last.unsqueeze(1);
+        values = values.unsqueeze(1);
+        if (all->dim() == 3) {
+            index = index.unsqueeze(2).expand({-1, 1, all->size(2)});
+        }
+        all->scatter_(1, index, values.to(all->scalar_type()));
+    };
+    put_last(signal::nll, read.nll);
+    put_last(signal::entropy, read.entropy);
+    put_last(signal::max_probability, read.max_probability);
+    put_last(signal::margin, read.margin);
+    put_last(signal::rank, read.rank);
+    put_last(signal::argmax, read.argmax);
+    put_last(signal::candidate_ids, read.candidate_ids);
+    put_last(signal::candidate_probabilities, read.candidate_probabilities);
+    put_last(signal::kl_previous_current, read.kl_previous_current);
+    put_last(signal::kl_current_previous, read.kl_current_previous);
+}
+
+} // namespace ponderscope

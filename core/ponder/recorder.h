@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/ponder/engine.h"
+#include "core/ponder/steps.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Which tokens of a run are read out. M of N; `tokens` undefined: all of them.
+struct ReportedTokens {
+    at::Tensor tokens;      ///< int64 [M], ascending
+    at::Tensor others;      ///< int64 [N - M]: tokens that are context only
+    at::Tensor place;       ///< int64 [N]: place among the M, -1 for context; only for methods that halt
+    std::int64_t count = 0; ///< M
+    at::Tensor targets;     ///< int64 [M], -1: none; undefined: nothing has a target
+};
+
+/// Candidates kept for each token and step.
+inline constexpr std::int64_t recorded_candidates = 10;
+
+/// Reads tokens out while a run goes on and keeps what a level asks for, on the device. Entries of steps that
+/// did not run are 0.
+class Recorder final : public StepObserver {
+public:
+    Recorder(const Backbone& backbone, const Method& method, RecordLevel level, ReportedTokens reported);
+
+    at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
+                                  const MixtureWish& wish) override;
+    void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override;
+    /// The read-out of the output; call once after run_steps.
+    void finish(const StepsResult& result);
+
+    /// Of the reported tokens' outputs; [M]. Undefined at level nll, except nll and rank.
+    at::Tensor nll, entropy, max_probability, rank, argmax;
+    /// Per-step signals by name: fp32 or int64 [M, K + 1], [M, K + 1, 10] for candidates, [M, K] for a
+    /// method's own values.
+    struct Signal {
+        std::string name;
+        at::Tensor values;
+    };
+    [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
+    at::Tensor steps; ///< int64 [N], K_t; undefined: K everywhere
+
+private:
+    /// Rows of slots that are reported, and their places among the M.
+    struct Rows {
+        at::Tensor local; ///< undefined: all rows of the slots
+        at::Tensor place; ///< undefined: all M in order
+        bool empty = false;
+    };
+    [[nodiscard]] Rows rows_of(const at::Tensor& tokens) const;
+    [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
+    void keep(const HeadResult& result, const at::Tensor& place, std::int64_t step);
+    void put(const char* name, const at::Tensor& place, std::int64_t step, const at::Tensor& values);
+    at::Tensor* find(const char* name);
+
+    const Backbone& backbone_;
+    const Method& method_;
+    RecordLevel level_;
+    ReportedTokens reported_;
+    std::int64_t candidates_;
+    bool free_steps_;  ///< the pass that makes the expected embedding reads the step out
+    bool extra_steps_; ///< read-outs made only for the record
+    std::vector<Signal> signals_;
+    at::Tensor state_;                     ///< [M, d]: h of each reported token's last step
+    at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
+};
+
+/// The signals that a run of this level records, in the order of Recorder::signals.
+std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method, RecordLevel level);
+
+} // namespace ponderscope

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/ponder/device.h"
+#include "core/ponder/engine.h"
+#include "core/ponder/recorder.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What collect needs to turn arrived numbers into results.
+struct ReportedWindow {
+    std::int64_t length = 0; ///< tokens of the window in this run
+    std::int64_t past = 0;   ///< tokens of the sequence before them
+    std::int64_t report_begin = 0;
+    std::int64_t report_end = 0;
+    std::vector<std::int32_t> ids; ///< of the reported tokens
+};
+
+/// A run's results on their way to the host.
+class ScoreTransfer {
+public:
+    ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindow> windows);
+    /// Waits and unpacks; once.
+    std::vector<WindowResult> collect(const Backbone& backbone, const Method& method);
+
+private:
+    struct Field {
+        std::string name;
+        std::vector<std::int64_t> shape; ///< without the token axis
+        bool integer = false;
+    };
+    std::vector<ReportedWindow> windows_;
+    std::vector<Field> fields_; ///< signals, after the scalar columns
+    bool has_distribution_ = false;
+    bool has_steps_ = false;
+    std::unique_ptr<HostCopy> copy_;
+};
+
+/// Rows of the windows' reported tokens on the device, with their targets. \p with_places: the method halts.
+ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places);
+
+} // namespace ponderscope

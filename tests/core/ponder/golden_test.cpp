@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What other implementations computed on small checkpoints, tensor by tensor.
+#include "core/checkpoint/safetensors.h"
+#include "core/ponder/engine.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+
+namespace ponderscope {
+namespace {
+
+struct Array {
+    std::vector<std::int64_t> shape;
+    std::vector<float> floats;
+    std::vector<std::int64_t> integers;
+};
+
+std::map<std::string, Array> read_golden(const std::filesystem::path& path) {
+    std::map<std::string, Array> arrays;
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    for (const TensorView& view : file.tensors()) {
+        Array array;
+        array.shape = view.shape;
+        if (view.dtype == DType::f32) {
+            array.floats.resize(view.bytes.size() / sizeof(float));
+            std::memcpy(array.floats.data(), view.bytes.data(), view.bytes.size());
+        } else if (view.dtype == DType::i64) {
+            array.integers.resize(view.bytes.size() / sizeof(std::int64_t));
+            std::memcpy(array.integers.data(), view.bytes.data(), view.bytes.size());
+        }
+        arrays.emplace(view.name, std::move(array));
+    }
+    return arrays;
+}
+
+std::vector<std::vector<std::int32_t>> rows(const Array& ids, std::int64_t length) {
+    std::vector<std::vector<std::int32_t>> result;
+    for (std::int64_t b = 0; b < ids.shape[0]; ++b) {
+        const auto begin = ids.integers.begin() + b * ids.shape[1];
+        result.emplace_back(begin, begin + length);
+    }
+    return result;
+}
+
+/// Names of the reference under which we compute the same.
+std::string our_name(const std::string& theirs) {
+    return theirs.starts_with("input.step") ? "embeds" + theirs.substr(5) : theirs;
+}
+
+class Golden : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Golden, EqualsTheReference) {
+    const std::string name = GetParam();
+    PONDERSCOPE_REQUIRE_TEST_DATA(("golden/" + name).c_str());
+    const std::filesystem::path folder = testing::test_data() / "golden" / name;
+    nlohmann::json description;
+    std::ifstream(folder / "case.json") >> description;
+    const double tolerance = description.value("tolerance", 1e-4);
+    const auto golden = read_golden(folder / "golden.safetensors");
+    const Checkpoint checkpoint = Checkpoint::open(folder);
+    const Engine engine = Engine::load(checkpoint);
+    const Array& ids = golden.at("input_ids");
+    const auto ours = engine.inspect_batch(rows(ids, ids.shape[1]));
+
+    int compared = 0;
+    for (const auto& [theirs_name, theirs] : golden) {
+        const auto found = ours.find(our_name(theirs_name));
+        if (theirs_name == "logits_tail") {
+            const NamedArray& logits = ours.at("logits");
+            const std::size_t count = theirs.floats.size();
+            ASSERT_EQ(theirs.shape[0], 1);
+            double largest = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                largest = std::max(largest, std::abs(static_cast<double>(logits.floats[logits.floats.size() - count + i]) -
+                                                     static_cast<double>(theirs.floats[i])));
+            }
+            std::printf("  %-32s max |difference| %.2e, tolerance %.0e\n", theirs_name.c_str(), largest, tolerance);
+            EXPECT_LE(largest, tolerance) << name << " " << theirs_name;
+            ++compared;
+            continue;
+        }
+        if (found == ours.end() || theirs_name == "input_ids" || theirs_name.starts_with("signal.rank_")) {
+            continue;
+        }
+        ASSERT_EQ(found->second.shape, theirs.shape) << theirs_name;
+        if (!theirs.integers.empty()) {
+            EXPECT_EQ(found->second.integers, theirs.integers) << name << " " << theirs_name;
+            std::printf("  %-32s equal\n", theirs_name.c_str());
+            ++compared;
+            continue;
+        }
+        // Signals near a kink magnify the rounding of logits; the reference bounds them by what 1e-4 on every logit does.
+        const double allowed = theirs_name.starts_with("signal.") ? 5 * tolerance : tolerance;
+        double largest = 0;
+        for (std::size_t i = 0; i < theirs.floats.size(); ++i) {
+            const double difference = std::abs(static_cast<double>(found->second.floats[i]) - static_cast<double>(theirs.floats[i]));
+            largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
+        }
+        std::printf("  %-32s max |difference| %.2e, tolerance %.0e\n", theirs_name.c_str(), largest, allowed);
+        EXPECT_LE(largest, allowed) << name << " " << theirs_name;
+        ++compared;
+    }
+    EXPECT_GE(compared, 2) << "nothing of this case was compared";
+    EXPECT_TRUE(ours.contains("nll") && golden.contains("nll"));
+
+    if (const auto generated = golden.find("generated"); generated != golden.end()) {
+        std::int64_t prompt = ids.shape[1];
+        if (const auto settings = description.find("settings"); settings != description.end()) {
+            prompt = settings->value("greedy_prompt_tokens", prompt);
+        }
+        GenerateOptions options;
+        options.max_new_tokens = generated->second.shape[1];
+        for (const bool use_cache : {true, false}) {
+            options.use_cache = use_cache;
+            std::vector<std::int64_t> flat;
+            for (const auto& row : engine.generate(rows(ids, prompt), options)) {
+                flat.insert(flat.end(), row.begin(), row.end());
+            }
+            EXPECT_EQ(flat, generated->second.integers) << name << (use_cache ? ", cached" : ", whole sequence each time");
+        }
+        std::printf("  %-32s %s\n", "generated", "compared, cached and not");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Vanilla, Golden,
+    ::testing::Values("vanilla_gpt_neox_layers", "vanilla_gpt_neox_parallel_pct25_padded_exit",
+                      "vanilla_gpt_neox_sequential_pct100_nobias", "vanilla_llama_gqa_untied_eps01_exit",
+                      "vanilla_llama_head_dim_biases_linear_tied", "vanilla_llama_minimal_config_f16", "vanilla_llama_rope_dynamic",
+                      "vanilla_llama_rope_llama3_sharded", "vanilla_llama_rope_yarn", "vanilla_llama_stories_bf16_sharded",
+                      "vanilla_stories260k_story_400", "vanilla_stories260k_story_400_b", "ponderlm2code_vanilla_llama_stories_flag_off"),
+    [](const auto& one) { return std::string(one.param); });
+
+INSTANTIATE_TEST_SUITE_P(PonderLm, Golden,
+                         ::testing::Values("ponderlm_gpt_neox_multiply_start", "ponderlm_neox_s3_scaled_multiply_untied",
+                                           "ponderlm_llama_s3_scaled_multiply_temp_untied_gqa", "ponderlm_llama_s3_stories_tied_gqa"),
+                         [](const auto& one) { return std::string(one.param); });
+
+} // namespace
+} // namespace ponderscope

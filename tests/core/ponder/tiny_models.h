@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "tests/support/test_data.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ponderscope::testing {
+
+/// config.json of small models: every odd size differs from the others, so that a swapped axis shows.
+nlohmann::json tiny_gpt_neox(std::int64_t vocabulary = 61);
+nlohmann::json tiny_llama(std::int64_t vocabulary = 61);
+/// The config with PonderLM on it.
+nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps);
+
+/// Writes the config and weights drawn from \p seed (large enough that attention and logits are far from flat) and opens the folder.
+Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config, std::uint64_t seed = 1);
+
+/// Ids below \p vocabulary, the same for the same seed.
+std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed);
+
+} // namespace ponderscope::testing
