@@ -448,8 +448,9 @@ std::string TraceReader::text(std::int64_t run, std::int64_t sequence) const {
         const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
         std::string text;
         text.reserve(static_cast<std::size_t>(place.text_bytes));
-        Statement rows = impl_->database.prepare("SELECT bytes FROM text WHERE sequence = ? ORDER BY piece");
-        rows.bind(1, place.id);
+        Statement rows =
+            impl_->database.prepare("SELECT bytes FROM text WHERE row >= ? AND row < ? ORDER BY row");
+        rows.bind(1, place.id << schema::position_bits).bind(2, (place.id + 1) << schema::position_bits);
         while (rows.step()) {
             const std::span<const std::byte> piece = rows.blob(0);
             if (piece.size() > static_cast<std::size_t>(place.text_bytes) - text.size()) {

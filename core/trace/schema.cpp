@@ -67,9 +67,8 @@ constexpr Column sequence_columns[] = {
     {"complete", "INTEGER NOT NULL", "1: all of its tokens are here"},
 };
 constexpr Column text_columns[] = {
-    {"sequence", "INTEGER NOT NULL", "sequence.id"},
-    {"piece", "INTEGER NOT NULL", "from 0; each has 4096 bytes, the last one fewer"},
-    {"bytes", "BLOB NOT NULL", "UTF-8; a piece may end inside a character"},
+    {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + number of the piece, from 0"},
+    {"bytes", "BLOB NOT NULL", "4000 bytes of UTF-8, the last piece fewer; may end inside a character"},
 };
 constexpr Column token_columns[] = {
     {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + position"},
@@ -119,8 +118,7 @@ constexpr Table all_tables[] = {
     {"run", "A checkpoint, a method and a policy over a set of sequences.", run_columns, "", "STRICT"},
     {"sequence", "A text, or a prompt with what was generated.", sequence_columns, "UNIQUE (run, number)",
      "STRICT"},
-    {"text", "The text of sequences, in pieces.", text_columns, "PRIMARY KEY (sequence, piece)",
-     "STRICT, WITHOUT ROWID"},
+    {"text", "The text of sequences, in pieces.", text_columns, "", "STRICT"},
     {"token_row", "Scalars of each token. The view token shows them with run, sequence and position.",
      token_columns, "", "STRICT"},
     {"signal", "What else was recorded: one row for each packed quantity of a run.", signal_columns,
@@ -142,19 +140,19 @@ constexpr View all_views[] = {
      "         t.rank AS rank, t.steps AS steps, t.flops AS flops\n"
      "    FROM sequence s CROSS JOIN token_row t\n"
      "      ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296"},
-    {"token_text", "The same with the token's text (tokens over 4096 bytes are cut short).",
+    {"token_text", "The same with the token's text (tokens over 4000 bytes are cut short).",
      "SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position,\n"
-     "         coalesce(substr(a.bytes, t.text_begin % 4096 + 1, t.text_end - t.text_begin), '') ||\n"
-     "         coalesce(substr(b.bytes, 1, max(0, t.text_begin % 4096 + t.text_end - t.text_begin - 4096)), "
+     "         coalesce(substr(a.bytes, t.text_begin % 4000 + 1, t.text_end - t.text_begin), '') ||\n"
+     "         coalesce(substr(b.bytes, 1, max(0, t.text_begin % 4000 + t.text_end - t.text_begin - 4000)), "
      "'') AS text,\n"
      "         t.id AS id, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability, t.rank "
      "AS rank,\n"
      "         t.steps AS steps, t.flops AS flops\n"
      "    FROM sequence s CROSS JOIN token_row t\n"
      "      ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296\n"
-     "    LEFT JOIN text a ON a.sequence = s.id AND a.piece = t.text_begin / 4096\n"
-     "    LEFT JOIN text b ON b.sequence = s.id AND b.piece = t.text_begin / 4096 + 1\n"
-     "     AND t.text_begin % 4096 + t.text_end - t.text_begin > 4096"},
+     "    LEFT JOIN text a ON a.row = s.id * 4294967296 + t.text_begin / 4000\n"
+     "    LEFT JOIN text b ON b.row = s.id * 4294967296 + t.text_begin / 4000 + 1\n"
+     "     AND t.text_begin % 4000 + t.text_end - t.text_begin > 4000"},
     {"target", "Each scored token with the nll, rank and steps of the prediction that it was the target of.",
      "SELECT t.run AS run, t.sequence AS sequence, t.position AS position, t.text AS text, t.id AS id, p.nll "
      "AS nll,\n"
@@ -181,7 +179,8 @@ constexpr View all_views[] = {
     {"sequence_text", "The whole text of each sequence.",
      "SELECT s.run AS run, s.number AS sequence, s.title AS title,\n"
      "         coalesce((SELECT group_concat(bytes, '') FROM\n"
-     "                    (SELECT bytes FROM text WHERE text.sequence = s.id ORDER BY piece)), '') AS text\n"
+     "                    (SELECT bytes FROM text WHERE row >= s.id * 4294967296 AND row < (s.id + 1) * "
+     "4294967296 ORDER BY row)), '') AS text\n"
      "    FROM sequence s"},
     {"signal_chunk", "The chunks of signals, with their place and name; data is the packed array.",
      "SELECT s.run AS run, s.number AS sequence, g.name AS signal, c.first_token AS first_token, c.tokens AS "
@@ -304,7 +303,8 @@ void check_trace_tables(Database& database, const std::filesystem::path& path) {
         find.reset();
         if (type != "table" || another) {
             throw InputError(path, expected,
-                             another ? "two entries of that name" : "an entry of that name of type " + type, remedy);
+                             another ? "two entries of that name" : "an entry of that name of type " + type,
+                             remedy);
         }
         // A virtual table would run a module's code on what a stranger wrote.
         if (!sql.starts_with("CREATE TABLE ")) {

@@ -28,7 +28,7 @@ inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
 /// Text is kept in pieces of this many bytes, so that a query that cuts out a token reads a piece and not the
 /// whole text.
-inline constexpr std::int64_t text_piece = 4096;
+inline constexpr std::int64_t text_piece = 4000;
 
 struct Column {
     const char* name;

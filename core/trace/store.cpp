@@ -222,9 +222,8 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
     const std::string_view all(text);
     constexpr auto piece_bytes = static_cast<std::size_t>(schema::text_piece);
     for (std::size_t piece = 0; piece * piece_bytes < all.size(); ++piece) {
-        insert_text_.bind(1, id)
-            .bind(2, static_cast<std::int64_t>(piece))
-            .bind(3, bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
+        insert_text_.bind(1, id << schema::position_bits | static_cast<std::int64_t>(piece))
+            .bind(2, bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
         insert_text_.run();
     }
 }

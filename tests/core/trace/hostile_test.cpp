@@ -141,7 +141,8 @@ TEST_F(Hostile, PlantedViewsAndTablesOfOtherKindsAreRefused) {
         {"ALTER TABLE sequence RENAME COLUMN title TO old; ALTER TABLE sequence ADD COLUMN title TEXT AS "
          "(hex(zeroblob(100000000)))",
          "a plain column sequence.title"},
-        {"ALTER TABLE text RENAME TO text2; CREATE INDEX text ON run (name)", "an entry of that name of type index"},
+        {"ALTER TABLE text RENAME TO text2; CREATE INDEX text ON run (name)",
+         "an entry of that name of type index"},
     };
     const std::string sound = read_file(path);
     for (const auto& [statements, part] : plants) {
@@ -189,8 +190,8 @@ TEST_F(Hostile, AbsurdValuesAreSentences) {
         {"UPDATE token_row SET text_begin = -5 WHERE row & 4294967295 = 19", "token 19"},
         {"UPDATE token_row SET rank = -1 WHERE row & 4294967295 = 20", "token 20"},
         {"DELETE FROM token_row WHERE row & 4294967295 = 21", "token 21"},
-        {"DELETE FROM text WHERE piece = 1", "bytes of text"},
-        {"UPDATE text SET bytes = zeroblob(5000) WHERE piece = 0", "bytes of text"},
+        {"DELETE FROM text WHERE row & 4294967295 = 1", "bytes of text"},
+        {"UPDATE text SET bytes = zeroblob(5000) WHERE row & 4294967295 = 0", "bytes of text"},
         {"UPDATE signal SET axes = '[\"step\"]'", "axes of signal"},
         {"UPDATE signal SET axes = '[[[[[[['", "a.ponder"},
         {"UPDATE signal SET axes = '[\"token\"]' WHERE name = 'nll'", "whose size agrees with its shape"},
