@@ -219,6 +219,26 @@ private:
         }
     }
 
+    /// The first group's product; meanwhile the embedding's rows are called into the cache. `mix` goes
+    /// through them across, which no hardware prefetcher foresees.
+    void multiply_and_fetch(std::int64_t row, std::int64_t rows, const float* head,
+                            std::ptrdiff_t head_stride, const float* embedding,
+                            std::ptrdiff_t embedding_stride) {
+        constexpr std::int64_t step = 8;
+        constexpr std::int64_t line = 16; // floats
+        const auto width = static_cast<std::int64_t>(vectors(0)) * job_.k.lanes;
+        for (std::int64_t r = 0; r < rows; r += step) {
+            const auto count = std::min(step, rows - r);
+            for (std::int64_t i = r; i < r + count; ++i) {
+                for (std::int64_t j = 0; j < job_.depth; j += line) {
+                    __builtin_prefetch(embedding + i * embedding_stride + j, 0, 2);
+                }
+            }
+            multiply(states_, 0, row + r, count, head == nullptr ? nullptr : head + r * head_stride,
+                     head_stride, tile_.data() + r * width);
+        }
+    }
+
     /// The targets' logits, by the very additions that will make them again in the tiles.
     void find_pivots(std::size_t padded) {
         if (job_.targets == nullptr) {
@@ -297,7 +317,11 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, c
     ColumnState* states = part.states.data() + first;
     TileSums sums;
 
-    multiply(states_, group, row, rows, head, head_stride, tile_.data());
+    if (group == 0 && embedding != nullptr && embedding != head) {
+        multiply_and_fetch(row, rows, head, head_stride, embedding, embedding_stride);
+    } else {
+        multiply(states_, group, row, rows, head, head_stride, tile_.data());
+    }
     if (compares) {
         multiply(previous_, group, row, rows, head, head_stride, previous_tile_.data());
     }

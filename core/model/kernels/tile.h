@@ -71,6 +71,12 @@ struct TileKernels {
     /// out[i] += factor · row[i].
     void (*accumulate)(const float* row, std::int64_t count, float factor, float* out);
 
+    /// Rows of a matrix, for training, which needs whole rows of probabilities; any alignment.
+    /// row becomes softmax(row · rate); returns log Σ exp(row · rate).
+    float (*softmax_row)(float* row, std::int64_t count, float rate);
+    /// gradient becomes that of the logits: p · (gradient - mean) · rate, mean = Σ p · gradient.
+    void (*softmax_gradient_row)(const float* p, std::int64_t count, float mean, float rate, float* gradient);
+
     /// count elements to fp32.
     void (*widen_bf16)(const std::uint16_t* from, std::int64_t count, float* to);
     void (*widen_f16)(const std::uint16_t* from, std::int64_t count, float* to);

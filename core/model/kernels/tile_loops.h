@@ -351,6 +351,69 @@ void accumulate_all(const float* row, std::int64_t count, float factor, float* o
     }
 }
 
+using UnalignedVector = float __attribute__((vector_size(4 * lane_count), aligned(4)));
+
+inline Vector load(const float* from) {
+    return *reinterpret_cast<const UnalignedVector*>(from);
+}
+
+inline void store(float* to, Vector value) {
+    *reinterpret_cast<UnalignedVector*>(to) = value;
+}
+
+float softmax_row_all(float* row, std::int64_t count, float rate) {
+    const std::int64_t whole = count / lane_count * lane_count;
+    Vector best = splat(-3.4028234e38F);
+    for (std::int64_t i = 0; i < whole; i += lane_count) {
+        const Vector x = load(row + i);
+        best = x > best ? x : best;
+    }
+    float maximum = -3.4028234e38F;
+    for (int lane = 0; lane < lane_count; ++lane) {
+        maximum = best[lane] > maximum ? best[lane] : maximum;
+    }
+    for (std::int64_t i = whole; i < count; ++i) {
+        maximum = row[i] > maximum ? row[i] : maximum;
+    }
+    // Sums of 256 vectors are added up in double.
+    double sum = 0;
+    const Vector m = splat(maximum);
+    for (std::int64_t begin = 0; begin < whole; begin += 256 * lane_count) {
+        const std::int64_t end = begin + 256 * lane_count < whole ? begin + 256 * lane_count : whole;
+        Vector part = {};
+        for (std::int64_t i = begin; i < end; i += lane_count) {
+            const Vector e = exponential_of(distance(load(row + i), m) * rate);
+            store(row + i, e);
+            part += e;
+        }
+        for (int lane = 0; lane < lane_count; ++lane) {
+            sum += part[lane];
+        }
+    }
+    if (whole < count) {
+        Vector rest = splat(-__builtin_inff());
+        for (std::int64_t i = whole; i < count; ++i) {
+            rest[i - whole] = row[i];
+        }
+        const Vector e = exponential_of(distance(rest, m) * rate);
+        for (std::int64_t i = whole; i < count; ++i) {
+            row[i] = e[i - whole];
+            sum += row[i];
+        }
+    }
+    const float factor = static_cast<float>(1 / sum);
+    for (std::int64_t i = 0; i < count; ++i) {
+        row[i] *= factor;
+    }
+    return maximum * rate + static_cast<float>(__builtin_log(sum));
+}
+
+void softmax_gradient_row_all(const float* p, std::int64_t count, float mean, float rate, float* gradient) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        gradient[i] = p[i] * (gradient[i] - mean) * rate;
+    }
+}
+
 void widen_bf16_all(const std::uint16_t* from, std::int64_t count, float* to) {
     for (std::int64_t i = 0; i < count; ++i) {
         const std::uint32_t bits = static_cast<std::uint32_t>(from[i]) << 16;
@@ -565,6 +628,8 @@ constexpr TileKernels kernels_of(const char* name) {
     set.mask = mask_all;
     set.rescale = rescale_all;
     set.accumulate = accumulate_all;
+    set.softmax_row = softmax_row_all;
+    set.softmax_gradient_row = softmax_gradient_row_all;
     set.widen_bf16 = widen_bf16_all;
     set.widen_f16 = widen_f16_all;
     set.exponential = exponential_all;
