@@ -127,22 +127,32 @@ def main():
         theirs.no_truncation()
         with open(name, encoding="utf-8") as file:
             content = json.load(file)
-            # Where bytes have no token, the original leaves them out.
-            covers = ('"ByteLevel"' in json.dumps(content.get("pre_tokenizer"))
-                      and all(letter in content["model"]["vocab"]
-                              for letter in tokenizers.pre_tokenizers.ByteLevel.alphabet()))
+        # Where bytes have no token, the original leaves them out.
+        covers = ('"ByteLevel"' in json.dumps(content.get("pre_tokenizer"))
+                  and all(letter in content["model"]["vocab"]
+                          for letter in tokenizers.pre_tokenizers.ByteLevel.alphabet()))
         rng = random.Random(options.seed)
         cases = [random_string(rng, texts) for _ in range(options.count)]
         wrong = 0
+        older = 0
+        form = (content.get("normalizer") or {}).get("type")
         for special in (False, True):
             for text, mine, reference in zip(cases, ours(options.program, name, cases, special),
                                              theirs.encode_batch(cases, add_special_tokens=special)):
                 problem = check(text, mine, reference.ids, theirs.decode(reference.ids, skip_special_tokens=False), covers)
+                # The wheel (0.23) normalises by tables from before Unicode 11: newer combining marks keep their order. Given
+                # the text as Python normalises it, it must agree.
+                if problem and form in ("NFC", "NFD", "NFKC", "NFKD"):
+                    normal = unicodedata.normalize(form, text)
+                    if mine.get("ids") == theirs.encode(normal, add_special_tokens=special).ids:
+                        older += 1
+                        continue
                 if problem:
                     wrong += 1
                     if wrong <= 5:
                         print(f"{name}: {text!r}: {problem}")
-        print(f"{name}: {2 * len(cases) - wrong} of {2 * len(cases)} equal (seed {options.seed})")
+        print(f"{name}: {2 * len(cases) - wrong} of {2 * len(cases)} equal (seed {options.seed})"
+              + (f", {older} of them only after Python's {form}" if older else ""))
         different += wrong
         if options.code_points:
             points = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
