@@ -98,7 +98,11 @@ std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordL
     return collect(submit(windows, level));
 }
 
-std::unique_ptr<Engine::Pending> Engine::submit(std::span<const Window> windows, RecordLevel level) const {
+void Engine::DeletePending::operator()(Pending* pending) const {
+    delete pending;
+}
+
+Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel level) const {
     if (impl_->batches_under_way >= 2) {
         throw std::logic_error("Engine::submit: two batches are under way; collect one first");
     }
@@ -127,10 +131,10 @@ std::unique_ptr<Engine::Pending> Engine::submit(std::span<const Window> windows,
     options.observer = &recorder;
     options.workspace = impl_->reusable();
     recorder.finish(run_steps(impl_->backbone(), impl_->method(), batch, options));
-    return std::make_unique<Pending>(ScoreTransfer(recorder, std::move(reported)), *impl_);
+    return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
 }
 
-std::vector<WindowResult> Engine::collect(std::unique_ptr<Pending> pending) const {
+std::vector<WindowResult> Engine::collect(PendingPtr pending) const {
     return pending->collect();
 }
 

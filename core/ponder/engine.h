@@ -88,8 +88,12 @@ public:
     /// The same in two halves, so that a GPU computes the next batch while the last one's results travel: submit returns when the work is
     /// queued, collect waits for its results. At most two batches under way.
     class Pending;
-    [[nodiscard]] std::unique_ptr<Pending> submit(std::span<const Window> windows, RecordLevel level) const;
-    [[nodiscard]] std::vector<WindowResult> collect(std::unique_ptr<Pending> pending) const;
+    struct DeletePending {
+        void operator()(Pending* pending) const; ///< callers know Pending by name only
+    };
+    using PendingPtr = std::unique_ptr<Pending, DeletePending>;
+    [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
+    [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
 
     /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V], `nll` [B,T-1], `steps`,
     /// `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, signals as `signal.NAME`.

@@ -240,7 +240,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
 
     // Two batches under way: a GPU computes the next while the last one's results travel and are packed for
     // the writer.
-    std::unique_ptr<Engine::Pending> pending;
+    Engine::PendingPtr pending;
     std::size_t pending_begin = 0;
     std::size_t pending_end = 0;
     const auto collect = [&] {
@@ -265,7 +265,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
                                            static_cast<std::size_t>(span.end - span.begin)),
                                span.report_begin - span.begin, span.report_end - span.begin});
         }
-        std::unique_ptr<Engine::Pending> submitted = engine.submit(windows, options.level);
+        Engine::PendingPtr submitted = engine.submit(windows, options.level);
         collect();
         pending = std::move(submitted);
         pending_begin = next;
