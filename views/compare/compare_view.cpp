@@ -192,8 +192,8 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     for (std::size_t i = 0; i < shown_->runs.size() && i < made.runs.size(); ++i) {
         keys.push_back({QString::fromStdU16String(made.runs[i].trace.u16string()), shown_->runs[i].info.id});
     }
-    model_->setComparison(shown_, std::move(keys));
-    scatter_->setComparison(shown_);
+    model_->setComparison(shown_, keys);
+    scatter_->setComparison(shown_, std::move(keys));
     QString text;
     if (shown_->runs.size() < 2) {
         text = tr("One run of this text is open. Record or open another one to compare.");

@@ -118,10 +118,11 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     if (request.runs.empty()) {
         throw InputError("There is no run to compare.");
     }
-    const auto report = [&](std::size_t done) {
+    // Reading and resampling each count a thousandth a step; the bootstrap says how far it is within its own.
+    const auto report = [&](std::size_t done, std::int64_t share = 0) {
         if (progress) {
-            progress({"comparing", static_cast<std::int64_t>(done),
-                      static_cast<std::int64_t>(2 * request.runs.size()), "runs"});
+            progress({"comparing", static_cast<std::int64_t>(1000 * done) + share,
+                      static_cast<std::int64_t>(2000 * request.runs.size()), "thousandths of a run"});
         }
     };
     RunComparison result;
@@ -187,6 +188,9 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         options.block = request.block;
         options.replicates = request.replicates;
         options.stop = stop;
+        options.progress = [&](const Progress& now) {
+            report(sources.size() + i, now.total > 0 ? now.done * 1000 / now.total : 0);
+        };
         const PairedComparison pair = compare_paired(sample, options);
         run.nll = pair.mean_b;
         run.perplexity = pair.perplexity_b;

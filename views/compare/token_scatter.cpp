@@ -60,7 +60,8 @@ TokenScatter::TokenScatter(ViewContext context, QWidget* parent)
     dress();
 }
 
-void TokenScatter::setComparison(std::shared_ptr<const RunComparison> comparison) {
+void TokenScatter::setComparison(std::shared_ptr<const RunComparison> comparison, std::vector<RunKey> keys) {
+    keys_ = std::move(keys);
     comparison_ = comparison && comparison->runs.size() > 1 ? std::move(comparison) : nullptr;
     QVector<double> x;
     QVector<double> y;
@@ -185,7 +186,7 @@ void TokenScatter::dress() {
         return comparison_ ? QString::fromStdString(comparison_->runs[i].label)
                            : QString(i == 0 ? u'A' : u'B');
     };
-    int side = 0;
+    std::size_t side = 0;
     for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) {
         axis->setBasePen(QPen(colours.soft));
         axis->setTickPen(QPen(colours.soft));
@@ -195,8 +196,8 @@ void TokenScatter::dress() {
         axis->setTickLabelFont(theme_.small());
         axis->setTickLabelColor(colours.soft);
         axis->setLabelFont(theme_.small());
-        axis->setLabelColor(side == 0 ? colours.a : colours.b);
-        axis->setLabel(tr("NLL of %1 (nats)").arg(run(static_cast<std::size_t>(side))));
+        axis->setLabelColor(side < keys_.size() ? theme_.runColour(keys_[side], selection_) : colours.soft);
+        axis->setLabel(tr("NLL of %1 (nats)").arg(run(side)));
         axis->grid()->setPen(QPen(colours.line));
         axis->grid()->setZeroLinePen(Qt::NoPen);
         ++side;

@@ -25,7 +25,8 @@ public:
     explicit TokenScatter(ViewContext context, QWidget* parent = nullptr);
 
     /// Null, or fewer than two runs: empty.
-    void setComparison(std::shared_ptr<const RunComparison> comparison);
+    /// \p keys: of the comparison's runs, in their order; axes wear their colours.
+    void setComparison(std::shared_ptr<const RunComparison> comparison, std::vector<RunKey> keys = {});
     /// Index of the nearest drawn token within \p reach pixels, -1 when there is none.
     [[nodiscard]] qint64 pointAt(QPointF position, double reach = 8) const;
     /// Where a token of the comparison is drawn, in this widget's coordinates.
@@ -47,6 +48,7 @@ private:
     Selection& selection_;
     Theme& theme_;
     std::shared_ptr<const RunComparison> comparison_;
+    std::vector<RunKey> keys_;
     QCustomPlot* plot_;
     QCPGraph* points_;
     QCPGraph* hovered_;

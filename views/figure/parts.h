@@ -26,7 +26,8 @@ struct Style {
     TextStyle soft;           ///< size, labels
     TextStyle small;          ///< numbers at axes, 7/8 of size
     double hairline = 0.5;
-    double width; ///< of the figure, points
+    double margin = 0; ///< around the content, points; only where the page has a colour of its own
+    double width;      ///< of the content, points
 };
 
 /// "0", "2.5", "−3" with a real minus sign. \p step: the distance between ticks, which says how many decimals
