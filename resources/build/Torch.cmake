@@ -55,8 +55,9 @@ if(EXISTS "${ponderscope_nvidia}/include/cuda_runtime.h")
   target_include_directories(ponderscope_torch SYSTEM INTERFACE "${ponderscope_nvidia}/include")
 endif()
 target_link_directories(ponderscope_torch INTERFACE "${torch_lib}")
-# An absolute path each, so that a LibTorch of the system is never picked up by accident.
-target_link_libraries(ponderscope_torch INTERFACE "-Wl,--no-as-needed" "${torch_lib}/libtorch.so"
+# An absolute path each, so that a LibTorch of the system is never picked up by accident. The C++ library goes first: the
+# wheels export parts of an older std::filesystem, which would otherwise be called in its place (remove_all jumps to null).
+target_link_libraries(ponderscope_torch INTERFACE "-Wl,--no-as-needed" -lstdc++ "${torch_lib}/libtorch.so"
   "${torch_lib}/libtorch_cpu.so" "${torch_lib}/libc10.so")
 set(PONDERSCOPE_TORCH_HAS_CUDA OFF)
 if(EXISTS "${torch_lib}/libtorch_cuda.so")
