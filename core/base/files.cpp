@@ -93,6 +93,10 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
             throw InputError(path, "a folder to write into", "that it does not exist",
                              "create it or give another path");
         }
+        if (std::error_code ignored; fs::is_symlink(fs::symlink_status(path, ignored))) {
+            throw InputError(path, "a file", "a link to something that is not there",
+                             "get the file that it points to");
+        }
         throw InputError(path, "a file", "nothing there", "check the path");
     case ELOOP:
         throw InputError(path, "a file", "links that lead back to themselves", "repair the links");

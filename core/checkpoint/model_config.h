@@ -90,6 +90,7 @@ struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
     std::int64_t stride = 1;
     std::int64_t recent_window = 0;
+    /// There are q_norm and k_norm. The authors' Llama has them also where nothing is mixed.
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;
     std::int64_t streams = 4;         ///< mhc
@@ -100,8 +101,8 @@ struct DepthMixingConfig {
 };
 
 /// config.json as one typed structure: what a backbone needs, with the defaults of transformers'
-/// configuration classes filled in. Sizes are elements; every number has been checked to be positive, finite
-/// and small enough to multiply without overflow.
+/// configuration classes filled in. Sizes are elements; every number has been checked to be positive
+/// (norm_eps: not negative), finite in fp32 and small enough to multiply without overflow.
 struct ModelConfig {
     Architecture architecture = Architecture::gpt_neox;
     std::int64_t vocab_size = 0;  ///< rows of the embedding, padding included
@@ -134,14 +135,17 @@ struct ModelConfig {
     std::optional<std::int64_t> bos_token_id;
     std::vector<std::int64_t> eos_token_ids;
 
-    /// More than one entry: the keys fit several methods and --method must choose (methods.md section 4).
+    /// One entry: the method of `ponder`. More: the keys fit several methods, `ponder` holds the first, and
+    /// --method must choose before anything runs (methods.md section 4).
     std::vector<MethodKind> candidate_methods;
     /// Sentences for the user: what was not understood, what was decided where the config is silent.
     std::vector<std::string> notices;
 };
 
 /// Reads and validates config.json. Throws InputError with one sentence that names the path, the key and what
-/// was found. \p method overrides what the config says about the method (the command line's --method).
+/// was found. \p method overrides what the config says about the method (the command line's --method). A
+/// flag in the config that switches that method off still does, as in its authors' code: the method is then
+/// vanilla, and a notice says so.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt);
 
