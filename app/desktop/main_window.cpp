@@ -8,6 +8,7 @@
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
 #include "views/common/format.h"
+#include "views/compare/compare_view.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -185,7 +186,7 @@ void MainWindow::apply(const Launch& launch) {
 }
 
 bool MainWindow::isBusy() const {
-    return !opening_.isEmpty() || !data_.idle() || !text_->view().settled() ||
+    return !opening_.isEmpty() || !data_.idle() || !text_->view().settled() || compare_->isBusy() ||
            (selection_.runA().isValid() && !text_->view().sequence() && errors_.isEmpty() &&
             !data_.sequences(selection_.runA()).empty());
 }

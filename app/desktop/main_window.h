@@ -21,7 +21,10 @@ class QMenu;
 
 namespace ponderscope {
 
+class CompareView;
 class FigureExport;
+class HeatmapView;
+class InspectorView;
 class LibraryPanel;
 class MessageBar;
 class RecordDialog;
@@ -52,6 +55,9 @@ public:
     [[nodiscard]] Recorder& recorder() { return recorder_; }
     [[nodiscard]] TextPanel& text() { return *text_; }
     [[nodiscard]] LibraryPanel& library() { return *library_; }
+    [[nodiscard]] HeatmapView& heatmap() { return *heatmap_; }
+    [[nodiscard]] InspectorView& inspector() { return *inspector_; }
+    [[nodiscard]] CompareView& compare() { return *compare_; }
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
     [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; } ///< null unless it is open
@@ -94,6 +100,9 @@ private:
     TopBar* top_ = nullptr;
     TextPanel* text_ = nullptr;
     LibraryPanel* library_ = nullptr;
+    InspectorView* inspector_ = nullptr;
+    HeatmapView* heatmap_ = nullptr;
+    CompareView* compare_ = nullptr;
     MessageBar* messages_ = nullptr;
     RecordingStatus* recording_ = nullptr;
     RecordDialog* recordDialog_ = nullptr;

@@ -9,6 +9,9 @@
 #include "app/desktop/recording_status.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
+#include "views/compare/compare_view.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -69,7 +72,18 @@ void MainWindow::buildPanels() {
     library_ = new LibraryPanel(context, this);
     QDockWidget* left =
         addPanel(QStringLiteral("library"), tr("Library"), library_, Qt::LeftDockWidgetArea, true);
-    resizeDocks({left}, {252}, Qt::Horizontal);
+    inspector_ = new InspectorView(context, this);
+    QDockWidget* right =
+        addPanel(QStringLiteral("inspector"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea, false);
+    heatmap_ = new HeatmapView(context, this);
+    QDockWidget* below =
+        addPanel(QStringLiteral("heatmap"), tr("Steps"), heatmap_, Qt::BottomDockWidgetArea, false);
+    compare_ = new CompareView(context, this);
+    QDockWidget* bottom =
+        addPanel(QStringLiteral("compare"), tr("Compare"), compare_, Qt::BottomDockWidgetArea, true);
+    splitDockWidget(below, bottom, Qt::Vertical);
+    resizeDocks({left, right}, {252, 312}, Qt::Horizontal);
+    resizeDocks({below, bottom}, {190, 210}, Qt::Vertical);
 
     status_ = new QLabel(this);
     status_->setTextFormat(Qt::PlainText);
@@ -253,6 +267,9 @@ figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
         spec.runs.push_back(name(selection_.runB()));
     }
     spec.attribution = selection_.attribution();
+    if (kind == figure::FigureKind::step_heatmap && !heatmap_->signalName().isEmpty()) {
+        spec.signal = heatmap_->signalName().toStdString();
+    }
     if (kind == figure::FigureKind::nll_comparison) {
         spec.width_mm = figure::double_column_mm;
         return spec;

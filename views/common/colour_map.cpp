@@ -35,13 +35,13 @@ ColourMap ColourMap::cividis() {
 }
 
 ColourMap ColourMap::text(bool dark) {
-    // The light end stops at a contrast of 9:1 with dark text, the dark end at 4.6:1 with light text.
+    // The last colours leave the text a contrast of 7.6:1 (light) and 4.6:1 (dark).
     static const std::array<QColor, 7> light{QColor(0xffffff), QColor(0xfff7e4), QColor(0xffefc8),
                                              QColor(0xffe1a3), QColor(0xffcd80), QColor(0xfdb564),
                                              QColor(0xf89c4e)};
-    static const std::array<QColor, 7> night{QColor(0x1f2226), QColor(0x302c23), QColor(0x413823),
-                                             QColor(0x594522), QColor(0x735121), QColor(0x8d5c20),
-                                             QColor(0xa6651f)};
+    static const std::array<QColor, 7> night{QColor(0x1f2226), QColor(0x2e2b23), QColor(0x3e3623),
+                                             QColor(0x544223), QColor(0x6b4b21), QColor(0x82531e),
+                                             QColor(0x96591a)};
     return dark ? through(night) : through(light);
 }
 
@@ -49,9 +49,9 @@ ColourMap ColourMap::diverging(bool dark) {
     static const std::array<QColor, 7> light{QColor(0x6fb8aa), QColor(0xa4d3ca), QColor(0xd6ebe6),
                                              QColor(0xffffff), QColor(0xffe6bd), QColor(0xfdc680),
                                              QColor(0xf89c4e)};
-    static const std::array<QColor, 7> night{QColor(0x2f7f70), QColor(0x2b5f56), QColor(0x25403d),
-                                             QColor(0x1f2226), QColor(0x453a24), QColor(0x745122),
-                                             QColor(0xa6651f)};
+    static const std::array<QColor, 7> night{QColor(0x286e61), QColor(0x27564e), QColor(0x243d3a),
+                                             QColor(0x1f2226), QColor(0x433924), QColor(0x6e4e21),
+                                             QColor(0x96591a)};
     return dark ? through(night) : through(light);
 }
 

@@ -96,6 +96,7 @@ int Style::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* 
     case SH_EtchDisabledText:
     case SH_DockWidget_ButtonsHaveFrame:
     case SH_DialogButtonBox_ButtonsHaveIcons:
+    case SH_UnderlineShortcut:
         return 0;
     case SH_ItemView_ShowDecorationSelected:
     case SH_ScrollBar_LeftClickAbsolutePosition:
@@ -202,6 +203,34 @@ QRect Style::subElementRect(SubElement element, const QStyleOption* option, cons
         return option->rect;
     }
     return QProxyStyle::subElementRect(element, option, widget);
+}
+
+QIcon Style::standardIcon(StandardPixmap icon, const QStyleOption* option, const QWidget* widget) const {
+    if (icon != SP_TitleBarCloseButton && icon != SP_DockWidgetCloseButton &&
+        icon != SP_TitleBarNormalButton) {
+        return QProxyStyle::standardIcon(icon, option, widget);
+    }
+    QIcon made;
+    for (const int scale : {1, 2, 3}) {
+        QPixmap pixmap(12 * scale, 12 * scale);
+        pixmap.setDevicePixelRatio(scale);
+        pixmap.fill(Qt::transparent);
+        QPainter painter(&pixmap);
+        painter.setRenderHint(QPainter::Antialiasing);
+        // A middle grey: the icon is made once and serves light and dark.
+        painter.setPen(QPen(QColor(0x8a8f96), 1.2, Qt::SolidLine, Qt::RoundCap));
+        if (icon == SP_TitleBarNormalButton) {
+            painter.drawRoundedRect(QRectF(2.5, 4.5, 5, 5), 1, 1);
+            painter.drawLine(QPointF(5, 2.5), QPointF(9.5, 2.5));
+            painter.drawLine(QPointF(9.5, 2.5), QPointF(9.5, 7));
+        } else {
+            painter.drawLine(QPointF(3, 3), QPointF(9, 9));
+            painter.drawLine(QPointF(9, 3), QPointF(3, 9));
+        }
+        painter.end();
+        made.addPixmap(pixmap);
+    }
+    return made;
 }
 
 void Style::drawField(QPainter* painter, const QStyleOption* option, bool panelColour) const {
@@ -344,7 +373,7 @@ void Style::drawTab(const QStyleOption* option, QPainter* painter) const {
     painter->save();
     painter->setFont(chosen ? theme_.strong() : theme_.body());
     painter->setPen(chosen ? c.a : is(option, State_MouseOver) ? c.text : c.soft);
-    painter->drawText(tab->rect.adjusted(0, 0, 0, -2), Qt::AlignCenter | Qt::TextShowMnemonic, tab->text);
+    painter->drawText(tab->rect.adjusted(0, 0, 0, -2), Qt::AlignCenter | Qt::TextHideMnemonic, tab->text);
     if (chosen) {
         const int wide = QFontMetrics(theme_.strong()).horizontalAdvance(tab->text);
         painter->fillRect(QRect(tab->rect.center().x() - wide / 2, tab->rect.bottom() - 2, wide, 2), c.a);
@@ -391,6 +420,22 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
             painter->setPen(c.soft);
             painter->drawText(dock->rect.adjusted(14, 0, -40, 0), Qt::AlignVCenter | Qt::AlignLeft,
                               dock->title.toUpper());
+            painter->restore();
+        }
+        return;
+    case CE_HeaderSection:
+    case CE_HeaderEmptyArea:
+        painter->fillRect(option->rect, c.panel);
+        painter->fillRect(QRect(option->rect.left(), option->rect.bottom(), option->rect.width(), 1), c.line);
+        return;
+    case CE_HeaderLabel:
+        if (const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option)) {
+            painter->save();
+            painter->setFont(theme_.small());
+            painter->setPen(c.soft);
+            painter->drawText(header->rect.adjusted(2, 0, -2, 0), header->textAlignment | Qt::AlignVCenter,
+                              QFontMetrics(theme_.small())
+                                  .elidedText(header->text, Qt::ElideRight, header->rect.width() - 4));
             painter->restore();
         }
         return;
@@ -441,7 +486,7 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
                 painter->drawRoundedRect(item->rect, corner, corner);
             }
             painter->setPen(is(option, State_Enabled) ? c.text : c.soft);
-            painter->drawText(item->rect, Qt::AlignCenter | Qt::TextShowMnemonic, item->text);
+            painter->drawText(item->rect, Qt::AlignCenter | Qt::TextHideMnemonic, item->text);
             painter->restore();
         }
         return;

@@ -16,6 +16,8 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace ponderscope {
 
 LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
@@ -55,11 +57,17 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    column->addWidget(runs_, 2);
+    column->addWidget(runs_);
     column->addWidget(header);
-    column->addWidget(sequences_, 3);
+    column->addWidget(sequences_, 1);
 
-    connect(model_, &QAbstractItemModel::rowsInserted, runs_, [this] { runs_->expandAll(); });
+    connect(model_, &QAbstractItemModel::rowsInserted, runs_, [this] {
+        runs_->expandAll();
+        fitRuns();
+    });
+    connect(model_, &QAbstractItemModel::rowsRemoved, this, &LibraryPanel::fitRuns);
+    connect(runs_, &QTreeView::expanded, this, &LibraryPanel::fitRuns);
+    connect(runs_, &QTreeView::collapsed, this, &LibraryPanel::fitRuns);
     connect(sequences_->selectionModel(), &QItemSelectionModel::currentChanged, this,
             [this](const QModelIndex& now) {
                 if (now.isValid()) {
@@ -77,6 +85,21 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     });
     runs_->expandAll();
     showSelection();
+}
+
+void LibraryPanel::fitRuns() {
+    int needed = 8;
+    QModelIndex row = model_->index(0, 0);
+    while (row.isValid()) {
+        needed += runs_->sizeHintForIndex(row).height();
+        row = runs_->indexBelow(row);
+    }
+    runs_->setFixedHeight(std::clamp(needed, 40, std::max(height() * 55 / 100, 80)));
+}
+
+void LibraryPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fitRuns();
 }
 
 void LibraryPanel::choose(const QModelIndex& index, bool asB) {

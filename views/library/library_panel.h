@@ -31,11 +31,13 @@ signals:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void choose(const QModelIndex& index, bool asB);
     void showMenu(const QPoint& position);
     void showSelection();
+    void fitRuns(); ///< the runs take what they need, the sequences the rest
 
     ViewContext context_;
     LibraryModel* model_;

@@ -11,8 +11,9 @@ namespace ponderscope {
 
 namespace {
 
-/// Nats at which a bar has the map's last colour.
-constexpr double strongest = 6;
+/// Nats at which a bar has the map's first and last colour.
+constexpr double weakest = 1;
+constexpr double strongest = 7;
 
 } // namespace
 
@@ -130,18 +131,23 @@ QList<float> SequenceModel::barcode(const SequenceInfo& info) const {
         const auto from = static_cast<std::size_t>(bar * each);
         const std::size_t to =
             std::min(std::max(static_cast<std::size_t>((bar + 1) * each), from + 1), nll.size());
-        // The root of the mean square: hard places stay visible among easy ones, however many tokens share a
-        // bar.
-        double sum = 0;
+        // Mean and one and a half deviations: hard places stay visible among easy ones, however many tokens
+        // share a bar.
+        double first = 0;
+        double second = 0;
         int count = 0;
         for (std::size_t t = from; t < to; ++t) {
             if (std::isfinite(nll[t])) {
-                sum += static_cast<double>(nll[t]) * static_cast<double>(nll[t]);
+                first += static_cast<double>(nll[t]);
+                second += static_cast<double>(nll[t]) * static_cast<double>(nll[t]);
                 ++count;
             }
         }
         if (count > 0) {
-            strip.bars[bar] = static_cast<float>(std::min(std::sqrt(sum / count) / strongest, 1.0));
+            const double mean = first / count;
+            const double deviation = std::sqrt(std::max(0.0, second / count - mean * mean));
+            strip.bars[bar] = static_cast<float>(
+                std::clamp((mean + 1.5 * deviation - weakest) / (strongest - weakest), 0.0, 1.0));
         }
     }
     return strip.bars;

@@ -41,10 +41,9 @@ void Legend::show(const TokenValues& values) {
     if (!values.notice.isEmpty()) {
         meaning_ = values.notice;
     } else if (difference_) {
-        meaning_ =
-            tr("%1 of A minus %1 of B; teal: A is lower, orange: A is higher").arg(quantity_name(quantity_));
+        meaning_ = tr("A − B; teal where A is lower");
     } else {
-        meaning_ = quantity_meaning(quantity_);
+        meaning_ = quantity_meaning(quantity_, values.attribution);
     }
     setToolTip(meaning_);
     setAccessibleDescription(meaning_);

@@ -72,20 +72,23 @@ QString quantity_unit(Quantity quantity) {
     return quantity == Quantity::nll || quantity == Quantity::entropy ? tr("nats") : QString();
 }
 
-QString quantity_meaning(Quantity quantity) {
+QString quantity_meaning(Quantity quantity, Attribution attribution) {
+    const bool own = attribution == Attribution::predicted;
     switch (quantity) {
     case Quantity::nll:
-        return tr("Negative log-likelihood of the token given the text before it; 0 is certain");
+        return own ? tr("surprise at the token, −ln p; 0 is certain")
+                   : tr("surprise at the next token, −ln p; 0 is certain");
     case Quantity::entropy:
-        return tr("Entropy of the prediction: how undecided the model was, whatever then came");
+        return own ? tr("how undecided the model was before it") : tr("how undecided the model was after it");
     case Quantity::rank:
-        return tr("Place of the true token among all tokens by probability; 1 is the model's choice");
+        return own ? tr("place of the token; 1 is the model’s choice")
+                   : tr("place of the next token; 1 is the model’s choice");
     case Quantity::steps:
-        return tr("Pondering steps that ran for the prediction, beyond the first pass");
+        return own ? tr("pondering steps that predicted it") : tr("pondering steps spent at it");
     case Quantity::maxProbability:
-        return tr("Probability of the most likely token");
+        return own ? tr("of the likeliest token in its place") : tr("of the likeliest next token");
     case Quantity::flops:
-        return tr("Floating-point operations of matrix products spent on the prediction");
+        return own ? tr("operations spent on predicting it") : tr("operations spent at it");
     }
     return {};
 }
@@ -132,6 +135,7 @@ double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t ro
 TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution) {
     TokenValues result;
     result.quantity = quantity;
+    result.attribution = attribution;
     result.values = by_token(a.tokens.size(), attribution,
                              [&](std::size_t row) { return quantity_of(quantity, a.tokens, row); });
     const double high = upper_magnitude(result.values);
@@ -162,6 +166,7 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
                               Attribution attribution) {
     TokenValues result;
     result.quantity = quantity;
+    result.attribution = attribution;
     result.difference = true;
     result.values.assign(a.tokens.size(), nan);
     result.scale = ColourScale::symmetric(1);

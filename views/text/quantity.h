@@ -16,9 +16,10 @@ enum class Quantity { nll, entropy, rank, steps, maxProbability, flops };
 inline constexpr Quantity all_quantities[] = {Quantity::nll,   Quantity::entropy,        Quantity::rank,
                                               Quantity::steps, Quantity::maxProbability, Quantity::flops};
 
-QString quantity_name(Quantity quantity);    ///< "NLL"
-QString quantity_unit(Quantity quantity);    ///< "nats"; empty for counts
-QString quantity_meaning(Quantity quantity); ///< one sentence for the legend
+QString quantity_name(Quantity quantity); ///< "NLL"
+QString quantity_unit(Quantity quantity); ///< "nats"; empty for counts
+/// What the colour of a token means, short enough to stand beside the scale.
+QString quantity_meaning(Quantity quantity, Attribution attribution);
 /// As it stands in lists and tooltips.
 QString format_quantity(Quantity quantity, double value);
 
@@ -28,7 +29,8 @@ double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t ro
 /// Values of every token of the window, with the scale that they are drawn on.
 struct TokenValues {
     Quantity quantity = Quantity::nll;
-    bool difference = false;   ///< A − B
+    bool difference = false; ///< A − B
+    Attribution attribution = Attribution::predicted;
     std::vector<float> values; ///< by token of the window (attribution applied); NaN = nothing to show
     ColourScale scale;
     QString notice; ///< why there is no difference; empty when all is well

@@ -229,16 +229,19 @@ void TextLayout::placeWord(std::uint32_t word) {
         lines_.push_back({word, first});
         pen_ = shape.width;
         if (shape.width > width_) {
-            // Wider than a line: it breaks between its tokens.
-            qreal start = extents_[shape.extents].left;
+            // Wider than a line: it breaks between its tokens, which may lie from right to left.
+            Extent part = extents_[shape.extents];
             for (std::uint32_t i = 1; i < shape.tokens; ++i) {
                 const Extent& extent = extents_[shape.extents + i];
-                if (extent.right - start > width_) {
-                    start = extent.left;
+                const Extent grown{std::min(part.left, extent.left), std::max(part.right, extent.right)};
+                if (grown.right - grown.left > width_) {
                     lines_.push_back({word, first + i});
+                    part = extent;
+                } else {
+                    part = grown;
                 }
             }
-            pen_ = shape.width - start;
+            pen_ = part.right - part.left;
         }
     }
     lineOpen_ = !shape.breakAfter;
@@ -291,18 +294,26 @@ void TextLayout::walk(qint64 line, Visit visit) const {
         const Shape& shape = shapes_[word.shape];
         const std::uint32_t from = std::max(start.token, word.firstToken) - word.firstToken;
         const std::uint32_t to = std::min(end - word.firstToken, shape.tokens);
-        const qreal skipped = from > 0 ? extents_[shape.extents + from].left : 0;
+        Extent part{0, shape.width};
+        if (from > 0 || to < shape.tokens) {
+            part = extents_[shape.extents + from];
+            for (std::uint32_t i = from + 1; i < to; ++i) {
+                part.left = std::min(part.left, extents_[shape.extents + i].left);
+                part.right = std::max(part.right, extents_[shape.extents + i].right);
+            }
+        }
         if (w != start.word) {
             pen += gap(shape);
         }
-        visit(word, shape, pen - skipped, from, to);
-        pen += shape.width - skipped;
+        visit(word, shape, pen - part.left, from, to, part);
+        pen += part.right - part.left;
     }
 }
 
 std::vector<TextLayout::PlacedToken> TextLayout::tokens(qint64 line) const {
     std::vector<PlacedToken> all;
-    walk(line, [&](const Word& word, const Shape& shape, qreal origin, std::uint32_t from, std::uint32_t to) {
+    walk(line, [&](const Word& word, const Shape& shape, qreal origin, std::uint32_t from, std::uint32_t to,
+                   const Extent&) {
         if (shape.spaceBefore && !all.empty()) {
             all.back().roomAfter = true;
         }
@@ -335,14 +346,15 @@ qint64 TextLayout::tokenAt(qint64 line, qreal x, bool nearest) const {
 
 void TextLayout::draw(QPainter& painter, qint64 line, qreal x, qreal baseline, const QColor& text,
                       const QColor& special) const {
-    walk(line, [&](const Word&, const Shape& shape, qreal origin, std::uint32_t from, std::uint32_t to) {
+    walk(line, [&](const Word&, const Shape& shape, qreal origin, std::uint32_t from, std::uint32_t to,
+                   const Extent& piece) {
         painter.setPen(shape.special ? special : text);
         const QPointF at(x + origin, baseline - static_cast<qreal>(shape.ascent));
         const bool part = from > 0 || to < shape.tokens;
         const bool wide = static_cast<qreal>(shape.width) > width_;
         if (part || wide) {
-            const qreal left = origin + extents_[shape.extents + from].left;
-            const qreal right = std::min<qreal>(origin + extents_[shape.extents + to - 1].right, width_);
+            const qreal left = origin + piece.left;
+            const qreal right = std::min<qreal>(origin + piece.right, width_);
             painter.save();
             painter.setClipRect(QRectF(x + left, baseline - 1000, right - left, 2000), Qt::IntersectClip);
         }

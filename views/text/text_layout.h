@@ -95,7 +95,8 @@ private:
         std::uint32_t word = 0;
         std::uint32_t token = 0; ///< of the sequence; inside the word only where that is wider than a line
     };
-    /// Calls visit(word, shape, x of the word's origin, first and end token within the word) along a line.
+    /// Calls visit(word, shape, x of the word's origin, first and end token within the word, their extent)
+    /// along a line.
     template <typename Visit>
     void walk(qint64 line, Visit visit) const;
     std::uint32_t shape(std::uint32_t first, std::uint32_t end);

@@ -32,7 +32,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     };
     for (const Quantity quantity : all_quantities) {
         colour_->addItem(quantity_name(quantity), static_cast<int>(quantity));
-        colour_->setItemData(colour_->count() - 1, quantity_meaning(quantity), Qt::ToolTipRole);
+        colour_->setItemData(colour_->count() - 1, quantity_meaning(quantity, Attribution::predicted),
+                             Qt::ToolTipRole);
     }
     colour_->setAccessibleName(tr("Colour of the text"));
     colour_->setToolTip(tr("What colours the text"));

@@ -72,6 +72,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     connect(&context_.data, &TraceData::traceClosed, this, &TextView::reload);
     restyle();
     reload();
+    recolour();
 }
 
 TextView::~TextView() = default;
@@ -134,16 +135,20 @@ void TextView::reload() {
         maxSteps_ = steps;
         restyle();
     }
-    if (!same) {
-        layout_.setSequence(std::move(block));
-        setAccessibleDescription(layout_.sequence() ? tr("%1 tokens").arg(layout_.sequence()->tokens.size())
-                                                    : hint());
+    if (same) {
+        if (difference_) {
+            recolour(); // B may have grown
+        } else {
+            viewport()->update(); // the hint may be another one
+        }
+        return;
     }
+    layout_.setSequence(std::move(block));
+    setAccessibleDescription(layout_.sequence() ? tr("%1 tokens").arg(layout_.sequence()->tokens.size())
+                                                : hint());
     recolour();
     place();
-    if (!same) {
-        emit contentChanged();
-    }
+    emit contentChanged();
 }
 
 void TextView::recolour() {
@@ -167,7 +172,10 @@ void TextView::recolour() {
 void TextView::place() {
     const bool done = layout_.prepare(slice);
     updateRange();
-    minimap_->refresh();
+    if (done || sinceMinimap_.hasExpired(100) || !sinceMinimap_.isValid()) {
+        minimap_->refresh(); // it costs as much as a slice
+        sinceMinimap_.start();
+    }
     if (wanted_ >= 0 && layout_.lineOf(wanted_) >= 0) {
         const qint64 token = wanted_;
         wanted_ = -1;

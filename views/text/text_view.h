@@ -6,6 +6,7 @@
 #include "views/text/text_layout.h"
 
 #include <QAbstractScrollArea>
+#include <QElapsedTimer>
 #include <QTimer>
 
 #include <memory>
@@ -96,6 +97,7 @@ private:
     qint64 drawnHover_ = -1;
     qint64 wanted_ = -1; ///< to be scrolled to as soon as it is placed
     QTimer placing_;
+    QElapsedTimer sinceMinimap_;
     Minimap* minimap_;
 };
 
