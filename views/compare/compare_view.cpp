@@ -8,9 +8,11 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QPainter>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSplitter>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -23,6 +25,33 @@ namespace {
 bool same_text(const RunInfo& a, const RunInfo& b) {
     return a.text_digest == b.text_digest && a.tokenizer_digest == b.tokenizer_digest;
 }
+
+/// A run's colour as a dot, like everywhere else in the window, not as the square that Qt makes of a colour.
+class RunDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        const QColor colour = index.data(Qt::DecorationRole).value<QColor>();
+        if (!colour.isValid()) {
+            QStyledItemDelegate::paint(painter, option, index);
+            return;
+        }
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(colour);
+        painter->drawEllipse(QPointF(option.rect.left() + 8, option.rect.center().y() + 0.5), 4.5, 4.5);
+        painter->restore();
+        QStyleOptionViewItem text = option;
+        initStyleOption(&text, index);
+        painter->setFont(text.font);
+        painter->setPen(text.palette.color(QPalette::Text));
+        const QRect box = option.rect.adjusted(22, 0, -4, 0);
+        painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
+                          text.fontMetrics.elidedText(text.text, Qt::ElideMiddle, box.width()));
+    }
+};
 
 } // namespace
 
@@ -47,7 +76,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     table_->setWordWrap(false);
     table_->verticalHeader()->hide();
     table_->verticalHeader()->setDefaultSectionSize(26);
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->setItemDelegateForColumn(RunsTableModel::name, new RunDelegate(table_));
     table_->horizontalHeader()->setStretchLastSection(false);
     table_->horizontalHeader()->setHighlightSections(false);
     message_->setWordWrap(true);
@@ -71,8 +100,9 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
     splitter->addWidget(scatter_);
-    splitter->setStretchFactor(0, 3);
-    splitter->setStretchFactor(1, 2);
+    splitter->setStretchFactor(0, 1);
+    splitter->setStretchFactor(1, 0);
+    splitter->setSizes({700, 360});
     splitter->setChildrenCollapsible(false);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -86,6 +116,12 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
         message_->setFont(theme_.small());
         table_->setFont(theme_.body());
         table_->horizontalHeader()->setFont(theme_.small());
+        table_->horizontalHeader()->setStyleSheet(
+            QStringLiteral("QHeaderView{background:%1;border:none} "
+                           "QHeaderView::section{background:%1;color:%2;border:none;border-bottom:1px solid "
+                           "%3;padding:3px 4px}")
+                .arg(theme_.colours().panel.name(), theme_.colours().soft.name(),
+                     theme_.colours().line.name()));
         model_->coloursChanged();
     };
     dress();
@@ -194,6 +230,10 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     }
     model_->setComparison(shown_, keys);
     scatter_->setComparison(shown_, std::move(keys));
+    table_->resizeColumnsToContents();
+    for (int column = 0; column < RunsTableModel::column_count; ++column) {
+        table_->setColumnWidth(column, table_->columnWidth(column) + 14);
+    }
     QString text;
     if (shown_->runs.size() < 2) {
         text = tr("One run of this text is open. Record or open another one to compare.");

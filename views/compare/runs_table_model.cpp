@@ -108,7 +108,7 @@ double RunsTableModel::value(const RunComparison::Run& run, int column) const {
 }
 
 QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) {
+    if (!index.isValid() || !comparison_ || index.row() >= rowCount() || index.column() >= column_count) {
         return {};
     }
     const RunComparison::Run& run = comparison_->runs[static_cast<std::size_t>(index.row())];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/compare/token_scatter.h"
 
-#include "views/common/colour_map.h"
 #include "views/common/format.h"
 
 #include <QMouseEvent>
@@ -79,7 +78,7 @@ void TokenScatter::setComparison(std::shared_ptr<const RunComparison> comparison
                 y.append(b[i]);
             }
         }
-        high_ = nice_ceiling(largest);
+        high_ = largest * 1.04;
     }
     points_->setData(x, y);
     buildGrid();

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/stats/paired.h"
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/compare/compare_view.h"
+#include "views/compare/comparison_job.h"
+#include "views/compare/runs_table_model.h"
+#include "views/compare/token_scatter.h"
+
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+#include <QtTest>
+
+#include <cmath>
+
+using namespace ponderscope;
+
+class CompareTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        testing::SampleTrace what;
+        what.sequences = 2;
+        what.tokens = 300;
+        testing::write_sample_trace(folder_ / "story.ponder", what);
+        testing::SampleTrace other = what;
+        other.seed = 9;
+        testing::write_sample_trace(folder_ / "other.ponder", other);
+    }
+
+    void agreesWithTheStatisticsOfTheCommandLine() {
+        ComparisonRequest request;
+        request.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
+                        {folder_ / "story.ponder", "vanilla-1m"}};
+        request.replicates = 500;
+        const RunComparison ours = compare_runs(request);
+        const TraceReader reader = TraceReader::open(folder_ / "story.ponder");
+        const auto runs = reader.runs();
+        BootstrapOptions options;
+        options.replicates = 500;
+        const PairedComparison theirs = compare_paired(pair_runs(reader, runs[0], reader, runs[1]), options);
+        QCOMPARE(static_cast<std::int64_t>(ours.places.size()), theirs.tokens);
+        QCOMPARE(ours.runs[0].nll.value, theirs.mean_a.value);
+        QCOMPARE(ours.runs[0].nll.low, theirs.mean_a.low);
+        QCOMPARE(ours.runs[1].nll.high, theirs.mean_b.high);
+        QCOMPARE(ours.runs[1].difference.value, theirs.difference.value);
+        QCOMPARE(ours.runs[1].difference.low, theirs.difference.low);
+        QCOMPARE(ours.runs[1].perplexity.value, theirs.perplexity_b.value);
+        QCOMPARE(ours.runs[1].bits_per_byte.value, theirs.bits_per_byte_b.value);
+        QCOMPARE(ours.runs[1].correlation.value, theirs.pearson.value);
+        QVERIFY(std::isnan(ours.runs[0].difference.value));
+    }
+
+    void aPartIsComparedAsAWhole() {
+        ComparisonRequest request;
+        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "story.ponder", "2"}};
+        request.sequence = 1;
+        request.tokens = {20, 120};
+        request.replicates = 200;
+        const RunComparison part = compare_runs(request);
+        QCOMPARE(part.places.size(), std::size_t{100});
+        QCOMPARE(part.places.front().sequence, 1);
+        QCOMPARE(part.places.front().row, 19); // the prediction of token 20
+        const TokenColumns tokens = TraceReader::open(folder_ / "story.ponder").tokens(1, 1);
+        double sum = 0;
+        for (std::size_t row = 19; row < 119; ++row) {
+            sum += tokens.nll[row];
+        }
+        QVERIFY(std::abs(part.runs[0].nll.value - sum / 100) < 1e-9);
+    }
+
+    void wrongRequests() {
+        const auto said = [](const ComparisonRequest& request) {
+            try {
+                compare_runs(request);
+            } catch (const Error& error) {
+                return QString::fromUtf8(error.what());
+            }
+            return QStringLiteral("(nothing)");
+        };
+        ComparisonRequest request;
+        QVERIFY(said(request).contains(QStringLiteral("no run")));
+        request.runs = {{folder_ / "story.ponder", "bert"}};
+        QVERIFY(said(request).contains(QStringLiteral("vanilla-1m")));
+        request.runs = {{folder_ / "story.ponder", "1"}};
+        request.sequence = 7;
+        QVERIFY(said(request).contains(u'7'));
+        request.sequence = 0;
+        request.tokens = {0, 1}; // the first token has no predecessor
+        QVERIFY(said(request).contains(QStringLiteral("no scored token")));
+        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "other.ponder", "1"}};
+        request.tokens.reset();
+        QVERIFY(said(request) != QStringLiteral("(nothing)"));
+    }
+
+    void stopsWhenAsked() {
+        ComparisonRequest request;
+        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "story.ponder", "2"}};
+        std::stop_source stop;
+        stop.request_stop();
+        QVERIFY_EXCEPTION_THROWN(compare_runs(request, {}, stop.get_token()), Cancelled);
+        request.replicates = 1'000'000;
+        auto job = std::make_unique<ComparisonJob>(request);
+        QSignalSpy done(job.get(), &ComparisonJob::done);
+        QElapsedTimer timer;
+        timer.start();
+        job.reset(); // waits for the thread
+        QVERIFY(timer.elapsed() < 20'000);
+    }
+
+    void modelIsSound() {
+        RunsTableModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QCOMPARE(model.rowCount(), 0);
+        ComparisonRequest request;
+        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "story.ponder", "2"}};
+        request.replicates = 200;
+        auto comparison = std::make_shared<const RunComparison>(compare_runs(request));
+        model.setComparison(comparison, {{QStringLiteral("/x"), 1}, {QStringLiteral("/x"), 2}});
+        QCOMPARE(model.rowCount(), 2);
+        QCOMPARE(model.columnCount(), static_cast<int>(RunsTableModel::column_count));
+        QCOMPARE(model.index(0, RunsTableModel::name).data().toString(), QStringLiteral("adaponderlm-1m"));
+        QCOMPARE(model.index(0, RunsTableModel::difference).data().toString(), QStringLiteral("–"));
+        QVERIFY(model.index(1, RunsTableModel::difference).data().toString().startsWith(u'+'));
+        QCOMPARE(model.index(1, RunsTableModel::steps).data().toString(), QStringLiteral("–"));
+        QCOMPARE(model.index(1, RunsTableModel::nll).data(Qt::UserRole).toDouble(),
+                 comparison->runs[1].nll.value);
+        QVERIFY(model.index(0, RunsTableModel::nll)
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .contains(QStringLiteral("95 %")));
+        QCOMPARE(model.key(1).run, 2);
+        QCOMPARE(model.key(5).run, 0);
+        QVERIFY(!model.data(model.index(9, 9), Qt::DisplayRole).isValid());
+        model.setColours([](const RunKey& key) { return key.run == 1 ? QColor(Qt::red) : QColor(Qt::blue); });
+        QCOMPARE(model.index(1, 0).data(Qt::DecorationRole).value<QColor>(), QColor(Qt::blue));
+        model.setComparison(nullptr, {});
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void comparesWhatIsOpenByItself() {
+        Fixture f;
+        QVERIFY(!f.view.isBusy());
+        QCOMPARE(f.view.model()->rowCount(), 0);
+        f.open(folder_ / "story.ponder");
+        QVERIFY(f.view.isBusy());
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        QCOMPARE(f.view.model()->rowCount(), 2);
+        QCOMPARE(f.view.model()->key(0).run, 1);
+        // A and B change places: the rows do.
+        const RunKey a = f.selection.runA();
+        f.selection.setRunA(f.selection.runB());
+        f.selection.setRunB(a);
+        QTRY_VERIFY(f.view.isBusy());
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        QCOMPARE(f.view.model()->key(0).run, 2);
+    }
+
+    void cancelling() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QVERIFY(f.view.isBusy());
+        f.view.cancel();
+        QVERIFY(!f.view.isBusy());
+        QVERIFY(!f.view.comparison());
+        f.view.refresh();
+        QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
+    }
+
+    void hoveringAndClickingPointsDriveTheSelection() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
+        QTest::qWait(50);
+        TokenScatter* scatter = f.view.scatter();
+        const RunComparison& comparison = *f.view.comparison();
+        // The token that lies farthest out has no neighbour that could be meant instead.
+        std::size_t far = 0;
+        std::size_t far_other = 0;
+        for (std::size_t i = 0; i < comparison.places.size(); ++i) {
+            auto& best = comparison.places[i].sequence == 0 ? far : far_other;
+            if (comparison.places[best].sequence != comparison.places[i].sequence ||
+                comparison.runs[0].token_nll[i] > comparison.runs[0].token_nll[best]) {
+                best = i;
+            }
+        }
+        const QPointF place = scatter->positionOf(far);
+        const qint64 found = scatter->pointAt(place);
+        QVERIFY(found >= 0);
+        QCOMPARE(comparison.runs[0].token_nll[static_cast<std::size_t>(found)],
+                 comparison.runs[0].token_nll[far]);
+        QWidget* plot = scatter->findChild<QWidget*>();
+        QTest::mouseMove(plot, place.toPoint());
+        QMouseEvent move(QEvent::MouseMove, place, plot->mapToGlobal(place), Qt::NoButton, Qt::NoButton, {});
+        QCoreApplication::sendEvent(plot, &move);
+        QCOMPARE(f.selection.hover(),
+                 static_cast<qint64>(comparison.places[static_cast<std::size_t>(found)].row) + 1);
+        const QPointF elsewhere = scatter->positionOf(far_other);
+        QTest::mouseClick(plot, Qt::LeftButton, {}, elsewhere.toPoint());
+        const qint64 clicked = scatter->pointAt(elsewhere.toPoint());
+        QVERIFY(clicked >= 0);
+        QCOMPARE(f.selection.sequence(),
+                 static_cast<qint64>(comparison.places[static_cast<std::size_t>(clicked)].sequence));
+        QCOMPARE(f.selection.token(),
+                 static_cast<qint64>(comparison.places[static_cast<std::size_t>(clicked)].row) + 1);
+        QVERIFY(scatter->pointAt(QPointF(-5, -5)) < 0);
+    }
+
+    void nearestPointEqualsBruteForce() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
+        QTest::qWait(50);
+        TokenScatter* scatter = f.view.scatter();
+        for (int x = 40; x < scatter->width(); x += 17) {
+            for (int y = 5; y < scatter->height() - 50; y += 13) {
+                double least = 64;
+                for (std::size_t i = 0; i < f.view.comparison()->places.size(); ++i) {
+                    const QPointF away = scatter->positionOf(i) - QPointF(x, y);
+                    least = std::min(least, QPointF::dotProduct(away, away));
+                }
+                const qint64 found = scatter->pointAt(QPointF(x, y));
+                if (found >= 0) {
+                    const QPointF away = scatter->positionOf(static_cast<std::size_t>(found)) - QPointF(x, y);
+                    QVERIFY(std::abs(QPointF::dotProduct(away, away) - least) < 1e-9);
+                }
+            }
+        }
+    }
+
+private:
+    struct Fixture {
+        TraceData data;
+        Selection selection;
+        Theme theme{Appearance::light};
+        CompareView view{ViewContext{data, selection, theme}};
+        Fixture() {
+            view.resize(1000, 320);
+            view.show();
+        }
+        void open(const std::filesystem::path& path) {
+            QSignalSpy opened(&data, &TraceData::traceOpened);
+            data.open(QString::fromStdString(path.string()));
+            QTRY_VERIFY(opened.size() > 0);
+            selection.setRunA({data.traces().front(), 1});
+            selection.setRunB({data.traces().front(), 2});
+        }
+    };
+    testing::TemporaryFolder folder_;
+};
+
+QTEST_MAIN(CompareTest)
+#include "compare_test.moc"

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The figure writer alone: one display list through all back ends.
+#include "views/figure/backends.h"
+#include "views/figure/parts.h"
+
+#include <QBuffer>
+#include <QFile>
+#include <QImageReader>
+#include <QProcess>
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QXmlStreamReader>
+#include <QtTest>
+
+#include <zlib.h>
+
+using namespace ponderscope::figure;
+
+namespace {
+
+DisplayList sample() {
+    DisplayList list(QSizeF(84 * points_per_mm, 100));
+    list.rect({10, 10, 50, 20}, QColor(255, 0, 0));
+    list.rect({70, 10, 50, 20}, QColor(0, 0, 255, 128), {Qt::black, 1, {3, 2}, false}, 4);
+    list.circle({150, 20}, 8, QColor(0, 128, 0));
+    list.line({10, 40}, {200, 40}, {Qt::black, 0.5, {}, false});
+    list.text(QStringLiteral("NLL (nats) µ → “seventeen”"), {10, 60}, {8, false, Qt::black});
+    list.text(QStringLiteral("Fett"), {120, 60}, {8, true, Qt::black}, Align::center);
+    list.text(QStringLiteral("step"), {220, 80}, {8, false, Qt::black}, Align::right, 90);
+    QImage image(2, 1, QImage::Format_RGB32);
+    image.setPixel(0, 0, qRgb(10, 200, 30));
+    image.setPixel(1, 0, qRgb(200, 10, 30));
+    list.image({10, 70, 40, 20}, image);
+    list.beginClip({60, 70, 20, 20});
+    list.rect({50, 60, 100, 100}, QColor(255, 200, 0));
+    list.endClip();
+    return list;
+}
+
+/// All streams of a PDF, inflated; images and fonts included.
+QByteArray inflated(const QByteArray& pdf) {
+    QByteArray all;
+    qsizetype at = 0;
+    while ((at = pdf.indexOf("\nstream\n", at)) >= 0) {
+        at += 8;
+        const qsizetype end = pdf.indexOf("\nendstream", at);
+        QByteArray out(8 << 20, '\0');
+        uLongf size = static_cast<uLongf>(out.size());
+        if (uncompress(reinterpret_cast<Bytef*>(out.data()), &size,
+                       reinterpret_cast<const Bytef*>(pdf.constData() + at),
+                       static_cast<uLong>(end - at)) == Z_OK) {
+            all += out.left(static_cast<qsizetype>(size)) + "\n";
+        }
+        at = end;
+    }
+    return all;
+}
+
+QString run(const QString& program, const QStringList& arguments) {
+    QProcess process;
+    process.start(program, arguments);
+    process.waitForFinished();
+    return QString::fromUtf8(process.readAllStandardOutput());
+}
+
+} // namespace
+
+class FigureWriterTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() { fonts_ = std::make_unique<Fonts>(Fonts::load()); }
+
+    void theSameListGivesTheSameBytes() {
+        const Fonts again = Fonts::load();
+        QCOMPARE(to_pdf(sample(), *fonts_), to_pdf(sample(), again));
+        QCOMPARE(to_svg(sample(), *fonts_), to_svg(sample(), again));
+        QCOMPARE(to_png(sample(), *fonts_, 300), to_png(sample(), again, 300));
+    }
+
+    void pdfHasExactlyTheListsSizeAndNoDates() {
+        const QByteArray pdf = to_pdf(sample(), *fonts_);
+        QVERIFY(pdf.startsWith("%PDF-1.7"));
+        QVERIFY2(pdf.contains("/MediaBox [0 0 238.11 100]"), pdf.left(2000));
+        QVERIFY(!pdf.contains("CreationDate") && !pdf.contains("ModDate"));
+    }
+
+    void pdfCrossReferencesPointAtTheirObjects() {
+        const QByteArray pdf = to_pdf(sample(), *fonts_);
+        const qsizetype start = pdf.lastIndexOf("startxref\n") + 10;
+        const qsizetype xref = pdf.mid(start, pdf.indexOf('\n', start) - start).toLongLong();
+        QVERIFY(pdf.mid(xref).startsWith("xref\n0 "));
+        const QList<QByteArray> lines = pdf.mid(xref).split('\n');
+        const int count = lines[1].split(' ')[1].toInt();
+        QVERIFY(count > 5);
+        for (int i = 1; i < count; ++i) {
+            const qsizetype offset = lines[2 + i].left(10).toLongLong();
+            QVERIFY2(pdf.mid(offset).startsWith(QByteArray::number(i) + " 0 obj"), QByteArray::number(i));
+        }
+    }
+
+    void pdfDrawsVectorsAndSetsText() {
+        const QByteArray content = inflated(to_pdf(sample(), *fonts_));
+        QVERIFY(content.contains("10 10 50 20 re\nf"));
+        QVERIFY(content.contains("60 70 20 20 re W n"));
+        QVERIFY(content.contains(" Tj ET"));
+        QVERIFY(content.contains("beginbfchar"));
+        QVERIFY(content.contains("<201C>")); // the quotation mark, in ToUnicode
+        QVERIFY(to_pdf(sample(), *fonts_).contains("/Interpolate false"));
+    }
+
+    void popplerAgrees() {
+        if (QStandardPaths::findExecutable(QStringLiteral("pdffonts")).isEmpty()) {
+            QSKIP("poppler-utils are not installed");
+        }
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("figure.pdf"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(to_pdf(sample(), *fonts_));
+        file.close();
+        const QString info = run(QStringLiteral("pdfinfo"), {path});
+        QVERIFY2(info.contains(QRegularExpression(QStringLiteral("Page size:\\s+238\\.11 x 100 pts"))),
+                 qPrintable(info));
+        const QStringList fonts =
+            run(QStringLiteral("pdffonts"), {path}).split(u'\n', Qt::SkipEmptyParts).mid(2);
+        QCOMPARE(fonts.size(), 2);
+        for (const QString& line : fonts) {
+            QVERIFY2(line.contains(QRegularExpression(
+                         QStringLiteral("^[A-Z]{6}\\+DejaVuSans.*CID TrueType +Identity-H +yes yes yes"))),
+                     qPrintable(line));
+        }
+        const QString text = run(QStringLiteral("pdftotext"), {path, QStringLiteral("-")});
+        QVERIFY2(text.contains(QStringLiteral("NLL (nats) µ → “seventeen”")), qPrintable(text));
+        QVERIFY(text.contains(QStringLiteral("Fett")));
+    }
+
+    void popplerPaintsWhatThePngShows() {
+        if (QStandardPaths::findExecutable(QStringLiteral("pdftoppm")).isEmpty()) {
+            QSKIP("poppler-utils are not installed");
+        }
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("figure.pdf"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(to_pdf(sample(), *fonts_));
+        file.close();
+        run(QStringLiteral("pdftoppm"), {QStringLiteral("-r"), QStringLiteral("144"), QStringLiteral("-png"),
+                                         path, folder.filePath(QStringLiteral("out"))});
+        const QImage theirs(folder.filePath(QStringLiteral("out-1.png")));
+        const QImage ours = to_image(sample(), *fonts_, 144);
+        QVERIFY(!theirs.isNull());
+        // Points well inside areas: red, blue over white, green, both pixels of the image, the clipped square
+        // and what it is cut from.
+        for (const QPointF point : {QPointF(20, 20), QPointF(90, 20), QPointF(150, 20), QPointF(20, 80),
+                                    QPointF(40, 80), QPointF(70, 80), QPointF(100, 85), QPointF(230, 95)}) {
+            const QColor a = ours.pixelColor((point * 2).toPoint());
+            const QColor b = theirs.pixelColor((point * 2).toPoint());
+            QVERIFY2(
+                qAbs(a.red() - b.red()) < 6 && qAbs(a.green() - b.green()) < 6 &&
+                    qAbs(a.blue() - b.blue()) < 6,
+                qPrintable(
+                    QStringLiteral("%1,%2: %3 %4").arg(point.x()).arg(point.y()).arg(a.name(), b.name())));
+        }
+    }
+
+    void svgIsWellFormedAndKeepsTextAndClips() {
+        const QByteArray svg = to_svg(sample(), *fonts_);
+        QXmlStreamReader xml(svg);
+        int texts = 0;
+        int clips = 0;
+        int clipped = 0;
+        QString words;
+        while (!xml.atEnd()) {
+            if (xml.readNext() != QXmlStreamReader::StartElement) {
+                continue;
+            }
+            if (xml.name() == u"svg") {
+                QCOMPARE(xml.attributes().value(QLatin1String("width")).toString(), QStringLiteral("84mm"));
+                QCOMPARE(xml.attributes().value(QLatin1String("viewBox")).toString(), QStringLiteral("0 0 238.11 100"));
+            } else if (xml.name() == u"clipPath") {
+                ++clips;
+            } else if (xml.attributes().hasAttribute(QStringLiteral("clip-path"))) {
+                ++clipped;
+            } else if (xml.name() == u"text") {
+                ++texts;
+                QVERIFY(xml.attributes().value(QLatin1String("textLength")).toDouble() > 0);
+                words += xml.readElementText() + u'|';
+            }
+        }
+        QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
+        QCOMPARE(texts, 3);
+        QCOMPARE(clips, 1);
+        QCOMPARE(clipped, 1);
+        QVERIFY(words.contains(QStringLiteral("“seventeen”")));
+        QCOMPARE(svg.count("@font-face"), 2);
+    }
+
+    void svgReplacesWhatXmlForbids() {
+        DisplayList list(QSizeF(100, 20));
+        list.text(QStringLiteral("a\x01<b>&\"c"), {0, 10}, {});
+        QXmlStreamReader xml(to_svg(list, *fonts_));
+        while (!xml.atEnd()) {
+            xml.readNext();
+        }
+        QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
+    }
+
+    void pngHasItsResolution() {
+        QByteArray png = to_png(sample(), *fonts_, 300);
+        const QImage image = QImage::fromData(png, "png");
+        QCOMPARE(image.width(), 992); // 84 mm at 300 dpi
+        QCOMPARE(image.dotsPerMeterX(), 11811);
+        QVERIFY(!png.contains("tIME"));
+        QVERIFY(image.text().isEmpty());
+    }
+
+    void embeddedFontIsAFontThatOthersRead() {
+        const auto& face = fonts_->face(false);
+        std::map<char32_t, std::uint32_t> characters;
+        for (const Glyph& glyph : face.glyphs(QStringLiteral("aé😀→ÅǺ"))) {
+            characters[glyph.character] = glyph.number;
+        }
+        const FontSubset subset = face.tables().subset(characters);
+        const QRawFont raw(subset.font, 100);
+        QVERIFY(raw.isValid());
+        const QRawFont whole = QRawFont::fromFont(
+            QFontDatabase::font(QStringLiteral("DejaVu Sans"), QStringLiteral("Book"), 12));
+        for (const QString& text : {QStringLiteral("a"), QStringLiteral("é"), QStringLiteral("→"),
+                                    QStringLiteral("Å"), QStringLiteral("Ǻ")}) {
+            const quint32 number = raw.glyphIndexesForString(text).value(0);
+            QVERIFY2(number != 0, qPrintable(text));
+            // Composite glyphs kept their parts: the outline is that of the whole font.
+            const QRectF ours = raw.pathForGlyph(number).boundingRect();
+            QRawFont same = whole;
+            same.setPixelSize(100);
+            const QRectF theirs = same.pathForGlyph(same.glyphIndexesForString(text).value(0)).boundingRect();
+            QVERIFY2(qAbs(ours.width() - theirs.width()) < 2 && qAbs(ours.height() - theirs.height()) < 2,
+                     qPrintable(text));
+        }
+        QVERIFY(subset.font.size() < 30'000);
+    }
+
+    void widthsAreTheFontsOwn() {
+        // Advance widths of DejaVu Sans 2.37 in 1/2048 em.
+        QCOMPARE(fonts_->width(QStringLiteral("A"), {2048, false, Qt::black}), 1401.0);
+        QCOMPARE(fonts_->width(QStringLiteral("0123456789"), {2048, false, Qt::black}), 13030.0);
+        QCOMPARE(fonts_->width(QString(), {8, false, Qt::black}), 0.0);
+    }
+
+    void elidingFitsTheWidth() {
+        const TextStyle style{8, false, Qt::black};
+        const QString cut = fonts_->elided(QStringLiteral("a rather long name of a run"), style, 50);
+        QVERIFY(cut.endsWith(QStringLiteral("…")));
+        QVERIFY(fonts_->width(cut, style) <= 50);
+        QCOMPARE(fonts_->elided(QStringLiteral("ab"), style, 50), QStringLiteral("ab"));
+    }
+
+    void missingLettersAreNamed() {
+        DisplayList list(QSizeF(100, 20));
+        list.text(QStringLiteral("漢a"), {0, 10}, {});
+        const auto missing = missing_characters(list, *fonts_);
+        QCOMPARE(missing.size(), std::size_t{1});
+        QCOMPARE(missing[0], U'漢');
+        QVERIFY(to_pdf(list, *fonts_).startsWith("%PDF")); // and do not stop the figure
+    }
+
+    void numbers_data() {
+        QTest::addColumn<double>("value");
+        QTest::addColumn<QByteArray>("text");
+        QTest::newRow("zero") << 0.0 << QByteArray("0");
+        QTest::newRow("minus zero") << -0.0001 << QByteArray("0");
+        QTest::newRow("trailing zeros") << 2.5 << QByteArray("2.5");
+        QTest::newRow("rounded") << 1.23456 << QByteArray("1.235");
+        QTest::newRow("whole") << 100.0 << QByteArray("100");
+    }
+    void numbers() {
+        QFETCH(double, value);
+        QFETCH(QByteArray, text);
+        QCOMPARE(number(value), text);
+    }
+
+    void ticks() {
+        QCOMPARE(round_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+        QCOMPARE(round_ticks(3, 3, 5), std::vector<double>{3});
+        for (const auto& [low, high] : {std::pair{0.0, 1.0}, {1.7, 1.9}, {-3.0, 5.0}, {0.0, 1e6}}) {
+            const AxisRange range = round_range(low, high, 5);
+            QVERIFY(range.low <= low && range.high >= high);
+            QVERIFY(round_ticks(range.low, range.high, 5).size() >= 3);
+            QVERIFY(round_ticks(range.low, range.high, 5).size() <= 8);
+        }
+        QCOMPARE(tick_label(2, 0.5), QStringLiteral("2.0"));
+        QCOMPARE(tick_label(-1.5), QStringLiteral("−1.5"));
+    }
+
+    void csvReadsBack() {
+        for (const float value : {0.1F, 1.0F / 3, 1e-20F, 123456.7F, -2.5F}) {
+            QCOMPARE(QString::fromStdString(csv_number(value)).toFloat(), value);
+        }
+        QCOMPARE(csv_number(std::numeric_limits<float>::quiet_NaN()), std::string());
+        QCOMPARE(csv_text("a,\"b\"\n"), std::string("\"a,\"\"b\"\"\n\""));
+        QCOMPARE(csv_bytes(std::string("\xff", 1)), std::string("‹FF›"));
+    }
+
+private:
+    std::unique_ptr<Fonts> fonts_;
+};
+
+QTEST_MAIN(FigureWriterTest)
+#include "figure_writer_test.moc"

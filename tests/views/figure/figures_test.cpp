@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From a specification to files: the three kinds of figures over a trace that was made up.
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/figure/command.h"
+#include "views/figure/token_pieces.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+using namespace ponderscope;
+using namespace ponderscope::figure;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string contents(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// RFC 4180, for what the figures write.
+std::vector<std::vector<std::string>> read_csv(const std::string& text) {
+    std::vector<std::vector<std::string>> rows;
+    std::vector<std::string> row(1);
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (quoted) {
+            if (c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+                row.back() += '"';
+                ++i;
+            } else if (c == '"') {
+                quoted = false;
+            } else {
+                row.back() += c;
+            }
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == ',') {
+            row.emplace_back();
+        } else if (c == '\n') {
+            rows.push_back(std::move(row));
+            row.assign(1, {});
+        } else {
+            row.back() += c;
+        }
+    }
+    return rows;
+}
+
+std::string thrown(const std::function<void()>& what) {
+    try {
+        what();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "(nothing was thrown)";
+}
+
+} // namespace
+
+class FiguresTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        trace_ = folder_ / "story.ponder";
+        testing::SampleTrace what;
+        what.sequences = 2;
+        what.tokens = 300;
+        testing::write_sample_trace(trace_, what);
+        testing::SampleTrace basic;
+        basic.sequences = 1;
+        basic.tokens = 50;
+        basic.withSignals = false;
+        basic.withText = false;
+        basic.seed = 7;
+        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+        testing::SampleTrace odd;
+        odd.texts = {"A 😀 smile, naïve\ttab\nand 漢字 <&> \x01 end.", ""};
+        odd.texts.pop_back();
+        testing::write_sample_trace(folder_ / "odd.ponder", odd);
+        fonts_ = std::make_unique<Fonts>(Fonts::load());
+    }
+
+    void kinds_data() {
+        QTest::addColumn<QString>("json");
+        QTest::addColumn<double>("width");
+        const auto row = [](const char* name, const QString& rest, double width) {
+            QTest::newRow(name) << QStringLiteral(R"({"trace":"story.ponder",)") + rest +
+                                       QStringLiteral(R"(,"width_mm":%1})").arg(width)
+                                << width;
+        };
+        for (const double width : {single_column_mm, double_column_mm}) {
+            const bool one = width == single_column_mm;
+            row(one ? "text, one column" : "text, two columns",
+                QStringLiteral(
+                    R"("kind":"token_text","runs":["adaponderlm-1m"],"sequence":1,"tokens":[10,150])"),
+                width);
+            row(one ? "difference, one column" : "difference, two columns",
+                QStringLiteral(
+                    R"("kind":"token_text","runs":["adaponderlm-1m","vanilla-1m"],"quantity":"nll_difference")"),
+                width);
+            row(one ? "heatmap, one column" : "heatmap, two columns",
+                QStringLiteral(R"("kind":"step_heatmap","runs":["adaponderlm-1m"],"signal":"gate")"), width);
+            row(one ? "names, one column" : "names, two columns",
+                QStringLiteral(R"("kind":"step_heatmap","runs":[1],"signal":"rank","tokens":[0,20])"), width);
+            row(one ? "comparison, one column" : "comparison, two columns",
+                QStringLiteral(
+                    R"("kind":"nll_comparison","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)"),
+                width);
+        }
+    }
+    void kinds() {
+        QFETCH(QString, json);
+        QFETCH(double, width);
+        const FigureSpec spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
+        const FigureData data = gather(spec);
+        const Figure figure = compose(spec, data, *fonts_);
+        QVERIFY(qAbs(figure.page.size().width() / points_per_mm - width) < 1e-9);
+        for (const char* format : {"pdf", "svg", "png"}) {
+            const QByteArray once = encode(figure, *fonts_, format, 150);
+            const Figure again = compose(spec, gather(spec), Fonts::load());
+            QCOMPARE(encode(again, *fonts_, format, 150), once);
+        }
+        // Nothing lies outside of the page, and every text is at least 7/8 of 8 points.
+        const QRectF page(QPointF(-0.6, -0.6), figure.page.size() + QSizeF(1.2, 1.2));
+        for (const Item& item : figure.page.items()) {
+            if (const auto* rect = std::get_if<RectItem>(&item)) {
+                QVERIFY2(
+                    page.contains(rect->rect),
+                    qPrintable(QStringLiteral("%1 %2").arg(rect->rect.right()).arg(rect->rect.bottom())));
+            } else if (const auto* text = std::get_if<TextItem>(&item)) {
+                QVERIFY2(page.contains(outline_of(*text, *fonts_).boundingRect()), qPrintable(text->text));
+                QVERIFY(text->style.size >= 7);
+            }
+        }
+        QVERIFY(!figure.tables.empty());
+    }
+
+    void cellsAreVectorsUpToALimitAndThenAnImage() {
+        const auto images = [&](const char* tokens) {
+            const FigureSpec spec = parse_figure_spec(
+                std::string(R"({"kind":"step_heatmap","trace":"long.ponder","runs":[1],"tokens":)") + tokens +
+                    "}",
+                folder_ / "spec.json");
+            const Figure figure = compose(spec, gather(spec), *fonts_);
+            int count = 0;
+            for (const Item& item : figure.page.items()) {
+                count += std::holds_alternative<ImageItem>(item) ? 1 : 0;
+            }
+            if (count > 0 && figure.notices.empty()) {
+                return -1; // merged columns must be said
+            }
+            return count;
+        };
+        testing::SampleTrace what;
+        what.sequences = 1;
+        what.tokens = 21'000;
+        testing::write_sample_trace(folder_ / "long.ponder", what);
+        QCOMPARE(images("[0,1500]"), 0);
+        // 174 mm could show 20,000 cells; 84 mm merges before that, so the wide figure is asked.
+        const FigureSpec wide =
+            parse_figure_spec(R"({"kind":"step_heatmap","trace":"long.ponder","runs":[1],"width_mm":900})",
+                              folder_ / "spec.json");
+        const Figure figure = compose(wide, gather(wide), *fonts_);
+        int count = 0;
+        for (const Item& item : figure.page.items()) {
+            if (const auto* image = std::get_if<ImageItem>(&item)) {
+                ++count;
+                QCOMPARE(image->image.height(), 1);
+            }
+        }
+        QCOMPARE(count, 4); // one a step, lossless
+    }
+
+    void textTableHoldsTheTracesNumbers() {
+        const FigureSpec spec = parse_figure_spec(
+            R"({"kind":"token_text","trace":"story.ponder","runs":["adaponderlm-1m"],"sequence":1,"tokens":[0,40]})",
+            folder_ / "s.json");
+        const Figure figure = compose(spec, gather(spec), *fonts_);
+        const auto rows = read_csv(figure.tables.at(0).csv);
+        QCOMPARE(rows.size(), std::size_t{41});
+        const TraceReader reader = TraceReader::open(trace_);
+        const TokenColumns tokens = reader.tokens(1, 1);
+        const std::string text = reader.text(1, 1);
+        QCOMPARE(rows[1][4], std::string()); // nobody predicted the first token
+        for (std::size_t t = 0; t < 40; ++t) {
+            const auto& row = rows[t + 1];
+            QCOMPARE(std::stoi(row[0]), static_cast<int>(t));
+            QCOMPARE(std::stoi(row[1]), tokens.id[t]);
+            QCOMPARE(row[2], text.substr(tokens.begin[t], tokens.end[t] - tokens.begin[t]));
+            if (t > 0) {
+                QCOMPARE(std::stof(row[4]), tokens.nll[t - 1]);
+                QCOMPARE(std::stoi(row[5]), tokens.steps[t - 1]);
+            }
+        }
+    }
+
+    void predictingShowsEachRowAtItsOwnToken() {
+        const FigureSpec spec = parse_figure_spec(
+            R"({"kind":"token_text","trace":"story.ponder","runs":["adaponderlm-1m"],"tokens":[5,9],"attribution":"predicting","quantity":"rank"})",
+            folder_ / "s.json");
+        const auto rows = read_csv(compose(spec, gather(spec), *fonts_).tables.at(0).csv);
+        const TokenColumns tokens = TraceReader::open(trace_).tokens(1, 0);
+        for (std::size_t i = 0; i < 4; ++i) {
+            QCOMPARE(std::stoi(rows[i + 1][3]), static_cast<int>(5 + i));
+            QCOMPARE(std::stoi(rows[i + 1][4]), tokens.rank[5 + i]);
+        }
+    }
+
+    void heatmapTableHoldsTheStepsThatRan() {
+        const FigureSpec spec = parse_figure_spec(
+            R"({"kind":"step_heatmap","trace":"story.ponder","runs":["adaponderlm-1m"],"signal":"nll","tokens":[1,60]})",
+            folder_ / "s.json");
+        const auto rows = read_csv(compose(spec, gather(spec), *fonts_).tables.at(0).csv);
+        const TraceReader reader = TraceReader::open(trace_);
+        const TokenColumns tokens = reader.tokens(1, 0);
+        const std::vector<float> values = to_floats(*reader.signal(1, 0, "nll"));
+        std::size_t at = 1;
+        for (std::int64_t token = 1; token < 60; ++token) {
+            const auto row = static_cast<std::size_t>(token - 1);
+            for (int step = 0; step <= tokens.steps[row]; ++step, ++at) {
+                QCOMPARE(std::stoll(rows.at(at)[0]), token);
+                QCOMPARE(std::stoi(rows[at][4]), step);
+                QCOMPARE(std::stof(rows[at][5]), values[row * 4 + static_cast<std::size_t>(step)]);
+            }
+        }
+        QCOMPARE(rows.size(), at);
+    }
+
+    void comparisonTablesHoldMeansAndTokens() {
+        const FigureSpec spec = parse_figure_spec(
+            R"({"kind":"nll_comparison","trace":"story.ponder","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200})",
+            folder_ / "s.json");
+        const Figure figure = compose(spec, gather(spec), *fonts_);
+        QCOMPARE(figure.tables.size(), std::size_t{2});
+        const auto runs = read_csv(figure.tables[0].csv);
+        const auto points = read_csv(figure.tables[1].csv);
+        const TraceReader reader = TraceReader::open(trace_);
+        double sum = 0;
+        std::size_t count = 0;
+        for (std::int64_t sequence = 0; sequence < 2; ++sequence) {
+            const TokenColumns a = reader.tokens(1, sequence);
+            const TokenColumns b = reader.tokens(2, sequence);
+            for (std::size_t row = 0; row < a.size(); ++row) {
+                if (std::isnan(a.nll[row]) || std::isnan(b.nll[row])) {
+                    continue;
+                }
+                ++count;
+                sum += a.nll[row];
+                QCOMPARE(std::stoll(points.at(count)[0]), sequence);
+                QCOMPARE(std::stoull(points[count][1]), row + 1);
+                QCOMPARE(std::stof(points[count][2]), a.nll[row]);
+                QCOMPARE(std::stof(points[count][3]), b.nll[row]);
+            }
+        }
+        QCOMPARE(points.size(), count + 1);
+        QCOMPARE(runs[1][0], std::string("adaponderlm-1m"));
+        QVERIFY(qAbs(std::stod(runs[1][2]) - sum / static_cast<double>(count)) < 1e-6);
+        QVERIFY(std::stod(runs[2][3]) < std::stod(runs[2][2]) &&
+                std::stod(runs[2][2]) < std::stod(runs[2][4]));
+        QVERIFY(qAbs(std::stod(runs[2][5]) - (std::stod(runs[2][2]) - std::stod(runs[1][2]))) < 1e-9);
+    }
+
+    void piecesSpellTheText() {
+        const FigureSpec spec =
+            parse_figure_spec(R"({"kind":"token_text","trace":"odd.ponder","runs":[1]})", folder_ / "s.json");
+        const FigureData data = gather(spec);
+        QString spelled;
+        int breaks = 0;
+        for (const TokenPiece& piece : token_pieces(data.runs.front())) {
+            if (!piece.invisible) {
+                spelled += piece.text;
+            }
+            breaks += piece.breaks;
+        }
+        QVERIFY2(spelled.contains(QStringLiteral("😀")) && spelled.contains(QStringLiteral("naïve")) &&
+                     spelled.contains(QStringLiteral("漢字")),
+                 qPrintable(spelled));
+        QVERIFY(spelled.contains(QStringLiteral("‹01›")));
+        QCOMPARE(breaks, 1);
+        const Figure figure = compose(spec, data, *fonts_);
+        QVERIFY(!figure.notices.empty());
+        QVERIFY2(QString::fromStdString(figure.notices[0]).contains(QStringLiteral("U+6F22")),
+                 figure.notices[0].c_str());
+        QVERIFY(to_size(figure) > 0);
+    }
+
+    void idsOnlyAreShownAsNumbers() {
+        const FigureSpec spec = parse_figure_spec(
+            R"({"kind":"token_text","trace":"basic.ponder","runs":[1]})", folder_ / "s.json");
+        const FigureData data = gather(spec);
+        QVERIFY(token_pieces(data.runs.front()).front().text.startsWith(u'#'));
+        QVERIFY(to_size(compose(spec, data, *fonts_)) > 0);
+    }
+
+    void specificationsReadBack() {
+        FigureSpec spec;
+        spec.kind = FigureKind::step_heatmap;
+        spec.runs = {{trace_, "adaponderlm-1m"}, {folder_.path() / "deeper" / "x.ponder", "vanilla"}};
+        spec.sequence = 3;
+        spec.tokens = {4, 9};
+        spec.signal = "gate";
+        spec.colour_map = "cividis";
+        spec.attribution = Attribution::predicting;
+        spec.range = {0.25, 0.75};
+        spec.height_mm = 40;
+        spec.width_mm = 174;
+        spec.theme = "dark";
+        spec.title = "A \"title\"";
+        const std::string json = write_figure_spec(spec, folder_.path());
+        QVERIFY2(json.find(folder_.path().string()) == std::string::npos,
+                 "traces beside the file are named relative to it");
+        QCOMPARE(parse_figure_spec(json, folder_ / "spec.json"), spec);
+        spec.kind = FigureKind::nll_comparison;
+        spec.runs = {{trace_, "a"}, {trace_, "b"}};
+        spec.signal = FigureSpec().signal;
+        spec.colour_map = "viridis";
+        spec.attribution = Attribution::predicted;
+        spec.block = 32;
+        spec.replicates = 500;
+        spec.scatter = false;
+        spec.sequence.reset();
+        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        FigureSpec text;
+        text.runs = {{fs::path("/somewhere/else.ponder"), ""}};
+        text.quantity = TokenQuantity::entropy;
+        text.step_ticks = false;
+        QCOMPARE(parse_figure_spec(write_figure_spec(text, folder_.path()), folder_ / "spec.json"), text);
+    }
+
+    void wrongSpecifications_data() {
+        QTest::addColumn<QString>("json");
+        QTest::addColumn<QString>("says");
+        const auto row = [](const char* name, const char* json, const char* says) {
+            QTest::newRow(name) << QString::fromUtf8(json) << QString::fromUtf8(says);
+        };
+        row("not JSON", "{", "spec.json");
+        row("no kind", R"({"trace":"story.ponder"})", "\"kind\"");
+        row("other kind", R"({"kind":"pie","trace":"story.ponder"})",
+            "\"token_text\", \"step_heatmap\" or \"nll_comparison\"");
+        row("misspelled key", R"({"kind":"token_text","trase":"story.ponder"})",
+            "the nearest one is \"trace\"");
+        row("no trace", R"({"kind":"token_text"})", "\"trace\"");
+        row("missing trace", R"({"kind":"token_text","trace":"nowhere.ponder"})", "nowhere.ponder");
+        row("no such run", R"({"kind":"token_text","trace":"story.ponder","runs":["bert"]})",
+            "adaponderlm-1m");
+        row("which run", R"({"kind":"token_text","trace":"story.ponder"})", "vanilla-1m");
+        row("runs of a wrong type", R"({"kind":"token_text","trace":"story.ponder","runs":[1.5]})",
+            "names of runs");
+        row("no runs", R"({"kind":"token_text","trace":"story.ponder","runs":[]})", "at least one run");
+        row("run without trace", R"({"kind":"token_text","runs":["vanilla-1m"]})", "a.ponder#ponderlm");
+        row("sequence too high", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"sequence":7})",
+            "from 0 to 1");
+        row("negative sequence", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"sequence":-1})",
+            "sequence");
+        row("tokens beyond the end",
+            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[0,9999]})", "[0, 9999)");
+        row("tokens the wrong way round",
+            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[9,3]})", "first < last");
+        row("tokens of a wrong type",
+            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":["a","b"]})", "first < last");
+        row("unknown quantity",
+            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"quantity":"loss"})", "\"nll\"");
+        row("difference of one",
+            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"quantity":"nll_difference"})",
+            "two runs");
+        row("unknown signal", R"({"kind":"step_heatmap","trace":"story.ponder","runs":[1],"signal":"gait"})",
+            "gate");
+        row("no signals", R"({"kind":"step_heatmap","trace":"basic.ponder","runs":[1]})", "--record steps");
+        row("too narrow", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"width_mm":3})",
+            "40 to 1000 mm");
+        row("no number", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"width_mm":"wide"})",
+            "width_mm");
+        row("too low", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"height_mm":20})",
+            "\"height_mm\" says 20");
+        row("range the wrong way round",
+            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"range":[3,1]})", "low < high");
+        row("unknown colour map",
+            R"({"kind":"step_heatmap","trace":"story.ponder","runs":[1],"colour_map":"jet"})",
+            "\"viridis\" or \"cividis\"");
+        row("unknown theme", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"theme":"pink"})",
+            "\"light\" or \"dark\"");
+        row("other text",
+            R"({"kind":"nll_comparison","runs":["story.ponder#vanilla-1m","basic.ponder#vanilla-1m"]})", "");
+    }
+    void wrongSpecifications() {
+        QFETCH(QString, json);
+        QFETCH(QString, says);
+        const QString said = QString::fromStdString(thrown([&] {
+            const FigureSpec spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
+            compose(spec, gather(spec), *fonts_);
+        }));
+        QVERIFY2(said != QStringLiteral("(nothing was thrown)"), qPrintable(said));
+        QVERIFY2(said.contains(says), qPrintable(said));
+        QCOMPARE(said.count(u'\n'), 0);
+    }
+
+    void commandWritesTheFigureAndItsNumbers() {
+        std::ofstream(folder_ / "a.json")
+            << R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[0,30]})";
+        for (const char* format : formats) {
+            const fs::path out = folder_ / (std::string("made.") + format);
+            QCOMPARE(command({"--figure", folder_ / "a.json", "-o", out}), 0);
+            QVERIFY(fs::file_size(out) > 100);
+            QVERIFY(fs::exists(folder_ / "made.csv"));
+        }
+        const std::string first = contents(folder_ / "made.pdf");
+        QCOMPARE(command({"--figure=" + (folder_ / "a.json").string(),
+                          "--output=" + (folder_ / "made.pdf").string()}),
+                 0);
+        QCOMPARE(contents(folder_ / "made.pdf"), first);
+    }
+
+    void wrongCommandsLeaveNothingBehind() {
+        std::ofstream(folder_ / "b.json")
+            << R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[0,30]})";
+        QCOMPARE(command({"--figure", folder_ / "b.json"}), 2);
+        QCOMPARE(command({"--figure"}), 2);
+        QCOMPARE(command({"--figure", folder_ / "b.json", "-o", folder_ / "b.docx"}), 2);
+        QVERIFY(!fs::exists(folder_ / "b.docx"));
+        QCOMPARE(command({"--figure", folder_ / "missing.json", "-o", folder_ / "b.pdf"}), 2);
+        QVERIFY(!fs::exists(folder_ / "b.pdf"));
+        QCOMPARE(command({"--figure", folder_ / "b.json", "-o", folder_ / "no" / "such" / "folder.pdf"}), 2);
+        QCOMPARE(command({"--figure", folder_ / "b.json", "-o", folder_ / "b.pdf", "--colour"}), 2);
+        QCOMPARE(command({"--figure", "--help"}), 0);
+    }
+
+private:
+    static std::size_t to_size(const Figure& figure) { return figure.page.items().size(); }
+    static int command(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "ponderscope-desktop");
+        std::vector<char*> pointers;
+        for (std::string& argument : arguments) {
+            pointers.push_back(argument.data());
+        }
+        return run_figure_command(static_cast<int>(pointers.size()), pointers.data());
+    }
+
+    testing::TemporaryFolder folder_;
+    fs::path trace_;
+    std::unique_ptr<Fonts> fonts_;
+};
+
+QTEST_MAIN(FiguresTest)
+#include "figures_test.moc"

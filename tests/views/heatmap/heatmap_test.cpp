@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/step_map_canvas.h"
+
+#include <QComboBox>
+#include <QSignalSpy>
+#include <QtTest>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace ponderscope;
+
+namespace {
+
+constexpr float none = std::numeric_limits<float>::quiet_NaN();
+
+SequenceData sequence_of(std::vector<std::int32_t> steps) {
+    SequenceData data;
+    const std::size_t n = steps.size();
+    data.tokens.id.assign(n, 1);
+    data.tokens.begin.assign(n, 0);
+    data.tokens.end.assign(n, 0);
+    data.tokens.nll.assign(n, 1);
+    data.tokens.entropy.assign(n, 1);
+    data.tokens.max_probability.assign(n, 1);
+    data.tokens.rank.assign(n, 1);
+    data.tokens.steps = std::move(steps);
+    data.tokens.flops.assign(n, 1);
+    return data;
+}
+
+SignalChunk chunk_of(const std::vector<float>& values, std::int64_t steps) {
+    SignalChunk chunk{0, DType::f32, {static_cast<std::int64_t>(values.size()) / steps, steps}, {}};
+    chunk.data.resize(values.size() * sizeof(float));
+    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+    return chunk;
+}
+
+/// What columns() promises, said again in the slowest way.
+StepMap::Cell brute(const StepMap& map, double first, double last, int count, int column, std::int64_t step,
+                    StepMap::Merge merge) {
+    const double per = (last - first) / count;
+    const auto begin = static_cast<std::int64_t>(std::floor(first + column * per));
+    const auto end = std::max(begin + 1, static_cast<std::int64_t>(std::floor(first + (column + 1) * per)));
+    double sum = 0;
+    float largest = -std::numeric_limits<float>::infinity();
+    int values = 0;
+    int halted = 0;
+    int others = 0;
+    for (std::int64_t token = begin; token < end; ++token) {
+        const StepMap::Cell cell = map.at(token, step);
+        if (cell.kind == StepMap::Kind::value) {
+            sum += cell.value;
+            largest = std::max(largest, cell.value);
+            ++values;
+        } else if (cell.kind == StepMap::Kind::halted) {
+            ++halted;
+        } else {
+            ++others;
+        }
+    }
+    if (values > 0) {
+        return {StepMap::Kind::value,
+                merge == StepMap::Merge::largest ? largest : static_cast<float>(sum / values)};
+    }
+    // A token that shows no row says nothing; one that ran without a value does.
+    if (halted > 0 && others == 0) {
+        return {StepMap::Kind::halted, 0};
+    }
+    return {StepMap::Kind::missing, 0};
+}
+
+} // namespace
+
+class HeatmapTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        testing::SampleTrace what;
+        what.sequences = 2;
+        what.tokens = 400;
+        testing::write_sample_trace(folder_ / "story.ponder", what);
+        testing::SampleTrace basic;
+        basic.sequences = 1;
+        basic.tokens = 40;
+        basic.withSignals = false;
+        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+    }
+
+    void cellsFollowTheAttribution() {
+        const SequenceData data = sequence_of({1, 0, 1});
+        const SignalChunk chunk = chunk_of({1, 2, 3, 9, 5, none}, 2);
+        const StepMap own(data, chunk, {"gate", {"token", "step"}, "probability", "", ""},
+                          Attribution::predicting);
+        QCOMPARE(own.at(0, 1).value, 2.0F);
+        QCOMPARE(own.at(1, 1).kind, StepMap::Kind::halted); // the 9 there is not a value
+        QCOMPARE(own.at(2, 1).kind, StepMap::Kind::missing);
+        QCOMPARE(own.at(3, 0).kind, StepMap::Kind::missing);
+        const StepMap next(data, chunk, {"gate", {"token", "step"}, "probability", "", ""},
+                           Attribution::predicted);
+        QCOMPARE(next.at(0, 0).kind, StepMap::Kind::missing);
+        QCOMPARE(next.at(1, 1).value, 2.0F);
+        QCOMPARE(next.at(2, 1).kind, StepMap::Kind::halted);
+        QVERIFY(next.hasHalted());
+    }
+
+    void columnsEqualBruteForce_data() {
+        QTest::addColumn<double>("first");
+        QTest::addColumn<double>("last");
+        QTest::addColumn<int>("count");
+        QTest::newRow("a column a token") << 0.0 << 500.0 << 500;
+        QTest::newRow("many tokens a column") << 0.0 << 500.0 << 37;
+        QTest::newRow("many columns a token") << 10.0 << 22.0 << 500;
+        QTest::newRow("fractions") << 3.7 << 301.2 << 113;
+        QTest::newRow("one column") << 0.0 << 500.0 << 1;
+        QTest::newRow("the last token") << 499.0 << 500.0 << 10;
+    }
+    void columnsEqualBruteForce() {
+        QFETCH(double, first);
+        QFETCH(double, last);
+        QFETCH(int, count);
+        std::mt19937 random(5);
+        std::vector<std::int32_t> steps;
+        std::vector<float> values;
+        for (int token = 0; token < 500; ++token) {
+            steps.push_back(static_cast<std::int32_t>(random() % 4));
+            for (int step = 0; step < 4; ++step) {
+                values.push_back(random() % 7 == 0 ? none : static_cast<float>(random() % 1000) / 100 - 3);
+            }
+        }
+        for (const Attribution attribution : {Attribution::predicted, Attribution::predicting}) {
+            const StepMap map(sequence_of(steps), chunk_of(values, 4), {"x", {"token", "step"}, "", "", ""},
+                              attribution);
+            for (const StepMap::Merge merge : {StepMap::Merge::largest, StepMap::Merge::mean}) {
+                const auto cells = map.columns(first, last, count, merge);
+                QCOMPARE(cells.size(), static_cast<std::size_t>(count) * 4);
+                for (int column = 0; column < count; ++column) {
+                    for (std::int64_t step = 0; step < 4; ++step) {
+                        const auto& got =
+                            cells[static_cast<std::size_t>(column) * 4 + static_cast<std::size_t>(step)];
+                        const StepMap::Cell want = brute(map, first, last, count, column, step, merge);
+                        if (attribution == Attribution::predicted && want.kind == StepMap::Kind::missing &&
+                            column == 0) {
+                            continue; // the first token shows no row: its neighbours in the column decide
+                        }
+                        QCOMPARE(got.kind,
+                                 want.kind == StepMap::Kind::missing && got.kind == StepMap::Kind::missing
+                                     ? got.kind
+                                     : want.kind);
+                        if (want.kind == StepMap::Kind::value) {
+                            QVERIFY(std::abs(got.value - want.value) < 1e-5F);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    void scales() {
+        const auto scale = [](const char* name, const char* unit, std::vector<float> values) {
+            std::vector<std::int32_t> steps(values.size(), 0);
+            return StepMap(sequence_of(steps), chunk_of(values, 1), {name, {"token", "step"}, unit, "", ""},
+                           Attribution::predicting)
+                .scale();
+        };
+        QCOMPARE(scale("gate", "probability", {0.2F, 0.7F}).high, 1.0);
+        QCOMPARE(scale("nll", "nats", {0.2F, 7.2F}).low, 0.0);
+        QVERIFY(scale("nll", "nats", std::vector<float>(200, 7.2F)).high >= 7.2);
+        QVERIFY(scale("rank", "", {1, 5, 3000}).logarithmic);
+        QVERIFY(scale("cosine", "", {-0.5F, 0.9F}).low <= -0.5);
+        QCOMPARE(scale("x", "", {none, none}).high, 1.0);
+    }
+
+    void wrongShapesAreRefused() {
+        SignalChunk wide = chunk_of({1, 2, 3, 4}, 2);
+        wide.shape = {1, 2, 2};
+        QVERIFY_EXCEPTION_THROWN(
+            StepMap(sequence_of({0, 0}), wide, {"x", {}, "", "", ""}, Attribution::predicting), InputError);
+        SignalChunk lying = chunk_of({1, 2, 3, 4}, 2);
+        lying.shape = {1'000'000, 2};
+        QVERIFY_EXCEPTION_THROWN(StepMap(sequence_of(std::vector<std::int32_t>(10, 1)), lying,
+                                         {"x", {}, "", "", ""}, Attribution::predicting),
+                                 Error);
+    }
+
+    void showsARunAndSaysWhatToDoWithoutOne() {
+        Fixture f;
+        QVERIFY(f.view.canvas()->map() == nullptr);
+        QVERIFY(f.view.canvas()->hint().contains(QStringLiteral("Open a trace")));
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY(f.view.canvas()->map());
+        QCOMPARE(f.view.canvas()->map()->tokens(), 400);
+        QCOMPARE(f.view.canvas()->map()->steps(), 4);
+        f.view.setSignalName(QStringLiteral("entropy"));
+        QTRY_VERIFY(f.view.canvas()->map() && f.view.canvas()->map()->info().name == "entropy");
+        f.selection.setSequence(1);
+        QTRY_VERIFY(f.view.canvas()->map());
+    }
+
+    void aRunWithoutStepsSaysSo() {
+        Fixture f;
+        f.open(folder_ / "basic.ponder");
+        QTRY_VERIFY(f.view.canvas()->hint().contains(QStringLiteral("no signals by step")));
+        QVERIFY(!f.view.canvas()->map());
+    }
+
+    void hoverAndClickDriveTheSelection() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY(f.view.canvas()->map());
+        StepMapCanvas* canvas = f.view.canvas();
+        const QRect plot = canvas->plotRect();
+        const QPoint place(plot.left() + plot.width() / 2,
+                           plot.top() + plot.height() * 3 / 8); // the middle token, step 1
+        QTest::mouseMove(canvas, place);
+        const qint64 token = canvas->tokenAt(place);
+        QVERIFY(std::abs(token - 200) <= 1);
+        QCOMPARE(f.selection.hover(), token);
+        QVERIFY2(f.view.readout().contains(QStringLiteral("step 1")), qPrintable(f.view.readout()));
+        const StepMap::Cell cell = canvas->map()->at(token, 1);
+        QVERIFY(f.view.readout().contains(cell.kind == StepMap::Kind::halted
+                                              ? QStringLiteral("halted")
+                                              : QString::number(cell.value, 'g', 4)));
+        QTest::mouseClick(canvas, Qt::LeftButton, {}, place);
+        QCOMPARE(f.selection.token(), token);
+        QCOMPARE(f.selection.step(), 1);
+        QTest::keyClick(canvas, Qt::Key_Right);
+        QCOMPARE(f.selection.token(), token + 1);
+        QTest::keyClick(canvas, Qt::Key_Home);
+        QCOMPARE(f.selection.token(), 0);
+        QEvent leave(QEvent::Leave);
+        QCoreApplication::sendEvent(canvas, &leave);
+        QCOMPARE(f.selection.hover(), -1);
+        QVERIFY(f.view.readout().isEmpty());
+    }
+
+    void wheelZoomsAboutTheCursorAndDraggingPans() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY(f.view.canvas()->map());
+        StepMapCanvas* canvas = f.view.canvas();
+        const QRect plot = canvas->plotRect();
+        const QPointF place(plot.left() + plot.width() / 4.0, plot.center().y());
+        const qint64 before = canvas->tokenAt(place);
+        QWheelEvent wheel(place, canvas->mapToGlobal(place), {}, {0, 720}, Qt::NoButton, {},
+                          Qt::NoScrollPhase, false);
+        QCoreApplication::sendEvent(canvas, &wheel);
+        QVERIFY(canvas->viewLast() - canvas->viewFirst() < 200);
+        QVERIFY(std::abs(canvas->tokenAt(place) - before) <= 1);
+        const double first = canvas->viewFirst();
+        QTest::mousePress(canvas, Qt::LeftButton, {}, plot.center());
+        QTest::mouseMove(canvas, plot.center() - QPoint(plot.width() / 4, 0));
+        QMouseEvent move(QEvent::MouseMove, QPointF(plot.center() - QPoint(plot.width() / 4, 0)),
+                         canvas->mapToGlobal(QPointF(plot.center())), Qt::NoButton, Qt::LeftButton, {});
+        QCoreApplication::sendEvent(canvas, &move);
+        QTest::mouseRelease(canvas, Qt::LeftButton, {}, plot.center() - QPoint(plot.width() / 4, 0));
+        QVERIFY(canvas->viewFirst() > first);
+        QCOMPARE(f.selection.token(), -1); // a drag is no click
+        f.selection.setToken(399);
+        QVERIFY(canvas->viewLast() >= 399.5); // what is selected elsewhere comes into view
+        canvas->showAll();
+        QCOMPARE(canvas->viewFirst(), 0.0);
+        QCOMPARE(canvas->viewLast(), 400.0);
+        canvas->setView(-50, 1e9);
+        QCOMPARE(canvas->viewLast(), 400.0);
+    }
+
+    void selectedColumnIsOutlinedAndHaltedIsNeutral() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY(f.view.canvas()->map());
+        StepMapCanvas* canvas = f.view.canvas();
+        canvas->setView(100, 110);
+        const QImage without = canvas->grab().toImage();
+        f.selection.setToken(105);
+        const QImage with = canvas->grab().toImage();
+        QVERIFY(without != with);
+        const QRect plot = canvas->plotRect();
+        for (int token = 100; token < 110; ++token) {
+            for (int step = 0; step < 4; ++step) {
+                const QPoint middle(plot.left() + plot.width() * (2 * (token - 100) + 1) / 20,
+                                    plot.top() + plot.height() * (2 * step + 1) / 8);
+                const StepMap::Cell cell = canvas->map()->at(token, step);
+                const QRgb want = cell.kind == StepMap::Kind::halted ? f.theme.colours().halted.rgb()
+                                  : cell.kind == StepMap::Kind::value
+                                      ? f.theme.magnitudeMap().at(canvas->map()->scale().position(cell.value))
+                                      : f.theme.colours().panel.rgb();
+                QCOMPARE(without.pixel(middle), want);
+            }
+        }
+    }
+
+    void aHundredThousandTokensArePaintedWithinAFrame() {
+        std::vector<std::int32_t> steps(100'000, 3);
+        std::vector<float> values(400'000, 0.5F);
+        const StepMap map(sequence_of(steps), chunk_of(values, 4),
+                          {"gate", {"token", "step"}, "probability", "", ""}, Attribution::predicted);
+        QElapsedTimer timer;
+        std::vector<qint64> times;
+        for (int i = 0; i < 15; ++i) {
+            timer.start();
+            const auto cells = map.columns(0, 100'000, 1200, StepMap::Merge::largest);
+            times.push_back(timer.nsecsElapsed());
+            QCOMPARE(cells.size(), std::size_t{4800});
+        }
+        std::sort(times.begin(), times.end());
+        qInfo("columns of 100,000 tokens × 4 steps: %.2f ms (median of 15)",
+              static_cast<double>(times[7]) / 1e6);
+        QVERIFY(times[7] < 100'000'000); // far above what it takes, far below what would be felt as a fault
+                                         // on a busy machine
+    }
+
+private:
+    struct Fixture {
+        TraceData data;
+        Selection selection;
+        Theme theme{Appearance::light};
+        HeatmapView view{ViewContext{data, selection, theme}};
+        Fixture() {
+            view.resize(700, 220);
+            view.show();
+        }
+        void open(const std::filesystem::path& path) {
+            const QString name = QString::fromStdString(path.string());
+            QSignalSpy opened(&data, &TraceData::traceOpened);
+            data.open(name);
+            QTRY_VERIFY(opened.size() > 0);
+            selection.setRunA({data.traces().front(), 1});
+        }
+    };
+    testing::TemporaryFolder folder_;
+};
+
+QTEST_MAIN(HeatmapTest)
+#include "heatmap_test.moc"

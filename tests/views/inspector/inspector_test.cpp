@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/common/format.h"
+#include "views/inspector/inspector_canvas.h"
+#include "views/inspector/inspector_view.h"
+
+#include <QSignalSpy>
+#include <QtTest>
+
+#include <cmath>
+
+using namespace ponderscope;
+
+class InspectorTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        testing::SampleTrace what;
+        what.sequences = 2;
+        what.tokens = 300;
+        testing::write_sample_trace(folder_ / "story.ponder", what);
+        testing::SampleTrace basic;
+        basic.sequences = 1;
+        basic.tokens = 40;
+        basic.withSignals = false;
+        basic.withText = false;
+        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+    }
+
+    void saysWhatToDoFirst() {
+        Fixture f;
+        QCOMPARE(f.view.report().token, -1);
+        QVERIFY(f.view.report().hint.contains(QStringLiteral("Open a trace")));
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY(f.view.report().hint.contains(QStringLiteral("Move over a word")));
+        QVERIFY(!f.view.grab().isNull());
+    }
+
+    void numbersAreTheTraces() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        f.selection.setToken(57);
+        QTRY_COMPARE(f.view.report().token, 57);
+        QTRY_VERIFY(!f.view.report().candidates.empty() && f.view.report().curves.size() >= 4 &&
+                    !f.view.report().gates.empty());
+        const TraceReader reader = TraceReader::open(folder_ / "story.ponder");
+        const TokenColumns a = reader.tokens(1, 0);
+        const TokenColumns b = reader.tokens(2, 0);
+        const std::string text = reader.text(1, 0);
+        const TokenReport& report = f.view.report();
+        QString word = QString::fromStdString(text.substr(a.begin[57], a.end[57] - a.begin[57])).trimmed();
+        if (word.isEmpty()) {
+            word = QStringLiteral("⏎");
+        }
+        QCOMPARE(report.headline, QStringLiteral("“%1”").arg(word));
+        QVERIFY(report.subtitle.contains(QStringLiteral("id %1").arg(a.id[57])));
+        QVERIFY(report.subtitle.contains(QStringLiteral("bytes %1–%2").arg(a.begin[57]).arg(a.end[57] - 1)));
+        // Shown at the predicted token: row 56 made the prediction.
+        QCOMPARE(report.rows.size(), std::size_t{5});
+        QCOMPARE(report.rows[0].a, format_nats(a.nll[56]));
+        QCOMPARE(report.rows[0].b, format_nats(b.nll[56]));
+        QCOMPARE(report.rows[1].a, format_count(a.rank[56]));
+        QCOMPARE(report.rows[2].b, format_nats(b.entropy[56]));
+        QCOMPARE(report.rows[3].a, format_count(a.steps[56]));
+        QCOMPARE(report.rows[3].b, QStringLiteral("–")); // a run without steps
+        QCOMPARE(report.rows[4].a, format_si(static_cast<double>(a.flops[56])));
+
+        const auto values = to_floats(*reader.signal(1, 0, "nll"));
+        QCOMPARE(report.curves[0].name, QStringLiteral("nll"));
+        QCOMPARE(report.curves[0].a.size(), static_cast<std::size_t>(a.steps[56]) + 1);
+        for (std::size_t k = 0; k < report.curves[0].a.size(); ++k) {
+            QCOMPARE(static_cast<float>(report.curves[0].a[k]), values[56 * 4 + k]);
+        }
+        QCOMPARE(report.curves[0].b.size(), std::size_t{1});
+    }
+
+    void candidatesNameTheTrueToken() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        const TraceReader reader = TraceReader::open(folder_ / "story.ponder");
+        const TokenColumns a = reader.tokens(1, 0);
+        const auto ids = to_integers(*reader.signal(1, 0, "candidate_ids"));
+        const auto probabilities = to_floats(*reader.signal(1, 0, "candidate_probabilities"));
+        int hits = 0;
+        for (qint64 token = 1; token < 60; ++token) {
+            f.selection.setHover(token);
+            f.view.refresh();
+            QTRY_VERIFY((f.view.refresh(), !f.view.report().candidates.empty()));
+            const TokenReport& report = f.view.report();
+            const auto row = static_cast<std::size_t>(token - 1);
+            QCOMPARE(report.candidates.size(), static_cast<std::size_t>(a.steps[row]) + 1);
+            for (const TokenReport::Step& step : report.candidates) {
+                for (const TokenReport::Candidate& candidate : step.candidates) {
+                    const std::size_t i = (row * 4 + static_cast<std::size_t>(step.step)) * 10 +
+                                          static_cast<std::size_t>(candidate.place - 1);
+                    QCOMPARE(static_cast<float>(candidate.probability), probabilities[i]);
+                    QCOMPARE(candidate.target, ids[i] == a.id[static_cast<std::size_t>(token)]);
+                    hits += candidate.target ? 1 : 0;
+                }
+                // Three, and the true token where it is among the ten that were recorded.
+                bool among = false;
+                for (std::size_t place = 0; place < 10; ++place) {
+                    among = among || ids[(row * 4 + static_cast<std::size_t>(step.step)) * 10 + place] ==
+                                         a.id[static_cast<std::size_t>(token)];
+                }
+                const bool shown = std::any_of(step.candidates.begin(), step.candidates.end(),
+                                               [](const auto& c) { return c.target; });
+                QCOMPARE(shown, among);
+                QVERIFY(step.candidates.size() >= 3);
+            }
+        }
+        QVERIFY(hits > 10);
+        f.view.setCandidatesShown(10);
+        f.view.refresh();
+        QCOMPARE(f.view.report().candidates[0].candidates.size(), std::size_t{10});
+    }
+
+    void theFirstTokenWasPredictedByNobody() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        f.selection.setToken(0);
+        QTRY_COMPARE(f.view.report().token, 0);
+        QCOMPARE(f.view.report().rows[0].a, QStringLiteral("–"));
+        QVERIFY(f.view.report().notes.front().contains(QStringLiteral("nothing before it")));
+        f.selection.setAttribution(Attribution::predicting);
+        QTRY_VERIFY(f.view.report().rows[0].a != QStringLiteral("–"));
+    }
+
+    void idsOnlyAndNoSignals() {
+        Fixture f;
+        f.open(folder_ / "basic.ponder");
+        f.selection.setToken(5);
+        QTRY_COMPARE(f.view.report().token, 5);
+        const TokenColumns tokens = TraceReader::open(folder_ / "basic.ponder").tokens(1, 0);
+        QVERIFY(f.view.report().headline.contains(QString::number(tokens.id[5])));
+        QVERIFY(!f.view.report().subtitle.contains(QStringLiteral("bytes")));
+        QVERIFY(f.view.report().notes.front().contains(QStringLiteral("without read-outs")));
+        QVERIFY(f.view.report().candidates.empty());
+    }
+
+    void paintsInLightAndDarkAndFollowsTheHoverWithinAFrame() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        f.selection.setToken(57);
+        QTRY_VERIFY(f.view.report().curves.size() >= 4);
+        const QImage light = f.view.grab().toImage();
+        f.theme.setAppearance(Appearance::dark);
+        QVERIFY(light != f.view.grab().toImage());
+        auto* canvas = f.view.findChild<InspectorCanvas*>();
+        QVERIFY(canvas->heightForWidth(300) > 400);
+        QElapsedTimer timer;
+        std::vector<qint64> times;
+        for (qint64 token = 1; token < 200; ++token) {
+            timer.start();
+            f.selection.setHover(token);
+            f.view.refresh();
+            canvas->grab();
+            times.push_back(timer.nsecsElapsed());
+        }
+        std::sort(times.begin(), times.end());
+        qInfo("hover to painted: median %.2f ms, 99th percentile %.2f ms",
+              static_cast<double>(times[times.size() / 2]) / 1e6,
+              static_cast<double>(times[times.size() * 99 / 100]) / 1e6);
+        QVERIFY(times[times.size() / 2] < 100'000'000);
+    }
+
+    void clickOnAStepSelectsIt() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        f.selection.setToken(57);
+        QTRY_VERIFY(!f.view.report().candidates.empty());
+        QSignalSpy clicked(f.view.findChild<InspectorCanvas*>(), &InspectorCanvas::stepClicked);
+        auto* canvas = f.view.findChild<InspectorCanvas*>();
+        for (int y = 200; y < 330 && clicked.isEmpty(); y += 8) {
+            QTest::mouseClick(canvas, Qt::LeftButton, {}, QPoint(40, y));
+        }
+        QVERIFY(!clicked.isEmpty());
+        QCOMPARE(f.selection.step(), clicked.front().front().toInt());
+    }
+
+private:
+    struct Fixture {
+        TraceData data;
+        Selection selection;
+        Theme theme{Appearance::light};
+        InspectorView view{ViewContext{data, selection, theme}};
+        Fixture() {
+            view.resize(320, 900);
+            view.show();
+        }
+        void open(const std::filesystem::path& path) {
+            QSignalSpy opened(&data, &TraceData::traceOpened);
+            data.open(QString::fromStdString(path.string()));
+            QTRY_VERIFY(opened.size() > 0);
+            selection.setRunA({data.traces().front(), 1});
+            selection.setRunB({data.traces().front(), 2});
+        }
+    };
+    testing::TemporaryFolder folder_;
+};
+
+QTEST_MAIN(InspectorTest)
+#include "inspector_test.moc"

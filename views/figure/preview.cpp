@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/preview.h"
+
+#include "core/base/error.h"
+#include "views/figure/backends.h"
+
+#include <QPainter>
+
+#include <cmath>
+#include <utility>
+
+namespace ponderscope::figure {
+
+FigureMaker::FigureMaker(QObject* parent) : QObject(parent) {}
+
+FigureMaker::~FigureMaker() = default;
+
+void FigureMaker::make(const FigureSpec& spec) {
+    thread_ = {}; // cancels what is under way and waits for it
+    const int request = ++request_;
+    busy_ = true;
+    emit started();
+    thread_ = std::jthread([this, spec, request](const std::stop_token& stopping) {
+        const auto fail = [this, request](const QString& sentence) {
+            QMetaObject::invokeMethod(
+                this, [this, request, sentence] { stop(request, sentence); }, Qt::QueuedConnection);
+        };
+        try {
+            auto data = std::make_shared<const FigureData>(gather(spec, {}, stopping));
+            QMetaObject::invokeMethod(
+                this, [this, request, spec, data] { arrived(request, spec, data); }, Qt::QueuedConnection);
+        } catch (const Cancelled&) {
+            return;
+        } catch (const Error& error) {
+            fail(QString::fromUtf8(error.what()));
+        } catch (const std::exception& error) {
+            fail(tr("The figure could not be made: %1.").arg(QString::fromUtf8(error.what())));
+        }
+    });
+}
+
+void FigureMaker::arrived(int request, const FigureSpec& spec,
+                          const std::shared_ptr<const FigureData>& data) {
+    if (request != request_) {
+        return;
+    }
+    try {
+        if (!fonts_) {
+            fonts_ = std::make_unique<Fonts>(Fonts::load());
+        }
+        figure_ = std::make_unique<Figure>(compose(spec, *data, *fonts_));
+    } catch (const Error& error) {
+        stop(request, QString::fromUtf8(error.what()));
+        return;
+    }
+    busy_ = false;
+    emit ready();
+}
+
+void FigureMaker::stop(int request, const QString& sentence) {
+    if (request != request_) {
+        return;
+    }
+    busy_ = false;
+    figure_.reset();
+    emit failed(sentence);
+}
+
+FigurePreview::FigurePreview(QWidget* parent) : QWidget(parent) {
+    setAccessibleName(tr("Preview of the figure"));
+}
+
+void FigurePreview::setFigure(const Figure* figure, const Fonts* fonts) {
+    figure_ = figure;
+    fonts_ = fonts;
+    setFixedSize(sizeHint());
+    update();
+}
+
+double FigurePreview::pixelsPerPoint() const {
+    return logicalDpiX() / 72.0;
+}
+
+QSize FigurePreview::sizeHint() const {
+    if (!figure_) {
+        return {240, 120};
+    }
+    const QSizeF page = figure_->page.size() * pixelsPerPoint();
+    return {static_cast<int>(std::ceil(page.width())) + 32, static_cast<int>(std::ceil(page.height())) + 32};
+}
+
+void FigurePreview::paintEvent(QPaintEvent*) {
+    if (!figure_ || !fonts_) {
+        return;
+    }
+    QPainter painter(this);
+    const QSizeF page = figure_->page.size() * pixelsPerPoint();
+    painter.fillRect(QRectF(QPointF(8, 8), page + QSizeF(16, 16)), Qt::white);
+    painter.translate(16, 16);
+    painter.scale(pixelsPerPoint(), pixelsPerPoint());
+    paint(figure_->page, *fonts_, painter);
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "views/figure/figure.h"
+
+#include <QObject>
+#include <QWidget>
+
+#include <memory>
+#include <thread>
+
+namespace ponderscope::figure {
+
+/// Reads what a specification asks for on a thread of its own and lays it out on the GUI thread. A new
+/// request replaces the one under way. Ends in `ready` or `failed`.
+class FigureMaker : public QObject {
+    Q_OBJECT
+public:
+    explicit FigureMaker(QObject* parent = nullptr);
+    ~FigureMaker() override;
+
+    void make(const FigureSpec& spec);
+    [[nodiscard]] bool isBusy() const { return busy_; }
+    [[nodiscard]] const Figure* figure() const {
+        return figure_.get();
+    } ///< the last one that was made; null after a failure
+    [[nodiscard]] const Fonts* fonts() const { return fonts_.get(); }
+
+signals:
+    void started();
+    void ready();
+    void failed(const QString& sentence);
+
+private:
+    void arrived(int request, const FigureSpec& spec, const std::shared_ptr<const FigureData>& data);
+    void stop(int request, const QString& sentence);
+
+    std::jthread thread_;
+    std::unique_ptr<Fonts> fonts_;
+    std::unique_ptr<Figure> figure_;
+    int request_ = 0;
+    bool busy_ = false;
+};
+
+/// A figure on its paper, as large as it will be in print.
+class FigurePreview : public QWidget {
+    Q_OBJECT
+public:
+    explicit FigurePreview(QWidget* parent = nullptr);
+    /// Both outlive the call until the next one; null: nothing.
+    void setFigure(const Figure* figure, const Fonts* fonts);
+    [[nodiscard]] QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    [[nodiscard]] double pixelsPerPoint() const;
+    const Figure* figure_ = nullptr;
+    const Fonts* fonts_ = nullptr;
+};
+
+} // namespace ponderscope::figure
