@@ -28,6 +28,9 @@ std::size_t elements(const std::vector<std::int64_t>& shape, std::size_t from = 
 template <typename Value>
 void copy_row(const std::vector<Value>& part, const std::vector<std::int64_t>& part_shape, std::size_t source,
               std::vector<Value>& whole, const std::vector<std::int64_t>& whole_shape, std::size_t target) {
+    if (part.empty()) {
+        return; // an array holds floats or integers, never both
+    }
     const std::size_t part_row = elements(part_shape, 1);
     const std::size_t whole_row = elements(whole_shape, 1);
     std::copy_n(part.begin() + static_cast<std::ptrdiff_t>(source * part_row), part_row,

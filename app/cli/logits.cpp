@@ -48,8 +48,9 @@ void add_logits(CLI::App& program) {
         ->required()
         ->type_name("FILE");
     app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("OUT.safetensors");
-    app->footer("Example:\n  echo '[[1, 42, 7]]' > ids.json && ponderscope logits "
-                "sample_models/ponderlm-neox-2m --ids ids.json -o out.safetensors");
+    app->footer(
+        "Example:\n  ponderscope logits sample_models/ponderlm-neox-2m --ids ids.json -o out.safetensors\n"
+        "with [[1, 42, 7]] in ids.json");
     app->callback([verb] { verb->run(); });
 }
 

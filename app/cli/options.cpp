@@ -135,12 +135,7 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
         return std::nullopt;
     }
     Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
-    if (tokenizer.size() > checkpoint.config.vocab_size) {
-        throw InputError(*checkpoint.tokenizer_json,
-                         "ids below the model's vocab_size " + std::to_string(checkpoint.config.vocab_size),
-                         "ids up to " + std::to_string(tokenizer.size() - 1),
-                         "use the tokenizer that this checkpoint was trained with");
-    }
+    tokenizer.require_vocabulary(checkpoint.config.vocab_size);
     return tokenizer;
 }
 

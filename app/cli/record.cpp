@@ -68,7 +68,8 @@ void RecordVerb::run() {
     if (generate.max_new_tokens > 0) {
         continue_prompts(engine, checkpoint, tokenizer ? &*tokenizer : nullptr, sequences);
     }
-    // Only now: a wrong input must leave no file behind.
+    // Only then the trace: a wrong input must leave no file behind.
+    check_sequences(sequences, checkpoint.config.vocab_size);
     TraceWriter writer(trace);
     const RecordReport report = record(engine, checkpoint, sequences, tokenizer ? &*tokenizer : nullptr,
                                        writer, options, printer.sink(), stop);

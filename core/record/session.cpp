@@ -90,25 +90,6 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
     return info;
 }
 
-void check_ids(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size) {
-    if (sequences.empty()) {
-        throw InputError("There is no sequence to record; give a text or ids.");
-    }
-    for (const SequenceInput& sequence : sequences) {
-        if (sequence.ids.size() < 2) {
-            throw InputError(sequence.title + ": expected at least two tokens, found " +
-                             std::to_string(sequence.ids.size()) + "; nothing can be predicted from less.");
-        }
-        for (const std::int32_t id : sequence.ids) {
-            if (id < 0 || id >= vocab_size) {
-                throw InputError(sequence.title + ": expected token ids below the model's vocab_size " +
-                                 std::to_string(vocab_size) + ", found " + std::to_string(id) +
-                                 "; these ids belong to another tokenizer.");
-            }
-        }
-    }
-}
-
 /// Writes results in the order of their windows; opens and closes sequences as they come.
 class Appender {
 public:
@@ -196,6 +177,25 @@ private:
 
 } // namespace
 
+void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size) {
+    if (sequences.empty()) {
+        throw InputError("There is no sequence to record; give a text or ids.");
+    }
+    for (const SequenceInput& sequence : sequences) {
+        if (sequence.ids.size() < 2) {
+            throw InputError(sequence.title + ": expected at least two tokens, found " +
+                             std::to_string(sequence.ids.size()) + "; nothing can be predicted from less.");
+        }
+        for (const std::int32_t id : sequence.ids) {
+            if (id < 0 || id >= vocab_size) {
+                throw InputError(sequence.title + ": expected token ids below the model's vocab_size " +
+                                 std::to_string(vocab_size) + ", found " + std::to_string(id) +
+                                 "; these ids belong to another tokenizer.");
+            }
+        }
+    }
+}
+
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride) {
     WindowShape shape;
     shape.context = context > 0 ? context : std::min<std::int64_t>(config.max_positions, 2048);
@@ -216,7 +216,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
                     const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                     TraceWriter& writer, const RecordOptions& options, const ProgressSink& progress,
                     std::stop_token stop) {
-    check_ids(sequences, engine.config().vocab_size);
+    check_sequences(sequences, engine.config().vocab_size);
     const WindowShape shape = resolve_windows(engine.config(), options.context, options.stride);
     std::vector<Task> tasks;
     std::int64_t total = 0;

@@ -64,6 +64,10 @@ struct WindowShape {
 };
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
+/// What record() checks before it writes anything: at least one sequence, at least two tokens in each, every
+/// id below \p vocab_size (InputError). For callers that must not even create a trace for a wrong input.
+void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size);
+
 /// Scores every sequence in windows and appends one run to the trace. While one batch is computed the one
 /// before is written; memory grows by the batch, not by the text. Every id is checked against the vocabulary
 /// before anything is written (InputError). \p tokenizer may be null (ids only).

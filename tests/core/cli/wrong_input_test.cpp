@@ -88,18 +88,23 @@ TEST_F(WrongInput, Checkpoints) {
     expect_sentence({at("smaller"), "--text", text}, {"100"});
 
     TinyCheckpoint few_words;
-    few_words.vocab_size = 300;
+    few_words.vocab_size = 100;
     few_words.write(folder_ / "other-tokenizer");
-    nlohmann::json tokenizer = read_json_file(folder_ / "other-tokenizer" / "tokenizer.json");
-    tokenizer["added_tokens"].push_back({{"id", 300},
+    expect_sentence({at("other-tokenizer"), "--text", text}, {"tokenizer.json", "100", "255"});
+    // A word that only the tokenizer knows is harmless until the text has it.
+    nlohmann::json tokenizer = read_json_file(folder_ / "good" / "tokenizer.json");
+    tokenizer["added_tokens"].push_back({{"id", 256},
                                          {"content", "<far>"},
                                          {"single_word", false},
                                          {"lstrip", false},
                                          {"rstrip", false},
                                          {"normalized", false},
                                          {"special", true}});
-    write_file_atomically(folder_ / "other-tokenizer" / "tokenizer.json", tokenizer.dump());
-    expect_sentence({at("other-tokenizer"), "--text", text}, {"tokenizer.json", "300"});
+    std::filesystem::copy(folder_ / "good", folder_ / "added");
+    write_file_atomically(folder_ / "added" / "tokenizer.json", tokenizer.dump());
+    expect_sentence({at("added"), "--prompt", "so <far> away"}, {"256"});
+    EXPECT_EQ(run_ponderscope({"record", at("added"), "--prompt", "so far", "-o", at("fine.ponder")}).code,
+              0);
 
     TinyCheckpoint{}.write(folder_ / "no-tokenizer", false);
     expect_sentence({at("no-tokenizer"), "--text", text}, {"tokenizer.json", "--ids"});
@@ -114,7 +119,7 @@ TEST_F(WrongInput, Weights) {
         return std::vector<std::string>{at(name), "--text", text};
     };
     expect_sentence(with_weights("cut", whole.substr(0, whole.size() - 100)),
-                    {"model.safetensors", std::to_string(whole.size() - 100)});
+                    {"model.safetensors", "embed_out.weight"});
     expect_sentence(with_weights("long", whole + "x"), {"model.safetensors"});
     expect_sentence(with_weights("tiny", "abc"), {"model.safetensors"});
     expect_sentence(with_weights("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"),
