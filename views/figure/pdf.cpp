@@ -193,7 +193,7 @@ public:
         out_ += "> Tj ET\n";
     }
     void operator()(const ImageItem& item) {
-        alpha(1);
+        opacity(state_.fill_alpha, fill_alphas_, 'f', 1);
         const QByteArray name = "I" + QByteArray::number(static_cast<int>(images_.size()) + 1);
         images_.emplace_back(name, add_image(objects_, item.image));
         out_ += "q " + number(item.target.width()) + " 0 0 " + number(-item.target.height()) + " " +
@@ -213,11 +213,13 @@ public:
     QByteArray operators(double height) const { return "1 0 0 -1 0 " + number(height) + " cm\n" + out_; }
     QByteArray resources() const {
         QByteArray text;
-        if (!alphas_.empty()) {
+        if (!fill_alphas_.empty() || !stroke_alphas_.empty()) {
             text += " /ExtGState <<";
-            for (const auto& [per_mille, name] : alphas_) {
-                const QByteArray value = number(per_mille / 1000.0);
-                text += " /" + name + " << /ca " + value + " /CA " + value + " >>";
+            for (const auto& [per_mille, name] : fill_alphas_) {
+                text += " /" + name + " << /ca " + number(per_mille / 1000.0) + " >>";
+            }
+            for (const auto& [per_mille, name] : stroke_alphas_) {
+                text += " /" + name + " << /CA " + number(per_mille / 1000.0) + " >>";
             }
             text += " >>";
         }
@@ -237,27 +239,29 @@ private:
         QRgb stroke = 0;
         bool fill_known = false;
         bool stroke_known = false;
-        int alpha = 1000;
+        int fill_alpha = 1000;
+        int stroke_alpha = 1000;
         QByteArray pen;
     };
 
     static QByteArray components(const QColor& color) {
         return number(color.redF()) + " " + number(color.greenF()) + " " + number(color.blueF());
     }
-    void alpha(double value) {
+    /// Opacity of fills and of strokes are one parameter each, and stay until they are set again.
+    void opacity(int& known, std::map<int, QByteArray>& used, char prefix, double value) {
         const int per_mille = qRound(value * 1000);
-        if (per_mille == state_.alpha) {
+        if (per_mille == known) {
             return;
         }
-        auto& name = alphas_[per_mille];
+        QByteArray& name = used[per_mille];
         if (name.isEmpty()) {
-            name = "A" + QByteArray::number(per_mille);
+            name = prefix + QByteArray::number(per_mille);
         }
         out_ += "/" + name + " gs\n";
-        state_.alpha = per_mille;
+        known = per_mille;
     }
     void fill_color(const QColor& color) {
-        alpha(color.alphaF());
+        opacity(state_.fill_alpha, fill_alphas_, 'f', color.alphaF());
         if (!state_.fill_known || state_.fill != color.rgb()) {
             out_ += components(color) + " rg\n";
             state_.fill = color.rgb();
@@ -265,7 +269,7 @@ private:
         }
     }
     void stroke_style(const Stroke& stroke) {
-        alpha(stroke.color.alphaF());
+        opacity(state_.stroke_alpha, stroke_alphas_, 's', stroke.color.alphaF());
         if (!state_.stroke_known || state_.stroke != stroke.color.rgb()) {
             out_ += components(stroke.color) + " RG\n";
             state_.stroke = stroke.color.rgb();
@@ -326,7 +330,8 @@ private:
     QByteArray out_;
     State state_;
     std::vector<State> stack_;
-    std::map<int, QByteArray> alphas_;
+    std::map<int, QByteArray> fill_alphas_;
+    std::map<int, QByteArray> stroke_alphas_;
     std::vector<std::pair<QByteArray, int>> images_;
 };
 

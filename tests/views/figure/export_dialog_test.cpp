@@ -30,7 +30,8 @@ private slots:
         data.open(QString::fromStdString((folder_ / "story.ponder").string()));
         QTRY_VERIFY(opened.size() > 0);
         FigureSpec initial;
-        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}, {folder_ / "story.ponder", "vanilla-1m"}};
+        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
+                        {folder_ / "story.ponder", "vanilla-1m"}};
         initial.sequence = 1;
         initial.tokens = {0, 60};
         ExportDialog dialog({data, selection, theme}, initial);

@@ -177,7 +177,8 @@ private slots:
             }
             if (xml.name() == u"svg") {
                 QCOMPARE(xml.attributes().value(QLatin1String("width")).toString(), QStringLiteral("84mm"));
-                QCOMPARE(xml.attributes().value(QLatin1String("viewBox")).toString(), QStringLiteral("0 0 238.11 100"));
+                QCOMPARE(xml.attributes().value(QLatin1String("viewBox")).toString(),
+                         QStringLiteral("0 0 238.11 100"));
             } else if (xml.name() == u"clipPath") {
                 ++clips;
             } else if (xml.attributes().hasAttribute(QStringLiteral("clip-path"))) {
@@ -285,7 +286,7 @@ private slots:
         QCOMPARE(round_ticks(3, 3, 5), std::vector<double>{3});
         for (const auto& [low, high] : {std::pair{0.0, 1.0}, {1.7, 1.9}, {-3.0, 5.0}, {0.0, 1e6}}) {
             const AxisRange range = round_range(low, high, 5);
-            QVERIFY(range.low <= low && range.high >= high);
+            QVERIFY(range.low <= low + 1e-9 && range.high >= high - 1e-9);
             QVERIFY(round_ticks(range.low, range.high, 5).size() >= 3);
             QVERIFY(round_ticks(range.low, range.high, 5).size() <= 8);
         }

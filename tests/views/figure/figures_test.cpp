@@ -341,57 +341,56 @@ private slots:
     void wrongSpecifications_data() {
         QTest::addColumn<QString>("json");
         QTest::addColumn<QString>("says");
+        // Apostrophes stand for quotation marks, for the reader's sake.
         const auto row = [](const char* name, const char* json, const char* says) {
-            QTest::newRow(name) << QString::fromUtf8(json) << QString::fromUtf8(says);
+            QTest::newRow(name) << QString::fromUtf8(json).replace(u'\'', u'"') << QString::fromUtf8(says);
         };
         row("not JSON", "{", "spec.json");
-        row("no kind", R"({"trace":"story.ponder"})", "\"kind\"");
-        row("other kind", R"({"kind":"pie","trace":"story.ponder"})",
+        row("no kind", "{'trace':'story.ponder'}", "\"kind\"");
+        row("other kind", "{'kind':'pie','trace':'story.ponder'}",
             "\"token_text\", \"step_heatmap\" or \"nll_comparison\"");
-        row("misspelled key", R"({"kind":"token_text","trase":"story.ponder"})",
-            "the nearest one is \"trace\"");
-        row("no trace", R"({"kind":"token_text"})", "\"trace\"");
-        row("missing trace", R"({"kind":"token_text","trace":"nowhere.ponder"})", "nowhere.ponder");
-        row("no such run", R"({"kind":"token_text","trace":"story.ponder","runs":["bert"]})",
-            "adaponderlm-1m");
-        row("which run", R"({"kind":"token_text","trace":"story.ponder"})", "vanilla-1m");
-        row("runs of a wrong type", R"({"kind":"token_text","trace":"story.ponder","runs":[1.5]})",
+        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "the nearest one is \"trace\"");
+        row("no trace", "{'kind':'token_text'}", "\"trace\"");
+        row("missing trace", "{'kind':'token_text','trace':'nowhere.ponder'}", "nowhere.ponder");
+        row("no such run", "{'kind':'token_text','trace':'story.ponder','runs':['bert']}", "adaponderlm-1m");
+        row("which run", "{'kind':'token_text','trace':'story.ponder'}", "vanilla-1m");
+        row("runs of a wrong type", "{'kind':'token_text','trace':'story.ponder','runs':[1.5]}",
             "names of runs");
-        row("no runs", R"({"kind":"token_text","trace":"story.ponder","runs":[]})", "at least one run");
-        row("run without trace", R"({"kind":"token_text","runs":["vanilla-1m"]})", "a.ponder#ponderlm");
-        row("sequence too high", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"sequence":7})",
+        row("no runs", "{'kind':'token_text','trace':'story.ponder','runs':[]}", "at least one run");
+        row("run without trace", "{'kind':'token_text','runs':['vanilla-1m']}", "a.ponder#ponderlm");
+        row("sequence too high", "{'kind':'token_text','trace':'story.ponder','runs':[1],'sequence':7}",
             "from 0 to 1");
-        row("negative sequence", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"sequence":-1})",
+        row("negative sequence", "{'kind':'token_text','trace':'story.ponder','runs':[1],'sequence':-1}",
             "sequence");
         row("tokens beyond the end",
-            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[0,9999]})", "[0, 9999)");
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':[0,9999]}", "[0, 9999)");
         row("tokens the wrong way round",
-            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[9,3]})", "first < last");
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':[9,3]}", "first < last");
         row("tokens of a wrong type",
-            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":["a","b"]})", "first < last");
-        row("unknown quantity",
-            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"quantity":"loss"})", "\"nll\"");
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':['a','b']}", "first < last");
+        row("unknown quantity", "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'loss'}",
+            "\"nll\"");
         row("difference of one",
-            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"quantity":"nll_difference"})",
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'nll_difference'}",
             "two runs");
-        row("unknown signal", R"({"kind":"step_heatmap","trace":"story.ponder","runs":[1],"signal":"gait"})",
+        row("unknown signal", "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'signal':'gait'}",
             "gate");
-        row("no signals", R"({"kind":"step_heatmap","trace":"basic.ponder","runs":[1]})", "--record steps");
-        row("too narrow", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"width_mm":3})",
+        row("no signals", "{'kind':'step_heatmap','trace':'basic.ponder','runs':[1]}", "--record steps");
+        row("too narrow", "{'kind':'token_text','trace':'story.ponder','runs':[1],'width_mm':3}",
             "40 to 1000 mm");
-        row("no number", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"width_mm":"wide"})",
+        row("no number", "{'kind':'token_text','trace':'story.ponder','runs':[1],'width_mm':'wide'}",
             "width_mm");
-        row("too low", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"height_mm":20})",
+        row("too low", "{'kind':'token_text','trace':'story.ponder','runs':[1],'height_mm':20}",
             "\"height_mm\" says 20");
         row("range the wrong way round",
-            R"({"kind":"token_text","trace":"story.ponder","runs":[1],"range":[3,1]})", "low < high");
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'range':[3,1]}", "low < high");
         row("unknown colour map",
-            R"({"kind":"step_heatmap","trace":"story.ponder","runs":[1],"colour_map":"jet"})",
+            "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'colour_map':'jet'}",
             "\"viridis\" or \"cividis\"");
-        row("unknown theme", R"({"kind":"token_text","trace":"story.ponder","runs":[1],"theme":"pink"})",
+        row("unknown theme", "{'kind':'token_text','trace':'story.ponder','runs':[1],'theme':'pink'}",
             "\"light\" or \"dark\"");
         row("other text",
-            R"({"kind":"nll_comparison","runs":["story.ponder#vanilla-1m","basic.ponder#vanilla-1m"]})", "");
+            "{'kind':'nll_comparison','runs':['story.ponder#vanilla-1m','basic.ponder#vanilla-1m']}", "");
     }
     void wrongSpecifications() {
         QFETCH(QString, json);
