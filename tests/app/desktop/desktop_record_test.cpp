@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/launch.h"
+#include "app/desktop/path_edit.h"
+#include "app/desktop/record_command.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/recorder.h"
+#include "app/desktop/settings.h"
+#include "views/common/theme.h"
+
+#include <QElapsedTimer>
+#include <QFile>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace ponderscope;
+
+namespace {
+
+void write(const QString& path, const QByteArray& bytes, bool executable = false) {
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(bytes);
+    file.close();
+    if (executable) {
+        QVERIFY(file.setPermissions(file.permissions() | QFile::ExeOwner));
+    }
+}
+
+} // namespace
+
+class DesktopRecordTest : public QObject {
+    Q_OBJECT
+private:
+    QTemporaryDir folder_;
+
+    RecordRequest valid() {
+        const QString checkpoint = folder_.filePath(QStringLiteral("model"));
+        QDir().mkpath(checkpoint);
+        write(checkpoint + QStringLiteral("/config.json"), "{}");
+        write(folder_.filePath(QStringLiteral("text.txt")), "some words");
+        RecordRequest request;
+        request.checkpoint = checkpoint;
+        request.textFile = folder_.filePath(QStringLiteral("text.txt"));
+        request.trace = folder_.filePath(QStringLiteral("out.ponder"));
+        return request;
+    }
+
+    /// Stands in for the command line: the window must not care which program speaks the protocol.
+    QString program(const QByteArray& script) {
+        const QString path = folder_.filePath(QStringLiteral("engine-%1.sh").arg(++count_));
+        write(path, "#!/bin/sh\n" + script, true);
+        return path;
+    }
+    int count_ = 0;
+
+private slots:
+    void theCommandLineThatStarts() {
+        RecordRequest request;
+        request.checkpoint = QStringLiteral("/models/a b");
+        request.textFile = QStringLiteral("/texts/story.txt");
+        request.trace = QStringLiteral("/traces/story.ponder");
+        QCOMPARE(record_arguments(request),
+                 (QStringList{QStringLiteral("record"), QStringLiteral("/models/a b"),
+                              QStringLiteral("--text=/texts/story.txt"),
+                              QStringLiteral("--output=/traces/story.ponder"), QStringLiteral("--device=cpu"),
+                              QStringLiteral("--dtype=float32"), QStringLiteral("--record=steps"),
+                              QStringLiteral("--progress=json")}));
+        QVERIFY(shell_command(record_arguments(request))
+                    .startsWith(QStringLiteral("ponderscope record '/models/a b' --text=")));
+
+        request.fromPrompt = true;
+        request.prompt = QStringLiteral("--help me, it's \"late\"");
+        request.generate = 32;
+        request.method = QStringLiteral("ponderlm");
+        request.level = QStringLiteral("basic");
+        request.context = 512;
+        request.stride = 256;
+        request.batch = 4;
+        request.name = QStringLiteral("night");
+        const QStringList arguments = record_arguments(request);
+        QVERIFY(arguments.contains(QStringLiteral("--prompt=--help me, it's \"late\"")));
+        QVERIFY(arguments.contains(QStringLiteral("--generate=32")));
+        QVERIFY(arguments.contains(QStringLiteral("--method=ponderlm")));
+        QVERIFY(arguments.contains(QStringLiteral("--record=basic")));
+        QVERIFY(arguments.contains(QStringLiteral("--context=512")));
+        QVERIFY(arguments.contains(QStringLiteral("--stride=256")));
+        QVERIFY(arguments.contains(QStringLiteral("--batch=4")));
+        QVERIFY(arguments.contains(QStringLiteral("--name=night")));
+        QVERIFY(!arguments.join(u' ').contains(QStringLiteral("--text")));
+        QVERIFY(shell_command(arguments).contains(QStringLiteral("'--prompt=--help me, it'\\''s \"late\"'")));
+
+        request.fromPrompt = false;
+        request.textFile = QStringLiteral("/texts/ids.json");
+        QVERIFY(record_arguments(request).contains(QStringLiteral("--ids=/texts/ids.json")));
+    }
+
+    void problemsAreSaidBeforeAnythingStarts() {
+        QVERIFY(problem_of(valid()).isEmpty());
+        const auto broken = [this](auto change) {
+            RecordRequest request = valid();
+            change(request);
+            return problem_of(request);
+        };
+        QVERIFY(!broken([](RecordRequest& r) { r.checkpoint.clear(); }).isEmpty());
+        QVERIFY(broken([](RecordRequest& r) {
+                    r.checkpoint = QStringLiteral("/no/such");
+                }).contains(QStringLiteral("/no/such")));
+        QVERIFY(broken([this](RecordRequest& r) {
+                    r.checkpoint = folder_.path();
+                }).contains(QStringLiteral("config.json")));
+        QVERIFY(broken([](RecordRequest& r) {
+                    r.checkpoint = r.textFile;
+                }).contains(QStringLiteral("is a file")));
+        QVERIFY(!broken([](RecordRequest& r) { r.textFile.clear(); }).isEmpty());
+        QVERIFY(!broken([](RecordRequest& r) { r.textFile += QStringLiteral(".absent"); }).isEmpty());
+        QVERIFY(!broken([](RecordRequest& r) { r.fromPrompt = true; }).isEmpty());
+        QVERIFY(!broken([](RecordRequest& r) {
+                     r.context = 10;
+                     r.stride = 20;
+                 }).isEmpty());
+        QVERIFY(!broken([](RecordRequest& r) { r.trace.clear(); }).isEmpty());
+        QVERIFY(!broken([](RecordRequest& r) {
+                     r.trace = QStringLiteral("/no/such/folder/a.ponder");
+                 }).isEmpty());
+        QVERIFY(!broken([this](RecordRequest& r) { r.trace = folder_.path(); }).isEmpty());
+    }
+
+    void theDialogMakesTheRequest() {
+        Settings settings(folder_.filePath(QStringLiteral("dialog.ini")));
+        Theme theme(Appearance::light);
+        RecordDialog dialog(settings, theme, {});
+        QVERIFY(!dialog.problem().isEmpty());
+        QVERIFY(dialog.request().trace.endsWith(QStringLiteral(".ponder")));
+        const RecordRequest wanted = valid();
+        dialog.setRequest(wanted);
+        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
+        QCOMPARE(record_arguments(dialog.request()), record_arguments(wanted));
+        QCOMPARE(dialog.commandLine(), shell_command(record_arguments(wanted)));
+        RecordRequest prompt = wanted;
+        prompt.fromPrompt = true;
+        prompt.prompt = QStringLiteral("Once");
+        prompt.device = QStringLiteral("cuda:1");
+        prompt.dtype = QStringLiteral("bfloat16");
+        prompt.level = QStringLiteral("basic");
+        prompt.stride = 7;
+        dialog.setRequest(prompt);
+        QCOMPARE(record_arguments(dialog.request()), record_arguments(prompt));
+        dialog.remember();
+        RecordDialog next(settings, theme, QStringLiteral("/some/open.ponder"));
+        QCOMPARE(next.request().checkpoint, wanted.checkpoint);
+        QCOMPARE(next.request().device, QStringLiteral("cuda:1"));
+        QCOMPARE(next.request().level, QStringLiteral("basic"));
+        QCOMPARE(next.request().trace, QStringLiteral("/some/open.ponder")); // beside what is on the screen
+        QVERIFY(!next.grab().isNull());
+    }
+
+    void progressAndResultAreRead() {
+        Recorder recorder;
+        recorder.setProgram(
+            program("echo '{\"activity\":\"recording\",\"done\":10,\"total\":40,\"unit\":\"tokens\","
+                    "\"rate\":41200.5,\"seconds_left\":7.5}' >&2\n"
+                    "printf '{\"activity\":\"reco' >&2; sleep 0.05; printf 'rding\",\"done\":40,\"total\":40,"
+                    "\"unit\":\"tokens\",\"rate\":4.0}\\n' >&2\n"
+                    "echo '{\"trace\":\"/tmp/x.ponder\",\"run\":\"night\"}'\n"));
+        QSignalSpy progressed(&recorder, &Recorder::progressed);
+        QSignalSpy finished(&recorder, &Recorder::finished);
+        recorder.start(valid());
+        QVERIFY(finished.wait());
+        QCOMPARE(progressed.size(), 2);
+        const auto first = progressed[0][0].value<RecordingProgress>();
+        QCOMPARE(first.done, 10);
+        QCOMPARE(first.total, 40);
+        QCOMPARE(first.rate, 41200.5);
+        QCOMPARE(first.secondsLeft, 7.5);
+        QCOMPARE(progressed[1][0].value<RecordingProgress>().done, 40);
+        QCOMPARE(finished[0][0].toString(), QStringLiteral("/tmp/x.ponder"));
+        QCOMPARE(finished[0][1].toString(), QStringLiteral("night"));
+        QVERIFY(!recorder.isRunning());
+    }
+
+    void theProgramsSentenceIsTheMessage() {
+        Recorder recorder;
+        recorder.setProgram(program(
+            "echo 'ponderscope: /models/x: expected config.json, found none; choose another folder.' >&2\n"
+            "exit 2\n"));
+        QSignalSpy failed(&recorder, &Recorder::failed);
+        recorder.start(valid());
+        QVERIFY(failed.wait());
+        QCOMPARE(failed[0][0].toString(),
+                 QStringLiteral("/models/x: expected config.json, found none; choose another folder."));
+    }
+
+    void anEngineThatDiesIsSaid() {
+        Recorder recorder;
+        recorder.setProgram(
+            program("echo '{\"activity\":\"recording\",\"done\":1,\"total\":2,\"unit\":\"tokens\"}' >&2\n"
+                    "kill -9 $$\n"));
+        QSignalSpy failed(&recorder, &Recorder::failed);
+        recorder.start(valid());
+        QVERIFY(failed.wait());
+        QVERIFY(failed[0][0].toString().contains(QStringLiteral("ended unexpectedly while recording")));
+    }
+
+    void cancelAsksAndTheProgramEnds() {
+        Recorder recorder;
+        recorder.setProgram(
+            program("trap 'exit 130' INT\n"
+                    "echo '{\"activity\":\"recording\",\"done\":1,\"total\":2,\"unit\":\"tokens\"}' >&2\n"
+                    "while :; do sleep 0.05; done\n"));
+        QSignalSpy progressed(&recorder, &Recorder::progressed);
+        QSignalSpy cancelled(&recorder, &Recorder::cancelled);
+        recorder.start(valid());
+        QVERIFY(progressed.wait());
+        recorder.cancel();
+        QVERIFY(cancelled.wait());
+        QVERIFY(!recorder.isRunning());
+    }
+
+    void aProgramThatIsNotThereIsSaid() {
+        Recorder recorder;
+        recorder.setProgram(QStringLiteral("/no/such/ponderscope"));
+        QSignalSpy failed(&recorder, &Recorder::failed);
+        recorder.start(valid());
+        QTRY_COMPARE(failed.size(), 1);
+        QVERIFY(failed[0][0].toString().contains(QStringLiteral("/no/such/ponderscope")));
+    }
+
+    void launchArgumentsAreChecked() {
+        const auto parse = [](const QStringList& arguments) {
+            return parse_launch(QStringList{QStringLiteral("ponderscope-desktop")} + arguments);
+        };
+        Launch launch =
+            parse({QStringLiteral("--screenshot"), QStringLiteral("w.png"), QStringLiteral("--size"),
+                   QStringLiteral("1000x700"), QStringLiteral("--theme"), QStringLiteral("dark"),
+                   QStringLiteral("--select-token"), QStringLiteral("5"), QStringLiteral("a.ponder#run"),
+                   QStringLiteral("b.ponder")});
+        QCOMPARE(launch.exitCode, -1);
+        QCOMPARE(launch.size, QSize(1000, 700));
+        QCOMPARE(launch.token, std::optional<qint64>(5));
+        QCOMPARE(launch.paths.size(), 2);
+        QCOMPARE(parse({QStringLiteral("--help")}).exitCode, 0);
+        QVERIFY(parse({QStringLiteral("--version")}).message.contains(QStringLiteral("Ponderscope")));
+        for (const QStringList& wrong : {QStringList{QStringLiteral("--size"), QStringLiteral("12")},
+                                         QStringList{QStringLiteral("--theme"), QStringLiteral("pink")},
+                                         QStringList{QStringLiteral("--select-token"), QStringLiteral("-3")},
+                                         QStringList{QStringLiteral("--screenshot"), QStringLiteral("w.gif")},
+                                         QStringList{QStringLiteral("--scale"), QStringLiteral("99")},
+                                         QStringList{QStringLiteral("--colour"), QStringLiteral("taste")},
+                                         QStringList{QStringLiteral("--nonsense")}}) {
+            launch = parse(wrong);
+            QCOMPARE(launch.exitCode, 2);
+            QVERIFY(!launch.message.contains(u'\n'));
+        }
+    }
+};
+
+QTEST_MAIN(DesktopRecordTest)
+#include "desktop_record_test.moc"

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/main_window.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/settings.h"
+#include "app/desktop/top_bar.h"
+#include "tests/support/sample_trace.h"
+#include "views/library/library_panel.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QApplication>
+#include <QComboBox>
+#include <QDir>
+#include <QDockWidget>
+#include <QDropEvent>
+#include <QFile>
+#include <QImage>
+#include <QMimeData>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUrl>
+
+using namespace ponderscope;
+
+namespace {
+
+struct Stage {
+    Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {}
+    QString make(const QString& name,
+                 const testing::SampleTrace& what = {.sequences = 2, .tokens = 400}) const {
+        const QString path = folder.filePath(name);
+        testing::write_sample_trace(path.toStdString(), what);
+        return path;
+    }
+    [[nodiscard]] bool settle() {
+        return QTest::qWaitFor([&] { return !window.isBusy(); }, 15'000) &&
+               window.selection().runA().isValid();
+    }
+    void drop(const QList<QUrl>& urls) {
+        QMimeData mime;
+        mime.setUrls(urls);
+        QDragEnterEvent enter(QPoint(300, 300), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent event(QPointF(300, 300), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &event);
+    }
+
+    QTemporaryDir folder;
+    Theme theme{Appearance::light};
+    Settings settings;
+    MainWindow window{theme, settings};
+};
+
+} // namespace
+
+class DesktopWindowTest : public QObject {
+    Q_OBJECT
+private slots:
+    void aDroppedTraceOpens() {
+        Stage stage;
+        stage.window.show();
+        const QString path = stage.make(QStringLiteral("dropped.ponder"));
+        stage.drop({QUrl::fromLocalFile(path)});
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.window.selection().runA().trace, path);
+        QVERIFY(stage.window.selection().runB().isValid()); // another run over the same text
+        QVERIFY(stage.window.text().view().sequence());
+        QVERIFY(stage.window.statusText().contains(QStringLiteral("400 tokens")));
+        QCOMPARE(stage.window.windowTitle(), QStringLiteral("dropped.ponder"));
+        QVERIFY(stage.settings.recent().contains(path));
+        QVERIFY(stage.window.errors().isEmpty());
+    }
+
+    void aDroppedFolderOpensTheRunDialog() {
+        Stage stage;
+        stage.window.show();
+        const QString folder = stage.folder.filePath(QStringLiteral("model"));
+        QVERIFY(QDir().mkpath(folder));
+        stage.drop({QUrl::fromLocalFile(folder)});
+        QVERIFY(stage.window.recordDialog() != nullptr);
+        QCOMPARE(stage.window.recordDialog()->request().checkpoint, folder);
+        QVERIFY(stage.window.recordDialog()->problem().contains(QStringLiteral("config.json")));
+        stage.window.recordDialog()->reject();
+    }
+
+    void aRunCanBeNamed() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("named.ponder"));
+        stage.window.open(path + QStringLiteral("#vanilla-1m"));
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
+        stage.window.open(path + QStringLiteral("#nobody"));
+        QTRY_VERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("nobody")));
+    }
+
+    void wrongPathsAreSentencesNotBoxes() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(QStringLiteral("/no/such.ponder"));
+        QCOMPARE(stage.window.messages().sentences().size(), 1);
+        QVERIFY(stage.window.messages().isVisible());
+        const QString text = stage.folder.filePath(QStringLiteral("words.ponder"));
+        QFile file(text);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("only words");
+        file.close();
+        stage.window.open(text);
+        QTRY_COMPARE(stage.window.messages().sentences().size(), 2);
+        QVERIFY(QApplication::activeModalWidget() == nullptr);
+        stage.window.messages().clear();
+        QVERIFY(!stage.window.messages().isVisible());
+    }
+
+    void oneSelectionForAll() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("linked.ponder"), {.sequences = 3, .tokens = 500});
+        stage.window.resize(1300, 850);
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        stage.window.selection().setSequence(2);
+        QTRY_VERIFY(stage.window.text().view().sequence() &&
+                    stage.window.text().view().sequence()->sequence == 2);
+        QVERIFY(stage.settle());
+        QTest::mouseClick(stage.window.text().view().viewport(), Qt::LeftButton, {},
+                          stage.window.text().view().tokenRect(9).center().toPoint());
+        QCOMPARE(stage.window.selection().token(), 9);
+        // The selectors on top change A and B for all.
+        const RunKey a = stage.window.selection().runA();
+        const RunKey b = stage.window.selection().runB();
+        QComboBox& box = stage.window.topBar().runA();
+        QCOMPARE(box.currentData().value<RunKey>(), a);
+        for (int i = 0; i < box.count(); ++i) {
+            if (box.itemData(i).value<RunKey>() == b) {
+                box.setCurrentIndex(i);
+                emit box.activated(i);
+            }
+        }
+        QCOMPARE(stage.window.selection().runA(), b);
+        QCOMPARE(stage.window.selection().runB(), a);
+        QVERIFY(!stage.window.grab().isNull());
+    }
+
+    void aRunWithFewerSequencesShowsItsFirst() {
+        Stage stage;
+        const QString many = stage.make(QStringLiteral("many.ponder"), {.sequences = 4, .tokens = 100});
+        const QString few =
+            stage.make(QStringLiteral("few.ponder"), {.seed = 5, .sequences = 1, .tokens = 100});
+        stage.window.open(many);
+        QVERIFY(stage.settle());
+        stage.window.open(few);
+        QTRY_VERIFY(stage.window.data().isOpen(few));
+        stage.window.selection().setSequence(3);
+        stage.window.selection().setRunA({few, stage.window.data().runs(few)[0].id});
+        QCOMPARE(stage.window.selection().sequence(), 0);
+    }
+
+    void theLayoutIsKeptAndRestored() {
+        QTemporaryDir folder;
+        const QString file = folder.filePath(QStringLiteral("layout.ini"));
+        Theme theme(Appearance::light);
+        {
+            Settings settings(file);
+            MainWindow window(theme, settings);
+            window.show();
+            auto* dock = window.findChild<QDockWidget*>(QStringLiteral("compare"));
+            QVERIFY(dock != nullptr);
+            dock->hide();
+            window.close();
+        }
+        Settings settings(file);
+        MainWindow window(theme, settings);
+        window.show();
+        auto* dock = window.findChild<QDockWidget*>(QStringLiteral("compare"));
+        QVERIFY(!dock->isVisible());
+        window.restoreDefaultLayout();
+        QVERIFY(dock->isVisible());
+    }
+
+    void closingTheTraceLeavesAnEmptyWindow() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("closing.ponder"));
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        stage.window.data().close(path);
+        QVERIFY(!stage.window.selection().runA().isValid());
+        QVERIFY(!stage.window.selection().runB().isValid());
+        QVERIFY(!stage.window.grab().isNull());
+    }
+
+    void theViewFillsWhileARecordingRuns() {
+        Stage stage;
+        const QString path =
+            stage.make(QStringLiteral("growing.ponder"), {.sequences = 1, .tokens = 200, .secondRun = false});
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        const RunKey before = stage.window.selection().runA();
+        // The engine's part: this process adds a run while a stand-in speaks the protocol.
+        const QString engine = stage.folder.filePath(QStringLiteral("engine.sh"));
+        QFile script(engine);
+        QVERIFY(script.open(QIODevice::WriteOnly));
+        script.write("#!/bin/sh\necho "
+                     "'{\"activity\":\"recording\",\"done\":5,\"total\":10,\"unit\":\"tokens\",\"rate\":100,"
+                     "\"seconds_left\":3}' >&2\nsleep 3\n");
+        script.close();
+        QVERIFY(script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+        RecordRequest request;
+        request.checkpoint = stage.folder.path();
+        request.trace = path;
+        stage.window.recorder().setProgram(engine);
+        stage.window.recorder().start(request);
+        QTRY_VERIFY(stage.window.recorder().progress().done == 5);
+        testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = 200, .secondRun = false});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA() != before, 5000);
+        QCOMPARE(stage.window.selection().runB(), before); // the same text: compared at once
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.recorder().isRunning(), 8000);
+    }
+
+    void screenshotsNeedNoDisplay_data() {
+        QTest::addColumn<QString>("theme");
+        QTest::newRow("light") << QStringLiteral("light");
+        QTest::newRow("dark") << QStringLiteral("dark");
+    }
+    void screenshotsNeedNoDisplay() {
+        QFETCH(QString, theme);
+        QTemporaryDir folder;
+        const QString trace = folder.filePath(QStringLiteral("shot.ponder"));
+        testing::write_sample_trace(trace.toStdString(), {.sequences = 2, .tokens = 400});
+        const QString picture = folder.filePath(QStringLiteral("window.png"));
+        QProcess process;
+        process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
+                      {QStringLiteral("--screenshot"), picture, QStringLiteral("--size"),
+                       QStringLiteral("1200x800"), QStringLiteral("--theme"), theme,
+                       QStringLiteral("--select-token"), QStringLiteral("5"), trace});
+        QVERIFY(process.waitForFinished(60'000));
+        QVERIFY2(process.exitCode() == 0, process.readAllStandardError().constData());
+        const QImage image(picture);
+        QCOMPARE(image.size(), QSize(1200, 800));
+        QCOMPARE(image.pixelColor(600, 4).lightness() > 128, theme == QStringLiteral("light"));
+        // The selected token's outline is on it.
+        const QRgb accent =
+            (theme == QStringLiteral("light") ? Theme(Appearance::light) : Theme(Appearance::dark))
+                .colours()
+                .a.rgb();
+        int found = 0;
+        for (int x = 260; x < 900; ++x) {
+            for (int y = 90; y < 200; ++y) {
+                found += image.pixel(x, y) == accent ? 1 : 0;
+            }
+        }
+        QVERIFY2(found > 40, qPrintable(QString::number(found)));
+    }
+
+    void aScreenshotOfNothingSaysSo() {
+        QTemporaryDir folder;
+        QProcess process;
+        process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
+                      {QStringLiteral("--screenshot"), folder.filePath(QStringLiteral("w.png")),
+                       QStringLiteral("/no/such.ponder")});
+        QVERIFY(process.waitForFinished(60'000));
+        QCOMPARE(process.exitCode(), 2);
+        const QByteArray said = process.readAllStandardError();
+        QCOMPARE(said.trimmed().count('\n'), 0);
+        QVERIFY(said.contains("/no/such.ponder"));
+        QVERIFY(!QFile::exists(folder.filePath(QStringLiteral("w.png"))));
+    }
+};
+
+QTEST_MAIN(DesktopWindowTest)
+#include "desktop_window_test.moc"

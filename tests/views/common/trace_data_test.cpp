@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/support/sample_trace.h"
+#include "views/common/trace_data.h"
+
+#include <QFile>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace ponderscope;
+
+class TraceDataTest : public QObject {
+    Q_OBJECT
+private:
+    QTemporaryDir folder_;
+
+    QString make(const QString& name, const testing::SampleTrace& what) {
+        const QString path = folder_.filePath(name);
+        testing::write_sample_trace(path.toStdString(), what);
+        return path;
+    }
+
+private slots:
+    void opensAndHandsOutImmutableBlocks() {
+        const QString path = make(QStringLiteral("two.ponder"), {.sequences = 3, .tokens = 500});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(data.traces().isEmpty()); // nothing blocks, nothing is there at once
+        QVERIFY(opened.wait());
+        QCOMPARE(data.traces(), QStringList{path});
+        QCOMPARE(data.runs(path).size(), 2u);
+        const RunKey a{path, data.runs(path)[0].id};
+        QCOMPARE(data.sequences(a).size(), 3u);
+        QVERIFY(!data.signalsOf(a).empty());
+
+        QVERIFY(!data.sequence(a, 1));
+        QSignalSpy ready(&data, &TraceData::sequenceReady);
+        QVERIFY(ready.wait());
+        const auto sequence = data.sequence(a, 1);
+        QVERIFY(sequence);
+        QCOMPARE(sequence->tokens.size(), 500u);
+        QVERIFY(!sequence->text.empty());
+        QCOMPARE(data.sequence(a, 1).get(), sequence.get());
+        QVERIFY(!data.sequence(a, 77)); // there is none
+    }
+
+    void signalsComeWholeAndMissingOnesAreSaid() {
+        const QString path = make(QStringLiteral("signals.ponder"), {.sequences = 1, .tokens = 9000});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        const RunKey a{path, data.runs(path)[0].id};
+        QSignalSpy ready(&data, &TraceData::signalReady);
+        QVERIFY(!data.signal(a, 0, QStringLiteral("nll")));
+        QVERIFY(ready.wait());
+        const auto chunk = data.signal(a, 0, QStringLiteral("nll"));
+        QVERIFY(chunk);
+        QCOMPARE(chunk->shape, (std::vector<std::int64_t>{9000, 4}));
+        QCOMPARE(chunk->data.size(), std::size_t{9000} * 4 * 4);
+        ready.clear();
+        QVERIFY(!data.signal(a, 0, QStringLiteral("depth_weights")));
+        QVERIFY(ready.wait());
+        QVERIFY(!data.signal(a, 0, QStringLiteral("depth_weights")));
+        QVERIFY(!ready.wait(100)); // known to be absent: not asked again
+    }
+
+    void tokensAreNamedFromTheVocabulary() {
+        const QString path = make(QStringLiteral("names.ponder"), {.sequences = 1, .tokens = 200});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        const RunKey a{path, data.runs(path)[0].id};
+        QVERIFY(data.tokenLabel(a, 256).isEmpty());
+        QVERIFY(data.tokenLabel(a, 257).isEmpty());
+        QSignalSpy ready(&data, &TraceData::tokenLabelsReady);
+        QVERIFY(ready.wait());
+        QVERIFY(!data.tokenLabel(a, 256).isEmpty());
+        QVERIFY(!data.tokenLabel(a, 257).isEmpty());
+        QVERIFY(!data.tokenLabel(a, 256).contains(u' '));
+        QVERIFY(data.tokenLabel(a, 99'999'999).isEmpty());
+        QTRY_COMPARE(data.tokenLabel(a, 99'999'999), QStringLiteral("‹id 99999999›"));
+    }
+
+    void whatIsNoTraceIsSaidInOneSentence() {
+        const QString path = folder_.filePath(QStringLiteral("not.ponder"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("this is no trace at all, only some words");
+        file.close();
+        TraceData data;
+        QSignalSpy failed(&data, &TraceData::failed);
+        data.open(path);
+        QVERIFY(failed.wait());
+        QCOMPARE(failed[0][0].toString(), path);
+        QVERIFY(failed[0][1].toString().contains(QStringLiteral("not.ponder")));
+        QVERIFY(data.traces().isEmpty());
+    }
+
+    void growsWhileItIsWritten() {
+        const QString path =
+            make(QStringLiteral("grows.ponder"), {.sequences = 1, .tokens = 300, .secondRun = false});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        QCOMPARE(data.runs(path).size(), 1u);
+        QSignalSpy changed(&data, &TraceData::traceChanged);
+        data.refresh();
+        QVERIFY(!changed.wait(150)); // nothing changed, nothing is said
+        testing::write_sample_trace(path.toStdString(),
+                                    {.seed = 2, .sequences = 1, .tokens = 300, .secondRun = false});
+        data.refresh();
+        QVERIFY(changed.wait());
+        QCOMPARE(data.runs(path).size(), 2u);
+    }
+
+    void forgetsWhatNobodyHolds() {
+        const QString path =
+            make(QStringLiteral("cache.ponder"), {.sequences = 8, .tokens = 4000, .withSignals = false});
+        TraceData data(nullptr, 600'000); // about two sequences
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        const RunKey a{path, data.runs(path)[0].id};
+        std::shared_ptr<const SequenceData> held;
+        for (int i = 0; i < 8; ++i) {
+            QTRY_VERIFY(data.sequence(a, i) != nullptr);
+            if (i == 0) {
+                held = data.sequence(a, i);
+            }
+        }
+        QVERIFY(data.cachedBytes() <= 900'000);
+        QCOMPARE(data.sequence(a, 0).get(), held.get()); // what a view holds stays shared
+    }
+
+    void closingEndsWhatIsUnderWay() {
+        const QString path = make(QStringLiteral("close.ponder"), {.sequences = 2, .tokens = 3000});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        const RunKey a{path, data.runs(path)[0].id};
+        QSignalSpy ready(&data, &TraceData::sequenceReady);
+        QSignalSpy closed(&data, &TraceData::traceClosed);
+        QVERIFY(!data.sequence(a, 0));
+        data.close(path);
+        QCOMPARE(closed.size(), 1);
+        QVERIFY(!ready.wait(150));
+        QVERIFY(data.traces().isEmpty());
+        QVERIFY(data.run(a) == nullptr);
+        QVERIFY(!data.sequence(a, 0));
+        QCOMPARE(data.cachedBytes(), 0u);
+    }
+
+    void cancelledRequestsCanBeAskedAgain() {
+        const QString path = make(QStringLiteral("cancel.ponder"), {.sequences = 4, .tokens = 3000});
+        TraceData data;
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        QVERIFY(opened.wait());
+        const RunKey a{path, data.runs(path)[0].id};
+        for (int i = 0; i < 4; ++i) {
+            static_cast<void>(data.sequence(a, i));
+        }
+        data.cancelPending();
+        QTRY_VERIFY(data.sequence(a, 3) != nullptr);
+    }
+};
+
+QTEST_MAIN(TraceDataTest)
+#include "trace_data_test.moc"

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/colour_map.h"
+#include "views/common/format.h"
+#include "views/common/selection.h"
+#include "views/common/theme.h"
+
+#include <QSignalSpy>
+#include <QTest>
+
+#include <cmath>
+#include <limits>
+
+using namespace ponderscope;
+
+namespace {
+
+/// Relative luminance and contrast as WCAG 2.1 defines them.
+double luminance(const QColor& colour) {
+    const auto linear = [](double c) {
+        return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) +
+           0.0722 * linear(colour.blueF());
+}
+
+double contrast(const QColor& a, const QColor& b) {
+    const double high = std::max(luminance(a), luminance(b));
+    const double low = std::min(luminance(a), luminance(b));
+    return (high + 0.05) / (low + 0.05);
+}
+
+} // namespace
+
+class ViewsCommonTest : public QObject {
+    Q_OBJECT
+private slots:
+    void viridisHasItsPublishedEnds() {
+        QCOMPARE(ColourMap::viridis().at(0), qRgb(0x44, 0x01, 0x54));
+        QCOMPARE(ColourMap::viridis().at(1), qRgb(0xfd, 0xe7, 0x25));
+        QCOMPARE(ColourMap::cividis().at(0), qRgb(0x00, 0x22, 0x4e));
+        QCOMPARE(ColourMap::cividis().at(1), qRgb(0xfe, 0xe8, 0x38));
+    }
+
+    void magnitudesGetLighterAllTheWay() {
+        for (const ColourMap& map : {ColourMap::viridis(), ColourMap::cividis()}) {
+            for (std::size_t i = 1; i < 256; ++i) {
+                QVERIFY(luminance(QColor(map.table()[i])) >= luminance(QColor(map.table()[i - 1])) - 0.004);
+            }
+        }
+    }
+
+    void textStaysReadableOnEveryColour_data() {
+        QTest::addColumn<bool>("dark");
+        QTest::newRow("light") << false;
+        QTest::newRow("dark") << true;
+    }
+    void textStaysReadableOnEveryColour() {
+        QFETCH(bool, dark);
+        const Theme theme(dark ? Appearance::dark : Appearance::light);
+        for (const ColourMap* map : {&theme.textMap(), &theme.differenceMap()}) {
+            for (const QRgb colour : map->table()) {
+                const double ratio = contrast(QColor(colour), theme.colours().text);
+                QVERIFY2(ratio >= 4.5, qPrintable(QString::number(ratio)));
+            }
+        }
+        QVERIFY(contrast(theme.colours().soft, theme.colours().panel) >= 4.5);
+        QVERIFY(contrast(theme.colours().errorText, theme.colours().errorPanel) >= 4.5);
+        QVERIFY(contrast(theme.colours().warningText, theme.colours().warningPanel) >= 4.5);
+    }
+
+    void zeroHasThePanelsColour() {
+        for (const Appearance appearance : {Appearance::light, Appearance::dark}) {
+            const Theme theme(appearance);
+            QCOMPARE(theme.textMap().at(0), theme.colours().panel.rgb());
+            QCOMPARE(QColor(theme.differenceMap().at(0.5)).lightness() / 4,
+                     theme.colours().panel.lightness() / 4);
+        }
+    }
+
+    void scalesKeepNothingNothing() {
+        const ColourScale linear{0, 8, false};
+        QCOMPARE(linear.position(4), 0.5);
+        QCOMPARE(linear.position(99), 1.0);
+        QCOMPARE(linear.position(-1), 0.0);
+        QVERIFY(std::isnan(linear.position(std::nan(""))));
+        QCOMPARE(linear.position(std::numeric_limits<double>::infinity()), 1.0);
+        const ColourScale ranks{1, 10'000, true};
+        QCOMPARE(ranks.position(100), 0.5);
+        QCOMPARE(ranks.position(0), 0.0);
+        const ColourScale flat{3, 3, false};
+        QCOMPARE(flat.position(3), 0.0);
+        QCOMPARE(ColourScale::symmetric(2).position(0), 0.5);
+    }
+
+    void niceCeilings() {
+        QCOMPARE(nice_ceiling(7.3), 8.0);
+        QCOMPARE(nice_ceiling(0.021), 0.03);
+        QCOMPARE(nice_ceiling(10), 10.0);
+        QCOMPARE(nice_ceiling(-1), 1.0);
+        QCOMPARE(nice_ceiling(std::nan("")), 1.0);
+    }
+
+    void numbersAsPeopleReadThem() {
+        QCOMPARE(format_nats(3.2141), QStringLiteral("3.21"));
+        QCOMPARE(format_nats(std::nan("")), QStringLiteral("–"));
+        QCOMPARE(format_nats(-0.001), QStringLiteral("0.00"));
+        QCOMPARE(format_nats(-std::numeric_limits<double>::infinity()), QStringLiteral("−∞"));
+        QCOMPARE(format_difference(0.214), QStringLiteral("+0.21"));
+        QCOMPARE(format_difference(-0.03), QStringLiteral("−0.03"));
+        QCOMPARE(format_probability(0.2149), QStringLiteral("0.21"));
+        QCOMPARE(format_probability(0.0042), QStringLiteral("0.004"));
+        QCOMPARE(format_probability(0.00001), QStringLiteral("<0.0001"));
+        QCOMPARE(format_si(19'100'000), QStringLiteral("19.1 M"));
+        QCOMPARE(format_si(999), QStringLiteral("999"));
+        QCOMPARE(format_si(999'999), QStringLiteral("1.00 M"));
+        QCOMPARE(format_count(1'204'000), QStringLiteral("1,204,000"));
+        QCOMPARE(format_duration(7.2), QStringLiteral("0:07"));
+        QCOMPARE(format_duration(3723), QStringLiteral("1:02:03"));
+        QCOMPARE(format_duration(-1), QStringLiteral("–"));
+        QCOMPARE(format_rate(41'200.4, QStringLiteral("tokens")), QStringLiteral("41,200 tokens/s"));
+        QCOMPARE(format_bytes(14'300'000), QStringLiteral("14.3 MB"));
+    }
+
+    void bytesThatCannotBeSeenAreShown() {
+        QCOMPARE(visible_text("a\nb\tc"), QStringLiteral("a⏎b⇥c"));
+        QCOMPARE(visible_text("\xe2\x80"), QStringLiteral("‹E2 80›"));
+        QCOMPARE(visible_text(std::string_view("\0x", 2)), QStringLiteral("‹00›x"));
+        QCOMPARE(visible_text("\xe2\x80\xae!"), QStringLiteral("‹202E›!"));   // right-to-left override
+        QCOMPARE(visible_text("\xed\xa0\x80"), QStringLiteral("‹ED A0 80›")); // a surrogate is no UTF-8
+        QCOMPARE(visible_text("\xc0\xaf"), QStringLiteral("‹C0 AF›"));        // overlong
+        QCOMPARE(visible_token(" the"), QStringLiteral("␣the"));
+        QCOMPARE(visible_token("  "), QStringLiteral("␣␣"));
+        QCOMPARE(visible_token("abcdefgh", 5), QStringLiteral("abcd…"));
+        TokenColumns tokens;
+        tokens.begin = {0, 2, 1, 9};
+        tokens.end = {2, 5, 0, 12};
+        QCOMPARE(token_bytes(tokens, "hello", 1), std::string_view("llo"));
+        QVERIFY(token_bytes(tokens, "hello", 2).empty()); // ends before it begins
+        QVERIFY(token_bytes(tokens, "hello", 3).empty()); // beyond the text
+        QVERIFY(token_bytes(tokens, "hello", 7).empty());
+    }
+
+    void selectionSpeaksOfChangesOnly() {
+        Selection selection;
+        QSignalSpy token(&selection, &Selection::tokenChanged);
+        QSignalSpy runs(&selection, &Selection::runsChanged);
+        selection.setToken(5);
+        selection.setToken(5);
+        QCOMPARE(token.size(), 1);
+        selection.setRunA({QStringLiteral("/a"), 1});
+        selection.setRunA({QStringLiteral("/a"), 1});
+        QCOMPARE(runs.size(), 1);
+        selection.setHover(7);
+        QCOMPARE(selection.shown(), 7);
+        selection.setHover(-1);
+        QCOMPARE(selection.shown(), 5);
+        selection.setToken(-9);
+        QCOMPARE(selection.token(), -1);
+    }
+
+    void aTokenOfAnotherSequenceMeansNothing() {
+        Selection selection;
+        selection.setToken(5);
+        selection.setHover(6);
+        qint64 during = 0;
+        connect(&selection, &Selection::sequenceChanged, this, [&] { during = selection.shown(); });
+        selection.setSequence(2);
+        QCOMPARE(during, -1);
+        QCOMPARE(selection.token(), -1);
+        QCOMPARE(selection.hover(), -1);
+    }
+
+    void valuesStandAtThePredictedToken() {
+        Selection selection;
+        QCOMPARE(selection.rowOf(5), 4);
+        QCOMPARE(selection.rowOf(0), -1);
+        QCOMPARE(selection.tokenOf(4), 5);
+        selection.setAttribution(Attribution::predicting);
+        QCOMPARE(selection.rowOf(5), 5);
+    }
+
+    void aRunKeepsItsColour() {
+        Theme theme(Appearance::light);
+        Selection selection;
+        const RunKey first{QStringLiteral("/t"), 1};
+        const RunKey second{QStringLiteral("/t"), 2};
+        const RunKey third{QStringLiteral("/t"), 3};
+        selection.setRunA(first);
+        selection.setRunB(second);
+        QCOMPARE(theme.runColour(first, selection), theme.colours().a);
+        QCOMPARE(theme.runColour(second, selection), theme.colours().b);
+        const QColor own = theme.runColour(third, selection);
+        QVERIFY(own != theme.colours().a && own != theme.colours().b);
+        selection.setRunA(third);
+        QCOMPARE(theme.runColour(third, selection), theme.colours().a);
+        selection.setRunA(first);
+        QCOMPARE(theme.runColour(third, selection), own);
+    }
+
+    void themesAnnounceThemselves() {
+        Theme theme(Appearance::system, true);
+        QVERIFY(theme.dark());
+        QSignalSpy changed(&theme, &Theme::changed);
+        theme.setAppearance(Appearance::light);
+        QVERIFY(!theme.dark());
+        theme.setTextSize(1000);
+        QCOMPARE(theme.textSize(), 48);
+        QCOMPARE(changed.size(), 2);
+    }
+};
+
+QTEST_MAIN(ViewsCommonTest)
+#include "views_common_test.moc"

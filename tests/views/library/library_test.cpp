@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/support/sample_trace.h"
+#include "views/library/library_model.h"
+#include "views/library/library_panel.h"
+#include "views/library/library_rows.h"
+#include "views/library/sequence_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QListView>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTreeView>
+
+#include <cmath>
+
+using namespace ponderscope;
+
+namespace {
+
+struct Stage {
+    QString make(const QString& name, const testing::SampleTrace& what) const {
+        const QString path = folder.filePath(name);
+        testing::write_sample_trace(path.toStdString(), what);
+        return path;
+    }
+    [[nodiscard]] bool open(const QString& path) {
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        return opened.wait();
+    }
+    [[nodiscard]] RunKey run(const QString& path, std::size_t index) const {
+        return {path, data.runs(path).at(index).id};
+    }
+
+    QTemporaryDir folder;
+    Theme theme{Appearance::light};
+    TraceData data;
+    Selection selection;
+    ViewContext context{data, selection, theme};
+};
+
+} // namespace
+
+class LibraryTest : public QObject {
+    Q_OBJECT
+private slots:
+    void theModelKeepsItsPromises() {
+        Stage stage;
+        LibraryModel model(stage.context);
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QString one = stage.make(QStringLiteral("one.ponder"), {.sequences = 2, .tokens = 300});
+        const QString two =
+            stage.make(QStringLiteral("two.ponder"), {.sequences = 1, .tokens = 200, .secondRun = false});
+        QVERIFY(stage.open(one));
+        QVERIFY(stage.open(two));
+        QCOMPARE(model.rowCount(), 2);
+        QCOMPARE(model.rowCount(model.index(0, 0)), 2);
+        QCOMPARE(model.rowCount(model.index(1, 0)), 1);
+        QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("one.ponder"));
+        QCOMPARE(model.index(0, 0, model.index(0, 0)).data().toString(), QStringLiteral("adaponderlm-1m"));
+
+        // A run is added to a trace that is open.
+        testing::write_sample_trace(two.toStdString(),
+                                    {.seed = 3, .sequences = 1, .tokens = 200, .secondRun = false});
+        QSignalSpy inserted(&model, &QAbstractItemModel::rowsInserted);
+        stage.data.refresh();
+        QVERIFY(inserted.wait());
+        QCOMPARE(model.rowCount(model.index(1, 0)), 2);
+
+        stage.data.close(one);
+        QCOMPARE(model.rowCount(), 1);
+        QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("two.ponder"));
+        QVERIFY(stage.open(two)); // again: the same rows
+        QCOMPARE(model.rowCount(), 1);
+    }
+
+    void runsTellTheirNumbers() {
+        Stage stage;
+        LibraryModel model(stage.context);
+        const QString path = stage.make(QStringLiteral("numbers.ponder"), {.sequences = 3, .tokens = 800});
+        QVERIFY(stage.open(path));
+        const QModelIndex run = model.indexOf(stage.run(path, 0));
+        QVERIFY(run.isValid());
+        const RunInfo* info = stage.data.run(stage.run(path, 0));
+        const QString mean =
+            QString::number(info->nll_sum / static_cast<double>(info->scored_tokens), 'f', 3);
+        QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(mean));
+        QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(QStringLiteral("steps")));
+        QTRY_VERIFY(run.data(LibraryModel::DetailRole).toString().contains(u'±')); // worked out behind
+        const QModelIndex vanilla = model.indexOf(stage.run(path, 1));
+        QVERIFY(!vanilla.data(LibraryModel::DetailRole).toString().contains(QStringLiteral("steps")));
+        QCOMPARE(run.data(LibraryModel::StateRole).toString(), QString());
+        stage.selection.setRunA(stage.run(path, 0));
+        stage.selection.setRunB(stage.run(path, 1));
+        QCOMPARE(run.data(LibraryModel::SideRole).toString(), QStringLiteral("A"));
+        QCOMPARE(vanilla.data(LibraryModel::SideRole).toString(), QStringLiteral("B"));
+        QCOMPARE(run.data(LibraryModel::ColourRole).value<QColor>(), stage.theme.colours().a);
+        QVERIFY(!model.indexOf({path, 99}).isValid());
+        QVERIFY(!model.indexOf({QStringLiteral("/nowhere"), 1}).isValid());
+    }
+
+    void cutOffRunsArePartial() {
+        Stage stage;
+        LibraryModel model(stage.context);
+        const QString path =
+            stage.make(QStringLiteral("cut.ponder"), {.sequences = 2, .tokens = 300, .complete = false});
+        QVERIFY(stage.open(path));
+        QCOMPARE(model.indexOf(stage.run(path, 1)).data(LibraryModel::StateRole).toString(),
+                 QStringLiteral("partial"));
+    }
+
+    void sequencesComeWithStrips() {
+        Stage stage;
+        SequenceModel model(stage.context);
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QString path = stage.make(QStringLiteral("strips.ponder"), {.sequences = 4, .tokens = 500});
+        QVERIFY(stage.open(path));
+        QCOMPARE(model.rowCount(), 0);
+        stage.selection.setRunA(stage.run(path, 0));
+        QCOMPARE(model.rowCount(), 4);
+        const QModelIndex third = model.index(2);
+        QCOMPARE(third.data().toString(), QStringLiteral("3"));
+        QVERIFY(std::isfinite(third.data(SequenceModel::NllRole).toDouble()));
+        QVERIFY(third.data(SequenceModel::BarcodeRole).value<QList<float>>().isEmpty()); // asked for now
+        QTRY_COMPARE(third.data(SequenceModel::BarcodeRole).value<QList<float>>().size(),
+                     qsizetype{SequenceModel::bars});
+        for (const float bar : third.data(SequenceModel::BarcodeRole).value<QList<float>>()) {
+            QVERIFY(bar >= 0 && bar <= 1);
+        }
+        stage.data.close(path);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void clicksChooseAAndB() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("clicks.ponder"), {.sequences = 3, .tokens = 300});
+        LibraryPanel panel(stage.context);
+        panel.resize(260, 700);
+        panel.show();
+        QVERIFY(stage.open(path));
+        const RunKey first = stage.run(path, 0);
+        const RunKey second = stage.run(path, 1);
+        const auto click = [&](const RunKey& key, bool side, Qt::KeyboardModifiers modifiers = {}) {
+            const QRect row = panel.runs().visualRect(panel.model().indexOf(key));
+            const QPoint at = side ? RunRows::sideRect(row).center() : QPoint(60, row.center().y());
+            QTest::mouseClick(panel.runs().viewport(), Qt::LeftButton, modifiers, at);
+        };
+        click(first, false);
+        QCOMPARE(stage.selection.runA(), first);
+        click(second, true);
+        QCOMPARE(stage.selection.runB(), second);
+        click(second, false); // B becomes A: they change places
+        QCOMPARE(stage.selection.runA(), second);
+        QCOMPARE(stage.selection.runB(), first);
+        click(first, true); // again: no longer compared
+        QVERIFY(!stage.selection.runB().isValid());
+        click(first, false, Qt::ControlModifier);
+        QCOMPARE(stage.selection.runB(), first);
+        panel.runs().setFocus();
+        panel.runs().setCurrentIndex(panel.model().indexOf(first));
+        QTest::keyClick(&panel.runs(), Qt::Key_Return);
+        QCOMPARE(stage.selection.runA(), first);
+
+        QCOMPARE(panel.sequenceModel().rowCount(), 3);
+        const QRect row = panel.sequences().visualRect(panel.sequenceModel().index(2));
+        QTest::mouseClick(panel.sequences().viewport(), Qt::LeftButton, {}, row.center());
+        QCOMPARE(stage.selection.sequence(), 2);
+        stage.selection.setSequence(1);
+        QCOMPARE(panel.sequences().currentIndex().row(), 1);
+        QVERIFY(!panel.grab().isNull());
+    }
+};
+
+QTEST_MAIN(LibraryTest)
+#include "library_test.moc"

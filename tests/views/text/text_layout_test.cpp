@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/support/sample_trace.h"
+#include "views/common/format.h"
+#include "views/text/find.h"
+#include "views/text/quantity.h"
+#include "views/text/text_layout.h"
+#include "views/text/token_text.h"
+
+#include <QFontMetricsF>
+#include <QGuiApplication>
+#include <QPainter>
+#include <QTest>
+
+#include <cmath>
+#include <limits>
+
+using namespace ponderscope;
+using namespace std::chrono_literals;
+
+namespace {
+
+QFont reading() {
+    QFont font = QGuiApplication::font();
+    font.setPixelSize(19);
+    return font;
+}
+
+std::shared_ptr<SequenceData> sequence_of(const std::vector<std::string>& tokens, bool withText = true) {
+    auto made = std::make_shared<SequenceData>();
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        made->tokens.id.push_back(static_cast<std::int32_t>(100 + i));
+        made->tokens.begin.push_back(withText ? made->text.size() : 0);
+        if (withText) {
+            made->text += tokens[i];
+        }
+        made->tokens.end.push_back(withText ? made->text.size() : 0);
+        made->tokens.nll.push_back(static_cast<float>(i));
+        made->tokens.entropy.push_back(1);
+        made->tokens.max_probability.push_back(0.5f);
+        made->tokens.rank.push_back(1);
+        made->tokens.steps.push_back(0);
+        made->tokens.flops.push_back(10);
+    }
+    return made;
+}
+
+TextLayout laid_out(const std::shared_ptr<const SequenceData>& data, qreal width) {
+    TextLayout layout;
+    layout.setFont(reading());
+    layout.setWidth(width);
+    layout.setSequence(data);
+    while (!layout.prepare(1s)) {
+    }
+    return layout;
+}
+
+/// Every token once, in order, inside the width, none on top of another.
+void check_sound(const TextLayout& layout) {
+    qint64 next = 0;
+    for (qint64 line = 0; line < layout.lineCount(); ++line) {
+        const auto tokens = layout.tokens(line);
+        QVERIFY(!tokens.empty());
+        QCOMPARE(tokens.front().token, layout.firstToken(line));
+        for (const auto& placed : tokens) {
+            QCOMPARE(placed.token, next++);
+            QVERIFY(placed.right > placed.left);
+            QVERIFY(placed.left >= -0.01);
+            QVERIFY2(placed.right <= layout.width() + 2.1 || tokens.size() == 1,
+                     qPrintable(QString::number(placed.right)));
+            QCOMPARE(layout.lineOf(placed.token), line);
+        }
+    }
+    QCOMPARE(next, static_cast<qint64>(layout.sequence()->tokens.size()));
+}
+
+std::shared_ptr<SequenceData> english(std::int64_t words) {
+    std::string text;
+    for (std::int64_t i = 0; i < words; ++i) {
+        text += (i == 0 ? "" : " ");
+        text += i % 5 == 0 ? "extraordinarily" : i % 3 == 0 ? "the" : "harbour";
+        text += i % 17 == 16 ? ".\n" : "";
+    }
+    return sequence_of(testing::cut_into_tokens(text));
+}
+
+} // namespace
+
+class TextLayoutTest : public QObject {
+    Q_OBJECT
+private slots:
+    void wrapsBetweenWords() {
+        const auto data = sequence_of({"The", " old", " light", "house", " keeper"});
+        const TextLayout wide = laid_out(data, 2000);
+        QCOMPARE(wide.lineCount(), 1);
+        const auto all = wide.tokens(0);
+        QCOMPARE(all.size(), 5u);
+        QVERIFY(std::abs(all[3].left - all[2].right) < 0.01); // "light" and "house" are one word
+        QVERIFY(all[1].left - all[0].right > 5);
+        QVERIFY(all[2].roomBefore && !all[2].roomAfter);
+        QVERIFY(!all[3].roomBefore && all[3].roomAfter);
+        const qreal room = all[3].right - all[2].left + 2;
+        const TextLayout narrow = laid_out(data, room);
+        QCOMPARE(narrow.firstToken(narrow.lineOf(2)), 2); // the word goes to the next line as a whole
+        QCOMPARE(narrow.lineOf(3), narrow.lineOf(2));
+        check_sound(narrow);
+    }
+
+    void newlinesEndLines() {
+        const TextLayout layout = laid_out(sequence_of({"one", ".", "\n", "two", ".\n\n", "three"}), 800);
+        QCOMPARE(layout.lineCount(), 3);
+        QCOMPARE(layout.firstToken(1), 3);
+        QCOMPARE(layout.firstToken(2), 5);
+        check_sound(layout);
+    }
+
+    void aWordWiderThanALineBreaksBetweenItsTokens() {
+        std::vector<std::string> tokens{"a"};
+        for (int i = 0; i < 30; ++i) {
+            tokens.push_back("endless");
+        }
+        const TextLayout layout = laid_out(sequence_of(tokens), 200);
+        QVERIFY(layout.lineCount() > 5);
+        check_sound(layout);
+    }
+
+    void slicesGiveTheSameAsTheWhole() {
+        const auto data = english(40'000);
+        const TextLayout whole = laid_out(data, 640);
+        TextLayout sliced;
+        sliced.setFont(reading());
+        sliced.setWidth(640);
+        sliced.setSequence(data);
+        int slices = 0;
+        while (!sliced.prepare(200us)) {
+            ++slices;
+            QVERIFY(sliced.expectedLineCount() >= sliced.lineCount());
+        }
+        QVERIFY(slices > 1);
+        QCOMPARE(sliced.lineCount(), whole.lineCount());
+        for (qint64 line = 0; line < whole.lineCount(); ++line) {
+            QCOMPARE(sliced.firstToken(line), whole.firstToken(line));
+        }
+        check_sound(whole);
+    }
+
+    void rewrappingGivesTheSameAsWrapping() {
+        const auto data = english(2000);
+        TextLayout layout = laid_out(data, 900);
+        const qint64 before = layout.lineCount();
+        layout.setWidth(333);
+        const TextLayout fresh = laid_out(data, 333);
+        QCOMPARE(layout.lineCount(), fresh.lineCount());
+        for (qint64 line = 0; line < fresh.lineCount(); ++line) {
+            QCOMPARE(layout.firstToken(line), fresh.firstToken(line));
+        }
+        layout.setWidth(900);
+        QCOMPARE(layout.lineCount(), before);
+        check_sound(fresh);
+    }
+
+    void growthKeepsWhatIsPlaced() {
+        const auto shorter = english(500);
+        auto longer = std::make_shared<SequenceData>(*shorter);
+        const auto extra = english(1000);
+        longer->tokens = extra->tokens;
+        longer->text = extra->text;
+        auto first = std::make_shared<SequenceData>(*longer);
+        const std::size_t half = longer->tokens.size() / 2;
+        first->tokens.id.resize(half);
+        first->tokens.begin.resize(half);
+        first->tokens.end.resize(half);
+        TextLayout layout = laid_out(first, 640);
+        const qint64 placed = layout.placedTokens();
+        QCOMPARE(placed, static_cast<qint64>(half));
+        layout.setSequence(longer);
+        QCOMPARE(layout.placedTokens(), placed);
+        while (!layout.prepare(1s)) {
+        }
+        check_sound(layout);
+        layout.setSequence(shorter); // other text: from the beginning
+        QCOMPARE(layout.placedTokens(), 0);
+    }
+
+    void hitsWhatIsThere() {
+        const TextLayout layout = laid_out(english(300), 640);
+        for (qint64 line = 0; line < layout.lineCount(); ++line) {
+            for (const auto& placed : layout.tokens(line)) {
+                QCOMPARE(layout.tokenAt(line, (placed.left + placed.right) / 2, false), placed.token);
+            }
+        }
+        QCOMPARE(layout.tokenAt(0, -50, false), -1);
+        QCOMPARE(layout.tokenAt(0, -50, true), 0);
+        QCOMPARE(layout.tokenAt(0, 1e6, true), layout.endToken(0) - 1);
+        QCOMPARE(layout.tokenAt(-1, 10, true), -1);
+        QCOMPARE(layout.tokenAt(layout.lineCount(), 10, true), -1);
+        QCOMPARE(layout.lineOf(-1), -1);
+        QCOMPARE(layout.lineOf(1 << 30), -1);
+    }
+
+    void anyScriptIsPlaced_data() {
+        QTest::addColumn<QByteArray>("text");
+        QTest::newRow("arabic") << QByteArray("كان الحارس يعد النوارس كل صباح");
+        QTest::newRow("hebrew and digits") << QByteArray("המגדלור 1204 ליד הים");
+        QTest::newRow("devanagari") << QByteArray("प्रकाशस्तंभ का रखवाला क्षितिज");
+        QTest::newRow("thai") << QByteArray("คนเฝ้าประภาคารนับนกนางนวล");
+        QTest::newRow("chinese") << QByteArray("灯塔看守人每天早上数海鸥，然后写下潮水的高度。");
+        QTest::newRow("emoji, joined")
+            << QByteArray("👩‍🔬 family 👨‍👩‍👧‍👦 flag 🇩🇪 skin 👍🏽");
+        QTest::newRow("combining") << QByteArray(
+            "e\xcc\x81 a\xcc\x8a\xcc\xa3 Z\xcc\x80\xcc\x81\xcc\x82\xcc\x83\xcc\x84lgo");
+        QTest::newRow("overrides") << QByteArray("abc\xe2\x80\xae"
+                                                 "def\xe2\x80\xac ghi");
+        QTest::newRow("broken") << QByteArray("ok \xff\xfe\xc3 \xe2\x82 \xf0\x9f\x98 end");
+        QTest::newRow("control") << QByteArray("a\0b\x01 c\x1b[31m\r\n", 12);
+        QTest::newRow("spaces") << QByteArray("      indented    code  \n\n\n\t\tx");
+        QTest::newRow("rule") << QByteArray(5000, '=');
+    }
+    void anyScriptIsPlaced() {
+        QFETCH(QByteArray, text);
+        // Cut in three ways, the last one through every character.
+        for (const std::size_t step : {std::size_t{7}, std::size_t{3}, std::size_t{1}}) {
+            std::vector<std::string> tokens;
+            const std::string all = text.toStdString();
+            for (std::size_t i = 0; i < all.size(); i += step) {
+                tokens.push_back(all.substr(i, step));
+            }
+            for (const qreal width : {60.0, 300.0, 2000.0}) {
+                const TextLayout layout = laid_out(sequence_of(tokens), width);
+                check_sound(layout);
+                QImage image(400, 60, QImage::Format_RGB32);
+                QPainter painter(&image);
+                for (qint64 line = 0; line < std::min<qint64>(layout.lineCount(), 20); ++line) {
+                    layout.draw(painter, line, 0, 30, Qt::black, Qt::gray);
+                }
+            }
+        }
+    }
+
+    void cutCharactersAreShownAsBytes() {
+        const TokenText first = token_text("\xf0\x9f", 1, false);
+        QCOMPARE(first.text, QStringLiteral("‹F0 9F›"));
+        QVERIFY(first.special);
+        QVERIFY(!token_text(" ok", 1, false).special);
+        QCOMPARE(token_text(" ok", 1, false).text, QStringLiteral("ok"));
+        QVERIFY(token_text(" ok", 1, false).spaceBefore);
+        QCOMPARE(token_text("  ok", 1, false).text, QStringLiteral("·ok"));
+        QVERIFY(token_text(".\n", 1, false).breakAfter);
+        QCOMPARE(token_text("", 17, false).text, QStringLiteral("‹id 17›"));
+        QCOMPARE(token_text("", 17, true).text, QStringLiteral("17"));
+        QVERIFY(token_text(std::string(4000, 'x'), 1, false).text.size() <= 96);
+        QVERIFY(!token_text("‹quoted›", 1, false).special); // a text may contain these marks itself
+    }
+
+    void runsOnIdsShowIds() {
+        const TextLayout layout = laid_out(sequence_of({"a", "b", "c"}, false), 400);
+        check_sound(layout);
+        QCOMPARE(layout.lineCount(), 1);
+    }
+
+    void spansThatLieAreNoDisaster() {
+        auto data = sequence_of({"one", " two", " three"});
+        data->tokens.begin[1] = 900;
+        data->tokens.end[1] = std::numeric_limits<std::uint64_t>::max();
+        data->tokens.end[2] = 0;
+        check_sound(laid_out(data, 300));
+    }
+
+    void oneWordIsShapedOnce() {
+        const TextLayout layout = laid_out(english(5000), 640);
+        QVERIFY2(layout.shapedWords() < 40, qPrintable(QString::number(layout.shapedWords())));
+    }
+
+    void findsTextAcrossTokens() {
+        const auto data = sequence_of({"The", " light", "house", " LIGHT", "s", ".", " light"});
+        QCOMPARE(find_tokens(*data, QStringLiteral("light")), (std::vector<qint64>{1, 3, 6}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("LIGHT")), (std::vector<qint64>{3}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("lighthouse")), (std::vector<qint64>{1}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("house l")), (std::vector<qint64>{2}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("#103")), (std::vector<qint64>{3}));
+        QVERIFY(find_tokens(*data, QString()).empty());
+        QVERIFY(find_tokens(*data, QStringLiteral("absent")).empty());
+        QCOMPARE(find_tokens(*sequence_of({"a", "b"}, false), QStringLiteral("101")),
+                 (std::vector<qint64>{1}));
+        QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
+    }
+
+    void valuesFollowTheAttribution() {
+        const auto data = sequence_of({"a", "b", "c"});
+        const TokenValues predicted = token_values(Quantity::nll, *data, 0, Attribution::predicted);
+        QVERIFY(std::isnan(predicted.values[0]));
+        QCOMPARE(predicted.values[2], 1.0f);
+        QCOMPARE(predicted.scale.high, 8.0);
+        const TokenValues predicting = token_values(Quantity::nll, *data, 0, Attribution::predicting);
+        QCOMPARE(predicting.values[2], 2.0f);
+    }
+
+    void differencesNeedTheSameTokens() {
+        const auto a = sequence_of({"a", "b", "c", "d"});
+        auto b = sequence_of({"a", "b", "c", "d"});
+        b->tokens.nll = {0, 0.5f, 4, std::numeric_limits<float>::quiet_NaN()};
+        const TokenValues values = token_differences(Quantity::nll, *a, b.get(), Attribution::predicted);
+        QVERIFY(values.notice.isEmpty());
+        QCOMPARE(values.values[2], 0.5f);
+        QCOMPARE(values.values[3], -2.0f);
+        QCOMPARE(values.scale.low, -values.scale.high);
+        b->tokens.id[1] = 7;
+        const TokenValues other = token_differences(Quantity::nll, *a, b.get(), Attribution::predicted);
+        QVERIFY(!other.notice.isEmpty());
+        QVERIFY(std::isnan(other.values[2]));
+        QVERIFY(!token_differences(Quantity::nll, *a, nullptr, Attribution::predicted).notice.isEmpty());
+    }
+
+    void strangeValuesDoNotSpoilTheScale() {
+        auto data = sequence_of({"a", "b", "c", "d"});
+        data->tokens.nll = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN(), 3};
+        const TokenValues values = token_values(Quantity::nll, *data, 0, Attribution::predicting);
+        QCOMPARE(values.scale.high, 8.0);
+        QCOMPARE(values.scale.position(values.values[0]), 1.0);
+        data->tokens.rank = {0, 0, 0, 0};
+        QVERIFY(std::isnan(token_values(Quantity::rank, *data, 0, Attribution::predicting).values[3]));
+    }
+};
+
+QTEST_MAIN(TextLayoutTest)
+#include "text_layout_test.moc"

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/support/sample_trace.h"
+#include "views/text/find_bar.h"
+#include "views/text/legend.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QScrollBar>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <cmath>
+
+using namespace ponderscope;
+
+namespace {
+
+/// A panel on a trace of its own.
+struct Stage {
+    explicit Stage(const testing::SampleTrace& what) {
+        path = folder.filePath(QStringLiteral("stage.ponder"));
+        testing::write_sample_trace(path.toStdString(), what);
+        panel.resize(800, 500);
+        panel.show();
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(path);
+        opened.wait();
+        a = {path, data.runs(path)[0].id};
+        selection.setRunA(a);
+    }
+    [[nodiscard]] bool settle() {
+        return QTest::qWaitFor([&] { return panel.view().sequence() && panel.view().settled(); }, 10'000);
+    }
+    TextView& view() { return panel.view(); }
+
+    QTemporaryDir folder;
+    QString path;
+    Theme theme{Appearance::light};
+    TraceData data;
+    Selection selection;
+    RunKey a;
+    TextPanel panel{ViewContext{data, selection, theme}};
+};
+
+} // namespace
+
+class TextViewTest : public QObject {
+    Q_OBJECT
+private slots:
+    void clickPinsAndHoverShows() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        const QRectF box = stage.view().tokenRect(12);
+        QVERIFY(!box.isEmpty());
+        QCOMPARE(stage.view().tokenAt(box.center()), 12);
+        QTest::mouseMove(stage.view().viewport(), box.center().toPoint());
+        QTRY_COMPARE(stage.selection.hover(), 12);
+        QTest::mouseClick(stage.view().viewport(), Qt::LeftButton, {}, box.center().toPoint());
+        QCOMPARE(stage.selection.token(), 12);
+        QTest::mouseClick(stage.view().viewport(), Qt::LeftButton, {}, box.center().toPoint());
+        QCOMPARE(stage.selection.token(), -1);
+    }
+
+    void theSelectionIsAnOutlineNotAFill() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        const QRectF box = stage.view().tokenRect(12);
+        const QPoint inside(static_cast<int>(box.left()) + 2, static_cast<int>(box.center().y()));
+        const QRgb before = stage.view().viewport()->grab().toImage().pixel(inside);
+        stage.selection.setToken(12);
+        const QImage after = stage.view().viewport()->grab().toImage();
+        QCOMPARE(after.pixel(inside), before);
+        const QRgb rim = after.pixel(static_cast<int>(box.center().x()), static_cast<int>(box.top()) - 2);
+        QCOMPARE(rim, stage.theme.colours().a.rgb());
+    }
+
+    void keysMoveAndTheViewFollows() {
+        Stage stage({.sequences = 1, .tokens = 5000});
+        QVERIFY(stage.settle());
+        TextView& view = stage.view();
+        view.setFocus();
+        QTest::keyClick(&view, Qt::Key_Right);
+        QCOMPARE(stage.selection.token(), 0);
+        QTest::keyClick(&view, Qt::Key_Right);
+        QCOMPARE(stage.selection.token(), 1);
+        QTest::keyClick(&view, Qt::Key_Left);
+        QTest::keyClick(&view, Qt::Key_Left);
+        QCOMPARE(stage.selection.token(), 0);
+        QTest::keyClick(&view, Qt::Key_Down);
+        QCOMPARE(view.layoutOfText().lineOf(stage.selection.token()), 1);
+        QTest::keyClick(&view, Qt::Key_End, Qt::ControlModifier);
+        QCOMPARE(stage.selection.token(), 4999);
+        QVERIFY(view.viewport()->rect().contains(view.tokenRect(4999).toAlignedRect()));
+        QTest::keyClick(&view, Qt::Key_PageUp);
+        QVERIFY(stage.selection.token() < 4999);
+        QVERIFY(view.viewport()->rect().contains(view.tokenRect(stage.selection.token()).toAlignedRect()));
+        QTest::keyClick(&view, Qt::Key_Home, Qt::ControlModifier);
+        QCOMPARE(stage.selection.token(), 0);
+        QCOMPARE(view.verticalScrollBar()->value(), 0);
+        QTest::keyClick(&view, Qt::Key_Escape);
+        QCOMPARE(stage.selection.token(), -1);
+    }
+
+    void aJumpBeforeItIsPlacedArrives() {
+        Stage stage({.sequences = 1, .tokens = 120'000, .secondRun = false, .withSignals = false});
+        QVERIFY(QTest::qWaitFor([&] { return stage.view().sequence() != nullptr; }, 10'000));
+        stage.selection.setToken(119'000);
+        QVERIFY(stage.settle());
+        QTRY_VERIFY(
+            stage.view().viewport()->rect().contains(stage.view().tokenRect(119'000).toAlignedRect()));
+    }
+
+    void scrolledPicturesEqualAWholePicture() {
+        Stage stage({.sequences = 1, .tokens = 700});
+        QVERIFY(stage.settle());
+        // The same lines, once scrolled into a small view and once in a view that holds all of the text.
+        const QRectF box = stage.view().tokenRect(400);
+        QVERIFY(box.isEmpty() || box.top() > stage.view().viewport()->height() || box.top() >= 0);
+        stage.view().scrollTo(400);
+        const QRectF small = stage.view().tokenRect(400);
+        const QImage part =
+            stage.view().viewport()->grab(QRect(0, static_cast<int>(small.top()) - 4, 700, 34)).toImage();
+        stage.panel.resize(800, 6000);
+        QVERIFY(stage.settle());
+        stage.view().verticalScrollBar()->setValue(0);
+        const QRectF tall = stage.view().tokenRect(400);
+        const QImage whole =
+            stage.view().viewport()->grab(QRect(0, static_cast<int>(tall.top()) - 4, 700, 34)).toImage();
+        QCOMPARE(part.size(), whole.size());
+        for (int y = 0; y < part.height(); ++y) {
+            for (int x = 0; x < part.width(); ++x) {
+                // Smoothed edges may round otherwise at another height of the page.
+                const QColor one = part.pixelColor(x, y);
+                const QColor two = whole.pixelColor(x, y);
+                const int apart = std::abs(one.red() - two.red()) + std::abs(one.green() - two.green()) +
+                                  std::abs(one.blue() - two.blue());
+                QVERIFY2(apart <= 24, qPrintable(QStringLiteral("%1,%2").arg(x).arg(y)));
+            }
+        }
+    }
+
+    void quantitiesLegendAndDifference() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("surprise")));
+        stage.panel.setQuantity(Quantity::steps);
+        QCOMPARE(stage.view().values().scale.high, 3.0);
+        stage.panel.setQuantity(Quantity::nll);
+        stage.panel.setDifference(true);
+        QVERIFY(!stage.view().values().notice.isEmpty()); // no B yet
+        QCOMPARE(stage.panel.legend().meaning(), stage.view().values().notice);
+        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        QTRY_VERIFY(stage.view().values().notice.isEmpty());
+        QVERIFY(std::isfinite(stage.view().values().values[5]));
+    }
+
+    void attributionMovesTheColours() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        const float atPredicted = stage.view().values().values[11];
+        stage.selection.setAttribution(Attribution::predicting);
+        QCOMPARE(stage.view().values().values[10], atPredicted);
+    }
+
+    void findGoesRoundAndRound() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        stage.panel.find();
+        FindBar& bar = stage.panel.findBar();
+        QVERIFY(bar.isVisible());
+        bar.setQuery(QStringLiteral("the"));
+        QVERIFY(bar.hits().size() > 3);
+        QCOMPARE(stage.selection.token(), bar.hits().front());
+        bar.next();
+        QCOMPARE(stage.selection.token(), bar.hits()[1]);
+        bar.previous();
+        bar.previous();
+        QCOMPARE(stage.selection.token(), bar.hits().back());
+        QVERIFY(bar.status().contains(QString::number(bar.hits().size())));
+        bar.setQuery(QStringLiteral("zyzzyva"));
+        QCOMPARE(bar.status(), QStringLiteral("not found"));
+        bar.close();
+        QVERIFY(!bar.isVisible());
+    }
+
+    void anotherSequenceStartsAtTheTop() {
+        Stage stage({.sequences = 2, .tokens = 3000});
+        QVERIFY(stage.settle());
+        stage.view().verticalScrollBar()->setValue(2000);
+        stage.selection.setSequence(1);
+        QTRY_VERIFY(stage.view().sequence() && stage.view().sequence()->sequence == 1);
+        QCOMPARE(stage.view().verticalScrollBar()->value(), 0);
+    }
+
+    void emptyStatesPaintAndSayWhatToDo() {
+        Theme theme(Appearance::dark);
+        TraceData data;
+        Selection selection;
+        TextPanel panel(ViewContext{data, selection, theme});
+        panel.resize(500, 300);
+        const QImage empty = panel.grab().toImage();
+        QVERIFY(!empty.isNull());
+        bool ink = false;
+        for (int x = 100; x < 400 && !ink; ++x) {
+            for (int y = 120; y < 260 && !ink; ++y) {
+                ink = empty.pixelColor(x, y).lightness() > 90;
+            }
+        }
+        QVERIFY(ink);
+        QTest::keyClick(&panel.view(), Qt::Key_Down); // nothing to move to, nothing breaks
+        QCOMPARE(selection.token(), -1);
+    }
+
+    void aStrangersTraceWithoutSignalsOrText() {
+        Stage stage(
+            {.sequences = 1, .tokens = 300, .secondRun = false, .withSignals = false, .withText = false});
+        QVERIFY(stage.settle());
+        QVERIFY(!stage.view().tokenRect(0).isEmpty());
+        QVERIFY(!stage.panel.grab().isNull());
+    }
+
+    void closingTheTraceEmptiesTheView() {
+        Stage stage({.sequences = 1, .tokens = 300});
+        QVERIFY(stage.settle());
+        stage.data.close(stage.path);
+        QVERIFY(!stage.view().sequence());
+        QVERIFY(!stage.panel.grab().isNull());
+    }
+};
+
+QTEST_MAIN(TextViewTest)
+#include "text_view_test.moc"
