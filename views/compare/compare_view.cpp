@@ -232,7 +232,7 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     scatter_->setComparison(shown_, std::move(keys));
     table_->resizeColumnsToContents();
     for (int column = 0; column < RunsTableModel::column_count; ++column) {
-        table_->setColumnWidth(column, table_->columnWidth(column) + 14);
+        table_->setColumnWidth(column, table_->columnWidth(column) + 4);
     }
     QString text;
     if (shown_->runs.size() < 2) {

@@ -144,7 +144,9 @@ std::vector<RunName> read_runs(const JsonObject& json) {
                 if (text.find('#') == std::string::npos && !trace.empty()) {
                     runs.push_back({trace, text});
                 } else {
-                    const RunReference reference = parse_run_reference(text);
+                    const bool names_trace = text.find('#') != std::string::npos || text.ends_with(".ponder");
+                    const RunReference reference =
+                        names_trace ? parse_run_reference(text) : RunReference{{}, text};
                     runs.push_back(
                         {reference.trace.empty() ? trace : absolute_trace(reference.trace, json.source()),
                          reference.run});
