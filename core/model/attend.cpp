@@ -2,6 +2,7 @@
 #include "core/model/attend.h"
 
 #include "core/model/attend_cpu.h"
+#include "core/model/attend_cuda.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -121,6 +122,10 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     }
     if (fused_fits(visibility, row_bias)) {
         return attend_fused(q, k, v, visibility, scale);
+    }
+    if (!gradient && attend_cuda_fits(q)) {
+        const c10::NoGradGuard no_grad;
+        return attend_cuda(q, k, v, visibility, scale, row_bias);
     }
     return attend_reference(q, k, v, visibility, scale, row_bias);
 }

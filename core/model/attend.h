@@ -8,38 +8,45 @@
 
 namespace ponderscope {
 
-/// Which K/V rows each packed query sees: a few half-open ranges of rows (design: attention takes ranges, not masks).
-/// Exactly one of the two forms describes all queries.
+/// Which K/V rows each packed query sees: a few half-open ranges of rows (design: attention takes ranges, not
+/// masks). Exactly one of the two forms describes all queries.
 struct Visibility {
-    /// Queries [query_begin, query_begin + length) of one sequence; query i of them sees rows [row_begin, row_begin + past + i + 1).
+    /// Queries [query_begin, query_begin + length) of one sequence; query i of them sees rows [row_begin,
+    /// row_begin + past + i + 1).
     struct CausalBlock {
         std::int64_t query_begin = 0;
         std::int64_t length = 0;
         std::int64_t row_begin = 0;
-        std::int64_t past = 0; ///< rows of the sequence that lie before the first query's own row (cached decoding)
+        std::int64_t past = 0; ///< rows of the sequence before the first query's own (cached decoding)
     };
     /// Plainly causal packing, known on the host: nothing is read back from a device.
     std::vector<CausalBlock> causal;
-    /// General form, int32 [n, m, 2] (begin, end) on the queries' device; an empty range has begin == end; ranges of one query do not
-    /// overlap; every query sees at least one row. Undefined when `causal` is used.
+    /// General form, int32 [n, m, 2] (begin, end) on the queries' device; an empty range has begin == end;
+    /// ranges of one query do not overlap; every query sees at least one row. Undefined when `causal` is
+    /// used.
     at::Tensor ranges;
-    /// Keys a query sees at most, its own included (sliding window); 0 = all. Applied to the form that is used: with `ranges`, the
-    /// last `window` rows of the query's last range.
+    /// Keys a query sees at most, its own included (sliding window); 0 = all. Applied to the form that is
+    /// used: of several ranges, the last `window` rows in all, counted back from the end of the last range.
     std::int64_t window = 0;
 };
 
-/// Softmax attention of packed queries over K/V rows, grouped KV heads (query head h reads KV head h / (n_q / g)).
+/// Softmax attention of packed queries over K/V rows, with grouped KV heads: query head h reads KV head
+/// h / (n_q / g).
 ///
-/// q: [n, n_q, d_h]; k, v: [R, g, d_h]; all of one dtype and device. row_bias: undefined, or fp32 [R], added to the logits of a key row
-/// for every query and head (PonderLM-3's log w). scale multiplies q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype.
+/// q: [n, n_q, d_h]; k, v: [R, g, d_h]; all of one dtype and device, in any strides. row_bias: undefined, or
+/// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
+/// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. A query's result does not depend on other
+/// sequences; on the CPU, and on a GPU with ranges, not by a bit. Rows that no query sees may hold anything.
 ///
-/// Implementations, chosen here: the library's causal kernel for causal blocks; a blocked one on the CPU; our CUDA kernel; and
-/// attend_reference when a gradient is needed through `ranges` or a bias.
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility, double scale,
-                  const at::Tensor& row_bias = {});
+/// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's causal
+/// kernel for whole sequences and ours (attend_cuda.h) for everything else; with a gradient, the library's
+/// kernel where it fits and else attend_reference. c10::Error when shapes do not fit.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
+                  double scale, const at::Tensor& row_bias = {});
 
-/// The same through an explicit mask and plain tensor operations: slow, differentiable, the reference of the others.
-at::Tensor attend_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility, double scale,
-                            const at::Tensor& row_bias = {});
+/// The same through an explicit mask and plain tensor operations: slow, differentiable, the reference of the
+/// others.
+at::Tensor attend_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const Visibility& visibility, double scale, const at::Tensor& row_bias = {});
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #include "core/model/attend_cpu.h"
 
 #include "core/model/kernels/aligned.h"
+#include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
 
 #include <ATen/ATen.h>
@@ -65,12 +66,14 @@ private:
             return;
         }
         for (std::size_t query = 0; query < all_.size(); query += static_cast<std::size_t>(ranges_)) {
-            std::int64_t left = window;
-            for (auto range = ranges_ - 1; range >= 0; --range) {
-                auto& r = all_[query + static_cast<std::size_t>(range)];
-                const auto kept = std::min(left, r.length());
-                r.begin = r.end - static_cast<std::int32_t>(kept);
-                left -= kept;
+            std::int64_t seen = 0;
+            for (std::int64_t i = 0; i < ranges_; ++i) {
+                seen += all_[query + static_cast<std::size_t>(i)].length();
+            }
+            auto trim = kernels::RangeTrim::of(seen, window);
+            for (std::int64_t i = 0; i < ranges_; ++i) {
+                auto& range = all_[query + static_cast<std::size_t>(i)];
+                range.begin = trim.first(range.begin, range.end);
             }
         }
     }

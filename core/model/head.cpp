@@ -2,11 +2,15 @@
 #include "core/model/head.h"
 
 #include "core/model/head_cpu.h"
+#include "core/model/head_cuda.h"
+#include "core/model/head_fields.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace ponderscope {
 
@@ -76,12 +80,41 @@ HeadResult read_out_split(const at::Tensor& h, const HeadWeights& weights, const
                            : whole.index_fill_(0, plain, std::numeric_limits<double>::quiet_NaN());
     };
     HeadResult result;
-    for (const auto field :
-         {&HeadResult::log_sum_exp, &HeadResult::nll, &HeadResult::rank, &HeadResult::entropy,
-          &HeadResult::max_probability, &HeadResult::margin, &HeadResult::argmax, &HeadResult::candidate_ids,
-          &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
-          &HeadResult::kl_current_previous, &HeadResult::mixture}) {
+    for (const auto field : head_result_fields) {
         result.*field = join(with.*field, without.*field);
+    }
+    return result;
+}
+
+/// A request whose rows are worked on some thousands at a time, so that their logits fit into memory.
+template <typename ReadOut>
+HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
+                   const ReadOut& read) {
+    const std::int64_t bytes = h.is_cpu() ? std::int64_t{64} << 20 : std::int64_t{1} << 30;
+    const auto rows = std::max<std::int64_t>(16, bytes / (4 * weights.head.size(0)));
+    if (h.size(0) <= rows) {
+        return read(h, weights, request);
+    }
+    std::vector<HeadResult> parts;
+    for (std::int64_t begin = 0; begin < h.size(0); begin += rows) {
+        const auto length = std::min(rows, h.size(0) - begin);
+        HeadRequest part = request;
+        for (const auto field :
+             {&HeadRequest::targets, &HeadRequest::previous, &HeadRequest::previous_rows}) {
+            part.*field =
+                (request.*field).defined() ? (request.*field).narrow(0, begin, length) : at::Tensor();
+        }
+        parts.push_back(read(h.narrow(0, begin, length), weights, part));
+    }
+    HeadResult result;
+    for (const auto field : head_result_fields) {
+        std::vector<at::Tensor> pieces;
+        for (const auto& part : parts) {
+            if ((part.*field).defined()) {
+                pieces.push_back(part.*field);
+            }
+        }
+        result.*field = pieces.empty() ? at::Tensor() : at::cat(pieces);
     }
     return result;
 }
@@ -91,12 +124,15 @@ HeadResult read_out_split(const at::Tensor& h, const HeadWeights& weights, const
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     check(h, weights, request);
     const c10::NoGradGuard no_grad;
+    if (read_out_cuda_fits(h, weights, request)) {
+        return by_rows(h, weights, request, read_out_cuda);
+    }
     const bool long_list =
         request.mixture && request.top_k > longest_list && request.top_k < weights.head.size(0);
     if (!h.is_cpu() || !tiled(h.scalar_type()) || !tiled(weights.head.scalar_type()) ||
         (request.mixture && !tiled(weights.embedding.scalar_type())) || long_list ||
         request.candidates > longest_list) {
-        return read_out_reference(h, weights, request);
+        return by_rows(h, weights, request, read_out_reference);
     }
     if (request.previous_rows.defined()) {
         return read_out_split(h, weights, request);

@@ -19,9 +19,8 @@ struct HeadRequest {
     at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: no NLL and no rank.
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
     std::int64_t candidates = 0; ///< the most likely tokens, with probabilities; ties: the lower id first
-    at::Tensor previous; ///< [n, d] states of the step before, for both KL divergences; costs head products
-                         ///< of its own
-    at::Tensor previous_rows; ///< bool [n] or undefined: rows whose `previous` counts
+    at::Tensor previous; ///< [n, d] states of the step before, for both KL divergences: head products again
+    at::Tensor previous_rows; ///< bool [n] or undefined: rows whose `previous` counts; only they cost (CPU)
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;
@@ -39,21 +38,25 @@ struct HeadResult {
     at::Tensor argmax;                  ///< lowest id of equals
     at::Tensor candidate_ids;           ///< int64 [n, candidates]
     at::Tensor candidate_probabilities; ///< [n, candidates]
-    at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k)
-    at::Tensor kl_current_previous;
-    at::Tensor mixture; ///< [n, d], fp32, not scaled by c
+    at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k); NaN in rows that previous_rows leaves out
+    at::Tensor kl_current_previous;     ///< KL(P_k || P_{k-1}); likewise
+    at::Tensor mixture;                 ///< [n, d], fp32, not scaled by c
 };
 
 /// One pass over tiles of tokens x vocabulary with an online softmax: logits live in a tile that stays in the
-/// cache and never exist as [n, V]. h: [n, d], states after the final norm. No gradient. Deterministic on the
-/// CPU: the result of a row does not depend on n.
+/// cache and never exist as [n, V] (on a GPU: as some thousand rows at a time, and nothing is read back).
+/// h: [n, d], states after the final norm, in any float type; fp32, bf16 and fp16 weights are multiplied with
+/// fp32 sums. No gradient. On the CPU the result of a row does not depend on the other rows, their number or
+/// the threads, bit for bit. A NaN among a row's logits makes its probabilities NaN; ids stay valid.
+/// c10::Error when shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
 /// The same numbers from plain operations on full logits: slow, the reference of read_out in tests.
 HeadResult read_out_reference(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
-/// Differentiable expected embedding [n, d] and mean cross-entropy (scalar; rows with target -1 count for
-/// nothing) for training.
+/// Differentiable expected embedding [n, d] in the embedding's type, and mean cross-entropy (fp32 scalar;
+/// rows with target -1 count for nothing), for training. Logits exist for some rows at a time and are not
+/// kept (small ones are). Gradients of first order only.
 at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/attend.h"
 
+#include "core/model/kernels/online_sums.h"
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -328,6 +330,70 @@ TEST(Attend, GradientsOfEveryForm) {
         for (std::size_t i = 0; i < got.size(); ++i) {
             EXPECT_LE(difference(got[i], expected[i]), 2e-5) << "input " << i;
         }
+    }
+}
+
+TEST(Attend, OnTheGpu) {
+    if (!at::hasCUDA()) {
+        GTEST_SKIP() << "no CUDA device";
+    }
+    const auto on_device = [](Packing p) {
+        for (auto* tensor : {&p.q, &p.k, &p.v, &p.bias, &p.visibility.ranges}) {
+            *tensor = tensor->defined() ? tensor->to(at::kCUDA) : *tensor;
+        }
+        return run(p).cpu();
+    };
+    for (const auto& shape : {Shape{1, 1, 4}, Shape{4, 2, 16}, Shape{6, 1, 33}, Shape{8, 2, 64},
+                              Shape{4, 4, 80}, Shape{2, 1, 128}, Shape{2, 2, 256}}) {
+        for (const std::int64_t window : {0, 7}) {
+            SCOPED_TRACE(std::to_string(shape.head_size) + ", window " + std::to_string(window));
+            auto whole = causal({100, 100, 17}, {0, 0, 0}, 0, shape, 61);
+            auto cached = causal({1, 30, 17}, {40, 0, 130}, 3, shape, 62);
+            auto gathered = halted({300, 3, 77}, 0.3, shape, 63);
+            for (auto* packing : {&whole, &cached, &gathered}) {
+                packing->visibility.window = window;
+                EXPECT_LE(difference(on_device(*packing), reference(*packing)), 2e-5);
+                packing->bias = normal({packing->k.size(0)}, 64);
+                EXPECT_LE(difference(on_device(*packing), reference(*packing)), 2e-5);
+            }
+            for (const auto type : {at::kBFloat16, at::kHalf}) {
+                auto half = gathered;
+                half.q = half.q.to(type);
+                half.k = half.k.to(type);
+                half.v = half.v.to(type);
+                EXPECT_LE(difference(on_device(half), reference(half)),
+                          (type == at::kHalf ? 0x1p-11 : 0x1p-8) * 4.0);
+            }
+        }
+    }
+}
+
+TEST(RangeTrim, KeepsTheLastRowsOfAllRanges) {
+    std::mt19937_64 random(71);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<std::pair<std::int32_t, std::int32_t>> ranges;
+        std::vector<std::int32_t> rows;
+        std::int32_t at = 0;
+        for (std::size_t i = 0; i < 1 + random() % 5; ++i) {
+            const auto begin = at + static_cast<std::int32_t>(random() % 4);
+            const auto end = begin + static_cast<std::int32_t>(random() % 6);
+            ranges.emplace_back(begin, end);
+            for (auto row = begin; row < end; ++row) {
+                rows.push_back(row);
+            }
+            at = end;
+        }
+        const auto window = static_cast<std::int64_t>(random() % 12);
+        const auto kept = window == 0 ? rows.size() : std::min(rows.size(), static_cast<std::size_t>(window));
+        const std::vector<std::int32_t> expected(rows.end() - static_cast<std::ptrdiff_t>(kept), rows.end());
+        std::vector<std::int32_t> got;
+        auto trim = kernels::RangeTrim::of(static_cast<std::int64_t>(rows.size()), window);
+        for (const auto& [begin, end] : ranges) {
+            for (auto row = trim.first(begin, end); row < end; ++row) {
+                got.push_back(row);
+            }
+        }
+        EXPECT_EQ(got, expected) << "window " << window;
     }
 }
 

@@ -2,7 +2,9 @@
 #include "core/model/head.h"
 
 #include "core/model/head_cpu.h"
+#include "core/model/head_fields.h"
 #include "core/model/head_state.h"
+#include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
 
 #include <ATen/ATen.h>
@@ -93,11 +95,7 @@ void expect_close(const HeadResult& got, const HeadResult& expected, const Toler
 }
 
 void expect_same_bits(const HeadResult& a, const HeadResult& b) {
-    for (const auto field :
-         {&HeadResult::log_sum_exp, &HeadResult::nll, &HeadResult::rank, &HeadResult::entropy,
-          &HeadResult::max_probability, &HeadResult::margin, &HeadResult::argmax, &HeadResult::candidate_ids,
-          &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
-          &HeadResult::kl_current_previous, &HeadResult::mixture}) {
+    for (const auto field : head_result_fields) {
         const auto& x = a.*field;
         const auto& y = b.*field;
         ASSERT_EQ(x.defined(), y.defined());
@@ -109,11 +107,7 @@ void expect_same_bits(const HeadResult& a, const HeadResult& b) {
 
 HeadResult rows_of(const HeadResult& all, std::int64_t begin, std::int64_t length) {
     HeadResult part;
-    for (const auto field :
-         {&HeadResult::log_sum_exp, &HeadResult::nll, &HeadResult::rank, &HeadResult::entropy,
-          &HeadResult::max_probability, &HeadResult::margin, &HeadResult::argmax, &HeadResult::candidate_ids,
-          &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
-          &HeadResult::kl_current_previous, &HeadResult::mixture}) {
+    for (const auto field : head_result_fields) {
         if ((all.*field).defined()) {
             part.*field = (all.*field).narrow(0, begin, length);
         }
@@ -331,6 +325,85 @@ TEST(ReadOut, TiedAndStridedTables) {
     c.weights.embedding = wide.t().contiguous().t().narrow(1, 0, 32);
     c.h = normal({30, 64}, 83).narrow(1, 7, 32);
     expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
+}
+
+TEST(ReadOut, ListsLongerThanInsertionLikes) {
+    auto c = make_case(30, 2000, 16, 3, 85);
+    for (const std::int64_t top_k : {longest_list, longest_list + 1}) {
+        c.request.top_k = top_k;
+        expect_close(read_out(c.h, c.weights, c.request), in_double(c), {});
+    }
+    c.request.candidates = longest_list + 3;
+    const auto got = read_out(c.h, c.weights, c.request);
+    EXPECT_LE(largest_difference(got.candidate_probabilities, in_double(c).candidate_probabilities), 1e-5);
+}
+
+TEST(ReadOut, OnTheGpu) {
+    if (!at::hasCUDA()) {
+        GTEST_SKIP() << "no CUDA device";
+    }
+    const auto on_device = [](Case c) {
+        for (auto* tensor : {&c.h, &c.weights.head, &c.weights.head_bias, &c.weights.embedding,
+                             &c.request.targets, &c.request.previous, &c.request.previous_rows}) {
+            *tensor = tensor->defined() ? tensor->to(at::kCUDA) : *tensor;
+        }
+        auto result = read_out(c.h, c.weights, c.request);
+        for (const auto field : head_result_fields) {
+            result.*field = (result.*field).defined() ? (result.*field).cpu() : at::Tensor();
+        }
+        return result;
+    };
+    for (const std::int64_t vocabulary : {2L, 300L, 5003L}) {
+        auto c = make_case(70, vocabulary, 32, 3, 131);
+        c.weights.head_bias = normal({vocabulary}, 132);
+        c.request.previous_rows = at::arange(70, at::kLong).remainder(2).eq(0);
+        for (const std::int64_t top_k : {0L, 1L, 100L}) {
+            for (const double temperature : {1.0, 0.7}) {
+                c.request.top_k = top_k;
+                c.request.temperature = temperature;
+                const auto expected = in_double(c);
+                const auto got = on_device(c);
+                expect_close(got, expected, {5e-6, 3e-5, 3e-5});
+                EXPECT_TRUE(at::equal(got.argmax, expected.argmax));
+                EXPECT_GE(got.candidate_ids.eq(expected.candidate_ids).to(at::kFloat).mean().item<double>(),
+                          0.99);
+                EXPECT_LE((got.rank - expected.rank).abs().max().item<std::int64_t>(), 1);
+            }
+        }
+    }
+    // Equal logits: all words the same, so that the candidates overflow shared memory.
+    auto equal = make_case(3, 4000, 8, 1, 133);
+    equal.weights.head = equal.weights.head.narrow(0, 0, 1).expand({4000, 8}).contiguous();
+    const auto got = on_device(equal);
+    EXPECT_TRUE(at::equal(got.candidate_ids, at::arange(10, at::kLong).expand({3, 10})));
+    EXPECT_EQ(got.rank.max().item<std::int64_t>(), 1);
+}
+
+TEST(OnlineSums, EqualTheSumsInDoubleHoweverTheyAreMerged) {
+    const auto logits = normal({1000}, 141) * 9;
+    const auto* x = logits.const_data_ptr<float>();
+    for (const int parts : {1, 2, 7, 256}) {
+        std::vector<kernels::OnlineSums> sums(static_cast<std::size_t>(parts));
+        for (int i = 0; i < 1000; ++i) {
+            sums[static_cast<std::size_t>(i % parts)].push(x[i]);
+        }
+        kernels::OnlineSums total;
+        for (const auto& part : sums) {
+            total.merge(part);
+        }
+        const auto log_p = at::log_softmax(logits.to(at::kDouble), 0);
+        EXPECT_NEAR(total.log_sum_exp(), at::logsumexp(logits.to(at::kDouble), {0}).item<double>(), 1e-5);
+        EXPECT_NEAR(total.entropy(), -(log_p.exp() * log_p).sum().item<double>(), 1e-5);
+    }
+    kernels::OnlineSums nothing;
+    nothing.push(-std::numeric_limits<float>::infinity());
+    nothing.merge({});
+    EXPECT_EQ(nothing.sum, 0);
+    nothing.push(3);
+    EXPECT_FLOAT_EQ(nothing.log_sum_exp(), 3);
+    EXPECT_EQ(nothing.entropy(), 0);
+    nothing.push(std::numeric_limits<float>::quiet_NaN());
+    EXPECT_TRUE(std::isnan(nothing.log_sum_exp()));
 }
 
 TEST(ReadOut, RefusesWhatDoesNotFit) {

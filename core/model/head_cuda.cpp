@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/head_cuda.h"
+
+#include <ATen/ATen.h>
+
+#if defined(PONDERSCOPE_WITH_CUDA)
+#include "core/model/kernels/head_stats.h"
+
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+#include <limits>
+#endif
+
+namespace ponderscope {
+
+#if defined(PONDERSCOPE_WITH_CUDA)
+
+namespace {
+
+bool fits(at::ScalarType type) {
+    return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
+}
+
+std::int64_t list_length(const HeadRequest& request, std::int64_t vocabulary) {
+    auto length =
+        std::max(request.candidates, request.distribution ? std::min<std::int64_t>(2, vocabulary) : 0);
+    if (request.mixture && request.top_k > 0 && request.top_k < vocabulary) {
+        length = std::max(length, request.top_k);
+    }
+    return length;
+}
+
+void check_queued(const char* error, const at::Tensor& where) {
+    TORCH_CHECK(error == nullptr, "read_out on ", where.device(), ": ", error);
+}
+
+at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights) {
+    const auto type = weights.head.scalar_type();
+    auto logits = type == at::kFloat ? at::mm(h.to(type), weights.head.t())
+                                     : at::mm(h.to(type), weights.head.t(), at::kFloat);
+    return weights.head_bias.defined() ? logits.add_(weights.head_bias) : logits;
+}
+
+/// Σ over the words of the list, renormalised. A few tokens at a time: their words' embeddings exist side by
+/// side.
+at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const HeadWeights& weights,
+                    double temperature) {
+    const auto d = weights.embedding.size(1);
+    const auto p = at::softmax(values / temperature, 1);
+    auto mixture = at::empty({values.size(0), d}, values.options());
+    const auto rows = std::max<std::int64_t>(1, (std::int64_t{256} << 20) / (4 * ids.size(1) * d));
+    for (std::int64_t begin = 0; begin < values.size(0); begin += rows) {
+        const auto length = std::min(rows, values.size(0) - begin);
+        const auto words = weights.embedding.index_select(0, ids.narrow(0, begin, length).flatten())
+                               .to(at::kFloat)
+                               .view({length, ids.size(1), d});
+        mixture.narrow(0, begin, length)
+            .copy_(at::bmm(p.narrow(0, begin, length).unsqueeze(1), words).squeeze(1));
+    }
+    return mixture;
+}
+
+/// Of full rows of logits; consumes them.
+at::Tensor mix_all(const at::Tensor& logits, const HeadWeights& weights, double temperature) {
+    if (temperature != 1) {
+        logits.div_(temperature);
+    }
+    const auto type = weights.embedding.scalar_type();
+    const auto p = at::softmax(logits, 1);
+    return type == at::kFloat ? at::mm(p, weights.embedding)
+                              : at::mm(p.to(type), weights.embedding, at::kFloat);
+}
+
+HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    const auto n = h.size(0);
+    const auto vocabulary = weights.head.size(0);
+    const auto floats = h.options().dtype(at::kFloat);
+    const auto integers = h.options().dtype(at::kLong);
+    void* stream = c10::cuda::getCurrentCUDAStream(h.device().index()).stream();
+    const auto logits = logits_of(h, weights);
+    HeadResult result;
+    kernels::HeadRows rows;
+    rows.logits = logits.const_data_ptr<float>();
+    rows.rows = n;
+    rows.vocabulary = vocabulary;
+    result.log_sum_exp = at::empty({n}, floats);
+    rows.log_sum_exp = result.log_sum_exp.data_ptr<float>();
+    const auto targets = request.targets.defined() ? request.targets.contiguous() : at::Tensor();
+    if (targets.defined()) {
+        result.nll = at::empty({n}, floats);
+        result.rank = at::empty({n}, integers);
+        rows.targets = targets.const_data_ptr<std::int64_t>();
+        rows.nll = result.nll.data_ptr<float>();
+        rows.rank = result.rank.data_ptr<std::int64_t>();
+    }
+    if (request.distribution) {
+        result.entropy = at::empty({n}, floats);
+        rows.entropy = result.entropy.data_ptr<float>();
+    }
+    rows.list_length = list_length(request, vocabulary);
+    const auto values = at::empty({n, rows.list_length}, floats);
+    const auto ids = at::empty({n, rows.list_length}, integers);
+    rows.list_values = values.data_ptr<float>();
+    rows.list_ids = ids.data_ptr<std::int64_t>();
+    check_queued(kernels::head_rows_cuda(rows, stream), h);
+
+    const auto probabilities = [&](std::int64_t count) {
+        return (values.narrow(1, 0, count) - result.log_sum_exp.unsqueeze(1)).exp_();
+    };
+    if (request.distribution) {
+        const auto p = probabilities(std::min<std::int64_t>(2, vocabulary));
+        result.max_probability = p.select(1, 0).contiguous();
+        result.margin = vocabulary > 1 ? p.select(1, 0) - p.select(1, 1) : result.max_probability.clone();
+        result.argmax = ids.select(1, 0).contiguous();
+    }
+    if (request.candidates > 0) {
+        result.candidate_ids = ids.narrow(1, 0, request.candidates).contiguous();
+        result.candidate_probabilities = probabilities(request.candidates);
+    }
+    if (request.previous.defined()) {
+        const auto previous = logits_of(request.previous, weights);
+        const auto previous_log_sum_exp = at::empty({n}, floats);
+        kernels::HeadRows plain;
+        plain.logits = previous.const_data_ptr<float>();
+        plain.rows = n;
+        plain.vocabulary = vocabulary;
+        plain.log_sum_exp = previous_log_sum_exp.data_ptr<float>();
+        check_queued(kernels::head_rows_cuda(plain, stream), h);
+        result.kl_current_previous = at::empty({n}, floats);
+        result.kl_previous_current = at::empty({n}, floats);
+        kernels::DivergenceRows pair;
+        pair.p = rows.logits;
+        pair.q = plain.logits;
+        pair.p_log_sum_exp = rows.log_sum_exp;
+        pair.q_log_sum_exp = plain.log_sum_exp;
+        pair.rows = n;
+        pair.vocabulary = vocabulary;
+        pair.forward = result.kl_current_previous.data_ptr<float>();
+        pair.backward = result.kl_previous_current.data_ptr<float>();
+        check_queued(kernels::divergence_rows_cuda(pair, stream), h);
+        if (request.previous_rows.defined()) {
+            const auto absent = request.previous_rows.logical_not();
+            result.kl_current_previous.masked_fill_(absent, std::numeric_limits<double>::quiet_NaN());
+            result.kl_previous_current.masked_fill_(absent, std::numeric_limits<double>::quiet_NaN());
+        }
+    }
+    if (request.mixture) {
+        const bool truncated = request.top_k > 0 && request.top_k < vocabulary;
+        result.mixture = truncated ? mix_list(values.narrow(1, 0, request.top_k),
+                                              ids.narrow(1, 0, request.top_k), weights, request.temperature)
+                                   : mix_all(logits, weights, request.temperature);
+    }
+    return result;
+}
+
+} // namespace
+
+bool read_out_cuda_fits(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    return h.is_cuda() && fits(h.scalar_type()) && fits(weights.head.scalar_type()) &&
+           (!request.mixture || fits(weights.embedding.scalar_type())) &&
+           list_length(request, weights.head.size(0)) <= kernels::longest_cuda_list;
+}
+
+HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    const c10::cuda::CUDAGuard guard(h.device());
+    return read_out_rows(h, weights, request);
+}
+
+#else
+
+bool read_out_cuda_fits(const at::Tensor&, const HeadWeights&, const HeadRequest&) {
+    return false;
+}
+
+HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    return read_out_reference(h, weights, request);
+}
+
+#endif
+
+} // namespace ponderscope

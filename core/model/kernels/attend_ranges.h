@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+
+namespace ponderscope::kernels {
+
+enum class Element : std::uint8_t { f32, f16, bf16 };
+
+/// Attention of gathered queries over ranges of K/V rows on a GPU. All pointers are device pointers; strides
+/// count elements; the last dimension of q, k, v is contiguous; out is [queries, query_heads, head_size],
+/// contiguous.
+struct AttendRanges {
+    const void* q = nullptr;
+    const void* k = nullptr;
+    const void* v = nullptr;
+    void* out = nullptr;
+    const std::int32_t* ranges = nullptr; ///< [queries, ranges_per_query, 2]
+    const float* row_bias = nullptr;      ///< [rows] or null
+    std::int64_t queries = 0;
+    std::int64_t ranges_per_query = 0;
+    std::int64_t query_heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t head_size = 0; ///< at most 256
+    std::int64_t window = 0;
+    std::int64_t q_stride = 0, q_head_stride = 0;
+    std::int64_t k_stride = 0, k_head_stride = 0;
+    std::int64_t v_stride = 0, v_head_stride = 0;
+    float scale = 1;
+    Element element = Element::f32;
+};
+
+constexpr std::int64_t largest_cuda_head = 256;
+
+/// Queues the kernel on a cudaStream_t. Returns null, or what the CUDA runtime says is wrong.
+const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
+
+} // namespace ponderscope::kernels

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One block a row of logits.
+#include "core/model/kernels/head_stats.h"
+
+#include "core/model/kernels/online_sums.h"
+
+#include <cuda_runtime.h>
+
+namespace ponderscope::kernels {
+namespace {
+
+constexpr int threads = 256;
+constexpr int warps = threads / 32;
+constexpr int collected_most = 1024; // candidates that shared memory holds
+constexpr unsigned all_lanes = 0xffffffffU;
+static_assert(longest_cuda_list <= threads, "each thread's maximum is one logit of the list's bound");
+
+template <typename T>
+__device__ T block_sum(T value, T* scratch) {
+    for (int step = 16; step > 0; step /= 2) {
+        value += __shfl_down_sync(all_lanes, value, step);
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        scratch[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    T total = scratch[0];
+    for (int warp = 1; warp < warps; ++warp) {
+        total += scratch[warp];
+    }
+    return total;
+}
+
+__device__ OnlineSums block_merge(OnlineSums own, OnlineSums* scratch) {
+    for (int step = 16; step > 0; step /= 2) {
+        OnlineSums other;
+        other.maximum = __shfl_down_sync(all_lanes, own.maximum, step);
+        other.sum = __shfl_down_sync(all_lanes, own.sum, step);
+        other.weighted = __shfl_down_sync(all_lanes, own.weighted, step);
+        own.merge(other);
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        scratch[threadIdx.x / 32] = own;
+    }
+    __syncthreads();
+    OnlineSums total = scratch[0];
+    for (int warp = 1; warp < warps; ++warp) {
+        total.merge(scratch[warp]);
+    }
+    return total;
+}
+
+struct Candidate {
+    float value;
+    std::int32_t id;
+};
+
+/// The first in order of `comes_before` among all threads' candidates; id -1 is none.
+__device__ Candidate block_first(Candidate own, Candidate* scratch) {
+    const auto better = [](Candidate a, Candidate b) {
+        return b.id < 0 || (a.id >= 0 && comes_before(a.value, a.id, b.value, b.id)) ? a : b;
+    };
+    for (int step = 16; step > 0; step /= 2) {
+        Candidate other;
+        other.value = __shfl_down_sync(all_lanes, own.value, step);
+        other.id = __shfl_down_sync(all_lanes, own.id, step);
+        own = better(own, other);
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        scratch[threadIdx.x / 32] = own;
+    }
+    __syncthreads();
+    Candidate first = scratch[0];
+    for (int warp = 1; warp < warps; ++warp) {
+        first = better(first, scratch[warp]);
+    }
+    return first;
+}
+
+/// The list when many logits are equal or hardly any is finite: one pass over the row for each place.
+__device__ void select_slowly(const float* row, std::int32_t vocabulary, int length, float* values,
+                              std::int64_t* ids) {
+    __shared__ Candidate scratch[warps];
+    Candidate last{INFINITY, -1};
+    int place = 0;
+    for (; place < length; ++place) {
+        Candidate own{-INFINITY, -1};
+        for (std::int32_t v = static_cast<std::int32_t>(threadIdx.x); v < vocabulary; v += threads) {
+            const float x = row[v];
+            const bool after = place == 0 || comes_before(last.value, last.id, x, v);
+            if (x == x && after && (own.id < 0 || comes_before(x, v, own.value, own.id))) {
+                own = {x, v};
+            }
+        }
+        const Candidate found = block_first(own, scratch);
+        if (found.id < 0) {
+            break;
+        }
+        last = found;
+        if (threadIdx.x == 0) {
+            values[place] = found.value;
+            ids[place] = found.id;
+        }
+    }
+    // Only NaN are left: they follow by id.
+    if (threadIdx.x == 0) {
+        for (std::int32_t v = 0; place < length && v < vocabulary; ++v) {
+            if (row[v] != row[v]) {
+                values[place] = row[v];
+                ids[place] = v;
+                ++place;
+            }
+        }
+    }
+}
+
+__global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
+    __shared__ OnlineSums merge_scratch[warps];
+    __shared__ int count_scratch[warps];
+    __shared__ float maxima[threads];
+    __shared__ float bound;
+    __shared__ int collected;
+    __shared__ Candidate found[collected_most];
+
+    const std::int64_t index = blockIdx.x;
+    const auto vocabulary = static_cast<std::int32_t>(a.vocabulary);
+    const float* row = a.logits + index * a.vocabulary;
+    const std::int64_t target = a.targets != nullptr ? a.targets[index] : -1;
+    const bool has_target = target >= 0 && target < a.vocabulary;
+    const float pivot = has_target ? row[target] : INFINITY;
+
+    OnlineSums own;
+    int larger = 0;
+    float highest = -INFINITY;
+    for (std::int32_t v = static_cast<std::int32_t>(threadIdx.x); v < vocabulary; v += threads) {
+        const float x = row[v];
+        own.push(x);
+        larger += x > pivot ? 1 : 0;
+        highest = x > highest ? x : highest;
+    }
+    const OnlineSums total = block_merge(own, merge_scratch);
+    const int all_larger = block_sum(larger, count_scratch);
+    if (threadIdx.x == 0) {
+        a.log_sum_exp[index] = total.log_sum_exp();
+        if (a.nll != nullptr) {
+            a.nll[index] = has_target ? total.log_sum_exp() - pivot : NAN;
+        }
+        if (a.rank != nullptr) {
+            a.rank[index] = has_target ? all_larger + 1 : 0;
+        }
+        if (a.entropy != nullptr) {
+            a.entropy[index] = total.entropy();
+        }
+    }
+    const int length = static_cast<int>(a.list_length);
+    if (length == 0) {
+        return;
+    }
+    float* values = a.list_values + index * length;
+    std::int64_t* ids = a.list_ids + index * length;
+
+    // The threads' maxima are logits of different words: the length-th largest of them bounds the list from
+    // below.
+    maxima[threadIdx.x] = highest;
+    if (threadIdx.x == 0) {
+        collected = 0;
+    }
+    __syncthreads();
+    int before = 0;
+    for (int other = 0; other < threads; ++other) {
+        before += comes_before(maxima[other], other, highest, static_cast<std::int32_t>(threadIdx.x)) ? 1 : 0;
+    }
+    if (before == length - 1) {
+        bound = highest;
+    }
+    __syncthreads();
+    for (std::int32_t v = static_cast<std::int32_t>(threadIdx.x); v < vocabulary; v += threads) {
+        const float x = row[v];
+        if (x >= bound) {
+            const int place = atomicAdd(&collected, 1);
+            if (place < collected_most) {
+                found[place] = {x, v};
+            }
+        }
+    }
+    __syncthreads();
+    const int count = collected;
+    if (count > collected_most || count < length) {
+        select_slowly(row, vocabulary, length, values, ids);
+        return;
+    }
+    // In whatever order the atomics let them in, a candidate's place is the number of those before it.
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
+        int place = 0;
+        for (int j = 0; j < count; ++j) {
+            place += comes_before(found[j].value, found[j].id, found[i].value, found[i].id) ? 1 : 0;
+        }
+        if (place < length) {
+            values[place] = found[i].value;
+            ids[place] = found[i].id;
+        }
+    }
+}
+
+__global__ void __launch_bounds__(threads) divergence_kernel(DivergenceRows a) {
+    __shared__ double scratch[warps];
+    const std::int64_t index = blockIdx.x;
+    const float* p = a.p + index * a.vocabulary;
+    const float* q = a.q + index * a.vocabulary;
+    const float p_log_sum = a.p_log_sum_exp[index];
+    const float q_log_sum = a.q_log_sum_exp[index];
+    // Sums of a thread are short (a 256th of the row): fp32 is enough; the block's are added up in double.
+    float forward = 0;
+    float backward = 0;
+    for (std::int64_t v = threadIdx.x; v < a.vocabulary; v += threads) {
+        const float log_p = fmaxf(p[v] - p_log_sum, -3.0e38F);
+        const float log_q = fmaxf(q[v] - q_log_sum, -3.0e38F);
+        forward += expf(log_p) * (log_p - log_q);
+        backward += expf(log_q) * (log_q - log_p);
+    }
+    const double all_forward = block_sum(static_cast<double>(forward), scratch);
+    const double all_backward = block_sum(static_cast<double>(backward), scratch);
+    if (threadIdx.x == 0) {
+        const auto divergence = [&](double value) {
+            // fmaxf above drops NaN: it is in the normalisers.
+            if (p_log_sum != p_log_sum || q_log_sum != q_log_sum) {
+                return NAN;
+            }
+            return value > 1e30 ? INFINITY : value < 0 ? 0.0F : static_cast<float>(value);
+        };
+        a.forward[index] = divergence(all_forward);
+        a.backward[index] = divergence(all_backward);
+    }
+}
+
+const char* last_error() {
+    const cudaError_t error = cudaGetLastError();
+    return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+}
+
+} // namespace
+
+const char* head_rows_cuda(const HeadRows& arguments, void* stream) {
+    if (arguments.rows == 0) {
+        return nullptr;
+    }
+    if (arguments.list_length > longest_cuda_list || arguments.list_length > arguments.vocabulary) {
+        return "the list of candidates is too long";
+    }
+    head_rows_kernel<<<static_cast<unsigned>(arguments.rows), threads, 0,
+                       static_cast<cudaStream_t>(stream)>>>(arguments);
+    return last_error();
+}
+
+const char* divergence_rows_cuda(const DivergenceRows& arguments, void* stream) {
+    if (arguments.rows == 0) {
+        return nullptr;
+    }
+    divergence_kernel<<<static_cast<unsigned>(arguments.rows), threads, 0,
+                        static_cast<cudaStream_t>(stream)>>>(arguments);
+    return last_error();
+}
+
+} // namespace ponderscope::kernels
