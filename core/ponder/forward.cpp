@@ -3,10 +3,13 @@
 
 #include "core/base/error.h"
 #include "core/model/head.h"
+#include "core/model/workspace.h"
 #include "core/ponder/method.h"
 #include "core/ponder/steps.h"
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include <numeric>
 #include <utility>
@@ -17,6 +20,7 @@ struct Model::Impl {
     Parameters parameters;
     std::unique_ptr<Backbone> backbone;
     std::unique_ptr<Method> method;
+    Workspace workspace;
 };
 
 PackedBatch PackedBatch::pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device) {
@@ -88,6 +92,10 @@ ForwardResult Model::forward(const PackedBatch& batch) const {
         TokenBatch::from_ids(backbone, batch.ids, batch.lengths, impl_->method->keeps_rows());
     StepsOptions options;
     options.keep_states = true;
+    if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&
+        !at::autocast::is_autocast_enabled(at::kCPU)) {
+        options.workspace = &impl_->workspace;
+    }
     StepsResult run = run_steps(backbone, *impl_->method, tokens, options);
     ForwardResult result;
     result.steps = std::move(run.states);

@@ -12,19 +12,29 @@
 namespace ponderscope::testing {
 
 nlohmann::json tiny_gpt_neox(std::int64_t vocabulary) {
-    return {{"model_type", "gpt_neox"},       {"vocab_size", vocabulary},        {"hidden_size", 24},
-            {"num_hidden_layers", 3},         {"num_attention_heads", 4},        {"intermediate_size", 40},
-            {"max_position_embeddings", 128}, {"rotary_pct", 0.5},               {"use_parallel_residual", true},
-            {"hidden_act", "gelu"},           {"tie_word_embeddings", false},    {"torch_dtype", "float32"},
-            {"bos_token_id", 0},              {"eos_token_id", 0},               {"layer_norm_eps", 1e-5}};
+    return {{"model_type", "gpt_neox"},
+            {"vocab_size", vocabulary},
+            {"hidden_size", 32},
+            {"num_hidden_layers", 3},
+            {"num_attention_heads", 4},
+            {"intermediate_size", 40},
+            {"max_position_embeddings", 128},
+            {"rotary_pct", 0.5},
+            {"use_parallel_residual", true},
+            {"hidden_act", "gelu"},
+            {"tie_word_embeddings", false},
+            {"torch_dtype", "float32"},
+            {"bos_token_id", 0},
+            {"eos_token_id", 0},
+            {"layer_norm_eps", 1e-5}};
 }
 
 nlohmann::json tiny_llama(std::int64_t vocabulary) {
-    return {{"model_type", "llama"},       {"vocab_size", vocabulary},     {"hidden_size", 24},
-            {"num_hidden_layers", 3},      {"num_attention_heads", 4},     {"num_key_value_heads", 2},
-            {"head_dim", 10},              {"intermediate_size", 40},      {"max_position_embeddings", 128},
-            {"rms_norm_eps", 1e-5},        {"hidden_act", "silu"},         {"tie_word_embeddings", true},
-            {"torch_dtype", "float32"},    {"bos_token_id", 0},            {"eos_token_id", 0}};
+    return {{"model_type", "llama"},    {"vocab_size", vocabulary}, {"hidden_size", 24},
+            {"num_hidden_layers", 3},   {"num_attention_heads", 4}, {"num_key_value_heads", 2},
+            {"head_dim", 10},           {"intermediate_size", 40},  {"max_position_embeddings", 128},
+            {"rms_norm_eps", 1e-5},     {"hidden_act", "silu"},     {"tie_word_embeddings", true},
+            {"torch_dtype", "float32"}, {"bos_token_id", 0},        {"eos_token_id", 0}};
 }
 
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps) {
@@ -35,7 +45,8 @@ nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps) {
     return config;
 }
 
-Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config, std::uint64_t seed) {
+Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
+                           std::uint64_t seed) {
     std::ofstream(folder / "config.json") << config.dump(1);
     ParameterLayout layout = parameter_layout(read_model_config(folder / "config.json"));
     for (TensorSpec& spec : layout.tensors) {
@@ -49,8 +60,11 @@ Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::
         if (name.find("norm") != std::string::npos && name.ends_with("weight")) {
             tensor.add_(1.0);
         }
-        views.push_back({name, DType::f32, tensor.sizes().vec(),
-                         {reinterpret_cast<const std::byte*>(tensor.const_data_ptr()), static_cast<std::size_t>(tensor.nbytes())}});
+        views.push_back({name,
+                         DType::f32,
+                         tensor.sizes().vec(),
+                         {reinterpret_cast<const std::byte*>(tensor.const_data_ptr()),
+                          static_cast<std::size_t>(tensor.nbytes())}});
     }
     write_safetensors(folder / "model.safetensors", views);
     return Checkpoint::open(folder);
@@ -59,8 +73,8 @@ Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {
     std::vector<std::int32_t> ids;
     for (std::int64_t i = 0; i < count; ++i) {
-        ids.push_back(static_cast<std::int32_t>(
-            bounded(splitmix64(seed, static_cast<std::uint64_t>(i)), static_cast<std::uint64_t>(vocabulary))));
+        ids.push_back(static_cast<std::int32_t>(bounded(splitmix64(seed, static_cast<std::uint64_t>(i)),
+                                                        static_cast<std::uint64_t>(vocabulary))));
     }
     return ids;
 }

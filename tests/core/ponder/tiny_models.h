@@ -18,8 +18,10 @@ nlohmann::json tiny_llama(std::int64_t vocabulary = 61);
 /// The config with PonderLM on it.
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps);
 
-/// Writes the config and weights drawn from \p seed (large enough that attention and logits are far from flat) and opens the folder.
-Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config, std::uint64_t seed = 1);
+/// Writes the config and weights drawn from \p seed (large enough that attention and logits are far from
+/// flat) and opens the folder.
+Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
+                           std::uint64_t seed = 1);
 
 /// Ids below \p vocabulary, the same for the same seed.
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed);

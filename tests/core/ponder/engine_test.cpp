@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/engine.h"
+
+#include "core/base/error.h"
+#include "tests/core/ponder/tiny_models.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+namespace ponderscope {
+namespace {
+
+using testing::make_checkpoint;
+using testing::random_ids;
+using testing::TemporaryFolder;
+using testing::tiny_gpt_neox;
+using testing::tiny_llama;
+using testing::with_ponderlm;
+
+constexpr std::int64_t vocabulary = 61;
+
+struct Subject {
+    const char* name;
+    nlohmann::json config;
+};
+
+std::vector<Subject> subjects() {
+    nlohmann::json top_k = with_ponderlm(tiny_llama(), 2);
+    nlohmann::json own = tiny_gpt_neox();
+    own["pondering"] = {{"method", "ponderlm"}, {"max_steps", 2}, {"top_k", 5}, {"embed_scale", "sqrt_d"}};
+    return {{"gpt_neox", tiny_gpt_neox()},
+            {"llama", tiny_llama()},
+            {"ponderlm_gpt_neox", with_ponderlm(tiny_gpt_neox(), 3)},
+            {"ponderlm_llama", top_k},
+            {"ponderlm_top_k", own}};
+}
+
+Window whole(const std::vector<std::int32_t>& ids) {
+    return {ids, 0, static_cast<std::int64_t>(ids.size())};
+}
+
+template <typename T>
+std::vector<T> values(const WindowResult& result, const std::string& name) {
+    for (const auto& [signal_name, chunk] : result.signals) {
+        if (signal_name == name) {
+            std::vector<T> all(chunk.data.size() / sizeof(T));
+            std::memcpy(all.data(), chunk.data.data(), chunk.data.size());
+            return all;
+        }
+    }
+    ADD_FAILURE() << "no signal " << name;
+    return {};
+}
+
+void expect_near(const std::vector<float>& a, const std::vector<float>& b, double tolerance,
+                 const std::string& what) {
+    ASSERT_EQ(a.size(), b.size()) << what;
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (std::isnan(a[i]) || std::isnan(b[i])) {
+            ASSERT_EQ(std::isnan(a[i]), std::isnan(b[i])) << what << " at " << i;
+            continue;
+        }
+        largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    }
+    EXPECT_LE(largest, tolerance) << what;
+}
+
+class EveryModel : public ::testing::TestWithParam<std::size_t> {
+protected:
+    void SetUp() override {
+        const Subject subject = subjects().at(GetParam());
+        checkpoint_ = std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config));
+        engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_));
+    }
+    TemporaryFolder folder_;
+    std::unique_ptr<Checkpoint> checkpoint_;
+    std::unique_ptr<Engine> engine_;
+};
+
+TEST_P(EveryModel, AWindowGivesTheSameAloneAndInABatch) {
+    const auto a = random_ids(17, vocabulary, 1);
+    const auto b = random_ids(3, vocabulary, 2);
+    const auto c = random_ids(40, vocabulary, 3);
+    const std::vector<Window> windows{whole(a), {b, 1, 3}, {c, 20, 40}};
+    const auto together = engine_->score(windows, RecordLevel::steps);
+    ASSERT_EQ(together.size(), 3U);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const WindowResult alone = engine_->score(std::span(&windows[i], 1), RecordLevel::steps).front();
+        expect_near(together[i].tokens.nll, alone.tokens.nll, 1e-5, "nll");
+        expect_near(together[i].tokens.entropy, alone.tokens.entropy, 1e-5, "entropy");
+        EXPECT_EQ(together[i].tokens.rank, alone.tokens.rank);
+        EXPECT_EQ(together[i].tokens.flops, alone.tokens.flops);
+        EXPECT_EQ(together[i].tokens.id, alone.tokens.id);
+        for (const auto& [name, chunk] : alone.signals) {
+            if (chunk.dtype == DType::f32) {
+                expect_near(values<float>(together[i], name), values<float>(alone, name), 1e-4, name);
+            }
+        }
+    }
+}
+
+TEST_P(EveryModel, ReportingLessChangesNoNumber) {
+    const auto ids = random_ids(24, vocabulary, 4);
+    const Window all = whole(ids);
+    const Window some{ids, 9, 20};
+    const WindowResult full = engine_->score(std::span(&all, 1), RecordLevel::steps).front();
+    const WindowResult part = engine_->score(std::span(&some, 1), RecordLevel::steps).front();
+    ASSERT_EQ(part.tokens.size(), 11U);
+    EXPECT_EQ(part.tokens.first, 9);
+    for (std::size_t t = 0; t < 11; ++t) {
+        EXPECT_NEAR(part.tokens.nll[t], full.tokens.nll[t + 9], 1e-5);
+        EXPECT_EQ(part.tokens.flops[t], full.tokens.flops[t + 9]);
+    }
+    const auto full_nll = values<float>(full, signal::nll);
+    const auto part_nll = values<float>(part, signal::nll);
+    const std::size_t steps = full_nll.size() / 24;
+    for (std::size_t i = 0; i < part_nll.size(); ++i) {
+        EXPECT_NEAR(part_nll[i], full_nll[9 * steps + i], 1e-5);
+    }
+    EXPECT_TRUE(std::isnan(full.tokens.nll.back())) << "a last token has no target";
+    EXPECT_EQ(full.tokens.rank.back(), 0);
+}
+
+TEST_P(EveryModel, LevelsAgreeAndSayWhatTheyRecord) {
+    const auto ids = random_ids(20, vocabulary, 5);
+    const Window window = whole(ids);
+    const WindowResult plain = engine_->score(std::span(&window, 1), RecordLevel::nll).front();
+    for (const RecordLevel level : {RecordLevel::basic, RecordLevel::steps}) {
+        const WindowResult result = engine_->score(std::span(&window, 1), level).front();
+        expect_near(plain.tokens.nll, result.tokens.nll, 1e-6, "nll");
+        EXPECT_EQ(plain.tokens.rank, result.tokens.rank);
+        const std::vector<SignalInfo> promised = engine_->signals(level);
+        ASSERT_EQ(promised.size(), result.signals.size());
+        const std::int64_t steps = engine_->config().ponder.method == MethodKind::vanilla
+                                       ? 1
+                                       : engine_->config().ponder.max_steps + 1;
+        for (std::size_t i = 0; i < promised.size(); ++i) {
+            EXPECT_EQ(promised[i].name, result.signals[i].first);
+            const SignalChunk& chunk = result.signals[i].second;
+            EXPECT_EQ(chunk.shape.size(), promised[i].axes.size()) << promised[i].name;
+            EXPECT_EQ(chunk.shape[0], 20);
+            EXPECT_EQ(chunk.shape[1], steps);
+            EXPECT_EQ(chunk.data.size(),
+                      static_cast<std::size_t>(std::accumulate(chunk.shape.begin(), chunk.shape.end(),
+                                                               std::int64_t{1}, std::multiplies<>())) *
+                          size_of(chunk.dtype));
+        }
+        // The read-out at the last step is the output's.
+        const auto by_step = values<float>(result, signal::nll);
+        const auto entropy = values<float>(result, signal::entropy);
+        for (std::size_t t = 0; t + 1 < 20; ++t) {
+            EXPECT_FLOAT_EQ(by_step[(t + 1) * static_cast<std::size_t>(steps) - 1], result.tokens.nll[t]);
+            EXPECT_FLOAT_EQ(entropy[(t + 1) * static_cast<std::size_t>(steps) - 1], result.tokens.entropy[t]);
+        }
+    }
+    EXPECT_TRUE(plain.signals.empty());
+    EXPECT_TRUE(std::isnan(plain.tokens.entropy.front()));
+}
+
+TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
+    if (engine_->config().ponder.method == MethodKind::vanilla) {
+        GTEST_SKIP() << "one step has no step before it";
+    }
+    const auto ids = random_ids(12, vocabulary, 6);
+    const Window window = whole(ids);
+    const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
+    const auto arrays = engine_->inspect_batch({ids});
+    const auto steps = static_cast<std::size_t>(engine_->config().ponder.max_steps) + 1;
+    const auto d = static_cast<std::size_t>(engine_->config().hidden_size);
+    const auto cosine = values<float>(result, signal::cosine);
+    const auto difference = values<float>(result, signal::latent_difference);
+    const auto kl = values<float>(result, signal::kl_previous_current);
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        EXPECT_EQ(cosine[t * steps], 0.0F);
+        EXPECT_EQ(kl[t * steps], 0.0F);
+        for (std::size_t k = 1; k < steps; ++k) {
+            const auto& now = arrays.at("hidden.step" + std::to_string(k)).floats;
+            const auto& before = arrays.at("hidden.step" + std::to_string(k - 1)).floats;
+            double dot = 0;
+            double squares = 0;
+            double squares_before = 0;
+            double gap = 0;
+            for (std::size_t i = t * d; i < (t + 1) * d; ++i) {
+                dot += static_cast<double>(now[i]) * before[i];
+                squares += static_cast<double>(now[i]) * now[i];
+                squares_before += static_cast<double>(before[i]) * before[i];
+                gap += std::pow(static_cast<double>(now[i]) - before[i], 2);
+            }
+            EXPECT_NEAR(cosine[t * steps + k], dot / std::sqrt(squares * squares_before), 1e-5);
+            EXPECT_NEAR(difference[t * steps + k], std::sqrt(gap / squares), 1e-5);
+            EXPECT_GE(kl[t * steps + k], 0.0F);
+        }
+    }
+}
+
+TEST_P(EveryModel, CachedGenerationEqualsTheFullForward) {
+    const std::vector<std::vector<std::int32_t>> prompts{
+        random_ids(9, vocabulary, 7), random_ids(1, vocabulary, 8), random_ids(23, vocabulary, 9)};
+    GenerateOptions options;
+    options.max_new_tokens = 12;
+    std::vector<std::vector<float>> entropies[2];
+    std::vector<std::vector<std::int32_t>> ids[2];
+    for (const bool use_cache : {false, true}) {
+        options.use_cache = use_cache;
+        entropies[use_cache].resize(3);
+        ids[use_cache] =
+            engine_->generate(prompts, options, RecordLevel::basic,
+                              [&](std::int64_t sequence, std::int32_t, const WindowResult& readout) {
+                                  entropies[use_cache][static_cast<std::size_t>(sequence)].push_back(
+                                      readout.tokens.entropy.front());
+                                  return true;
+                              });
+    }
+    EXPECT_EQ(ids[0], ids[1]);
+    for (std::size_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(ids[1][i].size(), 12U);
+        expect_near(entropies[0][i], entropies[1][i], 1e-4, "entropy while generating");
+    }
+    // The continuation of a prompt does not depend on the other prompts, and scoring it says the same.
+    options.use_cache = true;
+    EXPECT_EQ(engine_->generate({prompts[2]}, options).front(), ids[1][2]);
+    std::vector<std::int32_t> text = prompts[0];
+    text.insert(text.end(), ids[1][0].begin(), ids[1][0].end());
+    const Window window = whole(text);
+    const WindowResult scored = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
+    for (std::size_t t = prompts[0].size() - 1; t + 1 < text.size(); ++t) {
+        EXPECT_EQ(scored.tokens.rank[t], 1) << "greedy takes the most likely token";
+        EXPECT_NEAR(scored.tokens.entropy[t], entropies[1][0][t + 1 - prompts[0].size()], 1e-4);
+    }
+}
+
+TEST_P(EveryModel, SamplingIsAFunctionOfItsSeed) {
+    const std::vector<std::vector<std::int32_t>> prompts{random_ids(4, vocabulary, 10),
+                                                         random_ids(6, vocabulary, 11)};
+    GenerateOptions options;
+    options.max_new_tokens = 20;
+    options.temperature = 1.5;
+    options.seed = 5;
+    const auto first = engine_->generate(prompts, options);
+    EXPECT_EQ(first, engine_->generate(prompts, options));
+    options.use_cache = false;
+    EXPECT_EQ(first, engine_->generate(prompts, options));
+    options.use_cache = true;
+    options.seed = 6;
+    EXPECT_NE(first, engine_->generate(prompts, options));
+    options.top_p = 1e-9; // only the most likely token is left
+    GenerateOptions greedy;
+    greedy.max_new_tokens = 20;
+    EXPECT_EQ(engine_->generate(prompts, options), engine_->generate(prompts, greedy));
+}
+
+TEST_P(EveryModel, GenerationStopsWhereItIsTold) {
+    const auto prompt = random_ids(5, vocabulary, 12);
+    GenerateOptions options;
+    options.max_new_tokens = 10;
+    const auto all = engine_->generate({prompt, prompt}, options);
+    options.stop_ids = {all[0][3]};
+    const auto stopped = engine_->generate({prompt}, options).front();
+    ASSERT_LE(stopped.size(), 4U);
+    EXPECT_EQ(stopped.back(), all[0][3]);
+    options.stop_ids.clear();
+    int calls = 0;
+    const auto cut =
+        engine_->generate({prompt}, options, RecordLevel::basic,
+                          [&](std::int64_t, std::int32_t, const WindowResult&) { return ++calls < 3; });
+    EXPECT_EQ(cut.front().size(), 3U);
+}
+
+TEST_P(EveryModel, TwoBatchesUnderWay) {
+    const auto a = random_ids(10, vocabulary, 13);
+    const auto b = random_ids(14, vocabulary, 14);
+    const Window first = whole(a);
+    const Window second = whole(b);
+    auto one = engine_->submit(std::span(&first, 1), RecordLevel::basic);
+    auto two = engine_->submit(std::span(&second, 1), RecordLevel::basic);
+    EXPECT_THROW((void)engine_->submit(std::span(&first, 1), RecordLevel::basic), std::logic_error);
+    const auto got_one = engine_->collect(std::move(one));
+    const auto got_two = engine_->collect(std::move(two));
+    EXPECT_EQ(got_one.front().tokens.id, a);
+    EXPECT_EQ(got_two.front().tokens.id, b);
+    expect_near(got_two.front().tokens.nll,
+                engine_->score(std::span(&second, 1), RecordLevel::basic).front().tokens.nll, 1e-6, "nll");
+}
+
+TEST_P(EveryModel, HalfPrecisionStaysClose) {
+    const auto ids = random_ids(40, vocabulary, 15);
+    const Window window = whole(ids);
+    const auto exact = engine_->score(std::span(&window, 1), RecordLevel::nll).front().tokens.nll;
+    const double mean =
+        std::accumulate(exact.begin(), exact.end() - 1, 0.0) / static_cast<double>(exact.size() - 1);
+    for (const auto& [precision, tolerance] :
+         {std::pair{Precision::bfloat16, 0.15}, std::pair{Precision::float16, 0.02}}) {
+        LoadOptions options;
+        options.precision = precision;
+        const Engine half = Engine::load(*checkpoint_, options);
+        const auto nll = half.score(std::span(&window, 1), RecordLevel::steps).front().tokens.nll;
+        const double half_mean =
+            std::accumulate(nll.begin(), nll.end() - 1, 0.0) / static_cast<double>(nll.size() - 1);
+        std::printf("  %s: mean NLL %.4f, in float32 %.4f\n", to_string(precision).c_str(), half_mean, mean);
+        EXPECT_NEAR(half_mean, mean, tolerance * mean);
+        EXPECT_NE(half_mean, mean);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range<std::size_t>(0, 5),
+                         [](const auto& one) { return std::string(subjects().at(one.param).name); });
+
+std::string message_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "no InputError";
+}
+
+void rewrite_config(const std::filesystem::path& folder, const nlohmann::json& config) {
+    std::ofstream(folder / "config.json") << config.dump(1);
+}
+
+TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
+    const TemporaryFolder folder;
+    nlohmann::json config = tiny_llama();
+    (void)make_checkpoint(folder.path(), config);
+    config["num_hidden_layers"] = 4;
+    rewrite_config(folder.path(), config);
+    EXPECT_NE(message_of([&] {
+                  (void)Engine::load(Checkpoint::open(folder.path()));
+              }).find("model.layers.3.input_layernorm.weight"),
+              std::string::npos);
+    config["num_hidden_layers"] = 3;
+    config["intermediate_size"] = 44;
+    rewrite_config(folder.path(), config);
+    const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+    EXPECT_NE(message.find("[44, 24]"), std::string::npos) << message;
+    EXPECT_NE(message.find("[40, 24]"), std::string::npos) << message;
+    EXPECT_NE(message.find("model.safetensors"), std::string::npos) << message;
+    config["intermediate_size"] = 40;
+    config["num_hidden_layers"] = 2;
+    rewrite_config(folder.path(), config);
+    const Engine fewer = Engine::load(Checkpoint::open(folder.path()));
+    bool named = false;
+    for (const std::string& notice : fewer.notices()) {
+        named = named || notice.find("model.layers.2.") != std::string::npos;
+    }
+    EXPECT_TRUE(named) << "tensors that nobody asked for must be named";
+}
+
+TEST(EngineErrors, DevicesAndIds) {
+    const TemporaryFolder folder;
+    const Checkpoint checkpoint = make_checkpoint(folder.path(), tiny_gpt_neox());
+    LoadOptions options;
+    for (const char* const device : {"gpu", "cuda:x", "cuda:", "cuda:-1", ""}) {
+        options.device = device;
+        EXPECT_NE(message_of([&] { (void)Engine::load(checkpoint, options); }).find("device"),
+                  std::string::npos)
+            << device;
+    }
+    options.device = "cuda:99";
+    EXPECT_NE(message_of([&] { (void)Engine::load(checkpoint, options); }).find("cuda:99"),
+              std::string::npos);
+    const Engine engine = Engine::load(checkpoint);
+    const std::vector<std::int32_t> outside{1, 2, 61};
+    const Window window{outside, 0, 3};
+    EXPECT_NE(message_of([&] { (void)engine.score(std::span(&window, 1), RecordLevel::basic); }).find("61"),
+              std::string::npos);
+    const Window empty;
+    EXPECT_THROW((void)engine.score(std::span(&empty, 1), RecordLevel::basic), InputError);
+    EXPECT_THROW((void)engine.generate({{}}, {}), InputError);
+    EXPECT_THROW((void)engine.inspect_batch({{1, 2}, {1, 2, 3}}), InputError);
+    EXPECT_EQ(engine.scoring(), "exact");
+    EXPECT_EQ(engine.device_name(), "cpu");
+}
+
+TEST(EngineErrors, MethodsThatDoNotRunAreNamed) {
+    const TemporaryFolder folder;
+    (void)make_checkpoint(folder.path(), tiny_llama());
+    nlohmann::json config = tiny_llama();
+    config["pondering"] = {{"method", "ponderlm3"}, {"max_steps", 2}};
+    rewrite_config(folder.path(), config);
+    EXPECT_NE(message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); }).find("ponderlm3"),
+              std::string::npos);
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/forward.h"
+
+#include "core/ponder/engine.h"
+#include "tests/core/ponder/tiny_models.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace ponderscope {
+namespace {
+
+using testing::make_checkpoint;
+using testing::random_ids;
+using testing::TemporaryFolder;
+using testing::tiny_gpt_neox;
+using testing::tiny_llama;
+using testing::with_ponderlm;
+
+Model load(const Checkpoint& checkpoint, at::ScalarType dtype = at::kFloat) {
+    return {checkpoint.config,
+            Parameters::load(parameter_layout(checkpoint.config), checkpoint, at::kCPU, dtype)};
+}
+
+std::vector<nlohmann::json> configs() {
+    nlohmann::json sequential = tiny_gpt_neox();
+    sequential["use_parallel_residual"] = false;
+    return {tiny_gpt_neox(), sequential, tiny_llama(), with_ponderlm(tiny_gpt_neox(), 2),
+            with_ponderlm(tiny_llama(), 2)};
+}
+
+TEST(Forward, GivesTheNumbersOfTheEngine) {
+    for (const nlohmann::json& config : configs()) {
+        const TemporaryFolder folder;
+        const Checkpoint checkpoint = make_checkpoint(folder.path(), config);
+        Model model = load(checkpoint);
+        model.parameters().requires_grad(true);
+        const std::vector<std::vector<std::int32_t>> texts{random_ids(11, 61, 1), random_ids(19, 61, 2)};
+        const ForwardResult result = model.forward(PackedBatch::pack(texts, at::kCPU));
+        ASSERT_TRUE(result.cross_entropy.requires_grad());
+        EXPECT_EQ(static_cast<std::int64_t>(result.steps.size()), model.config().ponder.max_steps + 1);
+        const Engine engine = Engine::load(checkpoint);
+        double sum = 0;
+        std::int64_t scored = 0;
+        for (const auto& text : texts) {
+            const Window window{text, 0, static_cast<std::int64_t>(text.size())};
+            const auto nll = engine.score(std::span(&window, 1), RecordLevel::nll).front().tokens.nll;
+            for (std::size_t t = 0; t + 1 < nll.size(); ++t) {
+                sum += nll[t];
+                ++scored;
+            }
+        }
+        EXPECT_NEAR(result.cross_entropy.item<double>(), sum / static_cast<double>(scored), 1e-5);
+    }
+}
+
+TEST(Forward, RowsOfABatchAreTheSameAsPackedSequences) {
+    const TemporaryFolder folder;
+    const Model model = load(make_checkpoint(folder.path(), with_ponderlm(tiny_llama(), 1)));
+    const at::NoGradGuard no_gradients;
+    const auto a = random_ids(9, 61, 3);
+    const auto b = random_ids(9, 61, 4);
+    at::Tensor rows = at::empty({2, 9}, at::kLong);
+    for (std::int64_t t = 0; t < 9; ++t) {
+        rows[0][t] = a[static_cast<std::size_t>(t)];
+        rows[1][t] = b[static_cast<std::size_t>(t)];
+    }
+    const ForwardResult square = model.forward(PackedBatch::from_rows(rows, at::kCPU));
+    const ForwardResult packed = model.forward(PackedBatch::pack({a, b}, at::kCPU));
+    EXPECT_NEAR(square.cross_entropy.item<double>(), packed.cross_entropy.item<double>(), 1e-6);
+    EXPECT_EQ(square.readout.size(0), 16);
+}
+
+/// d loss / d direction by autograd against a central difference, for every tensor of the model.
+TEST(Forward, GradientsAreThoseOfFiniteDifferences) {
+    for (const nlohmann::json& config : configs()) {
+        const TemporaryFolder folder;
+        const Checkpoint checkpoint = make_checkpoint(folder.path(), config);
+        Model model = load(checkpoint);
+        model.parameters().requires_grad(true);
+        const PackedBatch batch = PackedBatch::pack({random_ids(13, 61, 5), random_ids(6, 61, 6)}, at::kCPU);
+        model.forward(batch).cross_entropy.backward();
+        int checked = 0;
+        for (auto& [name, tensor] : model.parameters().items()) {
+            ASSERT_TRUE(tensor.grad().defined()) << name << " got no gradient";
+            const at::NoGradGuard no_gradients;
+            // Along the gradient itself the difference is largest against rounding.
+            const double slope = tensor.grad().norm().item<double>();
+            ASSERT_GT(slope, 1e-6) << name;
+            const at::Tensor direction = tensor.grad() / slope;
+            const double step = 2e-3;
+            const at::Tensor original = tensor.detach().clone();
+            const auto loss_at = [&](double offset) {
+                tensor.detach().copy_(original + direction * offset);
+                return model.forward(batch).cross_entropy.item<double>();
+            };
+            const double difference = (loss_at(step) - loss_at(-step)) / (2 * step);
+            tensor.detach().copy_(original);
+            EXPECT_NEAR(difference, slope, 0.02 * slope + 2e-3) << name;
+            ++checked;
+        }
+        EXPECT_GT(checked, 20);
+    }
+}
+
+TEST(Forward, TiedTablesLearnThroughBothUses) {
+    const TemporaryFolder folder;
+    const Checkpoint checkpoint = make_checkpoint(folder.path(), tiny_llama());
+    ASSERT_TRUE(checkpoint.config.tied_embeddings);
+    const Model model = load(checkpoint);
+    EXPECT_TRUE(model.parameters().tied());
+    EXPECT_TRUE(
+        model.parameters().at("lm_head.weight").is_same(model.parameters().at("model.embed_tokens.weight")));
+    for (const auto& [name, tensor] : model.parameters().items()) {
+        EXPECT_NE(name, "lm_head.weight");
+    }
+}
+
+TEST(Forward, FreshWeightsDependOnTheSeedAlone) {
+    const TemporaryFolder folder;
+    const ModelConfig config = make_checkpoint(folder.path(), tiny_gpt_neox()).config;
+    const ParameterLayout layout = parameter_layout(config);
+    const Parameters a = Parameters::initialise(layout, 7, at::kCPU);
+    const Parameters b = Parameters::initialise(layout, 7, at::kCPU);
+    const Parameters c = Parameters::initialise(layout, 8, at::kCPU);
+    for (std::size_t i = 0; i < a.items().size(); ++i) {
+        EXPECT_TRUE(at::equal(a.items()[i].second, b.items()[i].second)) << a.items()[i].first;
+    }
+    EXPECT_FALSE(at::equal(a.at("embed_out.weight"), c.at("embed_out.weight")));
+    const Model model(config, a);
+    const at::NoGradGuard no_gradients;
+    const double loss =
+        model.forward(PackedBatch::pack({random_ids(40, 61, 9)}, at::kCPU)).cross_entropy.item<double>();
+    EXPECT_NEAR(loss, std::log(61.0), 0.1) << "a fresh model knows nothing";
+}
+
+} // namespace
+} // namespace ponderscope
