@@ -74,10 +74,11 @@ int main(int argc, char** argv) {
     QObject::connect(&theme, &Theme::changed, &application, restyle);
 
     MainWindow window(theme, *settings);
-    window.apply(launch);
     if (picture) {
         window.resize(launch.size);
+        window.restoreDefaultLayout();
     }
+    window.apply(launch);
     window.show();
     for (const QString& path : launch.paths) {
         window.open(path);

@@ -53,7 +53,7 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     buildMenus();
     connectData();
     connectRecorder();
-    defaultLayout_ = saveState();
+    arrange(height());
     if (!settings_.geometry().isEmpty()) {
         restoreGeometry(settings_.geometry());
         restoreState(settings_.layout());

@@ -76,6 +76,8 @@ protected:
 
 private:
     void buildPanels();
+    /// The panels as they come, for a window of this height: low ones show heatmap and comparison as tabs.
+    void arrange(int height);
     void buildMenus();
     QDockWidget* addPanel(const QString& name, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
                           bool header);
@@ -110,7 +112,6 @@ private:
     QLabel* status_ = nullptr;
     std::vector<QDockWidget*> docks_;
     std::map<QString, QDockWidget*> dockByName_;
-    QByteArray defaultLayout_;
     QTimer poll_;
     Launch launch_;
     QSet<QString> opening_;

@@ -31,7 +31,16 @@
 #include <QThread>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace ponderscope {
+
+namespace {
+
+/// Below this height of the window heatmap and comparison share one place.
+constexpr int lowest_for_both = 820;
+
+} // namespace
 
 QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWidget* widget,
                                   Qt::DockWidgetArea area, bool header) {
@@ -70,21 +79,13 @@ void MainWindow::buildPanels() {
     setCentralWidget(centre);
 
     library_ = new LibraryPanel(context, this);
-    QDockWidget* left =
-        addPanel(QStringLiteral("library"), tr("Library"), library_, Qt::LeftDockWidgetArea, true);
+    addPanel(QStringLiteral("library"), tr("Library"), library_, Qt::LeftDockWidgetArea, true);
     inspector_ = new InspectorView(context, this);
-    QDockWidget* right =
-        addPanel(QStringLiteral("inspector"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea, false);
+    addPanel(QStringLiteral("inspector"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea, false);
     heatmap_ = new HeatmapView(context, this);
-    QDockWidget* below =
-        addPanel(QStringLiteral("heatmap"), tr("Steps"), heatmap_, Qt::BottomDockWidgetArea, false);
+    addPanel(QStringLiteral("heatmap"), tr("Steps"), heatmap_, Qt::BottomDockWidgetArea, false);
     compare_ = new CompareView(context, this);
-    QDockWidget* bottom =
-        addPanel(QStringLiteral("compare"), tr("Compare"), compare_, Qt::BottomDockWidgetArea, true);
-    splitDockWidget(below, bottom, Qt::Vertical);
-    resizeDocks({left, right}, {252, 312}, Qt::Horizontal);
-    resizeDocks({below, bottom}, {190, 210}, Qt::Vertical);
-
+    addPanel(QStringLiteral("compare"), tr("Compare"), compare_, Qt::BottomDockWidgetArea, true);
     status_ = new QLabel(this);
     status_->setTextFormat(Qt::PlainText);
     status_->setForegroundRole(QPalette::PlaceholderText);
@@ -242,7 +243,36 @@ void MainWindow::openFiles() {
 }
 
 void MainWindow::restoreDefaultLayout() {
-    restoreState(defaultLayout_);
+    arrange(height());
+}
+
+void MainWindow::arrange(int height) {
+    QDockWidget* left = dockByName_.at(QStringLiteral("library"));
+    QDockWidget* right = dockByName_.at(QStringLiteral("inspector"));
+    QDockWidget* below = dockByName_.at(QStringLiteral("heatmap"));
+    QDockWidget* bottom = dockByName_.at(QStringLiteral("compare"));
+    for (QDockWidget* dock : docks_) {
+        dock->setFloating(false);
+        removeDockWidget(dock); // out of tabs and splits
+    }
+    addDockWidget(Qt::LeftDockWidgetArea, left);
+    addDockWidget(Qt::RightDockWidgetArea, right);
+    addDockWidget(Qt::BottomDockWidgetArea, below);
+    addDockWidget(Qt::BottomDockWidgetArea, bottom);
+    for (QDockWidget* dock : docks_) {
+        dock->show();
+    }
+    // The text is what the window is for: it keeps half of the height.
+    if (height < lowest_for_both) {
+        tabifyDockWidget(below, bottom);
+        below->raise();
+        resizeDocks({below}, {std::max(160, height * 3 / 10)}, Qt::Vertical);
+    } else {
+        splitDockWidget(below, bottom, Qt::Vertical);
+        const int room = height * 44 / 100;
+        resizeDocks({below, bottom}, {room * 48 / 100, room * 52 / 100}, Qt::Vertical);
+    }
+    resizeDocks({left, right}, {252, 312}, Qt::Horizontal);
 }
 
 void MainWindow::showAbout() {

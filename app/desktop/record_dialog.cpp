@@ -63,6 +63,9 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     setMinimumWidth(640);
     prompt_->setFixedHeight(88);
     prompt_->setTabChangesFocus(true);
+    QPalette fieldPalette = prompt_->palette();
+    fieldPalette.setColor(QPalette::Base, theme.colours().field);
+    prompt_->setPalette(fieldPalette);
     prompt_->setAccessibleName(tr("Prompt"));
     prompt_->setPlaceholderText(tr("Type what the model reads"));
     const auto number = [](QSpinBox* box, int most, const QString& otherwise, const QString& tip) {
@@ -83,9 +86,11 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     method_->setEditable(true);
     method_->addItems({QString(), QStringLiteral("vanilla"), QStringLiteral("ponderlm")});
     method_->lineEdit()->setPlaceholderText(tr("as the checkpoint says"));
+    method_->setMinimumWidth(186);
     method_->setAccessibleName(tr("Method"));
     device_->setEditable(true);
     device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda")});
+    device_->setMinimumWidth(92);
     device_->setToolTip(tr("cpu, cuda or cuda:N"));
     device_->setAccessibleName(tr("Device"));
     dtype_->addItems({QStringLiteral("float32"), QStringLiteral("bfloat16"), QStringLiteral("float16")});

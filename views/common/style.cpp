@@ -119,7 +119,7 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
         break;
     case CT_LineEdit:
     case CT_SpinBox:
-        made.setHeight(std::max(made.height(), 28));
+        made.setHeight(28 + std::max(0, QFontMetrics(theme_.body()).height() - 18));
         break;
     case CT_PushButton:
         made = QSize(std::max(size.width() + 28, 76), std::max(size.height() + 10, 28));
@@ -141,8 +141,11 @@ QRect Style::subControlRect(ComplexControl control, const QStyleOptionComplex* o
                             const QWidget* widget) const {
     if (control == CC_ComboBox) {
         switch (part) {
-        case SC_ComboBoxEditField:
-            return option->rect.adjusted(9, 1, -24, -1);
+        case SC_ComboBoxEditField: {
+            // A line edit inside brings a margin of its own.
+            const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+            return option->rect.adjusted(combo != nullptr && combo->editable ? 2 : 9, 1, -24, -1);
+        }
         case SC_ComboBoxArrow:
             return {option->rect.right() - 23, option->rect.top(), 22, option->rect.height()};
         case SC_ComboBoxFrame:
@@ -207,7 +210,7 @@ QRect Style::subElementRect(SubElement element, const QStyleOption* option, cons
 
 QIcon Style::standardIcon(StandardPixmap icon, const QStyleOption* option, const QWidget* widget) const {
     if (icon != SP_TitleBarCloseButton && icon != SP_DockWidgetCloseButton &&
-        icon != SP_TitleBarNormalButton) {
+        icon != SP_TitleBarNormalButton && icon != SP_LineEditClearButton) {
         return QProxyStyle::standardIcon(icon, option, widget);
     }
     QIcon made;
@@ -273,6 +276,14 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
         return;
     case PE_FrameLineEdit:
         return; // the panel has it
+    case PE_Frame:
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(QPen(is(option, State_HasFocus) ? c.a : c.border, 1));
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), corner, corner);
+        painter->restore();
+        return;
     case PE_IndicatorCheckBox: {
         const QRectF box = QRectF(option->rect).adjusted(1, 1, -1, -1);
         const bool on = is(option, State_On);
@@ -491,7 +502,8 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
         }
         return;
     case CE_ComboBoxLabel:
-        if (const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option)) {
+        if (const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+            combo != nullptr && !combo->editable) {
             const QRect field = subControlRect(CC_ComboBox, combo, SC_ComboBoxEditField, widget);
             painter->save();
             int left = field.left();

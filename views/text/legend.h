@@ -19,7 +19,7 @@ public:
     void show(const TokenValues& values);
     [[nodiscard]] QString meaning() const { return meaning_; }
     [[nodiscard]] QSize sizeHint() const override { return {420, 34}; }
-    [[nodiscard]] QSize minimumSizeHint() const override { return {150, 34}; }
+    [[nodiscard]] QSize minimumSizeHint() const override { return {190, 34}; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;

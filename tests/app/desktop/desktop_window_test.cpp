@@ -265,7 +265,7 @@ private slots:
         QVERIFY(process.waitForFinished(60'000));
         QCOMPARE(process.exitCode(), 2);
         const QByteArray said = process.readAllStandardError();
-        QCOMPARE(said.trimmed().count('\n'), 0);
+        QCOMPARE(said.count("ponderscope-desktop: "), 1); // Qt may add what it thinks of the environment
         QVERIFY(said.contains("/no/such.ponder"));
         QVERIFY(!QFile::exists(folder.filePath(QStringLiteral("w.png"))));
     }
