@@ -13,7 +13,7 @@ namespace {
 
 /// Nats at which a bar has the map's first and last colour.
 constexpr double weakest = 1;
-constexpr double strongest = 7;
+constexpr double strongest = 10;
 
 } // namespace
 

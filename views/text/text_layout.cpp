@@ -39,6 +39,7 @@ void TextLayout::setFont(const QFont& font) {
     lines_.clear();
     placed_ = 0;
     lineOpen_ = false;
+    missesLabels_ = false;
 }
 
 void TextLayout::setSequence(std::shared_ptr<const SequenceData> data) {
@@ -101,7 +102,8 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
         bool closed = false;
         {
             const std::string_view lead = token_bytes(tokens, text, first);
-            closed = idsOnly || lead.empty() || lead.find('\n') != std::string_view::npos ||
+            closed = idsOnly || lead.find_first_not_of(" \t") == std::string_view::npos ||
+                     lead.find('\n') != std::string_view::npos ||
                      (lead.front() != ' ' &&
                       !(static_cast<unsigned char>(lead.front()) > 0x20 &&
                         static_cast<unsigned char>(lead.front()) < 0x7f) &&
@@ -154,7 +156,13 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
     QString all;
     std::vector<int> edges{0};
     for (std::uint32_t t = first; t < end; ++t) {
-        const TokenText shown = token_text(token_bytes(tokens, data_->text, t), tokens.id[t], idsOnly);
+        const std::string_view bytes = token_bytes(tokens, data_->text, t);
+        QString label;
+        if (bytes.empty() && !idsOnly && labels_) {
+            label = labels_(tokens.id[t]);
+            missesLabels_ = missesLabels_ || label.isEmpty();
+        }
+        const TokenText shown = token_text(bytes, tokens.id[t], idsOnly, label);
         if (t == first) {
             made.spaceBefore = shown.spaceBefore;
             made.special = shown.special;

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -41,6 +42,10 @@ public:
 
     /// Forgets every glyph.
     void setFont(const QFont& font);
+    /// Names of tokens that have no text of their own, by id; empty when it is not known yet.
+    void setLabels(std::function<QString(int)> labels) { labels_ = std::move(labels); }
+    /// A name was not known when its token was placed.
+    [[nodiscard]] bool missesLabels() const { return missesLabels_; }
     /// Null empties the layout. Data that continues what is placed (a recording that grows, another run on
     /// the same text) keeps it.
     void setSequence(std::shared_ptr<const SequenceData> data);
@@ -116,6 +121,8 @@ private:
     std::vector<Shape> shapes_;
     std::vector<Extent> extents_;
     std::unordered_map<std::string, std::uint32_t> known_;
+    std::function<QString(int)> labels_;
+    bool missesLabels_ = false;
 };
 
 } // namespace ponderscope

@@ -70,6 +70,13 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     connect(&context_.data, &TraceData::traceOpened, this, &TextView::reload);
     connect(&context_.data, &TraceData::traceChanged, this, &TextView::reload);
     connect(&context_.data, &TraceData::traceClosed, this, &TextView::reload);
+    layout_.setLabels([this](int id) { return context_.data.tokenLabel(context_.selection.runA(), id); });
+    connect(&context_.data, &TraceData::tokenLabelsReady, this, [this](const RunKey& run) {
+        if (run == context_.selection.runA() && layout_.missesLabels()) {
+            layout_.setFont(context_.theme.reading()); // what was placed without names is placed anew
+            place();
+        }
+    });
     restyle();
     reload();
     recolour();

@@ -28,7 +28,7 @@ char32_t first_character(const QString& text) {
 
 } // namespace
 
-TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly) {
+TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, const QString& label) {
     TokenText shown;
     if (idsOnly) {
         shown.text = QString::number(id);
@@ -37,7 +37,8 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly) {
         return shown;
     }
     if (bytes.empty()) {
-        shown.text = QStringLiteral("‹id %1›").arg(id);
+        // The text goes on after it without a space of its own.
+        shown.text = (label.isEmpty() ? QStringLiteral("‹id %1›").arg(id) : label) + QChar(0x00a0);
         shown.special = true;
         shown.breakBefore = true;
         return shown;
@@ -49,6 +50,7 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly) {
         shown.spaceBefore = true;
         bytes.remove_prefix(1);
     }
+    shown.spaceBefore = shown.spaceBefore || (blank && bytes.front() == ' ');
     QString text = visible_text(bytes);
     // Spaces that are no gap between words are content, and seen.
     qsizetype leading = 0;

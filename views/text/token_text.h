@@ -18,8 +18,8 @@ struct TokenText {
     bool breakBefore = false; ///< a line may start here although no space precedes (scripts without spaces)
 };
 
-/// \p bytes: the token's part of the text; empty for a run on ids and for tokens without text, which show
-/// their id.
-TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly);
+/// \p bytes: the token's part of the text; empty for a run on ids and for tokens without text (a start
+/// token), which show \p label, or their id when it is empty.
+TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, const QString& label = {});
 
 } // namespace ponderscope
