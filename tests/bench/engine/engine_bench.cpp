@@ -13,6 +13,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -122,7 +123,7 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
         make_checkpoint(folder / (std::string(shape.name) + "-" + std::to_string(steps)), shape, steps);
     const Checkpoint checkpoint = Checkpoint::open(path);
     const auto ids = random_ids(batch, shape.context, shape.vocabulary);
-    const at::NoGradGuard no_grad;
+    const c10::NoGradGuard no_grad;
     const Model model(checkpoint.config, Parameters::load(parameter_layout(checkpoint.config), checkpoint,
                                                           at::kCPU, at::kFloat));
     const PackedBatch packed = PackedBatch::pack(ids, at::kCPU);
@@ -131,7 +132,7 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
     const double product = best_product(at::kFloat);
     if (steps == 0) {
         PackedBatch unscored = packed;
-        unscored.targets = {};
+        unscored.targets = at::Tensor();
         const double forward = seconds_of([&] { static_cast<void>(model.forward(unscored)); }, 7);
         const double flops = tokens * (2.0 * static_cast<double>(model.backbone().block_matrix_elements()) +
                                        static_cast<double>(shape.layers) * 4 * static_cast<double>(shape.d) *
