@@ -39,10 +39,10 @@ cp -r "$here/recipes" "$here/texts" "$out/"
     "$venv/bin/python" "$here/make_tokenizer.py" "$texts" "$out/tokenizer/tokenizer.json" --held-out "${held_out[@]}"
 
 # The bytes of the weights depend on the number of threads; the shipped ones were made with one.
-for model in vanilla-neox-2m ponderlm-neox-2m; do
+for model in vanilla-neox-1m ponderlm-neox-1m; do
     OMP_NUM_THREADS=1 "$ponderscope" train "$out/recipes/$model.json" --texts "$texts" -o "$out/$model" --resume
 done
-for model in vanilla-neox-2m ponderlm-neox-2m; do
+for model in vanilla-neox-1m ponderlm-neox-1m; do
     PYTHONPATH="$deps/torch-$TORCH_VERSION" "$venv/bin/python" "$here/make_reference.py" "$out/$model" "$out/texts/passage.txt"
 done
 echo "make.sh: done, in $out"

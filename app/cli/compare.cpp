@@ -173,7 +173,7 @@ void add_compare(CLI::App& program) {
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Differences are B - A: negative means that B predicts better.\n"
-                "Example:\n  ponderscope compare story.ponder#vanilla-neox-2m story.ponder#ponderlm-neox-2m");
+                "Example:\n  ponderscope compare story.ponder#vanilla-neox-1m story.ponder#ponderlm-neox-1m");
     app->callback([verb] { verb->run(); });
 }
 

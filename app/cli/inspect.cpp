@@ -194,7 +194,7 @@ void add_inspect(CLI::App& program) {
     app->add_option("--method", verb->method, "Method, where the config does not tell");
     app->add_flag("--check", verb->check, "Read every page of a trace and check it");
     app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer("Example:\n  ponderscope inspect sample_models/ponderlm-neox-2m");
+    app->footer("Example:\n  ponderscope inspect sample_models/ponderlm-neox-1m");
     app->callback([verb] { verb->run(); });
 }
 

@@ -49,7 +49,7 @@ void add_logits(CLI::App& program) {
         ->type_name("FILE");
     app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("OUT.safetensors");
     app->footer(
-        "Example:\n  ponderscope logits sample_models/ponderlm-neox-2m --ids ids.json -o out.safetensors\n"
+        "Example:\n  ponderscope logits sample_models/ponderlm-neox-1m --ids ids.json -o out.safetensors\n"
         "with [[1, 42, 7]] in ids.json");
     app->callback([verb] { verb->run(); });
 }

@@ -141,7 +141,7 @@ void add_record(CLI::App& program) {
     app->add_option("--seed", verb->generate.seed, "Of sampling")->capture_default_str();
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-2m --text "
+    app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "
                 "sample_models/texts/passage.txt -o story.ponder");
     app->callback([verb] { verb->run(); });
 }

@@ -68,7 +68,7 @@ void add_tokenize(CLI::App& program) {
         ->type_name("FILE");
     app->add_flag("--spans", verb->spans, "Also each token's span in the text, in bytes");
     app->footer(
-        "Example:\n  ponderscope tokenize sample_models/vanilla-neox-2m --prompt 'The lamp was lit.'");
+        "Example:\n  ponderscope tokenize sample_models/vanilla-neox-1m --prompt 'The lamp was lit.'");
     app->callback([verb] { verb->run(); });
 }
 

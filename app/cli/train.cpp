@@ -94,7 +94,7 @@ void add_train(CLI::App& program) {
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer(
-        "Example:\n  ponderscope train sample_models/recipes/vanilla-neox-2m.json -o build/vanilla-neox-2m");
+        "Example:\n  ponderscope train sample_models/recipes/vanilla-neox-1m.json -o build/vanilla-neox-1m");
     app->callback([verb] { verb->run(); });
 }
 
