@@ -65,7 +65,13 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     poll_.start();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow() {
+    // Before the data and the selection that they look at, which are members and would go first.
+    delete recordDialog_;
+    qDeleteAll(docks_);
+    delete takeCentralWidget();
+    setMenuWidget(nullptr);
+}
 
 void MainWindow::connectData() {
     connect(&data_, &TraceData::traceOpened, this, &MainWindow::traceOpened);
