@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/train/recipe.h"
+
+#include "core/base/error.h"
+#include "tests/core/train/small_recipe.h"
+
+#include <gtest/gtest.h>
+
+namespace ponderscope {
+namespace {
+
+using nlohmann::json;
+
+/// What a recipe is refused with; empty when it is not.
+std::string complaint(const json& recipe) {
+    try {
+        static_cast<void>(parse_recipe(recipe.dump(), "some/recipe.json"));
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+json changed(const std::string& pointer, const json& value) {
+    json recipe = testing::small_recipe();
+    recipe[json::json_pointer(pointer)] = value;
+    return recipe;
+}
+
+json without(const std::string& section, const std::string& key) {
+    json recipe = testing::small_recipe();
+    recipe.at(section).erase(key);
+    return recipe;
+}
+
+TEST(Recipe, ReadsEveryKey) {
+    json document = testing::small_recipe();
+    document["description"] = "said";
+    document["initialization"] = {{"scale_residual_outputs", false}};
+    document["tokenizer"] = "../tok.json";
+    document["texts"] = {{"folder", "novels"},
+                         {"train", {"*.txt"}},
+                         {"held_out", {"x.txt"}},
+                         {"held_out_fraction", 0.125},
+                         {"document_end", ""}};
+    document["training"] = {{"tokens", 1000},    {"context", 16}, {"batch", 4},
+                            {"accumulation", 2}, {"seed", 3},     {"precision", "bfloat16"},
+                            {"clip_norm", 0.5}};
+    document["optimizer"] = {{"learning_rate", 0.25}, {"betas", {0.8, 0.99}}, {"eps", 1e-6},
+                             {"weight_decay", 0.05},  {"warmup_steps", 1},    {"final_fraction", 0.5}};
+    document["evaluation"] = {{"every", 5}, {"windows", 9}};
+    document["checkpoint"] = {{"every", 6}};
+    document["log"] = {{"every", 4}};
+    const Recipe recipe = parse_recipe(document.dump(), "/a/b/recipe.json");
+    EXPECT_EQ(recipe.name, "small");
+    EXPECT_EQ(recipe.description, "said");
+    EXPECT_EQ(recipe.model.at("hidden_size"), 32);
+    EXPECT_DOUBLE_EQ(recipe.initial_deviation, 0.1);
+    EXPECT_FALSE(recipe.scale_residual_outputs);
+    EXPECT_EQ(recipe.tokenizer, "/a/tok.json");
+    EXPECT_EQ(recipe.texts, "/a/b/novels");
+    EXPECT_EQ(recipe.train_texts, std::vector<std::string>{"*.txt"});
+    EXPECT_EQ(recipe.held_out_texts, std::vector<std::string>{"x.txt"});
+    EXPECT_DOUBLE_EQ(recipe.held_out_fraction, 0.125);
+    EXPECT_EQ(recipe.document_end, "");
+    EXPECT_EQ(recipe.steps, 8) << "1000 tokens at 128 a step, rounded up";
+    EXPECT_EQ(recipe.context, 16);
+    EXPECT_EQ(recipe.batch, 4);
+    EXPECT_EQ(recipe.accumulation, 2);
+    EXPECT_EQ(recipe.seed, 3U);
+    EXPECT_EQ(recipe.precision, TrainPrecision::bfloat16);
+    EXPECT_DOUBLE_EQ(recipe.clip_norm, 0.5);
+    EXPECT_DOUBLE_EQ(recipe.learning_rate, 0.25);
+    EXPECT_DOUBLE_EQ(recipe.beta1, 0.8);
+    EXPECT_DOUBLE_EQ(recipe.beta2, 0.99);
+    EXPECT_DOUBLE_EQ(recipe.eps, 1e-6);
+    EXPECT_DOUBLE_EQ(recipe.weight_decay, 0.05);
+    EXPECT_EQ(recipe.warmup_steps, 1);
+    EXPECT_DOUBLE_EQ(recipe.final_fraction, 0.5);
+    EXPECT_EQ(recipe.evaluate_every, 5);
+    EXPECT_EQ(recipe.evaluate_windows, 9);
+    EXPECT_EQ(recipe.checkpoint_every, 6);
+    EXPECT_EQ(recipe.log_every, 4);
+    EXPECT_EQ(recipe.output_dtype, DType::f32);
+}
+
+TEST(Recipe, NamesTheNearestKnownKey) {
+    const std::vector<std::pair<std::string, std::string>> slips{
+        {"/model/hiden_size", "hidden_size"},
+        {"/model/num_attention_head", "num_attention_heads"},
+        {"/model/ponderng_steps", "pondering_steps"},
+        {"/training/contxet", "context"},
+        {"/optimizer/learnig_rate", "learning_rate"},
+        {"/optimizer/weigth_decay", "weight_decay"},
+        {"/texts/held-out", "held_out"},
+        {"/optimiser", "optimizer"},
+        {"/checkpoint", ""},
+    };
+    for (const auto& [pointer, meant] : slips) {
+        const std::string said = complaint(changed(pointer, meant.empty() ? json{{"evry", 3}} : json(1)));
+        const std::string expected = meant.empty() ? "every" : meant;
+        EXPECT_NE(said.find("some/recipe.json"), std::string::npos) << said;
+        EXPECT_NE(said.find("did you mean \"" + expected + "\"?"), std::string::npos)
+            << pointer << ": " << said;
+    }
+    const std::string far = complaint(changed("/training/zzzzzzzz", 1));
+    EXPECT_NE(far.find("\"training.zzzzzzzz\" is not a key of a recipe; known here: steps"),
+              std::string::npos)
+        << far;
+}
+
+TEST(Recipe, RefusesWhatCannotBeMeant) {
+    struct Case {
+        json recipe;
+        std::string part; ///< of the sentence
+    };
+    json both = testing::small_recipe();
+    both["training"]["tokens"] = 100;
+    const std::vector<Case> cases{
+        {changed("/model/model_type", "bert"), "\"bert\""},
+        {without("model", "model_type"), "model.model_type"},
+        {without("model", "hidden_size"), "model.hidden_size"},
+        {without("model", "num_hidden_layers"), "model.num_hidden_layers"},
+        {without("model", "intermediate_size"), "model.intermediate_size"},
+        {changed("/model/hidden_size", -4), "model.hidden_size"},
+        {changed("/model/hidden_size", "wide"), "\"wide\""},
+        {changed("/model/initializer_range", 0), "model.initializer_range"},
+        {without("training", "steps"), "either \"steps\" or \"tokens\""},
+        {both, "either \"steps\" or \"tokens\""},
+        {without("training", "context"), "training.context"},
+        {without("training", "batch"), "training.batch"},
+        {changed("/training/steps", 0), "training.steps"},
+        {changed("/training/batch", 0), "training.batch"},
+        {changed("/training/context", 0), "training.context"},
+        {changed("/training/accumulation", 1e9), "training.accumulation"},
+        {changed("/training/seed", -1), "training.seed"},
+        {changed("/training/precision", "int8"), "\"int8\""},
+        {changed("/training/clip_norm", -1), "training.clip_norm"},
+        {changed("/optimizer/learning_rate", 0), "optimizer.learning_rate"},
+        {changed("/optimizer/betas", json::array({0.9})), "optimizer.betas"},
+        {changed("/optimizer/betas", json::array({0.9, 1.0})), "optimizer.betas"},
+        {changed("/optimizer/warmup_steps", 13), "optimizer.warmup_steps"},
+        {changed("/optimizer/final_fraction", 1.5), "optimizer.final_fraction"},
+        {changed("/texts/train", json::array()), "texts.train"},
+        {changed("/texts/train", "a.txt"), "texts.train"},
+        {changed("/texts/train", json::array({3})), "texts.train"},
+        {changed("/texts/held_out_fraction", 1), "texts.held_out_fraction"},
+        {changed("/output/dtype", "float64"), "\"float64\""},
+        {changed("/log/every", 0), "log.every"},
+    };
+    for (const auto& [recipe, part] : cases) {
+        const std::string said = complaint(recipe);
+        EXPECT_EQ(said.rfind("some/recipe.json", 0), 0U)
+            << "does not name the file: " << said << recipe.dump();
+        EXPECT_NE(said.find(part), std::string::npos) << said << " lacks " << part;
+    }
+    EXPECT_EQ(complaint(testing::small_recipe()), "");
+}
+
+TEST(Recipe, EssenceHoldsWhatDecidesTheResult) {
+    const json before = essence(parse_recipe(testing::small_recipe().dump(), "a.json"));
+    for (const auto* pointer : {"/training/seed", "/training/batch", "/training/context",
+                                "/model/hidden_size", "/training/steps"}) {
+        json other = testing::small_recipe();
+        auto& value = other[json::json_pointer(pointer)];
+        value = value.get<int>() + 2;
+        EXPECT_NE(essence(parse_recipe(other.dump(), "a.json")), before) << pointer;
+    }
+    json same = testing::small_recipe();
+    same["name"] = "other";
+    same["log"]["every"] = 1;
+    same["checkpoint"] = {{"every", 2}};
+    same["optimizer"]["weight_decay"] = 0.1;
+    EXPECT_EQ(essence(parse_recipe(same.dump(), "elsewhere/b.json")), before);
+    EXPECT_EQ(json::parse(before.dump()), before) << "comparable after it was stored";
+}
+
+TEST(Recipe, NearestCountsSwapsAsOne) {
+    EXPECT_EQ(nearest("abdc", {"abcd", "abxx"}), "abcd");
+    EXPECT_EQ(nearest("bathc", {"batch", "bathed"}), "batch");
+    EXPECT_EQ(nearest("quite-other", {"batch", "seed"}), std::nullopt);
+}
+
+} // namespace
+} // namespace ponderscope

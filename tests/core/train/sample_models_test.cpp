@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The models that are shipped: they load, and they give every token of the sample passage the NLL that an
+// implementation which is not ours gave it (sample_models/make_reference.py).
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/ponder/engine.h"
+#include "core/text/tokenizer.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+class SampleModel : public ::testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] std::filesystem::path folder() const {
+        return testing::source_tree() / "sample_models" / GetParam();
+    }
+};
+
+TEST_P(SampleModel, GivesTheStoredNllOnThePassage) {
+    const auto reference = read_json_file(folder() / "reference.json");
+    const auto checkpoint = Checkpoint::open(folder());
+    ASSERT_TRUE(checkpoint.tokenizer_json.has_value());
+    const auto tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    const std::string passage =
+        read_text_file(testing::source_tree() / "sample_models" / "texts" / "passage.txt");
+    const auto encoding = tokenizer.encode(passage);
+    const auto ids = reference.at("ids").get<std::vector<std::int32_t>>();
+    ASSERT_EQ(encoding.ids, ids);
+
+    const auto context = reference.at("context").get<std::size_t>();
+    std::vector<Window> windows;
+    for (std::size_t begin = 0; begin < ids.size(); begin += context) {
+        const auto part = std::span(ids).subspan(begin, std::min(context, ids.size() - begin));
+        windows.push_back({part, 0, static_cast<std::int64_t>(part.size())});
+    }
+    const Engine engine = Engine::load(checkpoint);
+    const auto results = engine.score(windows, RecordLevel::basic);
+    const auto expected = reference.at("nll").get<std::vector<std::vector<double>>>();
+    ASSERT_EQ(results.size(), expected.size());
+    double largest = 0;
+    double sum = 0;
+    std::size_t scored = 0;
+    for (std::size_t w = 0; w < results.size(); ++w) {
+        const auto& nll = results[w].tokens.nll;
+        ASSERT_EQ(nll.size(), expected[w].size() + 1);
+        EXPECT_TRUE(std::isnan(nll.back())) << "the last token of a window predicts nothing";
+        for (std::size_t i = 0; i < expected[w].size(); ++i) {
+            largest = std::max(largest, std::abs(static_cast<double>(nll[i]) - expected[w][i]));
+            sum += nll[i];
+            ++scored;
+        }
+        for (const auto steps : results[w].tokens.steps) {
+            EXPECT_EQ(steps, checkpoint.config.ponder.max_steps);
+        }
+    }
+    RecordProperty("largest_difference", std::to_string(largest));
+    EXPECT_LT(largest, 1e-4);
+    EXPECT_NEAR(sum / static_cast<double>(scored), reference.at("mean_nll").get<double>(), 1e-5);
+}
+
+TEST_P(SampleModel, TellsWhereItComesFrom) {
+    const auto provenance = read_json_file(folder() / "training.json");
+    EXPECT_TRUE(provenance.at("complete").get<bool>());
+    EXPECT_GT(provenance.at("held_out_tokens").get<std::int64_t>(), 0);
+    // A model that learned nothing gives every token of a vocabulary of 2048 the same chance.
+    EXPECT_LT(provenance.at("held_out_nll").get<double>(), 0.75 * std::log(2048.0));
+    const auto log = read_file(folder() / "log.csv");
+    EXPECT_NE(log.find('\n' + std::to_string(provenance.at("steps").get<std::int64_t>()) + ','),
+              std::string::npos)
+        << "the log ends with the last step";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, SampleModel, ::testing::Values("vanilla-neox-1m", "ponderlm-neox-1m"),
+                         [](const auto& model) {
+                             std::string name = model.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+TEST(SampleModels, SawTheSameTokens) {
+    const auto root = testing::source_tree() / "sample_models";
+    const auto vanilla = read_json_file(root / "vanilla-neox-1m" / "training.json");
+    const auto ponderlm = read_json_file(root / "ponderlm-neox-1m" / "training.json");
+    EXPECT_EQ(vanilla.at("tokens"), ponderlm.at("tokens"));
+    EXPECT_EQ(vanilla.at("corpus"), ponderlm.at("corpus"));
+    EXPECT_EQ(vanilla.at("parameters"), ponderlm.at("parameters"));
+    auto one = vanilla.at("recipe");
+    auto other = ponderlm.at("recipe");
+    one.erase("model");
+    other.erase("model");
+    EXPECT_EQ(one, other) << "the two recipes differ in the method alone";
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/train/trainer.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/safetensors.h"
+#include "core/ponder/engine.h"
+#include "core/text/tokenizer.h"
+#include "tests/core/train/small_recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <sstream>
+
+namespace ponderscope {
+namespace {
+
+using nlohmann::json;
+using testing::small_recipe;
+using testing::TemporaryFolder;
+
+json ponderlm_recipe() {
+    json recipe = small_recipe();
+    recipe["model"]["ponderinglm"] = true;
+    recipe["model"]["pondering_steps"] = 2;
+    recipe["model"]["scale_embeds"] = true;
+    return recipe;
+}
+
+json llama_recipe() {
+    json recipe = small_recipe();
+    recipe["model"] = {
+        {"model_type", "llama"},    {"hidden_size", 32},           {"num_hidden_layers", 2},
+        {"num_attention_heads", 4}, {"num_key_value_heads", 2},    {"intermediate_size", 48},
+        {"initializer_range", 0.1}, {"tie_word_embeddings", true}, {"max_position_embeddings", 32}};
+    return recipe;
+}
+
+TrainOptions into(const std::filesystem::path& output) {
+    TrainOptions options;
+    options.output = output;
+    return options;
+}
+
+std::set<std::string> files_in(const std::filesystem::path& folder) {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        names.insert(entry.path().filename().string());
+    }
+    return names;
+}
+
+const std::set<std::string> finished_files{"config.json", "log.csv", "model.safetensors", "tokenizer.json",
+                                           "training.json"};
+
+std::string complaint(const Recipe& recipe, const TrainOptions& options) {
+    try {
+        static_cast<void>(train(recipe, options));
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+/// NLL of every token of \p text but the first, in fp32, as the engine scores it.
+std::vector<float> scored(const std::filesystem::path& checkpoint, const std::vector<std::int32_t>& ids) {
+    const Engine engine = Engine::load(Checkpoint::open(checkpoint));
+    const Window window{ids, 0, static_cast<std::int64_t>(ids.size())};
+    return engine.score(std::span(&window, 1), RecordLevel::basic).front().tokens.nll;
+}
+
+class EveryModel : public ::testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] json recipe() const {
+        return GetParam() == "llama"      ? llama_recipe()
+               : GetParam() == "ponderlm" ? ponderlm_recipe()
+                                          : small_recipe();
+    }
+};
+
+TEST_P(EveryModel, LearnsASmallTextByHeart) {
+    const TemporaryFolder folder;
+    json document = recipe();
+    document["training"] = {{"steps", 150}, {"context", 16}, {"batch", 4}, {"seed", 1}};
+    document["optimizer"] = {{"learning_rate", 0.02}, {"warmup_steps", 5}, {"weight_decay", 0.0}};
+    document["log"] = {{"every", 25}};
+    const Recipe read = read_recipe(testing::write_small_recipe(folder.path(), document));
+    std::vector<double> losses;
+    TrainOptions options = into(folder / "out");
+    options.logged = [&](const TrainLogRow& row) { losses.push_back(row.loss); };
+    const TrainResult result = train(read, options);
+
+    ASSERT_EQ(losses.size(), 6U);
+    EXPECT_TRUE(std::is_sorted(losses.rbegin(), losses.rend())) << "the loss falls";
+    EXPECT_LT(result.loss, 0.15) << "from " << std::log(2048.0) << " at the start";
+    EXPECT_EQ(result.steps, 150);
+    EXPECT_EQ(result.tokens, 150 * 4 * 16);
+    EXPECT_EQ(files_in(folder / "out"), finished_files);
+
+    // What was written is what the engine runs: the text is no surprise to it.
+    const Tokenizer tokenizer = Tokenizer::load(folder / "out" / "tokenizer.json");
+    auto ids = tokenizer.encode(read_file(folder / "a.txt"), false).ids;
+    ids.resize(16);
+    const auto nll = scored(folder / "out", ids);
+    double sum = 0;
+    for (std::size_t i = 8; i + 1 < nll.size(); ++i) {
+        sum += nll[i];
+    }
+    EXPECT_LT(sum / 7, 1.0);
+}
+
+TEST_P(EveryModel, ResumesToTheSameBytes) {
+    const TemporaryFolder folder;
+    json document = recipe();
+    document["training"]["steps"] = 11;
+    document["training"]["accumulation"] = 2;
+    document["texts"]["held_out_fraction"] = 0.2;
+    document["evaluation"] = {{"every", 4}, {"windows", 2}};
+    document["checkpoint"] = {{"every", 5}};
+    const Recipe read = read_recipe(testing::write_small_recipe(folder.path(), document));
+    const TrainResult whole = train(read, into(folder / "whole"));
+
+    // Stopped twice: once between two lines of the log, once right after one.
+    for (const std::int64_t until : {4, 9}) {
+        std::stop_source source;
+        TrainOptions options = into(folder / "pieces");
+        options.existing = ExistingOutput::resume;
+        options.stop = source.get_token();
+        options.progress = [&](const Progress& progress) {
+            if (progress.activity == "training" && progress.done >= until * 64) {
+                source.request_stop();
+            }
+        };
+        options.logged = [&](const TrainLogRow& row) {
+            if (row.step >= until) {
+                source.request_stop();
+            }
+        };
+        EXPECT_THROW(train(read, options), Cancelled);
+        EXPECT_TRUE(files_in(folder / "pieces").contains("training_state.safetensors"));
+        const json provenance = read_json_file(folder / "pieces" / "training.json");
+        EXPECT_FALSE(provenance.at("complete").get<bool>());
+        EXPECT_LT(provenance.at("steps").get<int>(), 11);
+    }
+    TrainOptions options = into(folder / "pieces");
+    options.existing = ExistingOutput::resume;
+    const TrainResult pieces = train(read, options);
+
+    EXPECT_EQ(read_file(folder / "pieces" / "model.safetensors"),
+              read_file(folder / "whole" / "model.safetensors"));
+    EXPECT_EQ(read_file(folder / "pieces" / "config.json"), read_file(folder / "whole" / "config.json"));
+    EXPECT_EQ(pieces.held_out_nll, whole.held_out_nll);
+    EXPECT_EQ(pieces.loss, whole.loss);
+    EXPECT_EQ(files_in(folder / "pieces"), finished_files);
+    const auto without_seconds = [](const std::string& log) {
+        std::string result;
+        std::istringstream lines(log);
+        for (std::string line; std::getline(lines, line);) {
+            result += line.substr(0, line.rfind(',')) + '\n';
+        }
+        return result;
+    };
+    EXPECT_EQ(without_seconds(read_file(folder / "pieces" / "log.csv")),
+              without_seconds(read_file(folder / "whole" / "log.csv")));
+
+    // Once more: nothing is left to do, and nothing is done.
+    const auto before = std::filesystem::last_write_time(folder / "pieces" / "model.safetensors");
+    const TrainResult again = train(read, options);
+    EXPECT_TRUE(again.already_complete);
+    EXPECT_EQ(again.held_out_nll, whole.held_out_nll);
+    EXPECT_EQ(std::filesystem::last_write_time(folder / "pieces" / "model.safetensors"), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Train, EveryModel, ::testing::Values("vanilla", "ponderlm", "llama"),
+                         [](const auto& model) { return model.param; });
+
+TEST(Train, HeldOutNllIsTheEnginesOfTheStoredWeights) {
+    const TemporaryFolder folder;
+    json document = ponderlm_recipe();
+    document["texts"] = {{"train", {"a.txt"}}, {"held_out", {"b.txt"}}};
+    document["output"]["dtype"] = "bfloat16";
+    const TrainResult result =
+        train(read_recipe(testing::write_small_recipe(folder.path(), document)), into(folder / "out"));
+    ASSERT_GT(result.held_out_tokens, 0);
+
+    const Tokenizer tokenizer = Tokenizer::load(folder / "out" / "tokenizer.json");
+    const auto ids = tokenizer.encode(read_file(folder / "b.txt"), false).ids;
+    double sum = 0;
+    std::int64_t count = 0;
+    for (std::size_t begin = 0; begin + 17 <= ids.size(); begin += 16) {
+        const auto nll = scored(folder / "out", {ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                 ids.begin() + static_cast<std::ptrdiff_t>(begin) + 17});
+        for (const float value : nll) {
+            if (!std::isnan(value)) {
+                sum += value;
+                ++count;
+            }
+        }
+    }
+    EXPECT_EQ(count, result.held_out_tokens);
+    EXPECT_NEAR(sum / static_cast<double>(count), result.held_out_nll, 1e-5);
+    const json provenance = read_json_file(folder / "out" / "training.json");
+    EXPECT_EQ(provenance.at("held_out_nll").get<double>(), result.held_out_nll);
+    EXPECT_EQ(provenance.at("corpus").at("texts").size(), 2U);
+}
+
+TEST(Train, WritesAConfigThatSaysWhatTheModelIs) {
+    const TemporaryFolder folder;
+    json document = ponderlm_recipe();
+    document["output"]["dtype"] = "bfloat16";
+    document["training"]["steps"] = 1;
+    document["optimizer"]["warmup_steps"] = 1;
+    static_cast<void>(
+        train(read_recipe(testing::write_small_recipe(folder.path(), document)), into(folder / "out")));
+    const json config = read_json_file(folder / "out" / "config.json");
+    EXPECT_EQ(config.at("model_type"), "gpt_neox");
+    EXPECT_EQ(config.at("architectures"), json::array({"GPTNeoXForCausalLM"}));
+    EXPECT_EQ(config.at("ponderinglm"), true);
+    EXPECT_EQ(config.at("pondering_steps"), 2);
+    EXPECT_EQ(config.at("scale_embeds"), true);
+    EXPECT_EQ(config.at("vocab_size"), 2048);
+    EXPECT_EQ(config.at("max_position_embeddings"), 16);
+    EXPECT_EQ(config.at("torch_dtype"), "bfloat16");
+    EXPECT_EQ(config.at("eos_token_id"), 0);
+    const SafetensorsFile weights = SafetensorsFile::open(folder / "out" / "model.safetensors");
+    for (const auto& tensor : weights.tensors()) {
+        EXPECT_EQ(tensor.dtype, DType::bf16) << tensor.name;
+    }
+    const auto checkpoint = Checkpoint::open(folder / "out");
+    EXPECT_EQ(checkpoint.config.ponder.method, MethodKind::ponderlm);
+    EXPECT_EQ(checkpoint.config.ponder.max_steps, 2);
+}
+
+TEST(Train, SameSeedSameBytesOtherSeedOthers) {
+    const TemporaryFolder folder;
+    const auto path = testing::write_small_recipe(folder.path(), small_recipe());
+    Recipe recipe = read_recipe(path);
+    static_cast<void>(train(recipe, into(folder / "one")));
+    static_cast<void>(train(recipe, into(folder / "two")));
+    recipe.seed = 8;
+    static_cast<void>(train(recipe, into(folder / "three")));
+    EXPECT_EQ(read_file(folder / "one" / "model.safetensors"),
+              read_file(folder / "two" / "model.safetensors"));
+    EXPECT_NE(read_file(folder / "one" / "model.safetensors"),
+              read_file(folder / "three" / "model.safetensors"));
+}
+
+TEST(Train, AccumulationIsOneLargerBatch) {
+    const TemporaryFolder folder;
+    Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), small_recipe()));
+    recipe.batch = 4;
+    const TrainResult once = train(recipe, into(folder / "once"));
+    recipe.batch = 2;
+    recipe.accumulation = 2;
+    const TrainResult twice = train(recipe, into(folder / "twice"));
+    EXPECT_NEAR(once.loss, twice.loss, 1e-3);
+    EXPECT_EQ(once.tokens, twice.tokens);
+}
+
+TEST(Train, Bfloat16ProductsTrainFp32Weights) {
+    const TemporaryFolder folder;
+    Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), ponderlm_recipe()));
+    const TrainResult exact = train(recipe, into(folder / "fp32"));
+    recipe.precision = TrainPrecision::bfloat16;
+    const TrainResult rounded = train(recipe, into(folder / "bf16"));
+    EXPECT_NE(exact.loss, rounded.loss);
+    EXPECT_NEAR(exact.loss, rounded.loss, 0.05);
+    EXPECT_EQ(read_json_file(folder / "bf16" / "training.json").at("made_with").at("precision"), "bfloat16");
+}
+
+TEST(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
+    const TemporaryFolder folder;
+    json document = small_recipe();
+    document["training"]["steps"] = 300;
+    document["training"]["clip_norm"] = 0;
+    document["optimizer"] = {{"learning_rate", 10},
+                             {"warmup_steps", 0},
+                             {"weight_decay", 10}}; // every step multiplies the weights by -99
+    document["checkpoint"] = {{"every", 2}};
+    const Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), document));
+    std::int64_t last_good = 0;
+    std::string said;
+    try {
+        static_cast<void>(train(recipe, into(folder / "out")));
+    } catch (const CheckFailed& error) {
+        said = error.what();
+    }
+    ASSERT_NE(said.find("training stopped at step "), std::string::npos) << said;
+    const auto at = said.find("the state of step ");
+    ASSERT_NE(at, std::string::npos) << said;
+    last_good = std::stoll(said.substr(at + 18));
+    const SafetensorsFile state = SafetensorsFile::open(folder / "out" / "training_state.safetensors");
+    EXPECT_EQ(json::parse(state.metadata().at("state")).at("step").get<std::int64_t>(), last_good);
+    for (const auto& tensor : state.tensors()) {
+        std::vector<float> values(tensor.bytes.size() / sizeof(float));
+        std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+        if (tensor.name.starts_with("weights/")) {
+            EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](float value) {
+                return std::isfinite(value);
+            })) << tensor.name;
+        }
+    }
+    const std::string log = read_file(folder / "out" / "log.csv");
+    EXPECT_TRUE(log.find("nan") != std::string::npos || log.find("inf") != std::string::npos) << log;
+}
+
+TEST(Train, TouchesNoFolderThatIsNotEmpty) {
+    const TemporaryFolder folder;
+    const Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), small_recipe()));
+    std::filesystem::create_directory(folder / "out");
+    testing::write_text(folder / "out" / "model.safetensors", "precious");
+    testing::write_text(folder / "out" / "notes.txt", "mine");
+    const std::string refused = complaint(recipe, into(folder / "out"));
+    EXPECT_NE(refused.find("--resume"), std::string::npos) << refused;
+    EXPECT_NE(refused.find("--overwrite"), std::string::npos) << refused;
+    EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), "precious");
+
+    TrainOptions options = into(folder / "out");
+    options.existing = ExistingOutput::resume;
+    EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos);
+    EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), "precious");
+
+    options.existing = ExistingOutput::overwrite;
+    static_cast<void>(train(recipe, options));
+    EXPECT_NE(read_file(folder / "out" / "model.safetensors"), "precious");
+    EXPECT_EQ(read_file(folder / "out" / "notes.txt"), "mine") << "only what a training writes is replaced";
+
+    testing::write_text(folder / "file", "");
+    EXPECT_NE(complaint(recipe, into(folder / "file")).find("a file"), std::string::npos);
+}
+
+TEST(Train, ResumesOnlyWhatWasBegunAlike) {
+    const TemporaryFolder folder;
+    const auto path = testing::write_small_recipe(folder.path(), small_recipe());
+    Recipe recipe = read_recipe(path);
+    std::stop_source source;
+    TrainOptions options = into(folder / "out");
+    options.existing = ExistingOutput::resume;
+    options.stop = source.get_token();
+    options.logged = [&](const TrainLogRow&) { source.request_stop(); };
+    EXPECT_THROW(train(recipe, options), Cancelled);
+    options.stop = {};
+
+    recipe.learning_rate = 0.5;
+    const std::string other_recipe = complaint(recipe, options);
+    EXPECT_NE(other_recipe.find("optimizer.learning_rate"), std::string::npos) << other_recipe;
+    recipe = read_recipe(path);
+    testing::write_text(folder / "a.txt", testing::repeated("Two pence, she decided. ", 40));
+    const std::string other_text = complaint(recipe, options);
+    EXPECT_NE(other_text.find("texts"), std::string::npos) << other_text;
+
+    const auto state = folder / "out" / "training_state.safetensors";
+    std::filesystem::resize_file(state, std::filesystem::file_size(state) / 2);
+    EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos);
+}
+
+TEST(Train, FindsWhatIsWrongBeforeItTouchesTheFolder) {
+    const TemporaryFolder folder;
+    const auto path = testing::write_small_recipe(folder.path(), small_recipe());
+    const auto refused = [&](const std::function<void(Recipe&)>& spoil, const std::string& part) {
+        Recipe recipe = read_recipe(path);
+        spoil(recipe);
+        const std::string said = complaint(recipe, into(folder / "out"));
+        EXPECT_NE(said.find(part), std::string::npos) << said << " lacks " << part;
+        EXPECT_FALSE(std::filesystem::exists(folder / "out")) << said;
+    };
+    refused([](Recipe& recipe) { recipe.model["vocab_size"] = 100; }, "2048");
+    refused([](Recipe& recipe) { recipe.model["num_attention_heads"] = 5; }, "recipe.json (model)");
+    refused([](Recipe& recipe) { recipe.model["max_position_embeddings"] = 8; }, "training.context");
+    refused(
+        [](Recipe& recipe) {
+            recipe.context = 100'000;
+            recipe.model["max_position_embeddings"] = 100'000;
+        },
+        "fewer than a context of 100000");
+    refused([](Recipe& recipe) { recipe.tokenizer = "no/tokenizer.json"; }, "no/tokenizer.json");
+    refused([](Recipe& recipe) { recipe.train_texts = {"none.txt"}; }, "none.txt");
+    refused([](Recipe& recipe) { recipe.held_out_fraction = 0.01; }, "held-out text longer");
+    Recipe recipe = read_recipe(path);
+    TrainOptions options = into(folder / "out");
+    options.device = "gpu";
+    EXPECT_NE(complaint(recipe, options).find("\"gpu\""), std::string::npos);
+    options.device = "cuda:99";
+    EXPECT_NE(complaint(recipe, options).find("cuda:99"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+} // namespace
+} // namespace ponderscope
