@@ -149,14 +149,14 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
             request.targets = packed.targets;
             static_cast<void>(read_out(result.readout, model.backbone().head(), request));
         },
-        5);
+        3);
     const Engine engine = Engine::load(checkpoint);
     std::vector<Window> windows;
     for (const auto& row : ids) {
         windows.push_back({row, 0, static_cast<std::int64_t>(row.size())});
     }
-    const double basic = seconds_of([&] { static_cast<void>(engine.score(windows, RecordLevel::basic)); }, 5);
-    const double all = seconds_of([&] { static_cast<void>(engine.score(windows, RecordLevel::steps)); }, 5);
+    const double basic = seconds_of([&] { static_cast<void>(engine.score(windows, RecordLevel::basic)); }, 3);
+    const double all = seconds_of([&] { static_cast<void>(engine.score(windows, RecordLevel::steps)); }, 3);
     // What the read-outs of `steps` cost in products of their own: one head product for the state before, at
     // every step from 1 on.
     double flops = 0;
@@ -206,6 +206,7 @@ void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
 
 int main() {
     using namespace ponderscope;
+    std::setvbuf(stdout, nullptr, _IOLBF, 0); // each line as it is measured, through pipes too
     std::string name = (std::filesystem::temp_directory_path() / "ponderscope-bench-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
         std::fprintf(stderr, "no temporary folder\n");
