@@ -130,9 +130,9 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
     const double tokens = static_cast<double>(batch * shape.context);
 
     const double product = best_product(at::kFloat);
+    PackedBatch unscored = packed; // with targets, forward() would compute its own loss
+    unscored.targets = at::Tensor();
     if (steps == 0) {
-        PackedBatch unscored = packed;
-        unscored.targets = at::Tensor();
         const double forward = seconds_of([&] { static_cast<void>(model.forward(unscored)); }, 7);
         const double flops = tokens * (2.0 * static_cast<double>(model.backbone().block_matrix_elements()) +
                                        static_cast<double>(shape.layers) * 4 * static_cast<double>(shape.d) *
@@ -144,7 +144,7 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
     // Unrecorded: the forward, then the NLL of every token and nothing else.
     const double unrecorded = seconds_of(
         [&] {
-            const ForwardResult result = model.forward(packed);
+            const ForwardResult result = model.forward(unscored);
             HeadRequest request;
             request.targets = packed.targets;
             static_cast<void>(read_out(result.readout, model.backbone().head(), request));
