@@ -174,11 +174,14 @@ void HeatmapView::refreshMap() {
     const auto sequence = data_.sequence(run, selection_.sequence());
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
     if (!sequence || !chunk) {
-        // What is shown of this very sequence may stay until more of it has been read; anything else would be wrong.
-        const bool stale = !sequence_ || !(sequence_->run == run) || sequence_->sequence != selection_.sequence() ||
-                           !canvas_->map() || canvas_->map()->info().name != signal_.toStdString();
+        // What is shown of this very sequence may stay until more of it has been read; anything else would be
+        // wrong.
+        const bool stale = !sequence_ || !(sequence_->run == run) ||
+                           sequence_->sequence != selection_.sequence() || !canvas_->map() ||
+                           canvas_->map()->info().name != signal_.toStdString();
         if (stale) {
-            nothing(unreadable_ == signal_ ? tr("This signal could not be read from the trace.") : tr("Reading…"));
+            nothing(unreadable_ == signal_ ? tr("This signal could not be read from the trace.")
+                                           : tr("Reading…"));
         }
         return;
     }
