@@ -2,6 +2,7 @@
 #include "core/model/backbone.h"
 
 #include "core/base/error.h"
+#include "core/model/gpt2.h"
 #include "core/model/gpt_neox.h"
 #include "core/model/llama.h"
 #include "core/model/rope.h"
@@ -11,6 +12,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace ponderscope {
@@ -26,8 +28,8 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
 
 void require_supported(const ModelConfig& config) {
     if (!is_runnable(config.architecture)) {
-        throw InputError("This build runs gpt_neox and llama models, not " + to_string(config.architecture) +
-                         ".");
+        throw InputError("This build runs gpt2, gpt_neox and llama models, not " +
+                         to_string(config.architecture) + ".");
     }
     if (config.depth.kind != DepthMixing::none) {
         throw InputError("This build does not run the depth mixing " + to_string(config.depth.kind) + ".");
@@ -37,7 +39,8 @@ void require_supported(const ModelConfig& config) {
 } // namespace
 
 bool is_runnable(Architecture architecture) {
-    return architecture == Architecture::gpt_neox || architecture == Architecture::llama;
+    return architecture == Architecture::gpt2 || architecture == Architecture::gpt_neox ||
+           architecture == Architecture::llama;
 }
 
 KvRows::KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
@@ -82,6 +85,11 @@ Backbone::Backbone(ModelConfig config, const Parameters& parameters, const Param
             block_matrix_elements_ += spec.shape[0] * spec.shape[1];
         }
     }
+}
+
+std::int64_t Backbone::longest_sequence() const {
+    return config_.architecture == Architecture::gpt2 ? config_.max_positions
+                                                      : std::numeric_limits<std::int64_t>::max();
 }
 
 at::Tensor Backbone::embed(const at::Tensor& ids) const {
@@ -148,15 +156,26 @@ RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const
 
 ParameterLayout backbone_layout(const ModelConfig& config) {
     require_supported(config);
-    return config.architecture == Architecture::gpt_neox ? GptNeox::layout(config) : Llama::layout(config);
+    switch (config.architecture) {
+    case Architecture::gpt2:
+        return Gpt2::layout(config);
+    case Architecture::gpt_neox:
+        return GptNeox::layout(config);
+    default:
+        return Llama::layout(config);
+    }
 }
 
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {
     require_supported(config);
-    if (config.architecture == Architecture::gpt_neox) {
+    switch (config.architecture) {
+    case Architecture::gpt2:
+        return std::make_unique<Gpt2>(config, parameters);
+    case Architecture::gpt_neox:
         return std::make_unique<GptNeox>(config, parameters);
+    default:
+        return std::make_unique<Llama>(config, parameters);
     }
-    return std::make_unique<Llama>(config, parameters);
 }
 
 } // namespace ponderscope

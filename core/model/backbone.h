@@ -82,6 +82,8 @@ public:
     virtual ~Backbone() = default;
 
     [[nodiscard]] const ModelConfig& config() const { return config_; }
+    /// Tokens that a sequence may have: learned positions end, rotations do not.
+    [[nodiscard]] std::int64_t longest_sequence() const;
     [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const; ///< int64 [n] -> [n, d], unscaled
     /// Runs all layers and the final norm over the slots' inputs [n, d]; returns h [n, d], a tensor of its
     /// own. \p x is left alone.

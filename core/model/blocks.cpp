@@ -176,7 +176,7 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
 }
 
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const ModelConfig& config, const Pass& pass) {
+                          const ModelConfig& config, const Pass& pass, std::optional<double> scale) {
     at::Tensor query = q;
     at::Tensor key = k;
     at::Tensor value = v;
@@ -203,8 +203,8 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     if (!config.sliding_windows.empty()) {
         visibility.window = config.sliding_windows[static_cast<std::size_t>(layer)];
     }
-    const double scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
-    return attend(query, key, value, visibility, scale, pass.row_bias)
+    const double factor = scale.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
+    return attend(query, key, value, visibility, factor, pass.row_bias)
         .reshape({q.size(0), q.size(1) * q.size(2)});
 }
 

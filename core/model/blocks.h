@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 /// What layers are made of. Every function has two forms inside: plain operations, which can be
@@ -52,6 +53,7 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
 /// Rotation, depth mixing, K/V rows, attention: q [n, n_q, d_h], k and v [n, g, d_h], any layout with a dense
 /// last axis. Returns [n, n_q·d_h].
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const ModelConfig& config, const Pass& pass);
+                          const ModelConfig& config, const Pass& pass,
+                          std::optional<double> scale = std::nullopt);
 
 } // namespace ponderscope::blocks

@@ -29,10 +29,10 @@ public:
     void matrix(std::string name, std::int64_t rows, std::int64_t columns,
                 std::vector<std::string> aliases = {}) {
         layout_.tensors.push_back(
-            {std::move(name), {rows, columns}, TensorSpec::Init::normal, 0.02, std::move(aliases)});
+            {std::move(name), {rows, columns}, TensorSpec::Init::normal, 0.02, std::move(aliases), -1});
     }
     void vector(std::string name, std::int64_t size, double start) {
-        layout_.tensors.push_back({std::move(name), {size}, TensorSpec::Init::constant, start, {}});
+        layout_.tensors.push_back({std::move(name), {size}, TensorSpec::Init::constant, start, {}, -1});
     }
     [[nodiscard]] ParameterLayout finish(std::string embedding, std::string head, bool tied,
                                          std::vector<std::string> ignored) {

@@ -46,7 +46,12 @@ void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const Tens
         throw InputError(file_of(checkpoint), "a tensor " + spec.name + " of shape " + shape_text(spec.shape),
                          "no such tensor", remedy);
     }
-    if (view->shape != spec.shape) {
+    std::vector<std::int64_t> expected = spec.shape;
+    if (spec.flexible_axis >= 0 && view->shape.size() == expected.size()) {
+        const auto axis = static_cast<std::size_t>(spec.flexible_axis);
+        expected[axis] = std::max<std::int64_t>(view->shape[axis], 1);
+    }
+    if (view->shape != expected) {
         throw InputError(file_of(checkpoint),
                          "the shape " + shape_text(spec.shape) + " for tensor " + view->name,
                          shape_text(view->shape), remedy);
@@ -149,7 +154,7 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         if (stop.stop_requested()) {
             throw Cancelled();
         }
-        at::Tensor tensor = at::empty(layout.tensors[i].shape, at::TensorOptions(dtype).device(device));
+        at::Tensor tensor = at::empty(views[i]->shape, at::TensorOptions(dtype).device(device));
         copy_into(tensor, *views[i]);
         result.index_.emplace(layout.tensors[i].name, result.items_.size());
         result.items_.emplace_back(layout.tensors[i].name, std::move(tensor));

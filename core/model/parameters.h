@@ -24,6 +24,8 @@ struct TensorSpec {
     Init init = Init::normal;
     double value = 0.02;              ///< the normal's standard deviation, or the constant
     std::vector<std::string> aliases; ///< other names under which files hold it
+    int flexible_axis =
+        -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
 };
 
 /// All tensors of a model, in the order in which they are saved, and which two may be one.

@@ -32,6 +32,11 @@ void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
     if (ids.empty()) {
         throw InputError("A sequence without tokens cannot be computed.");
     }
+    if (static_cast<std::int64_t>(ids.size()) > backbone().longest_sequence()) {
+        throw InputError("This model has positions for " + std::to_string(backbone().longest_sequence()) +
+                         " tokens, and a sequence has " + std::to_string(ids.size()) +
+                         "; use a shorter text or a smaller --context.");
+    }
     const std::int64_t vocabulary = model.config().vocab_size;
     for (const std::int32_t id : ids) {
         if (id < 0 || id >= vocabulary) {
@@ -118,6 +123,7 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
         reported.push_back(
             {static_cast<std::int64_t>(window.ids.size()),
              0,
+             {},
              window.report_begin,
              window.report_end,
              {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});

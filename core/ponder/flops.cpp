@@ -49,7 +49,10 @@ std::vector<std::int64_t> count_flops(const Backbone& backbone, const Method& me
             flops += slot + key * keys(visible);
         }
         slots_before += stop + 1;
-        flops += stop * method.input_flops() + std::min(stop + 1, last) * method.decision_flops() + read_out;
+        flops += stop * method.input_flops() + read_out;
+        for (std::int64_t k = 0; k < std::min(stop + 1, last); ++k) {
+            flops += method.decision_flops(k); // the refused one is asked too
+        }
         result.push_back(flops);
     }
     return result;

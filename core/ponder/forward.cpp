@@ -118,4 +118,13 @@ void require_runnable(const ModelConfig& config) {
     (void)parameter_layout(config);
 }
 
+void require_trainable(const ModelConfig& config) {
+    require_runnable(config);
+    if (config.ponder.method == MethodKind::adaponderlm ||
+        config.ponder.method == MethodKind::adaptive_latent_cot) {
+        throw InputError("This build runs " + to_string(config.ponder.method) +
+                         " but does not train it: its loss has a penalty on steps, which is not here.");
+    }
+}
+
 } // namespace ponderscope

@@ -34,6 +34,8 @@ struct StepStates {
     at::Tensor tokens; ///< int64 [n_k], ascending: which token each row belongs to. Undefined: all N in order
     at::Tensor input;  ///< [n_k, d], what went into the slot
     at::Tensor hidden; ///< [n_k, d], the state after the final norm
+    at::Tensor value; ///< fp32 [n_k], the gate or router value that decided after it; undefined where nothing
+                      ///< decides
 };
 
 struct ForwardResult {
@@ -78,5 +80,9 @@ ParameterLayout parameter_layout(const ModelConfig& config);
 /// Throws InputError, naming what runs, when this build does not run the config. Cheap: no weights are
 /// needed.
 void require_runnable(const ModelConfig& config);
+
+/// The same for training: InputError for a method that runs but whose loss has a penalty that this build does
+/// not compute. The cross-entropy alone would teach its gates nothing about stopping.
+void require_trainable(const ModelConfig& config);
 
 } // namespace ponderscope

@@ -56,9 +56,17 @@ public:
           level_(level),
           ids_(prompts),
           past_(prompts.size(), 0),
+          steps_(prompts.size()),
           prompt_(prompts.size()) {
         for (std::size_t i = 0; i < prompts.size(); ++i) {
             impl.check_ids(prompts[i]);
+            const auto longest = static_cast<std::int64_t>(prompts[i].size()) + options.max_new_tokens - 1;
+            if (longest > impl.backbone().longest_sequence()) {
+                throw InputError(
+                    "This model has positions for " + std::to_string(impl.backbone().longest_sequence()) +
+                    " tokens; a prompt of " + std::to_string(prompts[i].size()) + " leaves no room for " +
+                    std::to_string(options.max_new_tokens) + " new ones.");
+            }
             prompt_[i] = static_cast<std::int64_t>(prompts[i].size());
             live_.push_back(i);
         }
@@ -122,7 +130,7 @@ private:
             past.push_back(begin);
             const auto length = static_cast<std::int64_t>(fresh.back().size());
             windows.push_back({fresh.back(), length - 1, length});
-            reported.push_back({length, begin, length - 1, length, {ids_[i].back()}});
+            reported.push_back({length, begin, past_steps(i, begin), length - 1, length, {ids_[i].back()}});
         }
         const TokenBatch batch = make_batch(fresh, past);
         Recorder recorder(impl_.backbone(), impl_.method(), level_,
@@ -134,12 +142,14 @@ private:
         const StepsResult result = run_steps(impl_.backbone(), impl_.method(), batch, options);
         recorder.finish(result);
         const std::vector<std::int32_t> chosen = choose(last_rows(result.readout, batch.lengths));
+        remember_steps(result.steps, batch.lengths);
         std::vector<WindowResult> readouts;
         if (on_token) {
             readouts = ScoreTransfer(recorder, std::move(reported)).collect(impl_.backbone(), impl_.method());
         }
         bool wanted = true;
         std::vector<std::size_t> still;
+        std::vector<std::int64_t> columns;
         for (std::size_t row = 0; row < live_.size(); ++row) {
             const std::size_t i = live_[row];
             past_[i] = static_cast<std::int64_t>(ids_[i].size());
@@ -150,7 +160,11 @@ private:
             if (std::find(options_.stop_ids.begin(), options_.stop_ids.end(), chosen[row]) ==
                 options_.stop_ids.end()) {
                 still.push_back(i);
+                columns.push_back(static_cast<std::int64_t>(row));
             }
+        }
+        if (cache_ && cache_->counts.defined() && still.size() < live_.size()) {
+            cache_->counts = cache_->counts.index_select(1, at::tensor(columns, at::kLong).to(impl_.device));
         }
         live_ = std::move(still);
         return wanted;
@@ -167,6 +181,25 @@ private:
         }
         return TokenBatch::make(impl_.backbone(), fresh, impl_.device, true, past, rows,
                                 cache_->segment_rows);
+    }
+
+    /// Counting a token's FLOPs needs how far the tokens before it went.
+    void remember_steps(const at::Tensor& steps, const std::vector<std::int64_t>& lengths) {
+        if (!steps.defined()) {
+            return;
+        }
+        const at::Tensor host = steps.to(at::kCPU);
+        const std::int64_t* next = host.const_data_ptr<std::int64_t>();
+        for (std::size_t row = 0; row < live_.size(); ++row) {
+            std::vector<std::int64_t>& known = steps_[live_[row]];
+            known.resize(cache_ ? known.size() : 0);
+            known.insert(known.end(), next, next + lengths[row]);
+            next += lengths[row];
+        }
+    }
+
+    [[nodiscard]] std::vector<std::int64_t> past_steps(std::size_t sequence, std::int64_t past) const {
+        return past == 0 ? std::vector<std::int64_t>() : steps_[sequence];
     }
 
     [[nodiscard]] at::Tensor last_rows(const at::Tensor& readout,
@@ -207,7 +240,8 @@ private:
     const GenerateOptions& options_;
     RecordLevel level_;
     std::vector<std::vector<std::int32_t>> ids_;
-    std::vector<std::int64_t> past_; ///< tokens of each sequence whose K/V are in the cache
+    std::vector<std::int64_t> past_;               ///< tokens of each sequence whose K/V are in the cache
+    std::vector<std::vector<std::int64_t>> steps_; ///< K_t of those tokens, where the method halts
     std::vector<std::int64_t> prompt_;
     std::vector<std::size_t> live_;
     std::optional<StepCache> cache_;

@@ -2,6 +2,8 @@
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"
+#include "core/ponder/adaponderlm.h"
+#include "core/ponder/adaptive_latent_cot.h"
 #include "core/ponder/ponderlm.h"
 
 #include <ATen/ATen.h>
@@ -34,7 +36,9 @@ double scale_of(const ModelConfig& config) {
 }
 
 [[noreturn]] void refuse(MethodKind kind) {
-    throw InputError("This build runs the methods vanilla and ponderlm, not " + to_string(kind) + ".");
+    throw InputError(
+        "This build runs the methods vanilla, ponderlm, adaponderlm and adaptive_latent_cot, not " +
+        to_string(kind) + ".");
 }
 
 } // namespace
@@ -54,12 +58,20 @@ Decision Method::decide(const Slots&) const {
     return {};
 }
 
-std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters&) {
+std::int64_t Method::decision_flops(std::int64_t) const {
+    return 0;
+}
+
+std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters) {
     switch (config.ponder.method) {
     case MethodKind::vanilla:
         return std::make_unique<Vanilla>(config);
     case MethodKind::ponderlm:
         return std::make_unique<PonderLm>(config);
+    case MethodKind::adaponderlm:
+        return std::make_unique<AdaPonderLm>(config, parameters);
+    case MethodKind::adaptive_latent_cot:
+        return std::make_unique<AdaptiveLatentCot>(config, parameters);
     default:
         refuse(config.ponder.method);
     }
@@ -70,6 +82,10 @@ std::vector<TensorSpec> method_tensors(const ModelConfig& config) {
     case MethodKind::vanilla:
     case MethodKind::ponderlm:
         return {};
+    case MethodKind::adaponderlm:
+        return AdaPonderLm::tensors(config);
+    case MethodKind::adaptive_latent_cot:
+        return AdaptiveLatentCot::tensors(config);
     default:
         refuse(config.ponder.method);
     }

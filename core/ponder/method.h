@@ -84,7 +84,7 @@ public:
     // Counting (methods.md section 11): FLOPs of making slot k+1's input from slot k's state, and of one
     // decision.
     [[nodiscard]] virtual std::int64_t input_flops() const { return 0; }
-    [[nodiscard]] virtual std::int64_t decision_flops() const { return 0; }
+    [[nodiscard]] virtual std::int64_t decision_flops(std::int64_t step) const;
 
 protected:
     PonderConfig config_;

@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -112,6 +113,7 @@ std::vector<WindowResult> ScoreTransfer::collect(const Backbone& backbone, const
         const std::int64_t count = window.report_end - window.report_begin;
         std::vector<std::int64_t> all_steps(static_cast<std::size_t>(window.past + window.length),
                                             method.max_steps());
+        std::copy(window.past_steps.begin(), window.past_steps.end(), all_steps.begin());
         for (std::int64_t t = 0; steps != nullptr && t < window.length; ++t) {
             all_steps[static_cast<std::size_t>(window.past + t)] = steps[token + t];
         }

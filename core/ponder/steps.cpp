@@ -108,6 +108,10 @@ public:
             carry_rows(*pass.kv, slots.step);
         }
         const StepRows rows = planner_->next(slots.tokens);
+        if (cache_ != nullptr && cache_->counts.defined()) {
+            const at::Tensor sequences = select_rows(batch_.space.sequence, slots.tokens);
+            cache_->counts.select(0, slots.step).index_add_(0, sequences, at::ones_like(sequences));
+        }
         pass.rows = rows.rows;
         if (!plain_) {
             pass.visibility.ranges = rows.ranges;
@@ -118,6 +122,13 @@ public:
             const std::int64_t row = planner_->segment(slots.step) + cache_->sequence_rows[i];
             pass.visibility.causal.push_back({begin, batch_.lengths[i], row, batch_.past[i]});
             begin += batch_.lengths[i];
+        }
+    }
+
+    /// After the last step that ran: the steps that no token reached see the same rows.
+    void finish(std::int64_t last_step, std::int64_t max_steps) {
+        for (std::int64_t step = last_step + 1; copies_ && step <= max_steps; ++step) {
+            carry_rows(cache_->rows, step);
         }
     }
 
@@ -265,13 +276,16 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         slots.hidden = backbone.run(slots.input, pass);
         pass.tap("hidden", slots.hidden);
         if (options.keep_states) {
-            result.states.push_back({slots.tokens, slots.input, slots.hidden});
+            result.states.push_back({slots.tokens, slots.input, slots.hidden, {}});
         }
         if (result.steps.defined() && slots.step > 0) {
             slots.tokens.defined() ? result.steps.index_fill_(0, slots.tokens, slots.step)
                                    : result.steps.fill_(slots.step);
         }
         Decision decision = method.decide(slots);
+        if (options.keep_states) {
+            result.states.back().value = decision.value;
+        }
         const at::Tensor stopped = readout.if_stopped(slots, decision);
         observer.step_ran(slots, decision, stopped);
         readout.add(slots, decision, stopped);
@@ -300,6 +314,7 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         slots.carry = decision.carry;
         slots.input = method.next_input(slots, decision, expected);
     }
+    kept.finish(slots.step, method.max_steps());
     result.readout = readout.output(slots.hidden.scalar_type());
     return result;
 }

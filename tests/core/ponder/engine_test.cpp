@@ -20,6 +20,7 @@ namespace {
 using testing::make_checkpoint;
 using testing::random_ids;
 using testing::TemporaryFolder;
+using testing::tiny_gpt2;
 using testing::tiny_gpt_neox;
 using testing::tiny_llama;
 using testing::with_ponderlm;
@@ -35,11 +36,16 @@ std::vector<Subject> subjects() {
     nlohmann::json top_k = with_ponderlm(tiny_llama(), 2);
     nlohmann::json own = tiny_gpt_neox();
     own["pondering"] = {{"method", "ponderlm"}, {"max_steps", 2}, {"top_k", 5}, {"embed_scale", "sqrt_d"}};
-    return {{"gpt_neox", tiny_gpt_neox()},
-            {"llama", tiny_llama()},
-            {"ponderlm_gpt_neox", with_ponderlm(tiny_gpt_neox(), 3)},
-            {"ponderlm_llama", top_k},
-            {"ponderlm_top_k", own}};
+    // Thresholds near the middle of what random gates say: some tokens stop at every step.
+    nlohmann::json ada = tiny_llama();
+    ada["pondering"] = {
+        {"method", "adaponderlm"}, {"max_steps", 3}, {"threshold", 0.5}, {"embed_scale", "sqrt_d"}};
+    nlohmann::json latent = tiny_gpt_neox();
+    latent["pondering"] = {{"method", "adaptive_latent_cot"}, {"max_steps", 3}, {"threshold", 0.25}};
+    return {{"gpt_neox", tiny_gpt_neox()}, {"llama", tiny_llama()},
+            {"gpt2", tiny_gpt2()},         {"ponderlm_gpt_neox", with_ponderlm(tiny_gpt_neox(), 3)},
+            {"ponderlm_llama", top_k},     {"ponderlm_top_k", own},
+            {"adaponderlm", ada},          {"adaptive_latent_cot", latent}};
 }
 
 Window whole(const std::vector<std::int32_t>& ids) {
@@ -147,18 +153,27 @@ TEST_P(EveryModel, LevelsAgreeAndSayWhatTheyRecord) {
             const SignalChunk& chunk = result.signals[i].second;
             EXPECT_EQ(chunk.shape.size(), promised[i].axes.size()) << promised[i].name;
             EXPECT_EQ(chunk.shape[0], 20);
-            EXPECT_EQ(chunk.shape[1], steps);
+            EXPECT_EQ(chunk.shape[1], promised[i].name == signal::gate ? steps - 1 : steps);
             EXPECT_EQ(chunk.data.size(),
                       static_cast<std::size_t>(std::accumulate(chunk.shape.begin(), chunk.shape.end(),
                                                                std::int64_t{1}, std::multiplies<>())) *
                           size_of(chunk.dtype));
         }
-        // The read-out at the last step is the output's.
+        if (level == RecordLevel::basic &&
+            engine_->config().ponder.method == MethodKind::adaptive_latent_cot) {
+            EXPECT_EQ(promised.size(), 1U) << "reading steps out is not free here";
+            continue;
+        }
+        // The read-out at the last step that ran is the output's.
         const auto by_step = values<float>(result, signal::nll);
         const auto entropy = values<float>(result, signal::entropy);
         for (std::size_t t = 0; t + 1 < 20; ++t) {
-            EXPECT_FLOAT_EQ(by_step[(t + 1) * static_cast<std::size_t>(steps) - 1], result.tokens.nll[t]);
-            EXPECT_FLOAT_EQ(entropy[(t + 1) * static_cast<std::size_t>(steps) - 1], result.tokens.entropy[t]);
+            EXPECT_FLOAT_EQ(by_step[t * static_cast<std::size_t>(steps) +
+                                    static_cast<std::size_t>(result.tokens.steps[t])],
+                            result.tokens.nll[t]);
+            EXPECT_FLOAT_EQ(entropy[t * static_cast<std::size_t>(steps) +
+                                    static_cast<std::size_t>(result.tokens.steps[t])],
+                            result.tokens.entropy[t]);
         }
     }
     EXPECT_TRUE(plain.signals.empty());
@@ -181,7 +196,13 @@ TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
     for (std::size_t t = 0; t < ids.size(); ++t) {
         EXPECT_EQ(cosine[t * steps], 0.0F);
         EXPECT_EQ(kl[t * steps], 0.0F);
-        for (std::size_t k = 1; k < steps; ++k) {
+        const auto last = static_cast<std::size_t>(result.tokens.steps[t]);
+        for (std::size_t k = last + 1; k < steps; ++k) {
+            EXPECT_EQ(cosine[t * steps + k], 0.0F) << "a step that did not run";
+            EXPECT_EQ(difference[t * steps + k], 0.0F);
+            EXPECT_EQ(kl[t * steps + k], 0.0F);
+        }
+        for (std::size_t k = 1; k <= last; ++k) {
             const auto& now = arrays.at("hidden.step" + std::to_string(k)).floats;
             const auto& before = arrays.at("hidden.step" + std::to_string(k - 1)).floats;
             double dot = 0;
@@ -208,6 +229,7 @@ TEST_P(EveryModel, CachedGenerationEqualsTheFullForward) {
     options.max_new_tokens = 12;
     std::vector<std::vector<float>> entropies[2];
     std::vector<std::vector<std::int32_t>> ids[2];
+    std::vector<std::int64_t> flops[2];
     for (const bool use_cache : {false, true}) {
         options.use_cache = use_cache;
         entropies[use_cache].resize(3);
@@ -216,10 +238,12 @@ TEST_P(EveryModel, CachedGenerationEqualsTheFullForward) {
                               [&](std::int64_t sequence, std::int32_t, const WindowResult& readout) {
                                   entropies[use_cache][static_cast<std::size_t>(sequence)].push_back(
                                       readout.tokens.entropy.front());
+                                  flops[use_cache].push_back(readout.tokens.flops.front());
                                   return true;
                               });
     }
     EXPECT_EQ(ids[0], ids[1]);
+    EXPECT_EQ(flops[0], flops[1]) << "a cache changes no count";
     for (std::size_t i = 0; i < 3; ++i) {
         ASSERT_EQ(ids[1][i].size(), 12U);
         expect_near(entropies[0][i], entropies[1][i], 1e-4, "entropy while generating");
@@ -310,7 +334,41 @@ TEST_P(EveryModel, HalfPrecisionStaysClose) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range<std::size_t>(0, 5),
+TEST_P(EveryModel, HaltingHappensWhereAMethodHalts) {
+    const auto ids = random_ids(60, vocabulary, 16);
+    const Window window = whole(ids);
+    const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
+    std::vector<std::int64_t> stopped(static_cast<std::size_t>(engine_->config().ponder.max_steps) + 1, 0);
+    for (const std::int32_t steps : result.tokens.steps) {
+        ++stopped.at(static_cast<std::size_t>(steps));
+    }
+    const MethodKind method = engine_->config().ponder.method;
+    if (method != MethodKind::adaponderlm && method != MethodKind::adaptive_latent_cot) {
+        EXPECT_EQ(stopped.back(), 60) << "every step runs";
+        return;
+    }
+    // Otherwise the other tests of this model would prove nothing about halting.
+    EXPECT_GT(stopped.front() + stopped.at(1), 5);
+    EXPECT_GT(stopped.back() + stopped.at(stopped.size() - 2), 5);
+    const auto gates = values<float>(result, signal::gate);
+    ASSERT_EQ(gates.size(), 60U * (stopped.size() - 1));
+    for (std::size_t t = 0; t < 60; ++t) {
+        const auto last = static_cast<std::size_t>(result.tokens.steps[t]);
+        double reach = 1;
+        for (std::size_t k = 0; k + 1 < stopped.size(); ++k) {
+            const double gate = gates[t * (stopped.size() - 1) + k];
+            if (k > last) {
+                EXPECT_EQ(gate, 0.0) << "a gate that nobody asked";
+                continue;
+            }
+            reach = method == MethodKind::adaponderlm ? gate : reach * gate;
+            EXPECT_EQ(reach >= engine_->config().ponder.threshold, k < last)
+                << "token " << t << " step " << k;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range<std::size_t>(0, 8),
                          [](const auto& one) { return std::string(subjects().at(one.param).name); });
 
 std::string message_of(const std::function<void()>& action) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/forward.h"
 
+#include "core/base/error.h"
 #include "core/ponder/engine.h"
 #include "tests/core/ponder/tiny_models.h"
 
@@ -118,6 +119,17 @@ TEST(Forward, TiedTablesLearnThroughBothUses) {
     for (const auto& [name, tensor] : model.parameters().items()) {
         EXPECT_NE(name, "lm_head.weight");
     }
+}
+
+TEST(Forward, MethodsWithoutTheirPenaltyAreNotTrained) {
+    const TemporaryFolder folder;
+    EXPECT_NO_THROW(require_trainable(make_checkpoint(folder.path(), with_ponderlm(tiny_llama(), 2)).config));
+    const TemporaryFolder other;
+    nlohmann::json ada = tiny_llama();
+    ada["pondering"] = {{"method", "adaponderlm"}, {"max_steps", 2}};
+    const ModelConfig config = make_checkpoint(other.path(), ada).config;
+    EXPECT_NO_THROW(require_runnable(config));
+    EXPECT_THROW(require_trainable(config), InputError);
 }
 
 TEST(Forward, FreshWeightsDependOnTheSeedAlone) {

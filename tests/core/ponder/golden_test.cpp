@@ -52,6 +52,9 @@ std::vector<std::vector<std::int32_t>> rows(const Array& ids, std::int64_t lengt
 
 /// Names of the reference under which we compute the same.
 std::string our_name(const std::string& theirs) {
+    if (theirs == "gate") {
+        return "signal.gate";
+    }
     return theirs.starts_with("input.step") ? "embeds" + theirs.substr(5) : theirs;
 }
 
@@ -160,6 +163,19 @@ INSTANTIATE_TEST_SUITE_P(PonderLm, Golden,
                                            "ponderlm_neox_s3_scaled_multiply_untied",
                                            "ponderlm_llama_s3_scaled_multiply_temp_untied_gqa",
                                            "ponderlm_llama_s3_stories_tied_gqa"),
+                         [](const auto& one) { return std::string(one.param); });
+
+INSTANTIATE_TEST_SUITE_P(Gpt2, Golden,
+                         ::testing::Values("vanilla_gpt2_hub_names_full_length",
+                                           "vanilla_gpt2_inverse_layer_scale_exit",
+                                           "ponderlm_gpt2_s1_scaled_tied"),
+                         [](const auto& one) { return std::string(one.param); });
+
+INSTANTIATE_TEST_SUITE_P(Halting, Golden,
+                         ::testing::Values("adaponderlm_gpt_neox_tau_1e4", "adaponderlm_llama_tau_03",
+                                           "adaptive_latent_cot_gpt_neox_tau_01",
+                                           "adaptive_latent_cot_llama_tau_1e4",
+                                           "adaptive_latent_cot_stories_router_per_step"),
                          [](const auto& one) { return std::string(one.param); });
 
 } // namespace

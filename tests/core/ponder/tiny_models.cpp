@@ -37,6 +37,20 @@ nlohmann::json tiny_llama(std::int64_t vocabulary) {
             {"torch_dtype", "float32"}, {"bos_token_id", 0},        {"eos_token_id", 0}};
 }
 
+nlohmann::json tiny_gpt2(std::int64_t vocabulary) {
+    return {{"model_type", "gpt2"},
+            {"vocab_size", vocabulary},
+            {"n_embd", 24},
+            {"n_layer", 3},
+            {"n_head", 4},
+            {"n_positions", 64},
+            {"n_inner", 40},
+            {"activation_function", "gelu_new"},
+            {"bos_token_id", 0},
+            {"eos_token_id", 0},
+            {"torch_dtype", "float32"}};
+}
+
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps) {
     config["ponderinglm"] = true;
     config["pondering_steps"] = steps;

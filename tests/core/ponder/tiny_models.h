@@ -14,6 +14,7 @@ namespace ponderscope::testing {
 
 /// config.json of small models: every odd size differs from the others, so that a swapped axis shows.
 nlohmann::json tiny_gpt_neox(std::int64_t vocabulary = 61);
+nlohmann::json tiny_gpt2(std::int64_t vocabulary = 61);
 nlohmann::json tiny_llama(std::int64_t vocabulary = 61);
 /// The config with PonderLM on it.
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps);

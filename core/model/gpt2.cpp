@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/gpt2.h"
+
+#include "core/model/layout_builder.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr const char* block_prefix = "transformer.h.";
+
+std::string block(std::int64_t l) {
+    return block_prefix + std::to_string(l) + ".";
+}
+
+/// Conv1D keeps its matrix as [in, out]: a view turns it into the shape of every other projection.
+blocks::Linear conv1d(const Parameters& parameters, const std::string& prefix) {
+    return {parameters.at(prefix + ".weight").t(), parameters.at(prefix + ".bias")};
+}
+
+} // namespace
+
+ParameterLayout Gpt2::layout(const ModelConfig& config) {
+    const std::int64_t d = config.hidden_size;
+    LayoutBuilder builder;
+    const auto conv = [&](const std::string& prefix, std::int64_t in, std::int64_t out) {
+        builder.matrix(prefix + ".weight", in, out);
+        builder.vector(prefix + ".bias", out, 0.0);
+    };
+    builder.matrix("transformer.wte.weight", config.vocab_size, d);
+    builder.matrix("transformer.wpe.weight", config.max_positions, d);
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        builder.norm(block(l) + "ln_1", d, true);
+        conv(block(l) + "attn.c_attn", d, 3 * d);
+        conv(block(l) + "attn.c_proj", d, d);
+        builder.norm(block(l) + "ln_2", d, true);
+        conv(block(l) + "mlp.c_fc", d, config.intermediate_size);
+        conv(block(l) + "mlp.c_proj", config.intermediate_size, d);
+    }
+    builder.norm("transformer.ln_f", d, true);
+    builder.matrix("lm_head.weight", config.vocab_size, d);
+    ParameterLayout layout = builder.finish("transformer.wte.weight", "lm_head.weight",
+                                            config.tied_embeddings, {".attn.bias", ".attn.masked_bias"});
+    for (TensorSpec& spec : layout.tensors) {
+        // Files of the hub's first checkpoints leave the first word out.
+        if (spec.name.starts_with("transformer.")) {
+            spec.aliases.push_back(spec.name.substr(std::string("transformer.").size()));
+        }
+    }
+    return layout;
+}
+
+Gpt2::Gpt2(const ModelConfig& config, const Parameters& parameters)
+    : Backbone(config, parameters, layout(config), block_prefix),
+      positions_(parameters.at("transformer.wpe.weight")) {
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        layers_.push_back(
+            {blocks::Norm::from(parameters, block(l) + "ln_1", config),
+             blocks::Norm::from(parameters, block(l) + "ln_2", config),
+             conv1d(parameters, block(l) + "attn.c_attn"), conv1d(parameters, block(l) + "attn.c_proj"),
+             conv1d(parameters, block(l) + "mlp.c_fc"), conv1d(parameters, block(l) + "mlp.c_proj")});
+    }
+    ln_f_ = blocks::Norm::from(parameters, "transformer.ln_f", config);
+}
+
+at::Tensor Gpt2::enter(const at::Tensor& x, const Pass& pass) const {
+    return x + at::embedding(positions_, pass.positions);
+}
+
+double Gpt2::attention_scale(std::int64_t l) const {
+    double scale = config_.scale_attn_weights ? 1.0 / std::sqrt(static_cast<double>(config_.head_dim)) : 1.0;
+    if (config_.scale_attn_by_inverse_layer_idx) {
+        scale /= static_cast<double>(l + 1);
+    }
+    return scale;
+}
+
+at::Tensor Gpt2::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
+    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    // All queries, then all keys, then all values.
+    const at::Tensor qkv = blocks::linear(input, w.c_attn, pass, Workspace::Use::projection)
+                               .view({input.size(0), 3, config_.query_heads, config_.head_dim});
+    return blocks::self_attention(l, qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2), config_, pass,
+                                  attention_scale(l));
+}
+
+at::Tensor Gpt2::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
+    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const at::Tensor normed = blocks::normalise(x, w.ln_1, pass, Workspace::Use::normed);
+    const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.attention_c_proj, pass);
+    const at::Tensor mlp_input = blocks::normalise(attended, w.ln_2, pass, Workspace::Use::normed);
+    return blocks::add_mlp(attended, mlp_input, w.c_fc, w.mlp_c_proj, config_.activation, pass);
+}
+
+at::Tensor Gpt2::final_norm(const at::Tensor& x) const {
+    return blocks::normalise(x, ln_f_);
+}
+
+} // namespace ponderscope

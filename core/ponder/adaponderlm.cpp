@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/adaponderlm.h"
+
+#include "core/base/error.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <string>
+
+namespace ponderscope {
+
+namespace {
+
+std::string gate(std::int64_t step) {
+    return "pondering.gates." + std::to_string(step) + ".";
+}
+
+} // namespace
+
+std::vector<TensorSpec> AdaPonderLm::tensors(const ModelConfig& config) {
+    const std::int64_t d = config.hidden_size;
+    const std::int64_t width = 4 * d; // where training starts; files may have another
+    std::vector<TensorSpec> specs;
+    for (std::int64_t i = 0; i < config.ponder.max_steps; ++i) {
+        specs.push_back({gate(i) + "fc_in.weight", {width, d}, TensorSpec::Init::normal, 0.02, {}, 0});
+        specs.push_back({gate(i) + "fc_in.bias", {width}, TensorSpec::Init::constant, 0.0, {}, 0});
+        specs.push_back({gate(i) + "fc_out.weight", {1, width}, TensorSpec::Init::normal, 0.02, {}, 1});
+        // Open at the start of training: every token goes on.
+        specs.push_back({gate(i) + "fc_out.bias", {1}, TensorSpec::Init::constant, 2.0, {}, -1});
+    }
+    return specs;
+}
+
+AdaPonderLm::AdaPonderLm(const ModelConfig& config, const Parameters& parameters) : Method(config) {
+    for (std::int64_t i = 0; i < max_steps(); ++i) {
+        Gate one{blocks::Linear::from(parameters, gate(i) + "fc_in"),
+                 blocks::Linear::from(parameters, gate(i) + "fc_out")};
+        const std::int64_t width = one.fc_in.weight.size(0);
+        if (one.fc_in.bias.size(0) != width || one.fc_out.weight.size(1) != width) {
+            throw InputError("The tensors of gate " + std::to_string(i) + " do not fit each other: " +
+                             gate(i) + "fc_in.weight has " + std::to_string(width) + " rows, fc_in.bias " +
+                             std::to_string(one.fc_in.bias.size(0)) + " elements and fc_out.weight " +
+                             std::to_string(one.fc_out.weight.size(1)) + " columns.");
+        }
+        gates_.push_back(std::move(one));
+    }
+}
+
+at::Tensor AdaPonderLm::first_input(const at::Tensor& embedded) const {
+    return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
+}
+
+std::optional<MixtureWish> AdaPonderLm::mixture() const {
+    return MixtureWish{1.0, config_.top_k};
+}
+
+bool AdaPonderLm::halts() const {
+    return config_.threshold > 0 && max_steps() > 0;
+}
+
+Decision AdaPonderLm::decide(const Slots& slots) const {
+    if (slots.last) {
+        return {};
+    }
+    const Gate& one = gates_[static_cast<std::size_t>(slots.step)];
+    const at::Tensor inner = at::gelu(at::linear(slots.hidden, one.fc_in.weight, one.fc_in.bias));
+    Decision decision;
+    decision.value =
+        at::sigmoid(at::linear(inner, one.fc_out.weight, one.fc_out.bias).squeeze(1).to(at::kFloat));
+    if (halts()) {
+        decision.go_on = decision.value >= config_.threshold;
+    }
+    return decision;
+}
+
+at::Tensor AdaPonderLm::next_input(const Slots& slots, const Decision& decision,
+                                   const at::Tensor& expected) const {
+    return slots.input + decision.value.unsqueeze(1).to(expected.scalar_type()) * expected;
+}
+
+std::vector<SignalInfo> AdaPonderLm::signals() const {
+    return {{signal::gate,
+             {"token", "step"},
+             "",
+             "Gate",
+             "s of AdaPonderLM after each step: the token goes on while it reaches the threshold."}};
+}
+
+std::int64_t AdaPonderLm::input_flops() const {
+    const std::int64_t mixed = config_.top_k > 0 ? std::min(config_.top_k, vocab_size_) : vocab_size_;
+    return 2 * vocab_size_ * hidden_size_ + 2 * mixed * hidden_size_;
+}
+
+std::int64_t AdaPonderLm::decision_flops(std::int64_t step) const {
+    const Gate& one = gates_[static_cast<std::size_t>(step)];
+    return 2 * (one.fc_in.weight.numel() + one.fc_out.weight.numel());
+}
+
+} // namespace ponderscope
