@@ -26,6 +26,9 @@ using Clock = std::chrono::steady_clock;
 /// While the queue is busy, commits come at most this often (a commit writes whole pages); when it runs
 /// empty, at once.
 constexpr auto commit_interval = std::chrono::milliseconds(100);
+/// Finished sequences do not wait longer than for this many bytes either: a disk can fill up within the
+/// interval, and what a failing commit holds is lost.
+constexpr std::size_t commit_bytes = std::size_t{1} << 20;
 /// Unfinished sequences become visible to readers this often.
 constexpr auto follow_interval = std::chrono::milliseconds(500);
 
@@ -251,9 +254,11 @@ void TraceWriter::Impl::work_off() {
     try {
         auto last_commit = Clock::now();
         bool ended = false; // something that must survive waits for a commit
+        std::size_t uncommitted = 0;
         for (;;) {
             std::optional<Command> command;
             bool last = false;
+            bool begun = false; // a run is known from its first moment on
             {
                 std::unique_lock guard(mutex);
                 if (queue.empty() && !ended) {
@@ -274,7 +279,9 @@ void TraceWriter::Impl::work_off() {
                 ended = ended || std::holds_alternative<EndSequence>(*command) ||
                         std::holds_alternative<EndRun>(*command) ||
                         std::holds_alternative<BeginRun>(*command);
+                begun = std::holds_alternative<BeginRun>(*command);
                 const std::size_t bytes = weight(*command);
+                uncommitted += bytes;
                 execute(*command);
                 command.reset();
                 const std::lock_guard guard(mutex);
@@ -289,9 +296,11 @@ void TraceWriter::Impl::work_off() {
                 const std::lock_guard guard(mutex);
                 return queue.empty();
             }();
-            if ((ended && (idle || since >= commit_interval)) || since >= follow_interval) {
+            if (begun || (ended && (idle || since >= commit_interval || uncommitted >= commit_bytes)) ||
+                since >= follow_interval) {
                 store->commit();
                 ended = false;
+                uncommitted = 0;
                 last_commit = Clock::now();
             }
         }
