@@ -26,8 +26,8 @@ using testing::test_data;
 TEST(Golden, CasesAgreeWithTheirReference) {
     PONDERSCOPE_REQUIRE_TEST_DATA("golden");
     // What this build claims to run. A case of these that fails is a failure, whatever the reason.
-    static const std::set<std::string> methods{"vanilla", "ponderlm"};
-    static const std::set<std::string> backbones{"gpt_neox", "llama"};
+    static const std::set<std::string> methods{"vanilla", "ponderlm", "adaponderlm", "adaptive_latent_cot"};
+    static const std::set<std::string> backbones{"gpt2", "gpt_neox", "llama"};
     std::vector<std::string> arguments{"verify"};
     std::size_t others = 0;
     for (const auto& entry : std::filesystem::directory_iterator(test_data() / "golden")) {
