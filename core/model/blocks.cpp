@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/blocks.h"
 
+#include "core/model/fused_linear.h"
 #include "core/model/norm_rows.h"
 #include "core/model/rope.h"
 
@@ -44,6 +45,30 @@ void linear_out(at::Tensor& out, const at::Tensor& x, const Linear& weights) {
     }
 }
 
+/// residual + down(inner(x)), some rows at a time; the residual is overwritten and returned.
+template <typename Inner>
+at::Tensor add_rows(const at::Tensor& residual, const at::Tensor& x, const Linear& down, const Inner& inner) {
+    at::Tensor out = residual;
+    for (std::int64_t row = 0; row < x.size(0); row += mlp_rows) {
+        const std::int64_t count = std::min(mlp_rows, x.size(0) - row);
+        const at::Tensor activated = inner(x.narrow(0, row, count));
+        at::Tensor target = out.narrow(0, row, count);
+        if (fused::suits(activated, down.weight)) {
+            const at::Tensor sum = fused::linear_add(activated, down.weight, down.bias, target);
+            if (count == x.size(0)) {
+                return sum;
+            }
+            target.copy_(sum);
+            continue;
+        }
+        if (down.bias.defined()) {
+            target.add_(down.bias);
+        }
+        target.addmm_(activated, down.weight.t());
+    }
+    return out;
+}
+
 /// Whether x's dtype is the weights': not so under autocast, where the residual stream is fp32.
 at::Tensor plain_linear(const at::Tensor& x, const Linear& weights) {
     return at::linear(x, weights.weight,
@@ -65,6 +90,9 @@ at::Tensor linear(const at::Tensor& x, const Linear& weights, const Pass& pass, 
     if (pass.workspace == nullptr) {
         return plain_linear(x, weights);
     }
+    if (fused::suits(x, weights.weight)) {
+        return fused::linear(x, weights.weight, weights.bias);
+    }
     at::Tensor out = pass.workspace->take(use, {x.size(0), weights.weight.size(0)}, x.options());
     linear_out(out, x, weights);
     return out;
@@ -74,6 +102,9 @@ at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Lin
                       const Pass& pass) {
     if (pass.workspace == nullptr) {
         return residual + plain_linear(x, weights);
+    }
+    if (fused::suits(x, weights.weight)) {
+        return fused::linear_add(x, weights.weight, weights.bias, residual);
     }
     at::Tensor out = residual;
     if (weights.bias.defined()) {
@@ -135,19 +166,16 @@ at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear
     if (pass.workspace == nullptr) {
         return residual + plain_linear(activate(plain_linear(x, up), activation), down);
     }
-    at::Tensor out = residual;
-    if (down.bias.defined()) {
-        out.add_(down.bias);
-    }
-    for (std::int64_t row = 0; row < x.size(0); row += mlp_rows) {
-        const std::int64_t count = std::min(mlp_rows, x.size(0) - row);
+    return add_rows(residual, x, down, [&](const at::Tensor& rows) {
+        if (fused::suits(rows, up.weight) && fused::has(activation)) {
+            return fused::linear(rows, up.weight, up.bias, activation);
+        }
         at::Tensor inner =
-            pass.workspace->take(Workspace::Use::inner, {count, up.weight.size(0)}, x.options());
-        linear_out(inner, x.narrow(0, row, count), up);
+            pass.workspace->take(Workspace::Use::inner, {rows.size(0), up.weight.size(0)}, x.options());
+        linear_out(inner, rows, up);
         activate_in_place(inner, activation);
-        out.narrow(0, row, count).addmm_(inner, down.weight.t());
-    }
-    return out;
+        return inner;
+    });
 }
 
 at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
@@ -156,23 +184,20 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
         return residual +
                plain_linear(activate(plain_linear(x, gate), activation) * plain_linear(x, up), down);
     }
-    at::Tensor out = residual;
-    if (down.bias.defined()) {
-        out.add_(down.bias);
-    }
-    for (std::int64_t row = 0; row < x.size(0); row += mlp_rows) {
-        const std::int64_t count = std::min(mlp_rows, x.size(0) - row);
+    return add_rows(residual, x, down, [&](const at::Tensor& rows) {
+        if (fused::suits(rows, gate.weight) && fused::has(activation)) {
+            const at::Tensor gated = fused::linear(rows, gate.weight, gate.bias, activation);
+            return fused::linear_multiply(rows, up.weight, up.bias, gated);
+        }
         at::Tensor gated =
-            pass.workspace->take(Workspace::Use::gate, {count, gate.weight.size(0)}, x.options());
+            pass.workspace->take(Workspace::Use::gate, {rows.size(0), gate.weight.size(0)}, x.options());
         at::Tensor inner =
-            pass.workspace->take(Workspace::Use::inner, {count, up.weight.size(0)}, x.options());
-        linear_out(gated, x.narrow(0, row, count), gate);
-        linear_out(inner, x.narrow(0, row, count), up);
+            pass.workspace->take(Workspace::Use::inner, {rows.size(0), up.weight.size(0)}, x.options());
+        linear_out(gated, rows, gate);
+        linear_out(inner, rows, up);
         activate_in_place(gated, activation);
-        inner.mul_(gated);
-        out.narrow(0, row, count).addmm_(inner, down.weight.t());
-    }
-    return out;
+        return inner.mul_(gated);
+    });
 }
 
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

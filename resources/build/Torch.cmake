@@ -72,6 +72,17 @@ foreach(folder cu13 cudnn cusparselt nccl nvshmem)
   endif()
 endforeach()
 
+# at::parallel_for is an inline function that runs on one thread unless it is compiled with OpenMP. The runtime must be the
+# very one that LibTorch uses: two of them in a program would each start a thread for every core.
+target_compile_options(ponderscope_torch INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fopenmp>")
+file(GLOB ponderscope_torch_openmp "${torch_lib}/libgomp*.so*")
+if(ponderscope_torch_openmp)
+  list(GET ponderscope_torch_openmp 0 ponderscope_torch_openmp)
+  target_link_libraries(ponderscope_torch INTERFACE "${ponderscope_torch_openmp}")
+else()
+  target_link_libraries(ponderscope_torch INTERFACE gomp)
+endif()
+
 # ponderscope_torch_pch(TARGET): ATen takes 8 s to parse; parse it once a target.
 function(ponderscope_torch_pch target)
   target_precompile_headers(${target} PRIVATE <ATen/ATen.h> <algorithm> <cstdint> <memory> <string> <vector>)

@@ -41,17 +41,51 @@ double seconds_of(const std::function<void()>& work, int repeats) {
     return times[static_cast<std::size_t>(repeats / 2)];
 }
 
-/// FLOP/s of the best product that this machine makes, over a few shapes that suit it, into a reused result.
-double best_product(at::ScalarType type) {
-    double best = 0;
+/// FLOPs a second of the forward without a head, and of the best matrix product that this machine makes over
+/// a few shapes that suit it, into a reused result. The rounds are interleaved, so that what else the machine
+/// does meets both alike; medians.
+struct ForwardSpeed {
+    double forward = 0;
+    double product = 0;
+};
+
+ForwardSpeed forward_speed(const std::function<void()>& forward, double flops) {
+    struct Product {
+        at::Tensor a, b, c;
+        std::vector<double> seconds;
+        double flops = 0;
+    };
+    std::vector<Product> products;
     for (const std::int64_t n : {512, 1024, 2048, 4096}) {
-        const at::Tensor a = at::randn({n, 1024}).to(type);
-        const at::Tensor b = at::randn({1024, 2048}).to(type);
-        at::Tensor c = at::empty({n, 2048}, a.options());
-        const double seconds = seconds_of([&] { at::mm_out(c, a, b); }, 9);
-        best = std::max(best, 2.0 * static_cast<double>(n) * 1024 * 2048 / seconds);
+        products.push_back({at::randn({n, 1024}),
+                            at::randn({1024, 2048}),
+                            at::empty({n, 2048}),
+                            {},
+                            2.0 * static_cast<double>(n) * 1024 * 2048});
     }
-    return best;
+    const auto seconds = [](const std::function<void()>& work) {
+        const auto begin = std::chrono::steady_clock::now();
+        work();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    const auto median = [](std::vector<double> times) {
+        std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                         times.end());
+        return times[times.size() / 2];
+    };
+    std::vector<double> forwards;
+    forward(); // warm-up
+    for (int round = 0; round < 15; ++round) {
+        forwards.push_back(seconds(forward));
+        for (Product& one : products) {
+            one.seconds.push_back(seconds([&] { at::mm_out(one.c, one.a, one.b); }));
+        }
+    }
+    ForwardSpeed speed{flops / median(forwards), 0};
+    for (const Product& one : products) {
+        speed.product = std::max(speed.product, one.flops / median(one.seconds));
+    }
+    return speed;
 }
 
 struct Shape {
@@ -117,8 +151,8 @@ void reset_peak_rss() {
     std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-void measure(const std::filesystem::path& folder, const Shape& shape, std::int64_t steps,
-             std::int64_t batch) {
+void measure(const std::filesystem::path& folder, const Shape& shape, std::int64_t steps, std::int64_t batch,
+             bool recording) {
     const std::filesystem::path path =
         make_checkpoint(folder / (std::string(shape.name) + "-" + std::to_string(steps)), shape, steps);
     const Checkpoint checkpoint = Checkpoint::open(path);
@@ -129,17 +163,19 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
     const PackedBatch packed = PackedBatch::pack(ids, at::kCPU);
     const double tokens = static_cast<double>(batch * shape.context);
 
-    const double product = best_product(at::kFloat);
     PackedBatch unscored = packed; // with targets, forward() would compute its own loss
     unscored.targets = at::Tensor();
     if (steps == 0) {
-        const double forward = seconds_of([&] { static_cast<void>(model.forward(unscored)); }, 7);
         const double flops = tokens * (2.0 * static_cast<double>(model.backbone().block_matrix_elements()) +
                                        static_cast<double>(shape.layers) * 4 * static_cast<double>(shape.d) *
                                            static_cast<double>(shape.context + 1) / 2);
+        const ForwardSpeed speed = forward_speed([&] { static_cast<void>(model.forward(unscored)); }, flops);
         std::printf("%-11s K=%lld  forward %7.1f GFLOP/s, best product %7.1f: ratio %.2f\n", shape.name,
-                    static_cast<long long>(steps), flops / forward / 1e9, product / 1e9,
-                    flops / forward / product);
+                    static_cast<long long>(steps), speed.forward / 1e9, speed.product / 1e9,
+                    speed.forward / speed.product);
+    }
+    if (!recording) {
+        return;
     }
     // Unrecorded: the forward, then the NLL of every token and nothing else.
     const double unrecorded = seconds_of(
@@ -204,8 +240,16 @@ void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
 } // namespace
 } // namespace ponderscope
 
-int main() {
+int main(int count, char** words) {
     using namespace ponderscope;
+    // engine_bench [forward] [recording] [memory] [pythia-70m] [sample]: those parts and shapes only.
+    const std::vector<std::string> given(words + 1, words + count);
+    const auto named = [&](const std::string& one) {
+        return std::find(given.begin(), given.end(), one) != given.end();
+    };
+    const bool all_parts = !named("forward") && !named("recording") && !named("memory");
+    const bool all_shapes = !named("pythia-70m") && !named("sample");
+    const auto wanted = [&](const char* part) { return all_parts || named(part); };
     std::setvbuf(stdout, nullptr, _IOLBF, 0); // each line as it is measured, through pipes too
     std::string name = (std::filesystem::temp_directory_path() / "ponderscope-bench-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
@@ -217,11 +261,18 @@ int main() {
     const Shape pythia{"pythia-70m", 512, 6, 8, 2048, 50304, 512};
     const Shape sample{"sample", 128, 4, 4, 512, 2048, 256};
     for (const Shape& shape : {pythia, sample}) {
+        if (!all_shapes && !named(shape.name)) {
+            continue;
+        }
         for (const std::int64_t steps : {0, 3}) {
-            measure(folder, shape, steps, 8);
+            if (wanted("recording") || (wanted("forward") && steps == 0)) {
+                measure(folder, shape, steps, 8, wanted("recording"));
+            }
         }
     }
-    measure_memory(folder, sample);
+    if (wanted("memory")) {
+        measure_memory(folder, sample);
+    }
     std::filesystem::remove_all(folder);
     return 0;
 }
