@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// entropy and entropy_difference: the read-out's entropy in nats, and its change by the last step.
+#include "core/policy/kinds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope::policies {
+namespace {
+
+class EntropyDifference final : public Policy {
+public:
+    explicit EntropyDifference(double threshold) : threshold_(threshold) {}
+    void stops(const SignalColumns& columns, std::size_t first, std::int64_t k, std::span<const double>,
+               std::span<std::uint8_t> stop) const override {
+        if (k < 1) {
+            std::fill(stop.begin(), stop.end(), std::uint8_t{0});
+            return;
+        }
+        const float* now = columns.column(PolicySignal::entropy, k).data() + first;
+        const float* before = columns.column(PolicySignal::entropy, k - 1).data() + first;
+        for (std::size_t i = 0; i < stop.size(); ++i) {
+            stop[i] =
+                std::abs(static_cast<double>(now[i]) - static_cast<double>(before[i])) < threshold_ ? 1 : 0;
+        }
+    }
+
+private:
+    double threshold_;
+};
+
+} // namespace
+
+PolicyKind entropy() {
+    return {.name = "entropy",
+            .rule = "the entropy of the read-out is below theta nats",
+            .source = "",
+            .parameters = {{.key = "theta", .meaning = "nats; there is no published default", .high = 1000}},
+            .needs = {PolicySignal::entropy},
+            .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
+                return std::make_unique<ThresholdRule<Below>>(PolicySignal::entropy, spec.number("theta"), 0,
+                                                              Below{});
+            }};
+}
+
+PolicyKind entropy_difference() {
+    return {.name = "entropy_difference",
+            .rule = "the entropy changed by less than theta nats in the last step",
+            .source = "arXiv 2502.05171, with theta 1e-3",
+            .parameters = {{.key = "theta",
+                            .meaning = "nats",
+                            .high = 1000,
+                            .absent = PolicyParameter::Absent::preset,
+                            .value = 1e-3}},
+            .needs = {PolicySignal::entropy},
+            .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
+                return std::make_unique<EntropyDifference>(spec.number("theta"));
+            }};
+}
+
+} // namespace ponderscope::policies

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/policy.h"
+
+namespace ponderscope {
+
+/// One function a kind; policy.cpp lists them.
+namespace policies {
+PolicyKind full();
+PolicyKind learned();
+PolicyKind fixed();
+PolicyKind uniform();
+PolicyKind geometric();
+PolicyKind oracle();
+PolicyKind calm_margin();
+PolicyKind calm_cosine();
+PolicyKind entropy();
+PolicyKind entropy_difference();
+PolicyKind kl();
+PolicyKind latent_difference();
+PolicyKind argmax_stable();
+
+/// Stops where the signal at k compares with a constant threshold; `Compare` is called with both. Rules that
+/// look at the step before start at k = \p first_step.
+template <typename Compare>
+class ThresholdRule final : public Policy {
+public:
+    ThresholdRule(PolicySignal signal, double threshold, std::int64_t first_step, Compare compare)
+        : signal_(signal),
+          threshold_(static_cast<float>(threshold)),
+          first_step_(first_step),
+          compare_(compare) {}
+
+    void stops(const SignalColumns& columns, std::size_t first, std::int64_t k, std::span<const double>,
+               std::span<std::uint8_t> stop) const override {
+        if (k < first_step_) {
+            std::fill(stop.begin(), stop.end(), std::uint8_t{0});
+            return;
+        }
+        const float* now = columns.column(signal_, k).data() + first;
+        for (std::size_t i = 0; i < stop.size(); ++i) {
+            stop[i] = compare_(now[i], threshold_) ? 1 : 0;
+        }
+    }
+
+private:
+    PolicySignal signal_;
+    float threshold_; ///< fp32, as the signals are and as the engine compares
+    std::int64_t first_step_;
+    Compare compare_;
+};
+
+/// x < theta: NaN never stops.
+struct Below {
+    bool operator()(float value, float threshold) const { return value < threshold; }
+};
+} // namespace policies
+
+} // namespace ponderscope

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The method's own rule with another tau: AdaPonderLM's gate (arXiv 2603.01914), PonderLM-3's tail mass
+// (2603.02023), adaptive latent CoT's reach (2602.08220). Halting compares "continue iff value >= tau".
+#include "core/base/error.h"
+#include "core/policy/kinds.h"
+
+#include <cmath>
+
+namespace ponderscope::policies {
+
+PolicyKind learned() {
+    return {.name = "learned",
+            .rule = "the model's own gate or router is below theta",
+            .source = "arXiv 2603.01914, 2603.02023, 2602.08220",
+            .parameters = {{.key = "theta",
+                            .meaning = "tau of the gate or router; the model's own when absent",
+                            .low = 0,
+                            .high = 1,
+                            .absent = PolicyParameter::Absent::from_run}},
+            .needs = {PolicySignal::continue_value},
+            .make = [](const PolicySpec& spec, const PolicyContext& context) -> std::unique_ptr<Policy> {
+                const double theta = spec.has("theta") ? spec.number("theta") : context.own_threshold;
+                if (std::isnan(theta)) {
+                    throw InputError(
+                        "Policy learned: this run's model has no threshold of its own; write one, as "
+                        "in learned:theta=0.5.");
+                }
+                return std::make_unique<ThresholdRule<Below>>(PolicySignal::continue_value, theta, 0,
+                                                              Below{});
+            }};
+}
+
+} // namespace ponderscope::policies

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/policy.h"
+
+#include "core/policy/kinds.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ponderscope {
+
+void Policy::per_token(std::span<const TokenPlace>, std::span<double>) const {}
+
+void Policy::choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace> places,
+                    std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const {
+    // Blocks that stay in the first cache; every token of a block is asked at every step, from the last to
+    // the first, so that nothing branches and the first stop wins.
+    constexpr std::size_t block = 1024;
+    std::array<double, block> numbers;
+    std::array<std::uint8_t, block> stop;
+    const std::int64_t last = columns.max_steps();
+    for (std::size_t begin = 0; begin < steps.size(); begin += block) {
+        const std::size_t n = std::min(block, steps.size() - begin);
+        std::int32_t* chosen = steps.data() + begin;
+        per_token(places.subspan(begin, n), std::span(numbers).first(n));
+        std::copy_n(ran.data() + begin, n, chosen);
+        for (std::int64_t k = last - 1; k >= 0; --k) {
+            stops(columns, first + begin, k, std::span(numbers).first(n), std::span(stop).first(n));
+            const auto here = static_cast<std::int32_t>(k);
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::int32_t earlier = std::min(here, chosen[i]);
+                chosen[i] = stop[i] != 0 ? earlier : chosen[i];
+            }
+        }
+    }
+}
+
+const PolicyParameter* PolicyKind::find(std::string_view key) const {
+    const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                    [&](const PolicyParameter& parameter) { return parameter.key == key; });
+    return found == parameters.end() ? nullptr : &*found;
+}
+
+std::span<const PolicyKind> policy_kinds() {
+    static const std::array kinds{
+        policies::full(),
+        policies::learned(),
+        policies::fixed(),
+        policies::uniform(),
+        policies::geometric(),
+        policies::oracle(),
+        policies::calm_margin(),
+        policies::calm_cosine(),
+        policies::entropy(),
+        policies::entropy_difference(),
+        policies::kl(),
+        policies::latent_difference(),
+        policies::argmax_stable(),
+    };
+    return kinds;
+}
+
+std::unique_ptr<Policy> make_policy(const PolicySpec& spec, const PolicyContext& context) {
+    return spec.kind->make(spec, context);
+}
+
+} // namespace ponderscope

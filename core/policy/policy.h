@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/policy_spec.h"
+#include "core/policy/signal_columns.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// One number that a policy takes.
+struct PolicyParameter {
+    enum class Absent : std::uint8_t {
+        refused,  ///< must be given
+        preset,   ///< `value` then
+        from_run, ///< decided by the run that the policy is used on
+    };
+    std::string key;
+    std::string meaning; ///< for help and tooltips
+    bool whole = false;  ///< a 64-bit number without sign
+    double low = 0;      ///< lowest and highest value, both allowed; not for seeds
+    double high = std::numeric_limits<double>::max();
+    Absent absent = Absent::refused;
+    PolicySpec::Value value = 0.0; ///< the preset
+};
+
+/// What a rule is told about the run beside the signals.
+struct PolicyContext {
+    std::int64_t max_steps = 0; ///< K
+    /// The model's own tau; NaN where the method does not halt.
+    double own_threshold = std::numeric_limits<double>::quiet_NaN();
+    /// Mean steps of `learned` at that tau, over tokens with a target; NaN where there is no such number.
+    double learned_rate = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// A rule that stops each token at the first k in 0..K-1 at which it says so, at K if it never does
+/// (methods.md section 9). Immutable; threads may share it.
+class Policy {
+public:
+    virtual ~Policy() = default;
+
+    /// One number for each token that does not depend on steps (a draw, a bound that decays with the
+    /// position), which stops() is given again.
+    virtual void per_token(std::span<const TokenPlace> places, std::span<double> numbers) const;
+
+    /// stop[i] = 1 iff the rule stops token first + i after step \p k < K, else 0. Reads no step above k.
+    /// Tokens that stopped before are asked too: their answer is not used.
+    virtual void stops(const SignalColumns& columns, std::size_t first, std::int64_t k,
+                       std::span<const double> numbers, std::span<std::uint8_t> stop) const = 0;
+
+    /// The step of tokens [first, first + steps.size()), of which token i can have been recorded up to
+    /// \p ran[i]: min(rule, ran). The oracle, which is not causal, has its own.
+    virtual void choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace> places,
+                        std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const;
+};
+
+/// A kind of policy, as data: what help, parser, sliders and messages are made from. One file a kind or small
+/// family.
+struct PolicyKind {
+    std::string name;
+    std::string rule;                        ///< when a token stops, as it is read in help and on screen
+    std::string source;                      ///< paper, or "" for none
+    std::vector<PolicyParameter> parameters; ///< the first is the threshold that sweeps and sliders move
+    std::vector<PolicySignal> needs;         ///< recorded signals
+    bool causal = true;                      ///< false: a bound, not a policy that can run
+    /// InputError when the spec does not fit the run ("fixed:n=7" with K = 3).
+    std::unique_ptr<Policy> (*make)(const PolicySpec& spec, const PolicyContext& context) = nullptr;
+
+    [[nodiscard]] const PolicyParameter* find(std::string_view key) const; ///< nullptr: no such key
+};
+
+/// All kinds, in the order of the users' page.
+std::span<const PolicyKind> policy_kinds();
+
+/// The rule that a spec means for a run.
+std::unique_ptr<Policy> make_policy(const PolicySpec& spec, const PolicyContext& context);
+
+} // namespace ponderscope

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ponderscope {
+
+struct PolicyKind;
+
+/// A halting policy as text: `calm_margin:lambda=0.9`, `uniform:rate=1.2,seed=7`, `full`. The same on the
+/// command line, in the trace and in the window.
+///
+/// NAME[:KEY=VALUE[,KEY=VALUE]...]. Numbers are written as in C, whatever the locale.
+struct PolicySpec {
+    using Value = std::variant<double, std::uint64_t>;
+
+    const PolicyKind* kind = nullptr;   ///< never null in a parsed one
+    std::map<std::string, Value> given; ///< checked against the kind; preset ones filled in
+
+    /// InputError for every mistake: an unknown name (with the nearest), an unknown or doubled key, no value,
+    /// no number, out of range, a missing key.
+    static PolicySpec parse(std::string_view text);
+
+    /// Canonical: keys in the kind's order, presets written out, the shortest digits that read back the same.
+    /// parse(text()) is the same policy.
+    [[nodiscard]] std::string text() const;
+    [[nodiscard]] bool has(const std::string& key) const { return given.contains(key); }
+    /// A number of the spec; the key must be there.
+    [[nodiscard]] double number(const std::string& key) const;
+    [[nodiscard]] std::uint64_t whole(const std::string& key) const;
+
+    /// The same policy with another value. "threshold" stands for the kind's first parameter, the one that a
+    /// sweep moves. InputError: a policy without such a parameter, or a value out of range.
+    [[nodiscard]] PolicySpec with(const std::string& key, double value) const;
+
+    bool operator==(const PolicySpec&) const = default;
+};
+
+/// What a sweep runs over: "theta=0.1:0.9:5" (5 values from 0.1 to 0.9, both included), "theta=1e-4:1:9:log"
+/// (in equal ratios) or "theta=0.1,0.2,0.5". InputError for every mistake.
+struct Sweep {
+    std::string key;
+    std::vector<double> values;
+    static Sweep parse(std::string_view text);
+};
+
+} // namespace ponderscope

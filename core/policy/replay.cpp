@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/replay.h"
+
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+const char* words(PolicySignal signal) {
+    switch (signal) {
+    case PolicySignal::nll:
+        return "NLL";
+    case PolicySignal::entropy:
+        return "entropy";
+    case PolicySignal::margin:
+        return "margin";
+    case PolicySignal::argmax:
+        return "most likely token";
+    case PolicySignal::kl:
+        return "KL to the step before";
+    case PolicySignal::cosine:
+        return "cosine to the step before";
+    case PolicySignal::latent:
+        return "latent difference";
+    case PolicySignal::continue_value:
+        break;
+    }
+    return "gate or router value";
+}
+
+bool looks_at_the_read_out(const PolicyKind& kind) {
+    return kind.causal && std::any_of(kind.needs.begin(), kind.needs.end(), [](PolicySignal signal) {
+               return signal == PolicySignal::entropy || signal == PolicySignal::margin ||
+                      signal == PolicySignal::argmax || signal == PolicySignal::kl;
+           });
+}
+
+} // namespace
+
+bool ReplayTable::can(const PolicyKind& kind) const {
+    return std::all_of(kind.needs.begin(), kind.needs.end(),
+                       [&](PolicySignal signal) { return columns.has(signal); });
+}
+
+void ReplayTable::require(const PolicySpec& spec) const {
+    for (const PolicySignal signal : spec.kind->needs) {
+        if (columns.has(signal)) {
+            continue;
+        }
+        if (signal == PolicySignal::continue_value) {
+            throw InputError(run +
+                             ": policy learned needs a gate or router, and this run's model has none or the "
+                             "trace lacks its values; record a model that halts (adaponderlm, ponderlm3, "
+                             "adaptive_latent_cot), or choose another policy.");
+        }
+        throw InputError(
+            run + ": policy " + spec.kind->name + " needs the " + words(signal) +
+            " at each step, which this trace lacks; record the run again with ponderscope record "
+            "... --record steps.");
+    }
+}
+
+void ReplayTable::finish() {
+    halted = std::any_of(ran.begin(), ran.end(), [&](std::int32_t k) { return k < columns.max_steps(); });
+    context.max_steps = columns.max_steps();
+    context.learned_rate = nan;
+    if (columns.has(PolicySignal::continue_value) && !std::isnan(context.own_threshold)) {
+        context.learned_rate = replay(*this, PolicySpec::parse("learned")).mean_steps;
+    }
+}
+
+ReplayResult replay(const ReplayTable& table, const PolicySpec& spec) {
+    ReplayResult result;
+    replay(table, spec, result);
+    return result;
+}
+
+void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result) {
+    table.require(spec);
+    const std::unique_ptr<Policy> policy = make_policy(spec, table.context);
+    const std::size_t tokens = table.tokens();
+    result.steps.resize(tokens);
+    result.nll.resize(tokens);
+    policy->choose(table.columns, 0, table.places, table.ran, result.steps);
+
+    const auto last = static_cast<std::size_t>(table.columns.max_steps());
+    std::vector<const float*> nll(last + 1);
+    for (std::size_t k = 0; k <= last; ++k) {
+        nll[k] = table.columns.column(PolicySignal::nll, static_cast<std::int64_t>(k)).data();
+    }
+    result.histogram.assign(last + 1, 0);
+    result.scored = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < tokens; ++i) {
+        const auto k = static_cast<std::size_t>(result.steps[i]);
+        const bool target = !std::isnan(table.nll[i]);
+        const float value = target ? nll[k][i] : std::numeric_limits<float>::quiet_NaN();
+        result.nll[i] = value;
+        if (target) {
+            sum += static_cast<double>(value);
+            ++result.scored;
+            ++result.histogram[k];
+        }
+    }
+    const auto scored = static_cast<double>(result.scored);
+    double steps = 0;
+    for (std::size_t k = 0; k <= last; ++k) {
+        steps += static_cast<double>(k) * static_cast<double>(result.histogram[k]);
+    }
+    result.mean_steps = result.scored > 0 ? steps / scored : nan;
+    result.mean_nll = result.scored > 0 ? sum / scored : nan;
+    result.perplexity = std::exp(result.mean_nll);
+
+    result.flops.clear();
+    result.mean_flops = nan;
+    if (!table.flops || tokens == 0) {
+        return;
+    }
+    result.flops.resize(tokens);
+    const bool by_head = looks_at_the_read_out(*spec.kind);
+    std::size_t first = 0;
+    for (const std::int64_t length : table.sequences) {
+        const auto n = static_cast<std::size_t>(length);
+        table.flops->count(std::span(result.steps).subspan(first, n), by_head,
+                           std::span(result.flops).subspan(first, n));
+        first += n;
+    }
+    double all = 0;
+    for (const std::int64_t flops : result.flops) {
+        all += static_cast<double>(flops);
+    }
+    result.mean_flops = all / static_cast<double>(tokens);
+}
+
+} // namespace ponderscope

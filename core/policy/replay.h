@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/policy/flops_model.h"
+#include "core/policy/policy.h"
+#include "core/trace/reader.h"
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What replays of one run need, in memory: recorded signals as columns, tokens in the order of sequences and
+/// positions. Loaded once a run and immutable then, so any number of threads may replay from it. Takes
+/// 4 (K + 1) bytes a token and signal.
+struct ReplayTable {
+    std::string run;                ///< as messages call it: TRACE.ponder#RUN
+    SignalColumns columns;          ///< of all tokens; K = columns.max_steps()
+    std::vector<TokenPlace> places; ///< [tokens]
+    std::vector<std::int32_t> ran;  ///< [tokens] K_t: a replay cannot go beyond the steps that were recorded
+    std::vector<float> nll;         ///< [tokens] of the run itself; NaN without a target
+    std::vector<std::int64_t> sequences; ///< tokens of each; they add up
+    std::optional<FlopsModel> flops;     ///< absent in traces that do not hold it
+    bool layers_as_steps = false;        ///< steps are blocks (methods.md 9)
+    bool halted = false;   ///< some token stopped before K: choices are min(rule, K_t), and say so
+    PolicyContext context; ///< what policies are told about this run
+
+    [[nodiscard]] std::size_t tokens() const { return ran.size(); }
+
+    /// Reads the signals that policies use, those that the run has. InputError: a run without tokens with a
+    /// target, without per-step NLL, with signals of a wrong shape; Cancelled by \p stop.
+    static ReplayTable load(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress = {},
+                            const std::stop_token& stop = {});
+    /// Fills in `halted` and `context.learned_rate` from the rest.
+    void finish();
+
+    /// InputError, one sentence that says what to record and how, when a policy's signals are not there.
+    void require(const PolicySpec& spec) const;
+    /// Whether it can be replayed here; for menus.
+    [[nodiscard]] bool can(const PolicyKind& kind) const;
+};
+
+/// What a policy would have done, by the recorded signals, without the model. An estimate: where other
+/// tokens' halting changes the context the rerun differs (methods.md 9), so results are labelled as replay.
+struct ReplayResult {
+    std::vector<std::int32_t> steps; ///< [tokens]
+    std::vector<float> nll; ///< [tokens], nats, of the read-out at the chosen step; NaN without a target
+    std::vector<std::int64_t> flops; ///< [tokens]; empty where the trace does not say what steps cost
+
+    // Over the tokens with a target:
+    std::int64_t scored = 0;
+    double mean_steps = 0;
+    double mean_nll = 0; ///< nats
+    double perplexity = 0;
+    std::vector<std::int64_t> histogram; ///< [K + 1] tokens that stopped at k
+    // Over all tokens:
+    double mean_flops = 0; ///< NaN where the trace does not say
+};
+
+/// One pass over the columns: milliseconds for 100,000 tokens. Throws as require() and make_policy.
+ReplayResult replay(const ReplayTable& table, const PolicySpec& spec);
+/// The same into a result whose memory is used again: for sliders.
+void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result);
+
+} // namespace ponderscope

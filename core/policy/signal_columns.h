@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ponderscope {
+
+/// What policies look at, a number for each token and step (methods.md sections 9 and 10).
+enum class PolicySignal : std::uint8_t {
+    nll,            ///< of the read-out; NaN without a target
+    entropy,        ///< nats
+    margin,         ///< p1 - p2
+    argmax,         ///< token id; exact in fp32 below 2^24
+    kl,             ///< KL(P_{k-1} || P_k)
+    cosine,         ///< of h^k and h^{k-1}
+    latent,         ///< |h^k - h^{k-1}| / |h^k|
+    continue_value, ///< what the model's own rule compares with tau after step k: s^k, w_{k+1} or r_{k+1}
+};
+inline constexpr std::size_t policy_signals = 8;
+
+/// Where a token stands: what draws and decaying bounds depend on.
+struct TokenPlace {
+    std::uint32_t sequence = 0; ///< number in the run
+    std::uint32_t position = 0; ///< in the sequence
+    std::uint32_t length = 0;   ///< tokens of the sequence; while generating, prompt + most new tokens
+};
+
+/// Signals of N tokens, a contiguous column of fp32 for each signal and step, so that a rule is a few
+/// comparisons a vector of tokens.
+class SignalColumns {
+public:
+    SignalColumns() = default;
+    SignalColumns(std::int64_t max_steps, std::size_t tokens) : max_steps_(max_steps), tokens_(tokens) {}
+
+    [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K
+    [[nodiscard]] std::size_t tokens() const { return tokens_; }
+    [[nodiscard]] bool has(PolicySignal signal) const { return !of(signal).empty() || tokens_ == 0; }
+    /// Makes room for K + 1 columns of zeros.
+    void add(PolicySignal signal) {
+        columns_[static_cast<std::size_t>(signal)].assign(static_cast<std::size_t>(max_steps_ + 1) * tokens_,
+                                                          0.0F);
+    }
+    [[nodiscard]] std::span<float> column(PolicySignal signal, std::int64_t k) {
+        return std::span(columns_[static_cast<std::size_t>(signal)]).subspan(offset(k), tokens_);
+    }
+    [[nodiscard]] std::span<const float> column(PolicySignal signal, std::int64_t k) const {
+        return std::span(of(signal)).subspan(offset(k), tokens_);
+    }
+
+private:
+    [[nodiscard]] const std::vector<float>& of(PolicySignal signal) const {
+        return columns_[static_cast<std::size_t>(signal)];
+    }
+    [[nodiscard]] std::size_t offset(std::int64_t k) const { return static_cast<std::size_t>(k) * tokens_; }
+
+    std::int64_t max_steps_ = 0;
+    std::size_t tokens_ = 0;
+    std::array<std::vector<float>, policy_signals> columns_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/flops_model.h"
+
+#include <gtest/gtest.h>
+
+namespace ponderscope {
+namespace {
+
+FlopsModel adaptive() {
+    FlopsModel model;
+    model.slot = 1000;
+    model.key = 10;
+    model.windows = {0, 3};
+    model.input = 500;
+    model.decisions = {7, 11};
+    model.once = 3;
+    model.read_out = 100;
+    return model;
+}
+
+std::vector<std::int64_t> count(const FlopsModel& model, const std::vector<std::int32_t>& steps, bool head) {
+    std::vector<std::int64_t> flops(steps.size());
+    model.count(steps, head, flops);
+    return flops;
+}
+
+TEST(FlopsModel, PerStepTokensSeeATokenEach) {
+    // Token t, step k: keys t + 1 in the first layer, at most 3 in the second.
+    EXPECT_EQ(count(adaptive(), {0, 1, 2, 0, 2}, false),
+              (std::vector<std::int64_t>{1000 + 10 * 2 + 7 + 103, 2 * (1000 + 10 * 4) + 500 + 18 + 103,
+                                         3 * (1000 + 10 * 6) + 2 * 500 + 18 + 103, 1000 + 10 * 7 + 7 + 103,
+                                         3 * (1000 + 10 * 8) + 2 * 500 + 18 + 103}));
+}
+
+TEST(FlopsModel, InterleavedTokensSeeAllSlotsBefore) {
+    FlopsModel model = adaptive();
+    model.visibility = FlopsModel::Visibility::interleaved;
+    // Slots before token 1: 2. Its slots see 3 and 4 keys; the second layer at most 3.
+    EXPECT_EQ(count(model, {1, 1}, false),
+              (std::vector<std::int64_t>{2 * 1000 + 10 * (2 + 4) + 500 + 18 + 103,
+                                         2 * 1000 + 10 * (6 + 7) + 500 + 18 + 103}));
+}
+
+TEST(FlopsModel, TwoDimensionalTokensSeeSlotsOfLowerSteps) {
+    FlopsModel model = adaptive();
+    model.visibility = FlopsModel::Visibility::two_dimensional;
+    model.windows = {0};
+    // Steps 2, 0, 2: token 2 sees 3 slots of step 0, 2 of step 1, 2 of step 2.
+    EXPECT_EQ(count(model, {2, 0, 2}, false),
+              (std::vector<std::int64_t>{3000 + 10 * (1 + 2 + 3) + 1000 + 18 + 103, 1000 + 10 * 2 + 7 + 103,
+                                         3000 + 10 * (3 + 5 + 7) + 1000 + 18 + 103}));
+}
+
+TEST(FlopsModel, ARuleThatReadsTheOutputRunsTheHead) {
+    const std::vector<std::int64_t> silent = count(adaptive(), {0, 2}, false);
+    const std::vector<std::int64_t> reading = count(adaptive(), {0, 2}, true);
+    EXPECT_EQ(reading[0], silent[0]); // decided at its last step, where the head runs anyway
+    EXPECT_EQ(reading[1], silent[1] + 2 * 100);
+    FlopsModel mixture = adaptive();
+    mixture.input_reads_out = true;
+    EXPECT_EQ(count(mixture, {0, 2}, true), silent);
+}
+
+TEST(FlopsModel, AnExitOverLayersPaysForKeysAbove) {
+    FlopsModel model;
+    model.layers_as_steps = true;
+    model.slot = 4 * 1000;
+    model.key = 10;
+    model.windows = {0, 0, 2, 2};
+    model.read_out = 100;
+    model.key_value_projections = 30;
+    EXPECT_EQ(model.max_steps(), 3);
+    EXPECT_EQ(count(model, {0, 3, 2}, false),
+              (std::vector<std::int64_t>{1000 + 10 * 1 + 3 * 30 + 100, 4000 + 10 * (2 + 2 + 2 + 2) + 100,
+                                         3000 + 10 * (3 + 3 + 2) + 30 + 100}));
+    EXPECT_EQ(count(model, {0, 3, 2}, true),
+              (std::vector<std::int64_t>{1000 + 10 * 1 + 3 * 30 + 100, 4000 + 10 * 8 + 4 * 100,
+                                         3000 + 10 * 8 + 30 + 3 * 100}));
+}
+
+TEST(FlopsModel, ComesBackFromJson) {
+    FlopsModel model = adaptive();
+    model.visibility = FlopsModel::Visibility::interleaved;
+    model.input_reads_out = true;
+    EXPECT_EQ(FlopsModel::from_json(model.to_json()), model);
+}
+
+TEST(FlopsModel, AStrangersTextIsRefused) {
+    const std::string sound = adaptive().to_json();
+    EXPECT_TRUE(FlopsModel::from_json(sound));
+    for (const std::string text :
+         {"", "{}", "[]", "null", "{\"visibility\":3}", "{\"visibility\":\"per_step\"}"}) {
+        EXPECT_FALSE(FlopsModel::from_json(text)) << text;
+    }
+    const auto with = [&](const std::string& from, const std::string& to) {
+        std::string text = sound;
+        text.replace(text.find(from), from.size(), to);
+        return text;
+    };
+    EXPECT_FALSE(FlopsModel::from_json(with("1000", "-1")));
+    EXPECT_FALSE(FlopsModel::from_json(with("1000", "1e3")));
+    EXPECT_FALSE(FlopsModel::from_json(with("1000", "18446744073709551615")));
+    EXPECT_FALSE(FlopsModel::from_json(with("[0,3]", "[0,\"3\"]")));
+    EXPECT_FALSE(FlopsModel::from_json(with("false", "0")));
+}
+
+} // namespace
+} // namespace ponderscope

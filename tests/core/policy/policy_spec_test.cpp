@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/policy/policy.h"
+
+#include <gtest/gtest.h>
+
+namespace ponderscope {
+namespace {
+
+TEST(PolicySpec, IsPrintedBackCanonically) {
+    const struct {
+        const char* text;
+        const char* canonical;
+    } cases[] = {
+        {"full", "full"},
+        {"  full ", "full"},
+        {"learned", "learned"},
+        {"learned:theta=5e-1", "learned:theta=0.5"},
+        {"fixed:n=2", "fixed:n=2"},
+        {"uniform", "uniform:seed=20261122"},
+        {"uniform: seed=7 , rate=1.20", "uniform:rate=1.2,seed=7"},
+        {"geometric:rate=0,seed=18446744073709551615", "geometric:rate=0,seed=18446744073709551615"},
+        {"oracle", "oracle"},
+        {"calm_margin:lambda=0.90", "calm_margin:lambda=0.9"},
+        {"calm_cosine:lambda=1", "calm_cosine:lambda=1"},
+        {"entropy:theta=2.99825", "entropy:theta=2.99825"},
+        {"entropy:theta=-0.0", "entropy:theta=0"},
+        {"entropy_difference", "entropy_difference:theta=0.001"},
+        {"kl", "kl:theta=5e-04"},
+        {"latent_difference", "latent_difference:theta=0.03"},
+        {"argmax_stable", "argmax_stable:n=5"},
+    };
+    for (const auto& [text, canonical] : cases) {
+        const PolicySpec spec = PolicySpec::parse(text);
+        const std::string written = spec.text();
+        EXPECT_EQ(PolicySpec::parse(written), spec) << text;
+        EXPECT_EQ(PolicySpec::parse(written).text(), written);
+        EXPECT_EQ(written, PolicySpec::parse(canonical).text()) << text;
+        if (std::string(canonical).find("e-") == std::string::npos) {
+            EXPECT_EQ(written, canonical);
+        }
+    }
+}
+
+TEST(PolicySpec, EveryKindHasARuleAndADefaultOrAMessage) {
+    EXPECT_EQ(policy_kinds().size(), 13U);
+    for (const PolicyKind& kind : policy_kinds()) {
+        EXPECT_FALSE(kind.rule.empty()) << kind.name;
+        EXPECT_NE(kind.make, nullptr) << kind.name;
+        for (const PolicyParameter& parameter : kind.parameters) {
+            EXPECT_FALSE(parameter.meaning.empty()) << kind.name;
+            EXPECT_LE(parameter.low, parameter.high) << kind.name;
+        }
+    }
+}
+
+/// What the sentence must contain.
+struct Mistake {
+    const char* text;
+    std::vector<const char*> says;
+};
+
+template <typename Parse>
+void expect_sentences(const std::vector<Mistake>& mistakes, const Parse& parse) {
+    for (const Mistake& mistake : mistakes) {
+        SCOPED_TRACE(mistake.text);
+        try {
+            parse(mistake.text);
+            ADD_FAILURE() << "was accepted";
+        } catch (const InputError& error) {
+            const std::string sentence = error.what();
+            for (const char* part : mistake.says) {
+                EXPECT_NE(sentence.find(part), std::string::npos) << part << " in: " << sentence;
+            }
+            EXPECT_EQ(sentence.find('\n'), std::string::npos);
+            EXPECT_EQ(sentence.back(), '.');
+        }
+    }
+}
+
+TEST(PolicySpec, EveryMistakeHasItsSentence) {
+    const std::vector<Mistake> mistakes{
+        {"", {"found nothing"}},
+        {"   ", {"found nothing"}},
+        {"calm_margn:lambda=0.9", {"Unknown policy \"calm_margn\"", "did you mean calm_margin?"}},
+        {"Full", {"did you mean full?"}},
+        {"entropydifference", {"did you mean entropy_difference?"}},
+        {"nonsense", {"Unknown policy", "Policies are full, learned"}},
+        {":theta=1", {"Unknown policy"}},
+        {"full:", {"full", "KEY=VALUE", "none"}},
+        {"full:n=1", {"unknown key \"n\"", "its keys: none"}},
+        {"learned:tau=0.5", {"unknown key \"tau\"", "its keys: theta"}},
+        {"learned:0.5", {"KEY=VALUE", "\"0.5\""}},
+        {"learned:theta", {"KEY=VALUE"}},
+        {"learned:theta=", {"a number from 0 to 1", "found \"\""}},
+        {"learned:theta=abc", {"found \"abc\""}},
+        {"learned:theta=0.5x", {"found \"0.5x\""}},
+        {"learned:theta=0,5", {"KEY=VALUE", "\"5\""}},
+        {"learned:theta=nan", {"a number from 0 to 1"}},
+        {"learned:theta=1.5", {"from 0 to 1", "\"1.5\""}},
+        {"learned:theta=-0.1", {"from 0 to 1"}},
+        {"learned:theta=0.1,theta=0.2", {"given twice"}},
+        {"learned:theta=0.1,", {"KEY=VALUE"}},
+        {"fixed", {"expected a whole number", "fixed:n=NUMBER"}},
+        {"fixed:n=1.5", {"a whole number", "\"1.5\""}},
+        {"fixed:n=-1", {"a whole number", "\"-1\""}},
+        {"uniform:rate=-1", {"rate", "\"-1\""}},
+        {"uniform:seed=18446744073709551616", {"below 2^64"}},
+        {"uniform:seed=-1", {"below 2^64"}},
+        {"calm_margin", {"lambda", "calm_margin:lambda=NUMBER"}},
+        {"calm_cosine:lambda=3", {"from 0 to 2"}},
+        {"entropy", {"no published default"}},
+        {"entropy:theta=inf", {"theta"}},
+        {"kl:theta=-5e-4", {"theta"}},
+        {"argmax_stable:n=0", {"a whole number from 1"}},
+        {"full\n:x=1", {"KEY=VALUE"}},
+    };
+    expect_sentences(std::vector<Mistake>(mistakes.begin(), mistakes.end() - 1),
+                     [](const char* text) { PolicySpec::parse(text); });
+    EXPECT_THROW(PolicySpec::parse(std::string(100'000, 'a')), InputError);
+    EXPECT_THROW(PolicySpec::parse("full\n:x=1"), InputError);
+}
+
+TEST(PolicySpec, ASweepMovesTheThreshold) {
+    EXPECT_EQ(PolicySpec::parse("learned").with("threshold", 0.5).text(), "learned:theta=0.5");
+    EXPECT_EQ(PolicySpec::parse("calm_margin:lambda=0.9").with("lambda", 0.25).text(),
+              "calm_margin:lambda=0.25");
+    EXPECT_EQ(PolicySpec::parse("fixed:n=0").with("threshold", 3).text(), "fixed:n=3");
+    EXPECT_EQ(PolicySpec::parse("uniform:seed=7").with("rate", 1.5).text(), "uniform:rate=1.5,seed=7");
+    EXPECT_THROW(PolicySpec::parse("fixed:n=0").with("n", 1.5), InputError);
+    EXPECT_THROW(PolicySpec::parse("full").with("threshold", 1), InputError);
+    EXPECT_THROW(PolicySpec::parse("learned").with("lambda", 0.5), InputError);
+    EXPECT_THROW(PolicySpec::parse("learned").with("theta", 2), InputError);
+}
+
+TEST(Sweep, ReadsRangesAndLists) {
+    const Sweep linear = Sweep::parse("theta=0:1:5");
+    EXPECT_EQ(linear.key, "theta");
+    EXPECT_EQ(linear.values, (std::vector<double>{0, 0.25, 0.5, 0.75, 1}));
+    EXPECT_EQ(Sweep::parse(" lambda = 0.9, 0.1 ").values, (std::vector<double>{0.9, 0.1}));
+    EXPECT_EQ(Sweep::parse("n=3:0:4").values, (std::vector<double>{3, 2, 1, 0}));
+    const Sweep ratios = Sweep::parse("theta=1e-4:1:5:log");
+    ASSERT_EQ(ratios.values.size(), 5U);
+    EXPECT_EQ(ratios.values.front(), 1e-4);
+    EXPECT_NEAR(ratios.values[2], 1e-2, 1e-15);
+    EXPECT_EQ(ratios.values.back(), 1.0);
+}
+
+TEST(Sweep, EveryMistakeHasItsSentence) {
+    expect_sentences(
+        {
+            {"", {"no key"}},
+            {"0:1:5", {"no key"}},
+            {"theta=", {"where a number belongs"}},
+            {"theta=0:1", {"2 numbers"}},
+            {"theta=0:1:5:6", {"4 numbers"}},
+            {"theta=0:1:1", {"from 2 to 10000"}},
+            {"theta=0:1:2.5", {"from 2 to 10000"}},
+            {"theta=0:1:100000", {"from 2 to 10000"}},
+            {"theta=a:b:3", {"\"a\" where a number belongs"}},
+            {"theta=0.1,,0.2", {"\"\" where a number belongs"}},
+            {"theta=0:1:3:log", {"positive"}},
+            {"theta=nan,1", {"where a number belongs"}},
+        },
+        [](const char* text) { Sweep::parse(text); });
+}
+
+} // namespace
+} // namespace ponderscope

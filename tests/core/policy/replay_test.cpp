@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/replay.h"
+
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+constexpr float nan_f = std::numeric_limits<float>::quiet_NaN();
+
+/// Two sequences of 4 tokens, K = 3, made-up signals.
+ReplayTable small_table() {
+    ReplayTable table;
+    table.run = "t.ponder#run";
+    table.columns = SignalColumns(3, 8);
+    table.sequences = {4, 4};
+    for (std::uint32_t i = 0; i < 8; ++i) {
+        table.places.push_back({i / 4, i % 4, 4});
+        table.ran.push_back(3);
+    }
+    for (const PolicySignal signal : {PolicySignal::nll, PolicySignal::entropy, PolicySignal::argmax}) {
+        table.columns.add(signal);
+        for (std::int64_t k = 0; k <= 3; ++k) {
+            for (std::size_t i = 0; i < 8; ++i) {
+                const double u =
+                    token_draw(static_cast<std::uint64_t>(signal), static_cast<std::uint64_t>(k), i);
+                table.columns.column(signal, k)[i] =
+                    static_cast<float>(signal == PolicySignal::argmax ? std::floor(2 * u) : 5 * u);
+            }
+        }
+    }
+    for (const std::size_t last : {std::size_t{3}, std::size_t{7}}) {
+        for (std::int64_t k = 0; k <= 3; ++k) {
+            table.columns.column(PolicySignal::nll, k)[last] = nan_f;
+        }
+    }
+    const std::span<const float> nll = std::as_const(table.columns).column(PolicySignal::nll, 3);
+    table.nll.assign(nll.begin(), nll.end());
+    table.finish();
+    return table;
+}
+
+std::string sentence_of(const ReplayTable& table, const std::string& policy) {
+    try {
+        replay(table, PolicySpec::parse(policy));
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(Draws, AreThoseOfTheReference) {
+    const auto policy = make_policy(PolicySpec::parse("uniform:rate=0.9,seed=20261122"), {.max_steps = 3});
+    const std::vector<TokenPlace> places{{0, 0, 2}, {0, 1, 2}, {1, 0, 1}};
+    std::vector<double> numbers(3);
+    policy->per_token(places, numbers);
+    const std::vector<double> expected{0.9654546488515937, 0.0796241073455638, 0.5038924485513951};
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(numbers[i], expected[i], 1e-15);
+    }
+}
+
+/// a_{k+1}, found by asking for draws just below and at it.
+double survival(const std::string& spec, std::int64_t max_steps, std::int64_t k) {
+    const auto policy = make_policy(PolicySpec::parse(spec), {.max_steps = max_steps});
+    double low = 0;
+    double high = 1;
+    const SignalColumns none(max_steps, 1);
+    for (int i = 0; i < 60; ++i) {
+        const double middle = (low + high) / 2;
+        std::uint8_t stop = 0;
+        policy->stops(none, 0, k, std::span(&middle, 1), std::span(&stop, 1));
+        (stop != 0 ? high : low) = middle;
+    }
+    return high;
+}
+
+TEST(Draws, SurvivalsAreThoseOfTheReference) {
+    EXPECT_NEAR(survival("uniform:rate=0.9", 3, 0), 1.9 / 3, 1e-12);
+    EXPECT_NEAR(survival("uniform:rate=0.9", 3, 1), 0.8 / 3, 1e-12);
+    EXPECT_NEAR(survival("uniform:rate=0.9", 3, 2), 0, 1e-12);
+    EXPECT_NEAR(survival("geometric:rate=1.8", 3, 0), 0.7654846613198327, 1e-12);
+    EXPECT_NEAR(survival("geometric:rate=1.8", 3, 2), std::pow(0.7654846613198327, 3), 1e-12);
+    EXPECT_NEAR(survival("uniform:rate=0", 3, 0), 0, 1e-12);
+    EXPECT_NEAR(survival("uniform:rate=3", 3, 2), 1, 1e-12);
+    EXPECT_NEAR(survival("geometric:rate=3", 3, 2), 1, 1e-12);
+}
+
+TEST(Replay, ReachesTheWantedRate) {
+    ReplayTable table;
+    table.columns = SignalColumns(3, 20'000);
+    table.columns.add(PolicySignal::nll);
+    table.sequences = {20'000};
+    for (std::uint32_t i = 0; i < 20'000; ++i) {
+        table.places.push_back({0, i, 20'000});
+    }
+    table.ran.assign(20'000, 3);
+    table.nll.assign(20'000, 1.0F);
+    table.finish();
+    for (const char* spec : {"uniform:rate=1.2,seed=3", "geometric:rate=1.2,seed=3"}) {
+        EXPECT_NEAR(replay(table, PolicySpec::parse(spec)).mean_steps, 1.2, 0.03) << spec;
+    }
+    EXPECT_EQ(replay(table, PolicySpec::parse("uniform:rate=3")).mean_steps, 3);
+    EXPECT_EQ(replay(table, PolicySpec::parse("geometric:rate=0")).mean_steps, 0);
+}
+
+TEST(Replay, CountsTokensWithATargetOnly) {
+    const ReplayTable table = small_table();
+    const ReplayResult result = replay(table, PolicySpec::parse("fixed:n=1"));
+    EXPECT_EQ(result.scored, 6);
+    EXPECT_EQ(result.steps, std::vector<std::int32_t>(8, 1));
+    EXPECT_EQ(result.mean_steps, 1);
+    EXPECT_EQ(result.histogram, (std::vector<std::int64_t>{0, 6, 0, 0}));
+    double sum = 0;
+    for (const std::size_t i : {0, 1, 2, 4, 5, 6}) {
+        sum += static_cast<double>(table.columns.column(PolicySignal::nll, 1)[i]);
+        EXPECT_EQ(result.nll[i], table.columns.column(PolicySignal::nll, 1)[i]);
+    }
+    EXPECT_NEAR(result.mean_nll, sum / 6, 1e-12);
+    EXPECT_NEAR(result.perplexity, std::exp(sum / 6), 1e-9);
+    EXPECT_TRUE(std::isnan(result.nll[3]));
+    EXPECT_TRUE(result.flops.empty());
+    EXPECT_TRUE(std::isnan(result.mean_flops));
+}
+
+TEST(Replay, FullIsTheRunItself) {
+    const ReplayTable table = small_table();
+    const ReplayResult result = replay(table, PolicySpec::parse("full"));
+    for (std::size_t i = 0; i < 8; ++i) {
+        EXPECT_TRUE(result.nll[i] == table.nll[i] || (std::isnan(result.nll[i]) && std::isnan(table.nll[i])));
+    }
+}
+
+TEST(Replay, NeverGoesBeyondTheStepsThatWereRecorded) {
+    ReplayTable table = small_table();
+    table.ran = {0, 1, 2, 3, 0, 1, 2, 3};
+    // As the recorder leaves it: steps that did not run are 0, which no rule may mistake for a good NLL.
+    for (std::int64_t k = 0; k <= 3; ++k) {
+        for (std::size_t i = 0; i < 8; ++i) {
+            if (k > table.ran[i]) {
+                table.columns.column(PolicySignal::nll, k)[i] = 0;
+                table.columns.column(PolicySignal::entropy, k)[i] = 0;
+            }
+        }
+    }
+    table.finish();
+    EXPECT_TRUE(table.halted);
+    EXPECT_EQ(replay(table, PolicySpec::parse("full")).steps, table.ran);
+    const ReplayResult fixed = replay(table, PolicySpec::parse("fixed:n=2"));
+    EXPECT_EQ(fixed.steps, (std::vector<std::int32_t>{0, 1, 2, 2, 0, 1, 2, 2}));
+    for (const char* spec :
+         {"oracle", "entropy:theta=1", "entropy_difference:theta=0.5", "argmax_stable:n=1"}) {
+        const ReplayResult result = replay(table, PolicySpec::parse(spec));
+        for (std::size_t i = 0; i < 8; ++i) {
+            EXPECT_LE(result.steps[i], table.ran[i]) << spec;
+        }
+    }
+}
+
+TEST(Replay, TheOracleTakesTheFirstOfEquals) {
+    ReplayTable table = small_table();
+    for (std::int64_t k = 0; k <= 3; ++k) {
+        table.columns.column(PolicySignal::nll, k)[0] = k == 0 ? 2.0F : 1.0F;
+    }
+    table.finish();
+    const ReplayResult oracle = replay(table, PolicySpec::parse("oracle"));
+    EXPECT_EQ(oracle.steps[0], 1);
+    EXPECT_EQ(oracle.steps[3], 3); // no target, nothing to choose by
+    for (const char* other : {"full", "fixed:n=0", "entropy:theta=2"}) {
+        EXPECT_LE(oracle.mean_nll, replay(table, PolicySpec::parse(other)).mean_nll + 1e-12) << other;
+    }
+}
+
+TEST(Replay, RulesThatLookBackStartAtStepOne) {
+    const ReplayTable table = small_table();
+    // Everything changes by less than that: they stop as early as they may.
+    EXPECT_EQ(replay(table, PolicySpec::parse("entropy_difference:theta=1000")).mean_steps, 1);
+    EXPECT_EQ(replay(table, PolicySpec::parse("entropy:theta=1000")).mean_steps, 0);
+    // More transitions than there are: never.
+    EXPECT_EQ(replay(table, PolicySpec::parse("argmax_stable")).mean_steps, 3);
+    const ReplayResult stable = replay(table, PolicySpec::parse("argmax_stable:n=1"));
+    for (std::size_t i = 0; i < 8; ++i) {
+        std::int32_t expected = 3;
+        for (std::int32_t k = 2; k >= 1; --k) {
+            if (table.columns.column(PolicySignal::argmax, k)[i] ==
+                table.columns.column(PolicySignal::argmax, k - 1)[i]) {
+                expected = k;
+            }
+        }
+        EXPECT_EQ(stable.steps[i], expected);
+    }
+}
+
+TEST(Replay, FlopsFollowTheChoice) {
+    ReplayTable table = small_table();
+    FlopsModel model;
+    model.slot = 1000;
+    model.key = 10;
+    model.windows = {0};
+    model.decisions = {0, 0, 0};
+    model.read_out = 100;
+    table.flops = model;
+    const ReplayResult result = replay(table, PolicySpec::parse("fixed:n=1"));
+    // Positions start anew in the second sequence.
+    EXPECT_EQ(result.flops, (std::vector<std::int64_t>{2120, 2140, 2160, 2180, 2120, 2140, 2160, 2180}));
+    EXPECT_EQ(result.mean_flops, 2150);
+}
+
+TEST(Replay, EveryMistakeHasItsSentence) {
+    const ReplayTable table = small_table();
+    const struct {
+        const char* policy;
+        std::vector<const char*> says;
+    } cases[] = {
+        {"calm_margin:lambda=0.9", {"t.ponder#run", "calm_margin needs the margin", "--record steps"}},
+        {"calm_cosine:lambda=0.9", {"cosine", "--record steps"}},
+        {"kl", {"KL to the step before", "--record steps"}},
+        {"latent_difference", {"latent difference", "--record steps"}},
+        {"learned", {"gate or router", "choose another policy"}},
+        {"learned:theta=0.5", {"gate or router"}},
+        {"uniform", {"without a rate", "uniform:rate=1.2"}},
+        {"geometric:seed=3", {"geometric:rate=1.2"}},
+        {"uniform:rate=3.5", {"from 0 to 3"}},
+        {"fixed:n=4", {"from 0 to 3", "found 4"}},
+    };
+    for (const auto& [policy, says] : cases) {
+        const std::string sentence = sentence_of(table, policy);
+        for (const char* part : says) {
+            EXPECT_NE(sentence.find(part), std::string::npos) << policy << ": " << sentence;
+        }
+    }
+}
+
+// From a trace.
+
+SignalChunk floats(std::int64_t first, std::vector<std::int64_t> shape, const std::vector<float>& values) {
+    SignalChunk chunk{first, DType::f32, std::move(shape), {}};
+    chunk.data.resize(values.size() * sizeof(float));
+    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+    return chunk;
+}
+
+struct TraceOptions {
+    std::string method = "adaptive_latent_cot";
+    std::int64_t max_steps = 2;
+    std::string config = R"({"pondering":{"method":"adaptive_latent_cot","threshold":0.25}})";
+    std::vector<std::int64_t> nll_shape{3, 3};
+    std::string nll_name = signal::nll;
+    bool targets = true;
+};
+
+std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const TraceOptions& options) {
+    std::filesystem::path path = folder / "t.ponder";
+    TraceWriter writer(path);
+    RunInfo run = testing::sample_run("run");
+    run.method = options.method;
+    run.max_steps = options.max_steps;
+    run.config = options.config;
+    writer.begin_run(run, {{options.nll_name, {"token", "step"}, "nats", "NLL", "."},
+                           {signal::gate, {"token", "step"}, "", "Gate", "."}});
+    writer.begin_sequence("one", testing::sample_text(3));
+    TokenColumns tokens = testing::sample_tokens(1, 0, 3, 3);
+    tokens.steps.assign(3, 2);
+    if (!options.targets) {
+        tokens.nll.assign(3, nan_f);
+    }
+    std::vector<float> nll(static_cast<std::size_t>(options.nll_shape[0] * options.nll_shape[1]));
+    for (std::size_t i = 0; i < nll.size(); ++i) {
+        nll[i] = static_cast<float>(i);
+    }
+    writer.append(tokens, {{options.nll_name, floats(0, options.nll_shape, nll)},
+                           {signal::gate, floats(0, {3, 2}, {0.5F, 0.4F, 0.2F, 1.0F, 0.9F, 0.9F})}});
+    writer.end_sequence();
+    writer.end_run(1);
+    writer.finish();
+    return path;
+}
+
+ReplayTable load(const std::filesystem::path& path) {
+    const TraceReader reader = TraceReader::open(path);
+    return ReplayTable::load(reader, find_run(reader, "run"));
+}
+
+TEST(ReplayTable, ReadsTheOwnRuleOfTheMethod) {
+    const testing::TemporaryFolder folder;
+    const ReplayTable table = load(write_trace(folder, {}));
+    EXPECT_EQ(table.tokens(), 3U);
+    EXPECT_EQ(table.context.own_threshold, 0.25);
+    EXPECT_FALSE(table.halted);
+    // Reaches 0.5, 0.2 | 0.2, .. | 0.9, 0.81 against 0.25.
+    EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, (std::vector<std::int32_t>{1, 0, 2}));
+    EXPECT_EQ(table.context.learned_rate, 0.5); // the last token has no target
+    EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0.85")).steps,
+              (std::vector<std::int32_t>{0, 0, 1}));
+    EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0")).steps, std::vector<std::int32_t>(3, 2));
+    EXPECT_NO_THROW(replay(table, PolicySpec::parse("uniform")));
+    EXPECT_EQ(replay(table, PolicySpec::parse("fixed:n=1")).nll[1], 4);
+}
+
+TEST(ReplayTable, AMethodWithoutARuleHasNone) {
+    const testing::TemporaryFolder folder;
+    TraceOptions options;
+    options.method = "ponderlm";
+    const ReplayTable table = load(write_trace(folder, options));
+    EXPECT_TRUE(std::isnan(table.context.own_threshold));
+    EXPECT_FALSE(table.can(*PolicySpec::parse("learned").kind));
+    EXPECT_TRUE(table.can(*PolicySpec::parse("oracle").kind));
+}
+
+TEST(ReplayTable, AConfigThatIsNoneIsNoReasonToFail) {
+    for (const char* config : {"", "[", "[]", R"({"pondering":3})", R"({"pondering":{"threshold":"x"}})"}) {
+        const testing::TemporaryFolder folder;
+        TraceOptions options;
+        options.config = config;
+        EXPECT_EQ(load(write_trace(folder, options)).context.own_threshold, 1e-4) << config;
+    }
+}
+
+TEST(ReplayTable, EveryMistakeHasItsSentence) {
+    struct Case {
+        TraceOptions options;
+        const char* says;
+    };
+    const auto changed = [](auto change) {
+        TraceOptions options;
+        change(options);
+        return options;
+    };
+    const Case cases[] = {
+        {changed([](TraceOptions& o) { o.nll_name = "other"; }), "--record steps"},
+        {changed([](TraceOptions& o) { o.max_steps = 0; }), "--layers"},
+        {changed([](TraceOptions& o) { o.max_steps = 1'000'000; }), "from 1 to 4096"},
+        {changed([](TraceOptions& o) {
+             o.nll_shape = {3, 5};
+         }),
+         "another shape"},
+        {changed([](TraceOptions& o) { o.max_steps = 1; }), "another shape"},
+        {changed([](TraceOptions& o) { o.targets = false; }), "found none"},
+    };
+    for (const Case& one : cases) {
+        const testing::TemporaryFolder folder;
+        const std::filesystem::path path = write_trace(folder, one.options);
+        try {
+            load(path);
+            ADD_FAILURE() << one.says;
+        } catch (const InputError& error) {
+            EXPECT_NE(std::string(error.what()).find(one.says), std::string::npos) << error.what();
+            EXPECT_NE(std::string(error.what()).find("t.ponder"), std::string::npos) << error.what();
+        }
+    }
+}
+
+} // namespace
+} // namespace ponderscope
