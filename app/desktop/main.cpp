@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/application_icon.h"
 #include "app/desktop/launch.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/screenshot.h"
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
     QApplication application(argc, argv);
     QApplication::setApplicationName(QStringLiteral("ponderscope-desktop"));
     QApplication::setApplicationDisplayName(QStringLiteral("Ponderscope"));
+    QApplication::setWindowIcon(application_icon());
     QApplication::setDesktopFileName(QStringLiteral("ponderscope-desktop"));
 
     // A screenshot shows the program as it comes, whatever this user has changed.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/main_window.h"
 
-#include "app/desktop/figure_export.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recording_status.h"
@@ -9,6 +8,7 @@
 #include "app/desktop/top_bar.h"
 #include "views/common/format.h"
 #include "views/compare/compare_view.h"
+#include "views/figure/export_dialog.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -45,7 +45,7 @@ std::pair<QString, QString> split_reference(const QString& path) {
 } // namespace
 
 MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
-    : QMainWindow(parent), theme_(theme), settings_(settings), figures_(new FigureExport(this)) {
+    : QMainWindow(parent), theme_(theme), settings_(settings) {
     setAcceptDrops(true);
     setMinimumSize(640, 400);
     resize(1440, 900);
@@ -68,6 +68,7 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
 MainWindow::~MainWindow() {
     // Before the data and the selection that they look at, which are members and would go first.
     delete recordDialog_;
+    delete exportDialog_;
     qDeleteAll(docks_);
     delete takeCentralWidget();
     setMenuWidget(nullptr);
@@ -106,10 +107,6 @@ void MainWindow::connectData() {
     });
     connect(&selection_, &Selection::sequenceChanged, this, &MainWindow::showStatus);
     connect(library_, &LibraryPanel::checkRequested, this, &MainWindow::checkTrace);
-    connect(figures_, &FigureExport::done, this,
-            [this](const QString& sentence) { messages_->show(sentence, MessageBar::Kind::notice); });
-    connect(figures_, &FigureExport::failed, this,
-            [this](const QString& sentence) { messages_->show(sentence); });
 }
 
 void MainWindow::connectRecorder() {

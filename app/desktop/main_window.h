@@ -22,7 +22,7 @@ class QMenu;
 namespace ponderscope {
 
 class CompareView;
-class FigureExport;
+class ExportDialog;
 class HeatmapView;
 class InspectorView;
 class LibraryPanel;
@@ -61,11 +61,14 @@ public:
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
     [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; } ///< null unless it is open
+    [[nodiscard]] ExportDialog* exportDialog() { return exportDialog_; } ///< null unless it is open
     [[nodiscard]] QString statusText() const;
 
 public slots:
     void openFiles();
     void showRecordDialog(const ponderscope::RecordRequest& request = {});
+    /// The Export dialog, with what the window shows as its beginning. Nothing without a run.
+    void exportFigure(ponderscope::figure::FigureKind kind);
     void restoreDefaultLayout();
     void showAbout();
 
@@ -90,7 +93,6 @@ private:
     void showTitle();
     void poll();
     void fillRecent(QMenu* menu);
-    void exportFigure(figure::FigureKind kind);
     void checkTrace(const QString& path);
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
 
@@ -108,7 +110,7 @@ private:
     MessageBar* messages_ = nullptr;
     RecordingStatus* recording_ = nullptr;
     RecordDialog* recordDialog_ = nullptr;
-    FigureExport* figures_ = nullptr;
+    ExportDialog* exportDialog_ = nullptr;
     QLabel* status_ = nullptr;
     std::vector<QDockWidget*> docks_;
     std::map<QString, QDockWidget*> dockByName_;

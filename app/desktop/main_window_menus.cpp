@@ -4,12 +4,12 @@
 
 #include "app/desktop/main_window.h"
 
-#include "app/desktop/figure_export.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/recording_status.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
 #include "views/compare/compare_view.h"
+#include "views/figure/export_dialog.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
@@ -208,7 +208,7 @@ void MainWindow::buildMenus() {
                                 [this] { exportFigure(figure::FigureKind::nll_comparison); });
     connect(figures, &QMenu::aboutToShow, this, [this, makes] {
         for (QAction* action : makes) {
-            action->setEnabled(selection_.runA().isValid() && !figures_->isRunning());
+            action->setEnabled(selection_.runA().isValid());
         }
     });
 
@@ -343,16 +343,22 @@ void MainWindow::exportFigure(figure::FigureKind kind) {
     if (!selection_.runA().isValid()) {
         return;
     }
-    const QString stem =
-        QString::fromUtf8(figure::name_of(kind).data(), static_cast<qsizetype>(figure::name_of(kind).size()));
-    const QString start =
-        QFileInfo(selection_.runA().trace).absolutePath() + u'/' + stem + QStringLiteral(".pdf");
-    const QString file =
-        QFileDialog::getSaveFileName(this, tr("Save the figure"), start,
-                                     tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;Numbers only (*.csv)"));
-    if (!file.isEmpty()) {
-        figures_->start(figureSpec(kind), file);
-    }
+    delete exportDialog_; // one at a time, and always of what the window shows now
+    exportDialog_ = new ExportDialog({data_, selection_, theme_}, figureSpec(kind), this);
+    exportDialog_->setAttribute(Qt::WA_DeleteOnClose);
+    connect(exportDialog_, &QObject::destroyed, this, [this] { exportDialog_ = nullptr; });
+    connect(exportDialog_, &ExportDialog::exported, this, [this](const QStringList& files) {
+        QStringList names;
+        for (const QString& file : files) {
+            names << QFileInfo(file).fileName();
+        }
+        const QString spec = names.takeLast();
+        messages_->show(
+            tr("Wrote %1 to %2. The same again: ponderscope figure %3 -o %4")
+                .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),
+            MessageBar::Kind::notice);
+    });
+    exportDialog_->show();
 }
 
 void MainWindow::checkTrace(const QString& path) {

@@ -70,6 +70,14 @@ QString problem_of(const RecordRequest& request) {
     return {};
 }
 
+QStringList all_methods() {
+    return {QStringLiteral("vanilla"),        QStringLiteral("looped"),
+            QStringLiteral("pause"),          QStringLiteral("ponderlm"),
+            QStringLiteral("ponderlm_reset"), QStringLiteral("ponderlm_hidden"),
+            QStringLiteral("ponderlm2"),      QStringLiteral("adaponderlm"),
+            QStringLiteral("ponderlm3"),      QStringLiteral("adaptive_latent_cot")};
+}
+
 QStringList record_arguments(const RecordRequest& request) {
     QStringList arguments{QStringLiteral("record"), request.checkpoint};
     const auto option = [&arguments](const QString& name, const QString& value) {

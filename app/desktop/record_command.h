@@ -28,6 +28,9 @@ struct RecordRequest {
 /// files, not into them: the command line says the rest.
 QString problem_of(const RecordRequest& request);
 
+/// Every method that `ponderscope record --method` knows, by name.
+QStringList all_methods();
+
 /// Arguments for `ponderscope`, from "record" on.
 QStringList record_arguments(const RecordRequest& request);
 

@@ -16,9 +16,12 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QSignalBlocker>
 #include <QSpinBox>
 #include <QStandardPaths>
 #include <QVBoxLayout>
+
+#include <algorithm>
 
 namespace ponderscope {
 
@@ -38,6 +41,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       settings_(settings),
       openTrace_(openTrace),
       checkpoint_(new PathEdit(PathEdit::Kind::folder, tr("Checkpoint folder"), {}, this)),
+      about_(new QLabel(this)),
       fromFile_(new QRadioButton(tr("Text file"), this)),
       fromPrompt_(new QRadioButton(tr("Prompt"), this)),
       textFile_(new PathEdit(PathEdit::Kind::openFile, tr("Text file"),
@@ -83,11 +87,13 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     number(stride_, 1'000'000, tr("automatic"),
            tr("Tokens from one window to the next; automatic: half the context"));
     number(batch_, 4096, tr("automatic"), tr("Windows computed together"));
-    method_->setEditable(true);
-    method_->addItems({QString(), QStringLiteral("vanilla"), QStringLiteral("ponderlm")});
-    method_->lineEdit()->setPlaceholderText(tr("as the checkpoint says"));
-    method_->setMinimumWidth(186);
+    method_->setMinimumWidth(250);
     method_->setAccessibleName(tr("Method"));
+    method_->setToolTip(tr("How the model ponders. The checkpoint's own unless its keys fit several"));
+    offerMethods({});
+    about_->setWordWrap(true);
+    about_->setTextFormat(Qt::PlainText);
+    about_->setFont(theme.small());
     device_->setEditable(true);
     device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda")});
     device_->setMinimumWidth(92);
@@ -108,7 +114,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     problem_->setWordWrap(true);
     problem_->setTextFormat(Qt::PlainText);
     price_->setWordWrap(true);
-    for (QLabel* label : {price_, problem_}) {
+    for (QLabel* label : {price_, problem_, about_}) {
         label->setForegroundRole(QPalette::PlaceholderText);
     }
 
@@ -143,6 +149,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     };
     label(tr("Checkpoint"), checkpoint_);
     grid->addWidget(checkpoint_, row++, 1);
+    grid->addWidget(about_, row++, 1);
     grid->addWidget(fromFile_, row, 0);
     grid->addWidget(textFile_, row++, 1);
     grid->addWidget(fromPrompt_, row, 0, Qt::AlignTop);
@@ -199,6 +206,28 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
         connect(box, &QSpinBox::valueChanged, this, &RecordDialog::check);
     }
     connect(name_, &QLineEdit::textChanged, this, &RecordDialog::check);
+    asking_.setSingleShot(true);
+    asking_.setInterval(250); // a path that is being typed
+    connect(&asking_, &QTimer::timeout, this, &RecordDialog::inquire);
+    connect(checkpoint_, &PathEdit::changed, this, [this] {
+        known_ = {};
+        asking_.start();
+    });
+    connect(&inquiry_, &CheckpointInquiry::known, this, [this](const CheckpointAbout& found) {
+        known_ = found;
+        QString text = found.sentence();
+        for (const QString& notice : found.notices) {
+            text += u'\n' + notice;
+        }
+        about_->setText(text);
+        offerMethods(found);
+        check();
+    });
+    connect(&inquiry_, &CheckpointInquiry::failed, this, [this](const QString&, const QString& sentence) {
+        about_->setText(sentence);
+        offerMethods({});
+        check();
+    });
 
     RecordRequest last;
     last.checkpoint = settings_.dialog(QStringLiteral("checkpoint"), QString()).toString();
@@ -208,6 +237,57 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     last.level = settings_.dialog(QStringLiteral("level"), last.level).toString();
     last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
     setRequest(last);
+}
+
+void RecordDialog::inquire() {
+    known_ = {};
+    const QString folder = checkpoint_->path();
+    if (folder.isEmpty() || !QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
+        about_->clear(); // check() says what is missing
+        offerMethods({});
+        return;
+    }
+    about_->setText(tr("Looking at the checkpoint…"));
+    inquiry_.ask(folder);
+}
+
+void RecordDialog::offerMethods(const CheckpointAbout& about) {
+    const QString chosen = method_->currentData().toString();
+    const QSignalBlocker quiet(method_);
+    method_->clear();
+    method_->addItem(about.ambiguous()        ? tr("choose one of %1…").arg(about.candidates.size())
+                     : about.method.isEmpty() ? tr("as the checkpoint says")
+                                              : tr("%1, as the checkpoint says").arg(about.method),
+                     QString());
+    const auto add = [this](const QString& method) {
+        if (method_->findData(method) < 0) {
+            method_->addItem(method, method);
+        }
+    };
+    for (const QString& method : about.candidates) {
+        add(method);
+    }
+    if (about.ambiguous()) {
+        method_->insertSeparator(method_->count());
+    }
+    for (const QString& method : all_methods()) {
+        add(method);
+    }
+    method_->setCurrentIndex(std::max(0, method_->findData(chosen)));
+}
+
+QString RecordDialog::aboutCheckpoint() const {
+    return about_->text();
+}
+
+QStringList RecordDialog::offeredMethods() const {
+    QStringList all;
+    for (int i = 0; i < method_->count(); ++i) {
+        if (!method_->itemText(i).isEmpty()) { // a separator
+            all << method_->itemData(i).toString();
+        }
+    }
+    return all;
 }
 
 QString RecordDialog::suggestedTrace() const {
@@ -229,7 +309,8 @@ void RecordDialog::setRequest(const RecordRequest& request) {
     prompt_->setPlainText(request.prompt);
     (request.fromPrompt ? fromPrompt_ : fromFile_)->setChecked(true);
     generate_->setValue(request.generate);
-    method_->setCurrentText(request.method);
+    method_->setCurrentIndex(std::max(0, method_->findData(request.method)));
+    inquire();
     device_->setCurrentText(request.device);
     dtype_->setCurrentText(request.dtype);
     level_->setCurrentIndex(level_->findData(request.level));
@@ -248,7 +329,7 @@ RecordRequest RecordDialog::request() const {
     request.textFile = textFile_->path();
     request.prompt = prompt_->toPlainText();
     request.generate = generate_->value();
-    request.method = method_->currentText().trimmed();
+    request.method = method_->currentData().toString();
     request.device = device_->currentText().trimmed();
     request.dtype = dtype_->currentText();
     request.level = level_->currentData().toString();
@@ -261,7 +342,12 @@ RecordRequest RecordDialog::request() const {
 }
 
 QString RecordDialog::problem() const {
-    return problem_of(request());
+    const QString found = problem_of(request());
+    if (found.isEmpty() && known_.ambiguous() && request().method.isEmpty()) {
+        return tr("Choose the method: the keys of this checkpoint fit %1, and nothing in it tells which.")
+            .arg(known_.candidates.join(tr(" and ")));
+    }
+    return found;
 }
 
 QString RecordDialog::commandLine() const {

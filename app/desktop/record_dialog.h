@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/checkpoint_inquiry.h"
 #include "app/desktop/record_command.h"
 
 #include <QDialog>
+#include <QTimer>
 
 class QComboBox;
 class QLabel;
@@ -32,16 +34,26 @@ public:
     [[nodiscard]] RecordRequest request() const;
     [[nodiscard]] QString problem() const;
     [[nodiscard]] QString commandLine() const;
+    /// What the chosen folder holds, in words; a sentence about what is wrong with it otherwise.
+    [[nodiscard]] QString aboutCheckpoint() const;
+    [[nodiscard]] QStringList offeredMethods() const; ///< in their order; "" is the checkpoint's own
+    [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
     /// The choices become the next dialog's defaults.
     void remember();
 
 private:
     void check();
+    void inquire(); ///< about the folder that is named now
+    void offerMethods(const CheckpointAbout& about);
     [[nodiscard]] QString suggestedTrace() const;
 
     Settings& settings_;
     QString openTrace_;
+    CheckpointInquiry inquiry_;
+    CheckpointAbout known_; ///< of the folder that was asked about last; empty while that is not known
+    QTimer asking_;
     PathEdit* checkpoint_;
+    QLabel* about_;
     QRadioButton* fromFile_;
     QRadioButton* fromPrompt_;
     PathEdit* textFile_;

@@ -5,6 +5,7 @@
 #include "views/compare/runs_table_model.h"
 #include "views/compare/token_scatter.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -17,6 +18,8 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -79,6 +82,10 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     table_->setItemDelegateForColumn(RunsTableModel::name, new RunDelegate(table_));
     table_->horizontalHeader()->setStretchLastSection(false);
     table_->horizontalHeader()->setHighlightSections(false);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    table_->horizontalHeader()->setMinimumSectionSize(24);
+    table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    table_->viewport()->installEventFilter(this);
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
     progress_->setRange(0, 1000);
@@ -102,7 +109,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     splitter->addWidget(scatter_);
     splitter->setStretchFactor(0, 1);
     splitter->setStretchFactor(1, 0);
-    splitter->setSizes({700, 360});
+    splitter->setSizes({700, 320});
     splitter->setChildrenCollapsible(false);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -123,6 +130,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
                 .arg(theme_.colours().panel.name(), theme_.colours().soft.name(),
                      theme_.colours().line.name()));
         model_->coloursChanged();
+        fitColumns();
     };
     dress();
     connect(&theme_, &Theme::changed, this, dress);
@@ -230,10 +238,7 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     }
     model_->setComparison(shown_, keys);
     scatter_->setComparison(shown_, std::move(keys));
-    table_->resizeColumnsToContents();
-    for (int column = 0; column < RunsTableModel::column_count; ++column) {
-        table_->setColumnWidth(column, table_->columnWidth(column) + 4);
-    }
+    fitColumns();
     QString text;
     if (shown_->runs.size() < 2) {
         text = tr("One run of this text is open. Record or open another one to compare.");
@@ -246,6 +251,45 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     }
     message_->setText(text);
     setBusy(false);
+}
+
+void CompareView::fitColumns() {
+    // Numbers are never cut. Where there is no room, what says least is left out (it stays in the tooltip of
+    // the run's name), and the name takes what remains.
+    constexpr int least_name = 96;
+    constexpr int padding = 8;
+    const int room = table_->viewport()->width();
+    const QAbstractItemView* view = table_; // where the size hint is public
+    int needed = 0;
+    std::array<int, RunsTableModel::column_count> widths{};
+    for (int column = 1; column < RunsTableModel::column_count; ++column) {
+        table_->setColumnHidden(column, false);
+        const int contents =
+            std::max(view->sizeHintForColumn(column), table_->horizontalHeader()->sectionSizeHint(column));
+        widths[static_cast<std::size_t>(column)] = contents + padding;
+        needed += contents + padding;
+    }
+    for (const int column : {RunsTableModel::tokens, RunsTableModel::bits_per_byte, RunsTableModel::flops,
+                             RunsTableModel::steps, RunsTableModel::perplexity, RunsTableModel::difference}) {
+        if (needed + least_name <= room) {
+            break;
+        }
+        table_->setColumnHidden(column, true);
+        needed -= std::exchange(widths[static_cast<std::size_t>(column)], 0);
+    }
+    for (int column = 1; column < RunsTableModel::column_count; ++column) {
+        if (!table_->isColumnHidden(column)) {
+            table_->setColumnWidth(column, widths[static_cast<std::size_t>(column)]);
+        }
+    }
+    table_->setColumnWidth(RunsTableModel::name, std::max(least_name, room - needed));
+}
+
+bool CompareView::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == table_->viewport() && event->type() == QEvent::Resize) {
+        fitColumns();
+    }
+    return QWidget::eventFilter(watched, event);
 }
 
 void CompareView::failed(const QString& sentence) {

@@ -39,6 +39,9 @@ public slots:
     void refresh(); ///< starts again if what is to be compared has changed
     void cancel();
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
 signals:
     void busyChanged(bool busy);
 
@@ -48,6 +51,7 @@ private:
     void finished(std::shared_ptr<const RunComparison> comparison);
     void failed(const QString& sentence);
     void setBusy(bool busy);
+    void fitColumns();
 
     TraceData& data_;
     Selection& selection_;

@@ -133,10 +133,18 @@ QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
                      format_count(comparison_->replicates), format_count(comparison_->block));
         }
         if (index.column() == name) {
-            return tr("%1, %2, policy %3, %4 %5")
-                .arg(QString::fromStdString(run.info.method), QString::fromStdString(run.info.architecture),
-                     QString::fromStdString(run.info.policy), QString::fromStdString(run.info.device),
-                     QString::fromStdString(run.info.dtype));
+            QString all =
+                tr("%1, %2, policy %3, %4 %5")
+                    .arg(QString::fromStdString(run.info.method),
+                         QString::fromStdString(run.info.architecture),
+                         QString::fromStdString(run.info.policy), QString::fromStdString(run.info.device),
+                         QString::fromStdString(run.info.dtype));
+            for (int column = tokens; column < column_count; ++column) {
+                all += QStringLiteral("\n%1: %2")
+                           .arg(headerData(column, Qt::Horizontal, Qt::DisplayRole).toString(),
+                                text(run, column));
+            }
+            return all;
         }
         return {};
     default:

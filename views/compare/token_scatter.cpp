@@ -3,6 +3,7 @@
 
 #include "views/common/format.h"
 
+#include <QLabel>
 #include <QMouseEvent>
 #include <QVBoxLayout>
 #include <qcustomplot.h>
@@ -19,9 +20,15 @@ constexpr std::size_t most_points = 30'000; ///< what replots within a frame
 
 TokenScatter::TokenScatter(ViewContext context, QWidget* parent)
     : QWidget(parent), selection_(context.selection), theme_(context.theme), plot_(new QCustomPlot(this)) {
+    hint_ = new QLabel(tr("Choose a run B over the same text\nto see token against token."), this);
+    hint_->setAlignment(Qt::AlignCenter);
+    hint_->setForegroundRole(QPalette::PlaceholderText);
+    hint_->setWordWrap(true);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(plot_);
+    layout->addWidget(hint_);
+    plot_->hide();
     setMinimumSize(180, 160);
     plot_->setAccessibleName(tr("NLL of the two runs, token against token"));
     plot_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
@@ -81,6 +88,8 @@ void TokenScatter::setComparison(std::shared_ptr<const RunComparison> comparison
         high_ = largest * 1.04;
     }
     points_->setData(x, y);
+    plot_->setVisible(comparison_ != nullptr);
+    hint_->setVisible(comparison_ == nullptr);
     buildGrid();
     dress();
     showAll();
@@ -196,7 +205,9 @@ void TokenScatter::dress() {
         axis->setTickLabelColor(colours.soft);
         axis->setLabelFont(theme_.small());
         axis->setLabelColor(side < keys_.size() ? theme_.runColour(keys_[side], selection_) : colours.soft);
-        axis->setLabel(tr("NLL of %1 (nats)").arg(run(side)));
+        const int room = (axis == plot_->yAxis ? plot_->height() : plot_->width()) - 16;
+        axis->setLabel(QFontMetrics(theme_.small())
+                           .elidedText(tr("NLL of %1, nats").arg(run(side)), Qt::ElideMiddle, room));
         axis->grid()->setPen(QPen(colours.line));
         axis->grid()->setZeroLinePen(Qt::NoPen);
         ++side;
@@ -227,6 +238,9 @@ bool TokenScatter::eventFilter(QObject* watched, QEvent* event) {
         return QWidget::eventFilter(watched, event);
     }
     switch (event->type()) {
+    case QEvent::Resize:
+        dress(); // names of axes fit what there is
+        break;
     case QEvent::MouseButtonPress:
         pressed_ = static_cast<QMouseEvent*>(event)->position();
         break;

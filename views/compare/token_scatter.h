@@ -13,6 +13,7 @@ class QCPGraph;
 class QCPItemLine;
 class QCPItemText;
 class QCustomPlot;
+class QLabel;
 
 namespace ponderscope {
 
@@ -50,6 +51,7 @@ private:
     std::shared_ptr<const RunComparison> comparison_;
     std::vector<RunKey> keys_;
     QCustomPlot* plot_;
+    QLabel* hint_ = nullptr; ///< in the place of the plot while there is nothing to compare
     QCPGraph* points_;
     QCPGraph* hovered_;
     QCPGraph* selected_;

@@ -18,6 +18,8 @@ namespace {
 constexpr int columns = 7;      ///< cells across a line
 constexpr int tallest_line = 5; ///< pixels: a short text does not stretch over the whole height
 constexpr int edge = 8;
+/// More lines in one row of pixels are a sample of as many, evenly spaced: a mean of hundreds of tokens.
+constexpr qint64 most_lines_a_row = 24;
 
 } // namespace
 
@@ -74,7 +76,8 @@ void Minimap::render() {
         counts.fill(0);
         const auto first = static_cast<qint64>(std::floor(row * lines / rows));
         const auto end = std::max(first + 1, static_cast<qint64>(std::floor((row + 1) * lines / rows)));
-        for (qint64 line = first; line < std::min(end, layout_->lineCount()); ++line) {
+        const qint64 stride = (end - first) / most_lines_a_row + 1;
+        for (qint64 line = first; line < std::min(end, layout_->lineCount()); line += stride) {
             const qint64 from = layout_->firstToken(line);
             const qint64 to =
                 std::min<qint64>(layout_->endToken(line), static_cast<qint64>(values_->values.size()));

@@ -38,12 +38,42 @@ double upper_magnitude(const std::vector<float>& values) {
     return *place;
 }
 
+/// Calls visit(value of a row) with the column chosen once, not once a row: a million tokens are recoloured
+/// within a frame.
+template <typename Visit>
+void with_column(Quantity quantity, const TokenColumns& tokens, Visit visit) {
+    switch (quantity) {
+    case Quantity::nll:
+        visit([&column = tokens.nll](std::size_t row) { return column[row]; });
+        break;
+    case Quantity::entropy:
+        visit([&column = tokens.entropy](std::size_t row) { return column[row]; });
+        break;
+    case Quantity::rank:
+        visit([&column = tokens.rank](std::size_t row) {
+            return column[row] > 0 ? static_cast<float>(column[row]) : nan;
+        });
+        break;
+    case Quantity::steps:
+        visit([&column = tokens.steps](std::size_t row) { return static_cast<float>(column[row]); });
+        break;
+    case Quantity::maxProbability:
+        visit([&column = tokens.max_probability](std::size_t row) { return column[row]; });
+        break;
+    case Quantity::flops:
+        visit([&column = tokens.flops](std::size_t row) { return static_cast<float>(column[row]); });
+        break;
+    }
+}
+
 template <typename Value>
 std::vector<float> by_token(std::size_t count, Attribution attribution, Value value) {
-    std::vector<float> values(count, nan);
+    std::vector<float> values;
+    values.reserve(count);
     const std::size_t shift = attribution == Attribution::predicted ? 1 : 0;
-    for (std::size_t token = shift; token < count; ++token) {
-        values[token] = static_cast<float>(value(token - shift));
+    values.resize(std::min(shift, count), nan);
+    for (std::size_t row = 0; row + shift < count; ++row) {
+        values.push_back(static_cast<float>(value(row)));
     }
     return values;
 }
@@ -136,8 +166,8 @@ TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSte
     TokenValues result;
     result.quantity = quantity;
     result.attribution = attribution;
-    result.values = by_token(a.tokens.size(), attribution,
-                             [&](std::size_t row) { return quantity_of(quantity, a.tokens, row); });
+    with_column(quantity, a.tokens,
+                [&](auto value) { result.values = by_token(a.tokens.size(), attribution, value); });
     const double high = upper_magnitude(result.values);
     switch (quantity) {
     case Quantity::nll:

@@ -24,6 +24,21 @@ constexpr std::size_t most_shapes = 200'000;
 
 } // namespace
 
+TextLayout::Direction TextLayout::directionOf(const QString& word) {
+    for (const char32_t c : word.toUcs4()) {
+        switch (QChar::direction(c)) {
+        case QChar::DirL:
+            return Direction::leftToRight;
+        case QChar::DirR:
+        case QChar::DirAL:
+            return Direction::rightToLeft;
+        default:
+            break;
+        }
+    }
+    return Direction::none;
+}
+
 TextLayout::TextLayout() = default;
 TextLayout::~TextLayout() = default;
 
@@ -171,6 +186,8 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
         all += shown.text;
         edges.push_back(static_cast<int>(all.size()));
     }
+    made.direction = directionOf(all);
+    made.number = std::any_of(all.begin(), all.end(), [](QChar c) { return c.isDigit(); });
     QTextLayout layout(all, font_);
     QTextOption option;
     option.setWrapMode(QTextOption::NoWrap);
@@ -234,7 +251,13 @@ void TextLayout::placeWord(std::uint32_t word) {
     if (lineOpen_ && pen_ + gap(shape) + shape.width <= width_) {
         pen_ += gap(shape) + shape.width;
     } else {
-        lines_.push_back({word, first});
+        const bool begins = lines_.empty() || shapes_[words_[word - 1].shape].breakAfter;
+        if (begins) {
+            undecided_ = true;
+            undecidedFrom_ = lines_.size();
+        }
+        const bool rightToLeft = !begins && lines_.back().rightToLeft;
+        lines_.push_back({word, first, rightToLeft});
         pen_ = shape.width;
         if (shape.width > width_) {
             // Wider than a line: it breaks between its tokens, which may lie from right to left.
@@ -243,7 +266,7 @@ void TextLayout::placeWord(std::uint32_t word) {
                 const Extent& extent = extents_[shape.extents + i];
                 const Extent grown{std::min(part.left, extent.left), std::max(part.right, extent.right)};
                 if (grown.right - grown.left > width_) {
-                    lines_.push_back({word, first + i});
+                    lines_.push_back({word, first + i, rightToLeft});
                     part = extent;
                 } else {
                     part = grown;
@@ -253,6 +276,13 @@ void TextLayout::placeWord(std::uint32_t word) {
         }
     }
     lineOpen_ = !shape.breakAfter;
+    if (undecided_ && shape.direction != Direction::none) {
+        // A paragraph reads as its first word with a direction does (UAX 9, P2, P3).
+        undecided_ = false;
+        for (std::size_t line = undecidedFrom_; line < lines_.size(); ++line) {
+            lines_[line].rightToLeft = shape.direction == Direction::rightToLeft;
+        }
+    }
 }
 
 void TextLayout::wrapAll() {
@@ -289,13 +319,14 @@ qint64 TextLayout::endToken(qint64 line) const {
     return firstToken(line + 1);
 }
 
-template <typename Visit>
-void TextLayout::walk(qint64 line, Visit visit) const {
+std::vector<TextLayout::Piece> TextLayout::pieces(qint64 line) const {
+    std::vector<Piece> all;
     if (line < 0 || line >= lineCount()) {
-        return;
+        return all;
     }
     const Line& start = lines_[static_cast<std::size_t>(line)];
     const auto end = static_cast<std::uint32_t>(endToken(line));
+    bool bothWays = start.rightToLeft;
     qreal pen = 0;
     for (std::size_t w = start.word; w < words_.size() && words_[w].firstToken < end; ++w) {
         const Word& word = words_[w];
@@ -313,28 +344,116 @@ void TextLayout::walk(qint64 line, Visit visit) const {
         if (w != start.word) {
             pen += gap(shape);
         }
-        visit(word, shape, pen - part.left, from, to, part);
+        all.push_back({w, from, to, part, pen - part.left});
         pen += part.right - part.left;
+        bothWays = bothWays || shape.direction == Direction::rightToLeft;
+    }
+    if (bothWays) {
+        placeBothWays(all, start.rightToLeft);
+    }
+    return all;
+}
+
+void TextLayout::placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) const {
+    const Direction base = rightToLeft ? Direction::rightToLeft : Direction::leftToRight;
+    const auto shapeOf = [this](const Piece& piece) -> const Shape& {
+        return shapes_[words_[piece.word].shape];
+    };
+    std::vector<Direction> ways;
+    Direction before = base;
+    for (const Piece& piece : pieces) {
+        const Shape& shape = shapeOf(piece);
+        // A number goes on in the direction of the words before it (W7).
+        ways.push_back(shape.direction == Direction::none && shape.number ? before : shape.direction);
+        before = shape.direction == Direction::none ? before : shape.direction;
+    }
+    before = base;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+        if (ways[i] == Direction::none) {
+            // Between two of one direction it belongs to them (N1), else to the paragraph (N2).
+            std::size_t next = i;
+            while (next < ways.size() && ways[next] == Direction::none) {
+                ++next;
+            }
+            ways[i] = before == (next < ways.size() ? ways[next] : base) ? before : base;
+        }
+        before = ways[i];
+    }
+    // What is placed, with levels: even ones read from left to right.
+    struct Thing {
+        Piece* piece; ///< null: a gap
+        qreal width;
+        int level;
+    };
+    std::vector<Thing> things;
+    const auto levelOf = [&](Direction way) {
+        return way == base ? (rightToLeft ? 1 : 0) : rightToLeft ? 2 : 1;
+    };
+    qreal whole = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (const qreal space = i == 0 ? 0 : gap(shapeOf(pieces[i])); space > 0) {
+            things.push_back({nullptr, space, levelOf(ways[i - 1] == ways[i] ? ways[i] : base)});
+        }
+        const Piece& piece = pieces[i];
+        things.push_back({&pieces[i], piece.extent.right - piece.extent.left, levelOf(ways[i])});
+    }
+    for (const Thing& thing : things) {
+        whole += thing.width;
+    }
+    // From the highest level to the lowest odd one, every run of that level or above is turned round (L2).
+    for (int level = 2; level >= 1; --level) {
+        for (auto first = things.begin(); first != things.end();) {
+            if (first->level < level) {
+                ++first;
+                continue;
+            }
+            const auto last = std::find_if(first, things.end(),
+                                           [level](const Thing& thing) { return thing.level < level; });
+            std::reverse(first, last);
+            first = last;
+        }
+    }
+    qreal pen = rightToLeft ? std::max<qreal>(0, width_ - whole) : 0;
+    for (const Thing& thing : things) {
+        if (thing.piece != nullptr) {
+            thing.piece->origin = pen - thing.piece->extent.left;
+        }
+        pen += thing.width;
     }
 }
 
 std::vector<TextLayout::PlacedToken> TextLayout::tokens(qint64 line) const {
     std::vector<PlacedToken> all;
-    walk(line, [&](const Word& word, const Shape& shape, qreal origin, std::uint32_t from, std::uint32_t to,
-                   const Extent&) {
-        if (shape.spaceBefore && !all.empty()) {
-            all.back().roomAfter = true;
-        }
-        for (std::uint32_t i = from; i < to; ++i) {
+    for (const Piece& piece : pieces(line)) {
+        const Word& word = words_[piece.word];
+        const Shape& shape = shapes_[word.shape];
+        for (std::uint32_t i = piece.from; i < piece.to; ++i) {
             const Extent& extent = extents_[shape.extents + i];
-            all.push_back({static_cast<qint64>(word.firstToken) + i, origin + extent.left,
-                           std::min<qreal>(origin + extent.right, std::max(width_, origin + extent.left + 2)),
-                           i == 0 && shape.spaceBefore, false});
+            const qreal left = piece.origin + extent.left;
+            all.push_back({static_cast<qint64>(word.firstToken) + i, left,
+                           std::min<qreal>(piece.origin + extent.right, std::max(width_, left + 2)), false,
+                           false});
         }
-    });
-    if (!all.empty()) {
-        all.front().roomBefore = true;
-        all.back().roomAfter = true;
+    }
+    // Room is beside a box where the next one, seen from left to right, is a gap away.
+    std::vector<PlacedToken*> seen;
+    seen.reserve(all.size());
+    for (PlacedToken& placed : all) {
+        seen.push_back(&placed);
+    }
+    const auto leftmost = [](const PlacedToken* a, const PlacedToken* b) { return a->left < b->left; };
+    if (!std::is_sorted(seen.begin(), seen.end(), leftmost)) {
+        std::sort(seen.begin(), seen.end(), leftmost);
+    }
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        const bool apart = i == 0 || seen[i]->left - seen[i - 1]->right > gap_ / 2;
+        seen[i]->roomBefore = apart;
+        if (i > 0) {
+            seen[i - 1]->roomAfter = apart;
+        }
+    }
+    if (!seen.empty()) {
+        seen.back()->roomAfter = true;
     }
     return all;
 }
@@ -354,15 +473,15 @@ qint64 TextLayout::tokenAt(qint64 line, qreal x, bool nearest) const {
 
 void TextLayout::draw(QPainter& painter, qint64 line, qreal x, qreal baseline, const QColor& text,
                       const QColor& special) const {
-    walk(line, [&](const Word&, const Shape& shape, qreal origin, std::uint32_t from, std::uint32_t to,
-                   const Extent& piece) {
+    for (const Piece& piece : pieces(line)) {
+        const Shape& shape = shapes_[words_[piece.word].shape];
         painter.setPen(shape.special ? special : text);
-        const QPointF at(x + origin, baseline - static_cast<qreal>(shape.ascent));
-        const bool part = from > 0 || to < shape.tokens;
+        const QPointF at(x + piece.origin, baseline - static_cast<qreal>(shape.ascent));
+        const bool part = piece.from > 0 || piece.to < shape.tokens;
         const bool wide = static_cast<qreal>(shape.width) > width_;
         if (part || wide) {
-            const qreal left = origin + piece.left;
-            const qreal right = std::min<qreal>(origin + piece.right, width_);
+            const qreal left = piece.origin + piece.extent.left;
+            const qreal right = std::min<qreal>(piece.origin + piece.extent.right, width_);
             painter.save();
             painter.setClipRect(QRectF(x + left, baseline - 1000, right - left, 2000), Qt::IntersectClip);
         }
@@ -372,7 +491,7 @@ void TextLayout::draw(QPainter& painter, qint64 line, qreal x, qreal baseline, c
         if (part || wide) {
             painter.restore();
         }
-    });
+    }
 }
 
 } // namespace ponderscope

@@ -33,8 +33,8 @@ public:
         qint64 token = 0;
         qreal left = 0; ///< of the box around the glyphs, without the gap before the word
         qreal right = 0;
-        bool roomBefore = false; ///< a gap or the line's end lies beside it, into which its box may reach
-        bool roomAfter = false;
+        bool roomBefore = false; ///< a gap or the line's end lies at its left, into which its box may reach
+        bool roomAfter = false;  ///< at its right
     };
 
     TextLayout();
@@ -68,6 +68,7 @@ public:
     [[nodiscard]] qint64 firstToken(qint64 line) const;
     [[nodiscard]] qint64 endToken(qint64 line) const;
 
+    /// In the order of the text, which is not that of the screen where words read from right to left.
     [[nodiscard]] std::vector<PlacedToken> tokens(qint64 line) const;
     /// Token at x of a line; the nearest one when \p nearest, else -1 beside the boxes.
     [[nodiscard]] qint64 tokenAt(qint64 line, qreal x, bool nearest) const;
@@ -82,6 +83,8 @@ private:
         float left = 0;
         float right = 0;
     };
+    /// Which way a word reads. Numbers and punctuation alone have no way of their own.
+    enum class Direction : std::uint8_t { none, leftToRight, rightToLeft };
     struct Shape {
         QList<QGlyphRun> glyphs;
         float ascent = 0;
@@ -91,6 +94,8 @@ private:
         bool spaceBefore = false;
         bool special = false;
         bool breakAfter = false;
+        Direction direction = Direction::none;
+        bool number = false; ///< of Direction::none: goes on in the direction before it
     };
     struct Word {
         std::uint32_t firstToken = 0;
@@ -98,12 +103,25 @@ private:
     };
     struct Line {
         std::uint32_t word = 0;
-        std::uint32_t token = 0; ///< of the sequence; inside the word only where that is wider than a line
+        std::uint32_t token = 0;  ///< of the sequence; inside the word only where that is wider than a line
+        bool rightToLeft = false; ///< direction of its paragraph
     };
-    /// Calls visit(word, shape, x of the word's origin, first and end token within the word, their extent)
-    /// along a line.
-    template <typename Visit>
-    void walk(qint64 line, Visit visit) const;
+    /// A word, or the part of it that stands on one line.
+    struct Piece {
+        std::size_t word = 0;
+        std::uint32_t from = 0; ///< tokens within the word
+        std::uint32_t to = 0;
+        Extent extent;
+        qreal origin = 0; ///< x of the word's own origin
+    };
+    /// The pieces of a line in the order of the text, each in its place.
+    [[nodiscard]] std::vector<Piece> pieces(qint64 line) const;
+    /// Of its first letter that has one.
+    [[nodiscard]] static Direction directionOf(const QString& word);
+    /// Places the pieces of a line that holds words from right to left: Unicode's bidirectional algorithm
+    /// (UAX 9, rules N1, N2, L2) with words and the gaps between them for characters. Inside a word the
+    /// shaper has done it.
+    void placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) const;
     std::uint32_t shape(std::uint32_t first, std::uint32_t end);
     void placeWord(std::uint32_t word);
     void wrapAll();
@@ -116,8 +134,10 @@ private:
     std::size_t placed_ = 0;
     std::vector<Word> words_;
     std::vector<Line> lines_;
-    qreal pen_ = 0;         ///< right end of the last line
-    bool lineOpen_ = false; ///< the next word may join the last line
+    qreal pen_ = 0;                 ///< right end of the last line
+    bool lineOpen_ = false;         ///< the next word may join the last line
+    std::size_t undecidedFrom_ = 0; ///< first line of a paragraph that has no word with a direction yet
+    bool undecided_ = false;
     std::vector<Shape> shapes_;
     std::vector<Extent> extents_;
     std::unordered_map<std::string, std::uint32_t> known_;

@@ -155,6 +155,58 @@ private slots:
         QVERIFY(!next.grab().isNull());
     }
 
+    void theCheckpointSaysWhichMethodsThereAre() {
+        Settings settings(folder_.filePath(QStringLiteral("methods.ini")));
+        Theme theme(Appearance::light);
+        RecordDialog dialog(settings, theme, {});
+        const RecordRequest wanted = valid();
+        // One method: preselected, and the argument is left to the checkpoint.
+        dialog.inquiry().setProgram(program(
+            "test \"$1 $2\" = 'inspect --json' || exit 9\n"
+            "echo '{\"kind\":\"checkpoint\",\"architecture\":\"gpt_neox\",\"method\":\"ponderlm\","
+            "\"candidate_methods\":[\"ponderlm\"],\"max_steps\":3,\"layers\":6,\"parameters\":1300000,"
+            "\"memory_float32_bytes\":2e8,\"depth_mixing\":\"none\",\"tokenizer\":null,"
+            "\"notices\":[\"top_k is not read\"]}'\n"));
+        dialog.setRequest(wanted);
+        QTRY_VERIFY2(dialog.aboutCheckpoint().contains(QStringLiteral("ponderlm, 3 step")),
+                     qPrintable(dialog.aboutCheckpoint()));
+        QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("1.30 M parameters")));
+        QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("token ids")));
+        QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("top_k is not read")));
+        QVERIFY(dialog.problem().isEmpty());
+        QCOMPARE(dialog.offeredMethods().first(), QString());
+        QCOMPARE(dialog.offeredMethods().size(), 1 + all_methods().size());
+        QVERIFY(!dialog.commandLine().contains(QStringLiteral("--method")));
+
+        // Several: nothing starts before one is chosen, and they come first.
+        dialog.inquiry().setProgram(
+            program("echo '{\"kind\":\"checkpoint\",\"architecture\":\"llama\",\"method\":\"ponderlm2\","
+                    "\"candidate_methods\":[\"ponderlm2\",\"pause\",\"looped\"],\"max_steps\":2,\"layers\":2,"
+                    "\"parameters\":5000,\"tokenizer\":{\"tokens\":512}}'\n"));
+        dialog.setRequest(wanted);
+        QTRY_VERIFY(dialog.problem().contains(QStringLiteral("ponderlm2 and pause and looped")));
+        QCOMPARE(dialog.offeredMethods().mid(0, 4),
+                 (QStringList{QString(), QStringLiteral("ponderlm2"), QStringLiteral("pause"),
+                              QStringLiteral("looped")}));
+        RecordRequest chosen = wanted;
+        chosen.method = QStringLiteral("looped");
+        dialog.setRequest(chosen);
+        QVERIFY(dialog.problem().isEmpty());
+        QTRY_VERIFY(!dialog.inquiry().isRunning());
+        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
+        QVERIFY(dialog.commandLine().contains(QStringLiteral("--method=looped")));
+
+        // What is wrong with the folder is said in the engine's own words; a crash too.
+        dialog.inquiry().setProgram(
+            program("echo 'ponderscope: /m: expected 2 shards, found 1.' >&2; exit 2\n"));
+        dialog.setRequest(wanted);
+        QTRY_COMPARE(dialog.aboutCheckpoint(), QStringLiteral("/m: expected 2 shards, found 1."));
+        dialog.inquiry().setProgram(program("kill -9 $$\n"));
+        dialog.setRequest(wanted);
+        QTRY_VERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("could not be read")));
+        QVERIFY(dialog.problem().isEmpty()); // recording it says the rest
+    }
+
     void progressAndResultAreRead() {
         Recorder recorder;
         recorder.setProgram(

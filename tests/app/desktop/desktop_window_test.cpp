@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/application_icon.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
 #include "tests/support/sample_trace.h"
+#include "views/figure/export_dialog.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
 #include <QApplication>
 #include <QComboBox>
+#include <QDialogButtonBox>
 #include <QDir>
 #include <QDockWidget>
 #include <QDropEvent>
@@ -18,6 +21,7 @@
 #include <QImage>
 #include <QMimeData>
 #include <QProcess>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QUrl>
@@ -219,6 +223,48 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA() != before, 5000);
         QCOMPARE(stage.window.selection().runB(), before); // the same text: compared at once
         QTRY_VERIFY_WITH_TIMEOUT(!stage.window.recorder().isRunning(), 8000);
+    }
+
+    void aFigureIsExportedFromTheMenu() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("figure.ponder"));
+        stage.window.show();
+        stage.window.exportFigure(figure::FigureKind::token_text);
+        QVERIFY(stage.window.exportDialog() == nullptr); // nothing is open
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        stage.window.text().setQuantity(Quantity::entropy);
+        stage.window.exportFigure(figure::FigureKind::token_text);
+        ExportDialog* dialog = stage.window.exportDialog();
+        QVERIFY(dialog != nullptr && dialog->isVisible());
+        QTRY_VERIFY_WITH_TIMEOUT(dialog->maker().figure(), 30'000);
+        QCOMPARE(dialog->spec().quantity, figure::TokenQuantity::entropy);
+        // What it begins with is what is on the screen.
+        QVERIFY(dialog->spec().tokens.has_value());
+        QCOMPARE((*dialog->spec().tokens)[1], stage.window.text().view().endVisibleToken());
+        const QString file = stage.folder.filePath(QStringLiteral("words.svg"));
+        dialog->setFile(file);
+        auto* button = dialog->findChild<QDialogButtonBox*>();
+        for (QAbstractButton* one : button->buttons()) {
+            if (button->buttonRole(one) == QDialogButtonBox::AcceptRole) {
+                QTest::mouseClick(one, Qt::LeftButton);
+            }
+        }
+        QVERIFY(QFile::exists(file));
+        QVERIFY(QFile::exists(stage.folder.filePath(QStringLiteral("words.csv"))));
+        QVERIFY(QFile::exists(stage.folder.filePath(QStringLiteral("words.json"))));
+        QVERIFY(stage.window.messages().sentences().join(u' ').contains(
+            QStringLiteral("ponderscope figure words.json -o words.svg")));
+        QTRY_VERIFY(stage.window.exportDialog() == nullptr);
+    }
+
+    void theIconIsCrispWhereItIsSmall() {
+        const QImage icon = application_picture(16).toImage();
+        QCOMPARE(icon.size(), QSize(16, 16));
+        QCOMPARE(icon.pixelColor(5, 8).alpha(), 0); // between two columns: no smear
+        QCOMPARE(icon.pixelColor(8, 14), QColor(QStringLiteral("#1f7a6b")));
+        QCOMPARE(icon.pixelColor(8, 2), QColor(QStringLiteral("#e8963c")));
+        QVERIFY(!application_icon().isNull());
     }
 
     void screenshotsNeedNoDisplay_data() {

@@ -236,6 +236,63 @@ private slots:
         }
     }
 
+    void hebrewReadsFromTheRight() {
+        // שלום עולם 12 34, abc def. ‏- a paragraph that begins with Hebrew.
+        const auto data =
+            sequence_of({"\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", " \xd7\xa2\xd7\x95\xd7\x9c\xd7\x9d", " 12",
+                         " 34", " abc", " def", "."});
+        const TextLayout layout = laid_out(data, 2000);
+        check_sound(layout);
+        QCOMPARE(layout.lineCount(), 1);
+        const auto placed = layout.tokens(0);
+        const auto at = [&](std::size_t i) { return placed[i].left; };
+        QVERIFY(placed[0].right > 1990); // the line begins at the right edge
+        QVERIFY(at(0) > at(1));
+        QVERIFY(at(1) > at(2));
+        QVERIFY(at(2) > at(3)); // numbers follow the Hebrew words
+        QVERIFY(at(3) > at(5));
+        QVERIFY(at(4) < at(5)); // English inside keeps its own order
+        QVERIFY(at(5) < at(6));
+        for (std::size_t i = 0; i < placed.size(); ++i) {
+            const qreal middle = (placed[i].left + placed[i].right) / 2;
+            QCOMPARE(layout.tokenAt(0, middle, false), static_cast<qint64>(i));
+        }
+        QVERIFY(placed[0].roomBefore && placed[0].roomAfter);
+    }
+
+    void hebrewInsideEnglish() {
+        // abc שלום עולם def: only the two words in the middle change places, and the line begins at the left.
+        const auto data =
+            sequence_of({"abc", " \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", " \xd7\xa2\xd7\x95\xd7\x9c\xd7\x9d",
+                         " -", " def", "\n", "\xd7\xa9", " x"});
+        const TextLayout layout = laid_out(data, 2000);
+        check_sound(layout);
+        const auto placed = layout.tokens(0);
+        QVERIFY(placed[0].left < 1);
+        QVERIFY(placed[0].right < placed[2].left);
+        QVERIFY(placed[2].right < placed[1].left);
+        QVERIFY(placed[1].right < placed[3].left); // the dash is the paragraph's
+        QVERIFY(placed[3].right < placed[4].left);
+        // The next paragraph has a direction of its own.
+        const auto second = layout.tokens(layout.lineOf(6));
+        QVERIFY(second[1].right < second[0].left);
+        QVERIFY(second[0].right > 1990);
+    }
+
+    void aParagraphReadsAsItsFirstWordWithADirection() {
+        std::vector<std::string> tokens;
+        for (int i = 0; i < 30; ++i) {
+            tokens.push_back(" " + std::to_string(1000 + i));
+        }
+        tokens.emplace_back(" \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d");
+        const TextLayout layout = laid_out(sequence_of(tokens), 400);
+        QVERIFY(layout.lineCount() > 2);
+        check_sound(layout);
+        const auto first = layout.tokens(0);
+        QVERIFY(first[0].left > first[1].left); // decided by a word lines below
+        QVERIFY(first[0].right > 390);
+    }
+
     void cutCharactersAreShownAsBytes() {
         const TokenText first = token_text("\xf0\x9f", 1, false);
         QCOMPARE(first.text, QStringLiteral("‹F0 9F›"));

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QProcess>
+#include <QStringList>
+
+namespace ponderscope {
+
+/// What `ponderscope inspect --json` says about a checkpoint folder, as far as the window needs it.
+struct CheckpointAbout {
+    QString folder;
+    QString architecture;
+    QString method;         ///< the one that its config names
+    QStringList candidates; ///< several: the config cannot tell, the user must
+    QString depthMixing;    ///< "none" without
+    qint64 maxSteps = 0;
+    qint64 layers = 0;
+    double parameters = 0;
+    double memoryBytes = 0; ///< of a run in float32
+    bool tokenizer = true;  ///< false: runs on ids only
+    QString tokenizerError; ///< why it cannot be used
+    QStringList notices;
+    [[nodiscard]] bool ambiguous() const { return candidates.size() > 1; }
+    /// "gpt_neox · ponderlm, 3 steps · 6 layers · 1.3 M parameters · about 210 MB in float32"
+    [[nodiscard]] QString sentence() const;
+};
+
+/// Asks the command line program what a folder holds, in a process of its own: reading a checkpoint from a
+/// stranger must not be able to take the window with it. The newest question counts.
+class CheckpointInquiry : public QObject {
+    Q_OBJECT
+public:
+    explicit CheckpointInquiry(QObject* parent = nullptr);
+    ~CheckpointInquiry() override;
+    /// The program that is started instead of the one beside this; for tests.
+    void setProgram(const QString& program) { program_ = program; }
+    /// Ends in known or failed, unless another folder is asked about first.
+    void ask(const QString& folder);
+    [[nodiscard]] bool isRunning() const { return process_ != nullptr; }
+
+signals:
+    void known(const ponderscope::CheckpointAbout& about);
+    void failed(const QString& folder, const QString& sentence);
+
+private:
+    void end(int code, QProcess::ExitStatus status);
+    void giveUp();
+
+    QString program_;
+    QString folder_;
+    QProcess* process_ = nullptr;
+};
+
+} // namespace ponderscope
