@@ -8,10 +8,12 @@ Needs torch and transformers in the Python that runs it (versions in resources/b
     python3 -m pip install --target /tmp/reference torch==2.11.0 transformers==5.23.0 numpy
     PYTHONPATH=/tmp/reference python3 tests/bench/scoring/compare_with_transformers.py ...
 
-Four comparisons a shape: vanilla and PonderLM (3 steps), each once with the NLL of every token alone and once with entropy, rank of
-the true token, maximum probability and top 10 as well, for PonderLM at every step. Every measurement is a process of its own;
-its peak memory is the system's (ru_maxrss). Ours is `ponderscope record`: it computes and writes the trace in the time that counts, and
-its `basic` level is what stands against "NLL alone" although it writes more. Loading is left out on both sides.
+Comparisons of a shape, vanilla and PonderLM (3 steps): the NLL of every token alone; everything: entropy, rank of the true token,
+maximum probability and top 10 as well, for PonderLM at every step; and, for PonderLM, with both Kullback-Leibler divergences between
+neighbouring steps beside them. Every measurement is a process of its own;
+its peak memory is the system's (ru_maxrss). Ours is `ponderscope record`: it computes and writes the trace in the time that counts.
+Its `basic` level stands against "NLL alone", although it writes more, and against "everything", which is what it writes; `steps`
+against the divergences. Loading is left out on both sides.
 """
 
 import argparse
@@ -45,18 +47,30 @@ def reference(argument):
     weight = model.gpt_neox.embed_in.weight
     steps = job["steps"]
 
-    def everything(logits, target):
+    def everything(logits, target, before):
         log_p = torch.log_softmax(logits.float(), -1)
         p = log_p.exp()
+        divergences = ()
+        if before is not None:
+            change = log_p - before
+            divergences = ((p * change).sum(-1), -(before.exp() * change).sum(-1))
         entropy = -(p * log_p).sum(-1)
         top = p.topk(10, -1)
         true = logits[:, :-1].gather(-1, target[..., None])
         rank = (logits[:, :-1] > true).sum(-1) + 1
-        return -log_p[:, :-1].gather(-1, target[..., None])[..., 0], entropy, rank, top.values, top.indices
+        return (-log_p[:, :-1].gather(-1, target[..., None])[..., 0], entropy, rank, top.values, top.indices, *divergences), log_p
 
     def score(batch):
         target = batch[:, 1:]
         records = []
+        before = None
+
+        def record(logits):
+            nonlocal before
+            values, log_p = everything(logits, target, before)
+            records.append(values)
+            before = log_p if job["divergences"] else None
+
         if steps == 0:
             logits = model(batch, use_cache=False).logits
         else:
@@ -65,11 +79,11 @@ def reference(argument):
             for _ in range(steps):
                 logits = model(inputs_embeds=embeds, use_cache=False).logits
                 if job["everything"]:
-                    records.append(everything(logits, target))
+                    record(logits)
                 embeds = embeds + torch.softmax(logits, -1) @ weight * scale
             logits = model(inputs_embeds=embeds, use_cache=False).logits
         if job["everything"]:
-            records.append(everything(logits, target))
+            record(logits)
             return records
         return torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]).float(), target.reshape(-1), reduction="none")
 
@@ -122,7 +136,7 @@ def main():
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), MKL_NUM_THREADS=str(options.threads))
     rows = []
     print(f"{options.sequences} x {options.context} tokens, batch {options.batch}, fp32, {options.threads} threads, medians of {options.repeats}")
-    print(f"{'shape':<12}{'method':<10}{'quantities':<12}{'theirs s':>9}{'ours s':>9}{'times faster':>14}{'theirs MB':>11}{'ours MB':>9}{'memory':>8}")
+    print(f"{'shape':<12}{'method':<10}{'quantities':<13}{'theirs s':>9}{'ours s':>9}{'times faster':>14}{'theirs MB':>11}{'ours MB':>9}{'memory':>8}")
     with tempfile.TemporaryDirectory() as folder:
         import random
 
@@ -135,13 +149,13 @@ def main():
             for method, steps in (("vanilla", 0), ("ponderlm", PONDERING_STEPS)):
                 model = os.path.join(folder, f"{shape}-{method}")
                 make_model(model, shape, steps, options.context)
-                for quantities in ("nll", "everything"):
+                for quantities in ("nll", "everything") + (("divergences",) if steps else ()):
                     theirs, ours = [], []
                     for repeat in range(options.repeats):
-                        job = dict(model=model, ids=ids, steps=steps, everything=quantities == "everything", batch=options.batch, threads=options.threads)
+                        job = dict(model=model, ids=ids, steps=steps, everything=quantities != "nll", divergences=quantities == "divergences", batch=options.batch, threads=options.threads)
                         theirs.append(run_child([sys.executable, os.path.abspath(__file__), "--reference", json.dumps(job)], environment))
                         trace = os.path.join(folder, f"{shape}-{method}-{quantities}-{repeat}.ponder")
-                        level = "steps" if quantities == "everything" else "basic"
+                        level = "steps" if quantities == "divergences" else "basic"
                         ours.append(
                             run_child(
                                 [options.ponderscope, "record", model, "--ids", ids, "-o", trace, "--record", level, "--context", str(options.context),
@@ -155,7 +169,7 @@ def main():
                     row = dict(shape=shape, method=method, quantities=quantities, theirs_seconds=seconds[0], ours_seconds=seconds[1],
                                speed_ratio=seconds[0] / seconds[1], theirs_mb=memory[0], ours_mb=memory[1], memory_ratio=memory[1] / memory[0])
                     rows.append(row)
-                    print(f"{shape:<12}{method:<10}{quantities:<12}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}", flush=True)
+                    print(f"{shape:<12}{method:<10}{quantities:<13}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}", flush=True)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=1)
