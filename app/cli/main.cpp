@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     cli::add_inspect(program);
     cli::add_tokenize(program);
     cli::add_compare(program);
+    cli::add_policy(program);
     cli::add_train(program);
     cli::add_merge(program);
     cli::add_export(program);

@@ -14,6 +14,7 @@ void add_verify(CLI::App& program);
 void add_inspect(CLI::App& program);
 void add_tokenize(CLI::App& program);
 void add_compare(CLI::App& program);
+void add_policy(CLI::App& program);
 void add_train(CLI::App& program);
 void add_merge(CLI::App& program);
 void add_export(CLI::App& program);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `ponderscope policy` on traces that no model made.
+#include "core/base/files.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+
+class PolicyVerb : public ::testing::Test {
+protected:
+    void SetUp() override {
+        TraceWriter writer(folder_ / "t.ponder");
+        testing::write_sample_run(writer, "first", 1, {300, 200}, 100);
+        testing::write_sample_run(writer, "second", 2, {300}, 100);
+        writer.finish();
+    }
+
+    ProgramResult policy(const std::string& run, std::vector<std::string> more) const {
+        more.insert(more.begin(), {"policy", (folder_ / "t.ponder").string() + run, "--replicates", "200"});
+        return run_ponderscope(more);
+    }
+
+    testing::TemporaryFolder folder_;
+};
+
+TEST_F(PolicyVerb, MakesThePointsOfAFront) {
+    const ProgramResult result =
+        policy("#first", {"--policy", "fixed", "--policy", "oracle", "--sweep", "n=0:3:4", "--json", "--csv",
+                          (folder_ / "f.csv").string()});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const nlohmann::json report = nlohmann::json::parse(result.out);
+    const nlohmann::json& points = report["points"];
+    ASSERT_EQ(points.size(), 6U);
+    EXPECT_EQ(report["scored_tokens"], 498);
+    EXPECT_EQ(report["halted"], true);
+    std::vector<std::string> names;
+    for (const nlohmann::json& point : points) {
+        names.push_back(point["policy"]);
+        EXPECT_EQ(point["kind"], "replay");
+        EXPECT_LE(points[5]["mean_nll"], point["mean_nll"]);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"full", "fixed:n=0", "fixed:n=1", "fixed:n=2", "fixed:n=3",
+                                               "oracle"}));
+    EXPECT_EQ(points[1]["mean_steps"], 0.0);
+    // The run's own steps cannot be left behind: full and the last step are the same thing.
+    EXPECT_EQ(points[4]["mean_nll"], points[0]["mean_nll"]);
+    EXPECT_EQ(points[4]["difference_to_full"]["high"], 0.0);
+    EXPECT_LT(points[1]["difference_to_full"]["low"], points[1]["difference_to_full"]["high"]);
+    EXPECT_EQ(points[5]["on_front"], false); // a bound is on no front
+    EXPECT_EQ(points[1]["on_front"], true);  // nothing is cheaper
+    const std::string table = read_file(folder_ / "f.csv");
+    EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 7);
+    EXPECT_NE(table.find("\"fixed:n=2\",fixed,2,replay,"), std::string::npos) << table;
+}
+
+TEST_F(PolicyVerb, SaysThatItIsAReplay) {
+    const ProgramResult result = policy("#first", {"--policy", "uniform:rate=1", "--policy",
+                                                   "geometric:rate=1", "--sweep", "threshold=0.5,1.5"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    for (const char* part :
+         {"replay from recorded signals, 498 scored tokens", "uniform:rate=0.5,seed=20261122",
+          "geometric:rate=1.5", "record with --policy full", "a replay assumes"}) {
+        EXPECT_NE(result.out.find(part), std::string::npos) << part << " in:\n" << result.out;
+    }
+    const ProgramResult one = policy("#second", {"--policy", "fixed:n=0"});
+    EXPECT_NE(one.out.find("all tokens are of one sequence"), std::string::npos) << one.out;
+}
+
+TEST_F(PolicyVerb, EveryMistakeHasItsSentence) {
+    const struct {
+        const char* run;
+        std::vector<std::string> arguments;
+        std::vector<const char*> says;
+    } cases[] = {
+        {"#first", {}, {"--policy"}},
+        {"", {"--policy", "full"}, {"the name of a run", "#first"}},
+        {"#third", {"--policy", "full"}, {"third", "first, second"}},
+        {"#first", {"--policy", "ful"}, {"did you mean full?"}},
+        {"#first", {"--policy", "calm_margin:lambda=9"}, {"from 0 to 2"}},
+        {"#first", {"--policy", "calm_margin:lambda=0.9"}, {"margin", "--record steps"}},
+        {"#first", {"--policy", "calm_cosine:lambda=0.9"}, {"cosine", "--record steps"}},
+        {"#first", {"--policy", "learned"}, {"gate or router"}},
+        {"#first", {"--policy", "uniform"}, {"uniform:rate=1.2"}},
+        {"#first", {"--policy", "uniform:rate=3.1"}, {"from 0 to 3"}},
+        {"#first", {"--policy", "fixed:n=9"}, {"from 0 to 3"}},
+        {"#first", {"--policy", "fixed", "--sweep", "n=0:9:10"}, {"from 0 to 3"}},
+        {"#first", {"--policy", "fixed:n=1", "--sweep", "theta=0:1:3"}, {"none of the policies"}},
+        {"#first", {"--policy", "full", "--sweep", "threshold=0:1:3"}, {"none of the policies"}},
+        {"#first", {"--policy", "fixed:n=1", "--sweep", "n=0:1"}, {"--sweep"}},
+        {"#first", {"--policy", "full", "--csv", "/nowhere/f.csv"}, {"/nowhere"}},
+    };
+    for (const auto& [run, arguments, says] : cases) {
+        const ProgramResult result = policy(run, arguments);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_TRUE(result.out.empty()) << result.out;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        for (const char* part : says) {
+            EXPECT_NE(result.err.find(part), std::string::npos) << part << " in: " << result.err;
+        }
+    }
+}
+
+} // namespace
+} // namespace ponderscope

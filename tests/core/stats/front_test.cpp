@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/stats/front.h"
+
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+TEST(ParetoFront, HoldsWhatNothingDominates) {
+    const std::vector<FrontPoint> points{{3, 1.0}, {1, 2.0}, {2, 2.0},         {2, 1.5},
+                                         {3, 1.0}, {4, 1.2}, {std::nan(""), 0}};
+    EXPECT_EQ(pareto_front(points), (std::vector<bool>{true, true, false, true, false, false, false}));
+    EXPECT_TRUE(pareto_front({}).empty());
+}
+
+TEST(ParetoFront, IsLinearBetweenItsPointsAndFlatBeyond) {
+    const std::vector<FrontPoint> front = sorted_front(std::vector<FrontPoint>{{3, 1}, {1, 2}, {2, 9}});
+    ASSERT_EQ(front.size(), 2U);
+    EXPECT_EQ(loss_at(front, 0.5), 2);
+    EXPECT_EQ(loss_at(front, 2), 1.5);
+    EXPECT_EQ(loss_at(front, 3), 1);
+    EXPECT_EQ(loss_at(front, 7), 1);
+}
+
+TEST(ParetoFront, TheGapIsTheAreaOverTheWidth) {
+    const std::vector<FrontPoint> a{{0, 2}, {4, 1}};
+    const std::vector<FrontPoint> b{{0, 3}, {2, 1}, {4, 0.5}};
+    // B - A: 1 at 0, -0.5 at 2, -0.5 at 4.
+    EXPECT_NEAR(mean_gap(a, b, 0, 4), (2 * 0.25 + 2 * -0.5) / 4, 1e-15);
+    EXPECT_NEAR(mean_gap(b, a, 0, 4), -mean_gap(a, b, 0, 4), 1e-15);
+    EXPECT_EQ(mean_gap(a, a, 0, 4), 0);
+    EXPECT_EQ(mean_gap(a, b, 2, 2), -0.5);
+    EXPECT_TRUE(std::isnan(mean_gap(a, b, 4, 0)));
+    EXPECT_TRUE(std::isnan(mean_gap(a, {}, 0, 1)));
+}
+
+std::vector<double> draws(std::uint64_t seed, std::size_t n, double offset) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < n; ++i) {
+        values.push_back(offset + unit_interval(splitmix64(seed, i)));
+    }
+    return values;
+}
+
+TEST(PairedDifferences, OfTheSameTokensAreExact) {
+    BootstrapOptions options;
+    options.replicates = 500;
+    const std::vector<double> reference = draws(1, 1000, 3);
+    std::vector<std::vector<double>> others{reference};
+    for (int i = 0; i < 10; ++i) { // more than are resampled together
+        others.push_back(reference);
+        for (double& value : others.back()) {
+            value += 0.25 * i;
+        }
+    }
+    const std::vector<Estimate> estimates = paired_differences(reference, others, {600, 400}, options);
+    ASSERT_EQ(estimates.size(), 11U);
+    EXPECT_EQ(estimates[0].value, 0);
+    EXPECT_EQ(estimates[0].low, 0);
+    EXPECT_EQ(estimates[0].high, 0);
+    for (std::size_t i = 1; i < 11; ++i) {
+        EXPECT_NEAR(estimates[i].value, 0.25 * static_cast<double>(i - 1), 1e-12);
+        EXPECT_NEAR(estimates[i].high, estimates[i].value, 1e-9);
+    }
+    EXPECT_THROW(paired_differences(reference, std::vector<std::vector<double>>{{1.0}}, {1000}, options),
+                 InputError);
+}
+
+TEST(CompareFronts, FindsAConstantGap) {
+    BootstrapOptions options;
+    options.replicates = 500;
+    std::vector<FrontSetting> a;
+    std::vector<FrontSetting> b;
+    for (int i = 0; i < 3; ++i) {
+        const std::vector<double> nll = draws(7, 800, 3.0 - i);
+        a.push_back({std::vector<double>(800, 1.0 + i), nll});
+        b.push_back(a.back());
+        for (double& value : b.back().nll) {
+            value -= 0.5;
+        }
+    }
+    const FrontComparison same = compare_fronts(a, a, {800}, options);
+    EXPECT_EQ(same.gap.value, 0);
+    EXPECT_EQ(same.gap.high, 0);
+    const FrontComparison gap = compare_fronts(a, b, {800}, options);
+    EXPECT_EQ(gap.low, 1);
+    EXPECT_EQ(gap.high, 3);
+    EXPECT_NEAR(gap.gap.value, -0.5, 1e-12);
+    EXPECT_NEAR(gap.gap.low, -0.5, 1e-9);
+    for (FrontSetting& setting : b) {
+        for (double& cost : setting.cost) {
+            cost += 10;
+        }
+    }
+    EXPECT_TRUE(std::isnan(compare_fronts(a, b, {800}, options).gap.value));
+}
+
+} // namespace
+} // namespace ponderscope
