@@ -30,6 +30,12 @@ public:
     using Error::Error;
 };
 
+/// A device's memory does not hold what was asked of it; less at once may fit.
+class MemoryExhausted : public EnvironmentError {
+public:
+    using EnvironmentError::EnvironmentError;
+};
+
 /// A check that ran and failed (verify, compare with a bound). Exit code 1.
 class CheckFailed : public Error {
 public:

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #ifdef PONDERSCOPE_TORCH_HAS_CUDA
@@ -127,6 +128,38 @@ void keep_host_memory() {
         mallopt(M_MMAP_THRESHOLD, 32 << 20);
         mallopt(M_TRIM_THRESHOLD, 512 << 20);
     });
+}
+
+std::optional<DeviceMemory> device_memory(at::Device device) {
+#ifdef PONDERSCOPE_TORCH_HAS_CUDA
+    if (device.is_cuda()) {
+        constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+        const auto stats = at::getDeviceAllocator(at::kCUDA)->getDeviceStats(device.index());
+        const cudaDeviceProp* properties = at::cuda::getDeviceProperties(device.index());
+        return DeviceMemory{stats.allocated_bytes[all].current, stats.allocated_bytes[all].peak,
+                            static_cast<std::int64_t>(properties->totalGlobalMem)};
+    }
+#endif
+    (void)device;
+    return std::nullopt;
+}
+
+void forget_peak_memory(at::Device device) {
+#ifdef PONDERSCOPE_TORCH_HAS_CUDA
+    if (device.is_cuda()) {
+        at::getDeviceAllocator(at::kCUDA)->resetPeakStats(device.index());
+    }
+#endif
+    (void)device;
+}
+
+MemoryExhausted memory_exhausted(at::Device device) {
+    std::string size;
+    if (const auto memory = device_memory(device)) {
+        at::getDeviceAllocator(device.type())->emptyCache();
+        size = " (" + std::to_string(memory->total >> 20) + " MiB)";
+    }
+    return MemoryExhausted("The memory of " + describe_device(device) + size + " is full.");
 }
 
 HostCopy::HostCopy(const std::vector<at::Tensor>& tensors) : offsets_{0} {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/error.h"
 #include "core/ponder/engine.h"
 
 #include <ATen/core/Tensor.h>
@@ -24,6 +25,19 @@ std::string precision_hint(at::Device device, Precision precision);
 /// Keeps freed memory of the CPU in the process: fresh pages cost as much as the arithmetic on them. Once a
 /// process; changes no result.
 void keep_host_memory();
+
+/// What a GPU's memory holds of this process, in bytes.
+struct DeviceMemory {
+    std::int64_t used = 0;  ///< by tensors that live
+    std::int64_t peak = 0;  ///< the most since forget_peak_memory()
+    std::int64_t total = 0; ///< of the GPU
+};
+/// Nothing on a CPU.
+std::optional<DeviceMemory> device_memory(at::Device device);
+void forget_peak_memory(at::Device device);
+/// The sentence for a device that is full, without what to do about it. Gives cached memory back first, so
+/// that a smaller try starts from what is really in use.
+MemoryExhausted memory_exhausted(at::Device device);
 
 /// Tensors on their way to the host: one copy, on a stream of its own, into pinned memory. On the CPU the
 /// tensors are there at once.

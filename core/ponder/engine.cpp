@@ -2,6 +2,7 @@
 #include "core/ponder/engine.h"
 
 #include "core/base/error.h"
+#include "core/ponder/device.h"
 #include "core/ponder/engine_impl.h"
 
 #include <ATen/ATen.h>
@@ -107,7 +108,7 @@ void Engine::DeletePending::operator()(Pending* pending) const {
     delete pending;
 }
 
-Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel level) const {
+Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel level) const try {
     if (impl_->batches_under_way >= 2) {
         throw std::logic_error("Engine::submit: two batches are under way; collect one first");
     }
@@ -138,10 +139,14 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
     options.workspace = impl_->reusable();
     recorder.finish(run_steps(impl_->backbone(), impl_->method(), batch, options));
     return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
 }
 
-std::vector<WindowResult> Engine::collect(PendingPtr pending) const {
+std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {
     return pending->collect();
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
 }
 
 } // namespace ponderscope

@@ -82,7 +82,8 @@ public:
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
 
-    /// Scores a batch of windows of any lengths. The result of a window does not depend on the others.
+    /// Scores a batch of windows of any lengths. The result of a window does not depend on the others. MemoryExhausted when a GPU does
+    /// not hold so many at once.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
     /// The same in two halves, so that a GPU computes the next batch while the last one's results travel: submit returns when the work is
@@ -94,6 +95,13 @@ public:
     using PendingPtr = std::unique_ptr<Pending, DeletePending>;
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
     [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
+
+    /// For a window that alone does not fit into the GPU's memory: tries its beginnings, half as long each time.
+    struct MemoryAdvice {
+        std::int64_t fits = 0;   ///< tokens that fit; 0: not even two
+        std::int64_t needed = 0; ///< bytes that the whole window would take, by what the shorter one took; 0: not known
+    };
+    [[nodiscard]] MemoryAdvice advise(const Window& window, RecordLevel level) const;
 
     /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V], `nll` [B,T-1], `steps`,
     /// `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, signals as `signal.NAME`.

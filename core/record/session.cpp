@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/sha256.h"
+#include "core/record/batches.h"
 #include "core/record/windows.h"
 #include "core/trace/reader.h"
 
@@ -175,6 +176,18 @@ private:
     std::set<std::int32_t> written_;
 };
 
+/// What to do about a window that alone does not fit.
+std::string too_large(const MemoryExhausted& full, const Engine::MemoryAdvice& advice, std::int64_t tokens) {
+    std::string sentence =
+        std::string(full.what()) + " A window of " + std::to_string(tokens) + " tokens alone does not fit";
+    if (advice.needed > 0) {
+        sentence += ": it would need about " + std::to_string((advice.needed >> 20) + 1) + " MiB";
+    }
+    sentence += advice.fits > 0 ? "; use --context " + std::to_string(advice.fits) + ", which fits."
+                                : "; the model is too large for this GPU beside what else runs on it.";
+    return sentence + " What was recorded before is in the trace, marked partial.";
+}
+
 } // namespace
 
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size) {
@@ -236,42 +249,41 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     };
     Appender appender(writer, sequences, tokenizer);
-    const std::size_t batch = static_cast<std::size_t>(std::max<std::int64_t>(options.batch, 1));
-
-    // Two batches under way: a GPU computes the next while the last one's results travel and are packed for
-    // the writer.
-    Engine::PendingPtr pending;
-    std::size_t pending_begin = 0;
-    std::size_t pending_end = 0;
-    const auto collect = [&] {
-        if (!pending) {
-            return;
+    const auto window_of = [&](const Task& task) {
+        const std::span<const std::int32_t> ids(sequences[task.sequence].ids);
+        return Window{ids.subspan(static_cast<std::size_t>(task.span.begin),
+                                  static_cast<std::size_t>(task.span.end - task.span.begin)),
+                      task.span.report_begin - task.span.begin, task.span.report_end - task.span.begin};
+    };
+    std::size_t submitted = 0; // the task that was tried last
+    const auto submit = [&](std::size_t begin, std::size_t end) {
+        submitted = begin;
+        std::vector<Window> windows;
+        for (std::size_t at = begin; at < end; ++at) {
+            windows.push_back(window_of(tasks[at]));
         }
+        return engine.submit(windows, options.level);
+    };
+    const auto collect = [&](Engine::PendingPtr pending, std::size_t begin, std::size_t end) {
         std::vector<WindowResult> results = engine.collect(std::move(pending));
-        for (std::size_t at = pending_begin; at < pending_end; ++at) {
-            appender.append(tasks[at], std::move(results[at - pending_begin]));
+        for (std::size_t at = begin; at < end; ++at) {
+            appender.append(tasks[at], std::move(results[at - begin]));
         }
         if (progress) {
             progress({"recording", appender.tokens(), total, "tokens"});
         }
     };
-    for (std::size_t next = 0; next < tasks.size() && !stop.stop_requested(); next += batch) {
-        const std::size_t end = std::min(next + batch, tasks.size());
-        std::vector<Window> windows;
-        for (std::size_t at = next; at < end; ++at) {
-            const WindowSpan& span = tasks[at].span;
-            const std::span<const std::int32_t> ids(sequences[tasks[at].sequence].ids);
-            windows.push_back({ids.subspan(static_cast<std::size_t>(span.begin),
-                                           static_cast<std::size_t>(span.end - span.begin)),
-                               span.report_begin - span.begin, span.report_end - span.begin});
-        }
-        Engine::PendingPtr submitted = engine.submit(windows, options.level);
-        collect();
-        pending = std::move(submitted);
-        pending_begin = next;
-        pending_end = end;
+    try {
+        run_in_batches(tasks.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.batch, 1)), stop,
+                       submit, collect);
+    } catch (const MemoryExhausted& full) {
+        // What was finished stays, and the run says that it is partial.
+        writer.leave_run(elapsed());
+        writer.finish();
+        const Window window = window_of(tasks[submitted]);
+        throw EnvironmentError(too_large(full, engine.advise(window, options.level),
+                                         static_cast<std::int64_t>(window.ids.size())));
     }
-    collect();
 
     report.tokens = appender.tokens();
     report.scored_tokens = appender.scored();

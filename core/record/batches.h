@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace ponderscope {
+
+/// Goes through tasks [0, count) in order, `batch` at a time and two batches under way: a GPU computes the
+/// next one while the last one's results travel and are packed for the writer.
+///
+/// \p submit(begin, end) starts a batch and returns what it is collected with; \p collect(pending, begin,
+/// end) waits for it and keeps its results. Either may throw MemoryExhausted, and has then kept nothing of
+/// that batch: it is run again in halves, then task by task with nothing else under way, and the smaller size
+/// stays. MemoryExhausted comes out of here only when a single task alone does not fit; every task before it
+/// was collected. On \p stop nothing new is started and what is under way is collected.
+template <typename Submit, typename Collect>
+void run_in_batches(std::size_t count, std::size_t batch, const std::stop_token& stop, const Submit& submit,
+                    const Collect& collect) {
+    struct UnderWay {
+        std::invoke_result_t<const Submit&, std::size_t, std::size_t> pending;
+        std::size_t begin;
+        std::size_t end;
+    };
+    bool overlap = true;
+    const auto take_less = [&](std::size_t size) {
+        if (size > 1) {
+            batch = size / 2;
+        } else if (overlap) {
+            overlap = false;
+        } else {
+            throw;
+        }
+    };
+    std::optional<UnderWay> before;
+    std::size_t next = 0;
+    for (;;) {
+        std::optional<UnderWay> now;
+        const bool more = next < count && !stop.stop_requested();
+        if (!more && !before) {
+            return;
+        }
+        if (more && (overlap || !before)) {
+            const std::size_t end = std::min(next + batch, count);
+            try {
+                now.emplace(UnderWay{submit(next, end), next, end});
+                next = end;
+            } catch (const MemoryExhausted&) {
+                take_less(end - next);
+            }
+        }
+        if (before) {
+            UnderWay work = std::move(*before);
+            before.reset();
+            try {
+                collect(std::move(work.pending), work.begin, work.end);
+            } catch (const MemoryExhausted&) {
+                now.reset();
+                next = work.begin;
+                take_less(work.end - work.begin);
+            }
+        }
+        before = std::move(now);
+    }
+}
+
+} // namespace ponderscope
