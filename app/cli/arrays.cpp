@@ -84,7 +84,7 @@ ArrayMap compute_arrays(const Engine& engine, const std::vector<std::vector<std:
         for (const std::size_t member : group.first) {
             batch.push_back(rows[member]);
         }
-        group.second = engine.inspect_batch(batch);
+        group.second = engine.inspect_batch(batch, {group.first.begin(), group.first.end()});
     }
     if (groups.size() == 1) {
         return std::move(groups.begin()->second.second);

@@ -12,6 +12,7 @@ namespace {
 
 struct LogitsVerb {
     ModelOptions model;
+    RunOptions how;
     std::filesystem::path ids;
     std::filesystem::path output;
 
@@ -19,18 +20,26 @@ struct LogitsVerb {
         ProgressPrinter printer(ProgressStyle::automatic);
         const Checkpoint checkpoint = model.open();
         const std::vector<std::vector<std::int32_t>> rows = read_ids(ids);
-        const Engine engine = Engine::load(checkpoint, model.load_options(printer, stop_on_interrupt()));
+        Engine engine = Engine::load(checkpoint, model.load_options(printer, stop_on_interrupt()));
+        how.apply(engine);
+        std::vector<SequenceInput> sequences;
+        for (const std::vector<std::int32_t>& row : rows) {
+            sequences.push_back({"row " + std::to_string(sequences.size()), {}, row, {}, {}});
+        }
+        how.check_places(sequences);
         printer.finish();
         const ArrayMap arrays = compute_arrays(engine, rows);
         write_arrays(output, arrays,
                      {{"checkpoint", checkpoint.folder.string()},
                       {"method", to_string(checkpoint.config.ponder.method)},
                       {"scoring", engine.scoring()},
+                      {"policy", engine.policy()},
                       {"device", engine.device_name()},
                       {"dtype", model.dtype}});
         const NamedArray& logits = arrays.at("logits");
         std::cout << output.string() << "  logits [" << logits.shape[0] << ", " << logits.shape[1] << ", "
-                  << logits.shape[2] << "] and " << arrays.size() - 1 << " more arrays\n";
+                  << logits.shape[2] << "] and " << arrays.size() - 1 << " more arrays, scored "
+                  << engine.scoring() << '\n';
     }
 };
 
@@ -41,6 +50,7 @@ void add_logits(CLI::App& program) {
     CLI::App* app =
         program.add_subcommand("logits", "Write logits, NLL and every recorded signal of given token ids");
     verb->model.add_to(*app);
+    verb->how.add_to(*app);
     app->add_option(
            "--ids", verb->ids,
            "Token ids: JSON [[...], ...] or a safetensors file with input_ids. Rows of different lengths are "

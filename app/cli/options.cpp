@@ -2,8 +2,15 @@
 #include "app/cli/options.h"
 
 #include "core/base/error.h"
+#include "core/ponder/halting_rules.h"
 
+#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
 
 namespace ponderscope::cli {
 
@@ -54,6 +61,115 @@ LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_toke
     options.progress = progress.sink();
     options.stop = std::move(stop);
     return options;
+}
+
+namespace {
+
+/// A whole number from 0 that fits; nothing else around it.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() && value >= 0 ? std::optional(value)
+                                                                                  : std::nullopt;
+}
+
+/// "POSITION:STEPS" or "SEQUENCE/POSITION:STEPS", several with commas.
+std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_steps) {
+    std::vector<ForcedSteps> forced;
+    std::string_view rest = text;
+    while (true) {
+        const std::string_view entry = rest.substr(0, rest.find(','));
+        const std::size_t slash = entry.find('/');
+        const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
+        const std::size_t colon = entry.find(':', begin);
+        const auto sequence =
+            begin == 0 ? std::optional<std::int64_t>(0) : whole_number(entry.substr(0, slash));
+        const auto position = whole_number(entry.substr(begin, colon - begin));
+        const auto steps =
+            colon == std::string_view::npos ? std::nullopt : whole_number(entry.substr(colon + 1));
+        if (!sequence || !position || !steps) {
+            throw InputError("--force-steps: expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
+                             std::string(entry) + "'; write 12:3,17:0.");
+        }
+        if (*steps > max_steps) {
+            throw InputError("--force-steps: expected at most the model's " + std::to_string(max_steps) +
+                             " steps, found " + std::to_string(*steps) + " for position " +
+                             std::to_string(*position) + ".");
+        }
+        for (const ForcedSteps& other : forced) {
+            if (other.sequence == *sequence && other.position == *position) {
+                throw InputError("--force-steps: position " + std::to_string(*position) +
+                                 " is given twice; give every token once.");
+            }
+        }
+        forced.push_back({*sequence, *position, *steps});
+        if (entry.size() == rest.size()) {
+            return forced;
+        }
+        rest.remove_prefix(entry.size() + 1);
+    }
+}
+
+} // namespace
+
+void RunOptions::add_to(CLI::App& verb) {
+    verb.add_option(
+            "--jacobi", jacobi,
+            "Slots that follow each other (ponderlm2, ponderlm3): N refreshes of all of them at once, "
+            "or exact (default: the config's number)")
+        ->type_name("N|exact");
+    verb.add_option("--policy", policy,
+                    "Who goes on to the next step: learned (the method's own rule) or full (nothing halts)")
+        ->type_name("SPEC");
+    verb.add_option("--force-steps", force_steps,
+                    "Let chosen tokens run to a given step whatever the policy says: position:steps, several "
+                    "with commas; sequence/position:steps for a further sequence")
+        ->type_name("12:3,17:0");
+}
+
+void RunOptions::apply(Engine& engine) const {
+    if (jacobi == "exact") {
+        engine.use_scoring(std::nullopt);
+    } else if (!jacobi.empty()) {
+        const std::optional<std::int64_t> refreshes = whole_number(jacobi);
+        if (!refreshes || *refreshes > 1'000'000) {
+            throw InputError("--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
+                             jacobi + "'.");
+        }
+        engine.use_scoring(refreshes);
+    }
+    std::shared_ptr<const HaltingRule> rule;
+    if (policy == "full") {
+        rule = full_halting();
+    } else if (!policy.empty() && policy != "learned") {
+        throw InputError("--policy: expected learned or full, found '" + policy + "'.");
+    }
+    if (!force_steps.empty()) {
+        rule = forced_halting(forced_steps(force_steps, engine.config().ponder.max_steps), rule);
+    }
+    if (rule) {
+        engine.use_halting(std::move(rule));
+    }
+}
+
+void RunOptions::check_places(const std::vector<SequenceInput>& sequences) const {
+    if (force_steps.empty()) {
+        return;
+    }
+    for (const ForcedSteps& one : forced_steps(force_steps, std::numeric_limits<std::int64_t>::max())) {
+        const auto sequence = static_cast<std::size_t>(one.sequence);
+        if (sequence >= sequences.size()) {
+            throw InputError("--force-steps: there are " + std::to_string(sequences.size()) +
+                             " sequences, counted from 0, and number " + std::to_string(one.sequence) +
+                             " is none of them.");
+        }
+        const std::size_t length = sequences[sequence].ids.size();
+        if (static_cast<std::size_t>(one.position) >= length) {
+            throw InputError("--force-steps: " + sequences[sequence].title + " has " +
+                             std::to_string(length) + " tokens, counted from 0, and position " +
+                             std::to_string(one.position) + " is none of them.");
+        }
+    }
 }
 
 void InputOptions::add_to(CLI::App& verb, bool with_ids) {

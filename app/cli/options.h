@@ -29,6 +29,19 @@ struct ModelOptions {
     [[nodiscard]] LoadOptions load_options(ProgressPrinter& progress, std::stop_token stop) const;
 };
 
+/// How a loaded model is run: what may replace its own decisions and schedule.
+struct RunOptions {
+    std::string jacobi;      ///< a number, "exact", or empty: as the config says
+    std::string policy;      ///< a halting policy, or empty: the method's own
+    std::string force_steps; ///< "12:3,17:0"; empty: none
+
+    void add_to(CLI::App& verb);
+    /// InputError: a text that is none of these, or something that the engine's method does not have.
+    void apply(Engine& engine) const;
+    /// InputError: --force-steps names a token that is not there.
+    void check_places(const std::vector<SequenceInput>& sequences) const;
+};
+
 /// What is scored: text files, a prompt, or ids.
 struct InputOptions {
     std::vector<std::filesystem::path> texts;

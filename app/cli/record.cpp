@@ -18,6 +18,7 @@ namespace {
 
 struct RecordVerb {
     ModelOptions model;
+    RunOptions how;
     InputOptions input;
     ProgressOption progress;
     std::filesystem::path trace;
@@ -64,9 +65,14 @@ void RecordVerb::run() {
     const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
     std::vector<SequenceInput> sequences = input.read(tokenizer ? &*tokenizer : nullptr, checkpoint);
     resolve_windows(checkpoint.config, options.context, options.stride);
-    const Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
+    Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
+    how.apply(engine);
     if (generate.max_new_tokens > 0) {
         continue_prompts(engine, checkpoint, tokenizer ? &*tokenizer : nullptr, sequences);
+    }
+    how.check_places(sequences);
+    if (!how.force_steps.empty() && options.run_name.empty()) {
+        options.run_name = checkpoint.folder.filename().string() + " forced " + how.force_steps;
     }
     // Only then the trace: a wrong input must leave no file behind.
     check_sequences(sequences, checkpoint.config.vocab_size);
@@ -79,6 +85,7 @@ void RecordVerb::run() {
         nlohmann::json result{{"trace", trace.string()},      {"run", run_name},
                               {"tokens", report.tokens},      {"scored_tokens", report.scored_tokens},
                               {"mean_nll", nullptr},          {"seconds", report.seconds},
+                              {"scoring", engine.scoring()},  {"policy", engine.policy()},
                               {"complete", !report.cancelled}};
         if (!std::isnan(report.mean_nll)) {
             result["mean_nll"] = report.mean_nll;
@@ -89,6 +96,9 @@ void RecordVerb::run() {
         if (!std::isnan(report.mean_nll)) {
             std::cout << "  NLL " << fixed(report.mean_nll, 4) << "  perplexity "
                       << fixed(std::exp(report.mean_nll), 2);
+        }
+        if (engine.scoring() != "exact") {
+            std::cout << "  " << engine.scoring();
         }
         std::cout << "  "
                   << with_separators(
@@ -107,6 +117,7 @@ void add_record(CLI::App& program) {
     CLI::App* app = program.add_subcommand(
         "record", "Run a checkpoint over a text and record what it computes for every token");
     verb->model.add_to(*app);
+    verb->how.add_to(*app);
     verb->input.add_to(*app, true);
     app->add_option("-o,--output", verb->trace, "Trace file; a run is added when it exists")
         ->required()

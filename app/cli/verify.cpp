@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -126,9 +127,24 @@ NamedArray generate_like(const Engine& engine, const NamedArray& ids, const Name
     return result;
 }
 
+/// The name under which we compute what the reference calls \p theirs.
+std::string our_name(const std::string& theirs) {
+    static const std::map<std::string, std::string> others{
+        {"gate", "signal.gate"},
+        {"reach", "signal.reach"},
+        {"halting_mass", "signal.halting_mass"},
+        {"router.probability", "signal.router_probability"},
+        {"router.log_tail_mass", "signal.router_log_tail_mass"}};
+    const auto found = others.find(theirs);
+    return found != others.end()              ? found->second
+           : theirs.starts_with("input.step") ? "embeds" + theirs.substr(5)
+                                              : theirs;
+}
+
 struct VerifyVerb {
     std::vector<std::filesystem::path> cases;
     ModelOptions model;
+    RunOptions how;
     double tolerance = 0;
     bool json = false;
     bool quiet = false;
@@ -161,18 +177,33 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
     if (ids == golden.end()) {
         throw InputError(golden_path, "a tensor input_ids", "none", "make the reference again");
     }
-    const Engine engine = Engine::load(checkpoint, options.load_options(printer, stop_on_interrupt()));
-    ArrayMap ours = engine.inspect_batch(rows_of(ids->second, golden_path, ids->second.shape[1]));
+    Engine engine = Engine::load(checkpoint, options.load_options(printer, stop_on_interrupt()));
+    how.apply(engine);
+    const std::vector<std::vector<std::int32_t>> rows =
+        rows_of(ids->second, golden_path, ids->second.shape[1]);
+    ArrayMap ours = engine.inspect_batch(rows);
+    // A reference that scores by refreshes holds the exact result beside it.
+    const bool exact_too = golden.contains("logits_sequential");
+    const bool exact_only = exact_too && engine.scoring() == "exact";
+    if (exact_too) {
+        if (!exact_only) {
+            engine.use_scoring(std::nullopt);
+        }
+        ArrayMap exact = exact_only ? ours : engine.inspect_batch(rows);
+        for (const char* const name : {"logits", "nll"}) {
+            ours[std::string(name) + "_sequential"] = std::move(exact.at(name));
+        }
+    }
 
     CaseResult result;
     result.tolerance = tolerance > 0 ? tolerance : description.value("tolerance", 1e-4);
-    static const std::set<std::string> deciding{"logits",    "logits_tail", "nll",
-                                                "generated", "steps",       "flops"};
+    static const std::set<std::string> deciding{
+        "logits", "logits_tail", "nll", "generated", "steps", "flops", "logits_sequential", "nll_sequential"};
     for (const auto& [name, theirs] : golden) {
         if (name == "input_ids") {
             continue;
         }
-        const bool decides = deciding.contains(name);
+        const bool decides = deciding.contains(name) && !(exact_only && (name == "logits" || name == "nll"));
         if (name == "logits_tail" && theirs.shape.size() == 3) {
             result.comparisons.push_back(
                 compare(name, tail(ours.at("logits"), theirs.shape[1]), theirs, result.tolerance, decides));
@@ -180,7 +211,7 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
             result.comparisons.push_back(
                 compare(name, generate_like(engine, ids->second, theirs, description, golden_path), theirs,
                         result.tolerance, decides));
-        } else if (const auto found = ours.find(name); found != ours.end()) {
+        } else if (const auto found = ours.find(our_name(name)); found != ours.end()) {
             result.comparisons.push_back(compare(name, found->second, theirs, result.tolerance, decides));
         } else {
             result.missing.push_back(name);
@@ -270,6 +301,7 @@ void add_verify(CLI::App& program) {
                     "Folders with config.json, model.safetensors, golden.safetensors, case.json")
         ->required();
     verb->model.add_to(*app, false);
+    verb->how.add_to(*app);
     app->add_option("--tolerance", verb->tolerance,
                     "Largest absolute difference allowed (default: the case's own)")
         ->check(CLI::PositiveNumber);

@@ -77,8 +77,8 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     }
     const ConfigReader numbers(section, config.notices);
     ponder.threshold = numbers.positive("threshold", 1e-4, true);
-    if (ponder.threshold > 1.0) {
-        section.fail("threshold", "a number from 0 (never halt) to 1");
+    if (ponder.threshold >= 1.0) { // no sigmoid reaches 1, so that nothing would ever go on
+        section.fail("threshold", "a number from 0 (never halt) to below 1");
     }
     ponder.embed_scale = choice<EmbedScale>(
         section, "embed_scale",

@@ -112,6 +112,9 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
         stream = layer(l, stream, pass);
         pass.tap("layer_output", stream, l);
     }
+    if (pass.stream != nullptr) {
+        *pass.stream = pass.workspace != nullptr ? stream.clone() : stream;
+    }
     return final_norm(stream);
 }
 

@@ -65,6 +65,7 @@ struct Pass {
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
     ValueMixer* mixer = nullptr;
+    at::Tensor* stream = nullptr;   ///< when given: the residual stream before the final norm is put there
     Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
     Tap tap;
 };

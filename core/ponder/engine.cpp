@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/ponder/device.h"
 #include "core/ponder/engine_impl.h"
+#include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -27,7 +28,32 @@ Parameters load_parameters(const Checkpoint& checkpoint, at::Device device, cons
     }
 }
 
+/// A gate or router that is not a number would stop or keep every token without a word.
+void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) {
+    for (const TensorSpec& spec : method_tensors(checkpoint.config)) {
+        if (!at::isfinite(parameters.at(spec.name)).all().item<bool>()) {
+            throw InputError(checkpoint.folder, "finite numbers in " + spec.name, "NaN or infinity",
+                             "its training diverged or the file is damaged; use another checkpoint");
+        }
+    }
+}
+
+/// methods.md section 4: the config's number, 3 where a public config has none, exact with our own section.
+std::optional<std::int64_t> usual_refreshes(const ModelConfig& config) {
+    if (config.ponder.jacobi_iterations) {
+        return config.ponder.jacobi_iterations;
+    }
+    return config.ponder.from_own_section ? std::nullopt : std::optional<std::int64_t>(3);
+}
+
 } // namespace
+
+StepsOptions EngineParts::steps_options() const {
+    StepsOptions options;
+    options.workspace = reusable();
+    options.choices = choices;
+    return options;
+}
 
 void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
     if (ids.empty()) {
@@ -56,6 +82,7 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
     }
     const c10::InferenceMode no_gradients;
     Parameters parameters = load_parameters(checkpoint, device, options);
+    require_finite(parameters, checkpoint);
     std::vector<std::string> notices = checkpoint.config.notices;
     notices.insert(notices.end(), parameters.notices().begin(), parameters.notices().end());
     if (checkpoint.config.rope.kind == RopeConfig::Kind::dynamic) {
@@ -71,6 +98,7 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                device,
                                                describe_device(device),
                                                std::move(notices),
+                                               {nullptr, usual_refreshes(checkpoint.config)},
                                                {},
                                                0}}));
 }
@@ -88,8 +116,34 @@ std::string Engine::device_name() const {
     return impl_->device_name;
 }
 
+void Engine::use_halting(std::shared_ptr<const HaltingRule> rule) {
+    if (rule && config().ponder.method == MethodKind::vanilla) {
+        throw InputError("A vanilla model has no ponder steps that the policy " + rule->name() +
+                         " could decide on.");
+    }
+    impl_->choices.rule = std::move(rule);
+}
+
+std::string Engine::policy() const {
+    return impl_->choices.rule ? impl_->choices.rule->name() : "learned";
+}
+
 std::string Engine::scoring() const {
-    return "exact";
+    return impl_->choices.refreshes && impl_->choices.iterates(impl_->method())
+               ? "jacobi:" + std::to_string(*impl_->choices.refreshes)
+               : "exact";
+}
+
+void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
+    if (refreshes && !impl_->choices.iterates(impl_->method())) {
+        throw InputError("A model of the method " + to_string(config().ponder.method) +
+                         " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and ponderlm3.");
+    }
+    if (refreshes && *refreshes < 0) {
+        throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
+                         std::to_string(*refreshes) + ".");
+    }
+    impl_->choices.refreshes = refreshes;
 }
 
 std::vector<std::string> Engine::notices() const {
@@ -97,7 +151,7 @@ std::vector<std::string> Engine::notices() const {
 }
 
 std::vector<SignalInfo> Engine::signals(RecordLevel level) const {
-    return recorded_signals(config(), impl_->method(), level);
+    return recorded_signals(impl_->method(), impl_->choices, level);
 }
 
 std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordLevel level) const {
@@ -130,13 +184,14 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
              {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});
     }
     const c10::InferenceMode no_gradients;
-    const bool keeps_rows = impl_->method().keeps_rows();
-    const TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, keeps_rows);
-    Recorder recorder(impl_->backbone(), impl_->method(), level,
-                      reported_tokens(windows, impl_->device, impl_->method().halts()));
-    StepsOptions options;
+    TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
+    StepsOptions options = impl_->steps_options();
+    if (options.choices.rule) {
+        batch.places = token_places(windows, impl_->device);
+    }
+    Recorder recorder(impl_->backbone(), impl_->method(), impl_->choices, level,
+                      reported_tokens(windows, impl_->device, impl_->halts()));
     options.observer = &recorder;
-    options.workspace = impl_->reusable();
     recorder.finish(run_steps(impl_->backbone(), impl_->method(), batch, options));
     return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
 } catch (const c10::OutOfMemoryError&) {

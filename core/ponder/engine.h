@@ -22,9 +22,10 @@ enum class Precision : std::uint8_t { float32, bfloat16, float16 };
 std::string to_string(Precision precision);
 std::optional<Precision> precision_from_string(const std::string& name);
 
-/// How much a run records, and what it costs: `basic` is what the method computes anyway; `steps` adds read-outs that are made only for
-/// the record (head products of their own, no change of any result). `nll` records nothing but each token's NLL, rank, steps and FLOPs:
-/// what a plain perplexity needs, and what the price of recording is measured against.
+/// How much a run records, and what it costs: `basic` is what the method computes anyway; `steps` adds
+/// read-outs that are made only for the record (head products of their own, no change of any result). `nll`
+/// records nothing but each token's NLL, rank, steps and FLOPs: what a plain perplexity needs, and what the
+/// price of recording is measured against.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 struct LoadOptions {
@@ -37,8 +38,13 @@ struct LoadOptions {
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
 struct Window {
     std::span<const std::int32_t> ids;
-    std::int64_t report_begin = 0; ///< the window's tokens [report_begin, report_end) are read out; the others are context only
-    std::int64_t report_end = 0;   ///< a token's target is the next id of the window; the last one has none
+    std::int64_t report_begin =
+        0; ///< the window's tokens [report_begin, report_end) are read out; the others are context only
+    std::int64_t report_end = 0; ///< a token's target is the next id of the window; the last one has none
+    // Where the window lies in its text; only halting rules that look at places read it.
+    std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's own in the call
+    std::int64_t first = 0;           ///< position of ids[0] in the sequence
+    std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: the window's
 };
 
 /// What a window's reported tokens gave. `tokens.begin/end` are left empty: spans are the caller's knowledge.
@@ -51,21 +57,24 @@ struct WindowResult {
 struct NamedArray {
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
-    std::vector<float> floats;           ///< when dtype is f32
-    std::vector<std::int64_t> integers;  ///< when dtype is i64
+    std::vector<float> floats;          ///< when dtype is f32
+    std::vector<std::int64_t> integers; ///< when dtype is i64
 };
 
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
-    double temperature = 0;   ///< 0 = greedy (lowest id of equals)
+    double temperature = 0; ///< 0 = greedy (lowest id of equals)
     double top_p = 1;
     std::uint64_t seed = 0;
     std::vector<std::int64_t> stop_ids;
-    bool use_cache = true;    ///< false: the whole sequence is computed again for each token (the reference of the cache)
+    bool use_cache =
+        true; ///< false: the whole sequence is computed again for each token (the reference of the cache)
 };
 
-/// A model on a device, ready to run: backbone, depth mixing, method. This header has no torch in it, on purpose.
-/// Not thread-safe: one thread at a time drives an engine.
+class HaltingRule;
+
+/// A model on a device, ready to run: backbone, depth mixing, method. This header has no torch in it, on
+/// purpose. Not thread-safe: one thread at a time drives an engine.
 class Engine {
 public:
     /// Validates all weights against the config before anything is computed. InputError, EnvironmentError.
@@ -77,17 +86,26 @@ public:
 
     [[nodiscard]] const ModelConfig& config() const;
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
-    [[nodiscard]] std::string scoring() const;     ///< "exact", "jacobi:3"
+    /// How score and inspect_batch compute the slots of the interleaved rule: refreshes of all inputs after
+    /// their growth, or exactly. Until it is called: the config's number, 3 where a public config has none,
+    /// exact with our own section. Generation is always exact. InputError: a number for a method without
+    /// them.
+    void use_scoring(std::optional<std::int64_t> refreshes);
+    [[nodiscard]] std::string scoring() const; ///< "exact", "jacobi:3"
+    /// Puts a rule in the place of the method's own from now on (core/ponder/halting.h says how one plugs
+    /// in); nullptr: the method's own again. InputError when the method has no steps that could be halted.
+    void use_halting(std::shared_ptr<const HaltingRule> rule);
+    [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
     [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
 
-    /// Scores a batch of windows of any lengths. The result of a window does not depend on the others. MemoryExhausted when a GPU does
-    /// not hold so many at once.
+    /// Scores a batch of windows of any lengths. The result of a window does not depend on the others.
+    /// MemoryExhausted when a GPU does not hold so many at once.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
-    /// The same in two halves, so that a GPU computes the next batch while the last one's results travel: submit returns when the work is
-    /// queued, collect waits for its results. At most two batches under way.
+    /// The same in two halves, so that a GPU computes the next batch while the last one's results travel:
+    /// submit returns when the work is queued, collect waits for its results. At most two batches under way.
     class Pending;
     struct DeletePending {
         void operator()(Pending* pending) const; ///< callers know Pending by name only
@@ -96,23 +114,30 @@ public:
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
     [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
 
-    /// For a window that alone does not fit into the GPU's memory: tries its beginnings, half as long each time.
+    /// For a window that alone does not fit into the GPU's memory: tries its beginnings, half as long each
+    /// time.
     struct MemoryAdvice {
-        std::int64_t fits = 0;   ///< tokens that fit; 0: not even two
-        std::int64_t needed = 0; ///< bytes that the whole window would take, by what the shorter one took; 0: not known
+        std::int64_t fits = 0; ///< tokens that fit; 0: not even two
+        std::int64_t needed =
+            0; ///< bytes that the whole window would take, by what the shorter one took; 0: not known
     };
     [[nodiscard]] MemoryAdvice advise(const Window& window, RecordLevel level) const;
 
-    /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V], `nll` [B,T-1], `steps`,
-    /// `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, signals as `signal.NAME`.
-    [[nodiscard]] std::map<std::string, NamedArray> inspect_batch(const std::vector<std::vector<std::int32_t>>& ids) const;
+    /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V],
+    /// `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`,
+    /// `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. \p numbers: of the
+    /// sequences in the run, where a halting rule asks for places; empty: 0, 1, ...
+    [[nodiscard]] std::map<std::string, NamedArray>
+    inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
+                  const std::vector<std::int64_t>& numbers = {}) const;
 
-    /// Continues prompts. \p on_token, when given, is called for every new token with its sequence's number and the read-out that chose it;
-    /// returning false stops. Returns the new ids, prompts excluded.
-    using TokenCallback = std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
-    [[nodiscard]] std::vector<std::vector<std::int32_t>> generate(const std::vector<std::vector<std::int32_t>>& prompts,
-                                                                  const GenerateOptions& options, RecordLevel level = RecordLevel::basic,
-                                                                  const TokenCallback& on_token = {}) const;
+    /// Continues prompts. \p on_token, when given, is called for every new token with its sequence's number
+    /// and the read-out that chose it; returning false stops. Returns the new ids, prompts excluded.
+    using TokenCallback =
+        std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
+    [[nodiscard]] std::vector<std::vector<std::int32_t>>
+    generate(const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options,
+             RecordLevel level = RecordLevel::basic, const TokenCallback& on_token = {}) const;
 
 private:
     struct Impl;

@@ -4,8 +4,11 @@
 #include "core/model/workspace.h"
 #include "core/ponder/engine.h"
 #include "core/ponder/forward.h"
+#include "core/ponder/halting.h"
 #include "core/ponder/scoring.h"
+#include "core/ponder/steps.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@ struct EngineParts {
     at::Device device;
     std::string device_name;
     std::vector<std::string> notices;
+    RunChoices choices;
     mutable Workspace workspace;
     mutable int batches_under_way = 0;
 
@@ -24,6 +28,10 @@ struct EngineParts {
     [[nodiscard]] Workspace* reusable() const { return device.is_cpu() ? &workspace : nullptr; }
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return model.method(); }
+    [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }
+    [[nodiscard]] bool plans_rows() const { return keeps_rows(method(), choices.rule.get()); }
+    /// The options that every run of this engine has.
+    [[nodiscard]] StepsOptions steps_options() const;
     /// InputError: ids outside of the vocabulary, a sequence without tokens.
     void check_ids(std::span<const std::int32_t> ids) const;
 };

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/model/head.h"
 #include "core/model/workspace.h"
+#include "core/ponder/halting.h"
 #include "core/ponder/method.h"
 #include "core/ponder/steps.h"
 
@@ -56,7 +57,7 @@ Model::Model(const ModelConfig& config, Parameters parameters) : impl_(std::make
     require_runnable(config);
     impl_->parameters = std::move(parameters);
     impl_->backbone = make_backbone(config, impl_->parameters);
-    impl_->method = make_method(config, impl_->parameters);
+    impl_->method = make_method(config, impl_->parameters, *impl_->backbone);
 }
 
 Model::Model(Model&&) noexcept = default;
@@ -89,7 +90,7 @@ ForwardResult Model::forward(const PackedBatch& batch) const {
                     batch.ids.size(0),
                 "forward: the lengths do not add up to the ids");
     const TokenBatch tokens =
-        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, impl_->method->keeps_rows());
+        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, keeps_rows(*impl_->method, nullptr));
     StepsOptions options;
     options.keep_states = true;
     if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&
@@ -120,8 +121,7 @@ void require_runnable(const ModelConfig& config) {
 
 void require_trainable(const ModelConfig& config) {
     require_runnable(config);
-    if (config.ponder.method == MethodKind::adaponderlm ||
-        config.ponder.method == MethodKind::adaptive_latent_cot) {
+    if (method_entry(config.ponder.method).has_penalty) {
         throw InputError("This build runs " + to_string(config.ponder.method) +
                          " but does not train it: its loss has a penalty on steps, which is not here.");
     }

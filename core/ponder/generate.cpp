@@ -99,23 +99,30 @@ private:
 
     void make_cache() {
         const ModelConfig& config = impl_.model.config();
+        // Interleaved slots lie one after the other, those of other rules in a segment a step.
+        const VisibilityRule rule = impl_.method().visibility();
+        const std::int64_t slots = impl_.method().max_steps() + 1;
+        const bool interleaved = rule == VisibilityRule::interleaved;
+        const std::int64_t segments = interleaved ? 1 : slots;
         std::vector<std::int64_t> rows;
         std::int64_t total = 0;
         for (const std::int64_t prompt : prompt_) {
             rows.push_back(total);
-            total += prompt + options_.max_new_tokens;
+            total += (prompt + options_.max_new_tokens) * (interleaved ? slots : 1);
         }
-        const std::int64_t segments = impl_.method().max_steps() + 1;
         const auto options =
             at::TensorOptions(impl_.backbone().head().embedding.scalar_type()).device(impl_.device);
         at::Tensor counts;
-        if (impl_.method().visibility() == VisibilityRule::two_dimensional) {
+        if (rule != VisibilityRule::per_step) {
             counts = at::zeros({segments, static_cast<std::int64_t>(prompt_.size())},
                                at::TensorOptions(at::kLong).device(impl_.device));
         }
         cache_.emplace(
             StepCache{KvRows(config.layers, segments * total, config.kv_heads, config.head_dim, options),
-                      total, std::move(rows), std::move(counts)});
+                      total,
+                      std::move(rows),
+                      std::move(counts),
+                      {}});
     }
 
     /// Computes the tokens that no run has seen yet and chooses the next one of every live sequence.
@@ -129,16 +136,20 @@ private:
             fresh.push_back(std::span(ids_[i]).subspan(static_cast<std::size_t>(begin)));
             past.push_back(begin);
             const auto length = static_cast<std::int64_t>(fresh.back().size());
-            windows.push_back({fresh.back(), length - 1, length});
+            windows.push_back({fresh.back(), length - 1, length, static_cast<std::int64_t>(i), begin,
+                               prompt_[i] + options_.max_new_tokens});
             reported.push_back({length, begin, past_steps(i, begin), length - 1, length, {ids_[i].back()}});
         }
-        const TokenBatch batch = make_batch(fresh, past);
-        Recorder recorder(impl_.backbone(), impl_.method(), level_,
-                          reported_tokens(windows, impl_.device, impl_.method().halts()));
-        StepsOptions options;
+        TokenBatch batch = make_batch(fresh, past);
+        StepsOptions options = impl_.steps_options();
+        options.choices.refreshes = std::nullopt; // what is kept in the cache is exact
+        if (options.choices.rule) {
+            batch.places = token_places(windows, impl_.device);
+        }
+        Recorder recorder(impl_.backbone(), impl_.method(), options.choices, level_,
+                          reported_tokens(windows, impl_.device, impl_.halts()));
         options.observer = &recorder;
         options.cache = cache_ ? &*cache_ : nullptr;
-        options.workspace = impl_.reusable();
         const StepsResult result = run_steps(impl_.backbone(), impl_.method(), batch, options);
         recorder.finish(result);
         const std::vector<std::int32_t> chosen = choose(last_rows(result.readout, batch.lengths));
@@ -173,7 +184,7 @@ private:
     TokenBatch make_batch(const std::vector<std::span<const std::int32_t>>& fresh,
                           const std::vector<std::int64_t>& past) {
         if (!cache_) {
-            return TokenBatch::make(impl_.backbone(), fresh, impl_.device, impl_.method().keeps_rows());
+            return TokenBatch::make(impl_.backbone(), fresh, impl_.device, impl_.plans_rows());
         }
         std::vector<std::int64_t> rows;
         for (const std::size_t i : live_) {

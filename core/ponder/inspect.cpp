@@ -93,8 +93,8 @@ void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tok
 
 } // namespace
 
-std::map<std::string, NamedArray>
-Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids) const {
+std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
+                                                        const std::vector<std::int64_t>& numbers) const {
     if (ids.empty()) {
         throw InputError("There are no sequences to compute.");
     }
@@ -110,18 +110,19 @@ Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids) const {
                 " and " + std::to_string(row.size()) + " tokens were given.");
         }
         sequences.emplace_back(row);
-        windows.push_back({row, 0, length});
+        windows.push_back({row, 0, length, numbers.empty() ? -1 : numbers[windows.size()]});
     }
     const std::vector<WindowResult> results = score(windows, RecordLevel::steps);
 
     const c10::InferenceMode no_gradients;
     Inspector inspector(batch, length);
-    StepsOptions options;
+    StepsOptions options = impl_->steps_options();
     options.observer = &inspector;
     options.taps = &inspector;
-    options.workspace = impl_->reusable();
-    const TokenBatch tokens =
-        TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->method().keeps_rows());
+    TokenBatch tokens = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
+    if (options.choices.rule) {
+        tokens.places = token_places(windows, impl_->device);
+    }
     const StepsResult run = run_steps(impl_->backbone(), impl_->method(), tokens, options);
     std::map<std::string, NamedArray> arrays = std::move(inspector.arrays);
     arrays.emplace("logits", to_array(full_logits(run.readout, impl_->backbone().head()),

@@ -2,23 +2,16 @@
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"
-#include "core/ponder/adaponderlm.h"
-#include "core/ponder/adaptive_latent_cot.h"
-#include "core/ponder/ponderlm.h"
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace ponderscope {
 
 namespace {
-
-/// The plain model: one slot a token.
-class Vanilla final : public Method {
-public:
-    explicit Vanilla(const ModelConfig& config) : Method(config) {}
-};
 
 double scale_of(const ModelConfig& config) {
     if (config.ponder.method == MethodKind::vanilla) {
@@ -33,12 +26,6 @@ double scale_of(const ModelConfig& config) {
     default:
         return 1.0;
     }
-}
-
-[[noreturn]] void refuse(MethodKind kind) {
-    throw InputError(
-        "This build runs the methods vanilla, ponderlm, adaponderlm and adaptive_latent_cot, not " +
-        to_string(kind) + ".");
 }
 
 } // namespace
@@ -62,33 +49,35 @@ std::int64_t Method::decision_flops(std::int64_t) const {
     return 0;
 }
 
-std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters) {
-    switch (config.ponder.method) {
-    case MethodKind::vanilla:
-        return std::make_unique<Vanilla>(config);
-    case MethodKind::ponderlm:
-        return std::make_unique<PonderLm>(config);
-    case MethodKind::adaponderlm:
-        return std::make_unique<AdaPonderLm>(config, parameters);
-    case MethodKind::adaptive_latent_cot:
-        return std::make_unique<AdaptiveLatentCot>(config, parameters);
-    default:
-        refuse(config.ponder.method);
+std::int64_t Method::mixture_flops(std::int64_t top_k) const {
+    const std::int64_t mixed = top_k > 0 ? std::min(top_k, vocab_size_) : vocab_size_;
+    return 2 * vocab_size_ * hidden_size_ + 2 * mixed * hidden_size_;
+}
+
+const MethodEntry& method_entry(MethodKind kind) {
+    static const std::vector<MethodEntry> entries{
+#define PONDERSCOPE_METHOD(name) name##_method(),
+#include "core/ponder/methods/methods.def"
+#undef PONDERSCOPE_METHOD
+    };
+    std::string names;
+    for (const MethodEntry& entry : entries) {
+        if (entry.kind == kind) {
+            return entry;
+        }
+        names += (names.empty() ? "" : ", ") + to_string(entry.kind);
     }
+    throw InputError("This build runs the methods " + names + ", not " + to_string(kind) + ".");
+}
+
+std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters,
+                                    const Backbone& backbone) {
+    return method_entry(config.ponder.method).make(config, parameters, backbone);
 }
 
 std::vector<TensorSpec> method_tensors(const ModelConfig& config) {
-    switch (config.ponder.method) {
-    case MethodKind::vanilla:
-    case MethodKind::ponderlm:
-        return {};
-    case MethodKind::adaponderlm:
-        return AdaPonderLm::tensors(config);
-    case MethodKind::adaptive_latent_cot:
-        return AdaptiveLatentCot::tensors(config);
-    default:
-        refuse(config.ponder.method);
-    }
+    const MethodEntry& entry = method_entry(config.ponder.method);
+    return entry.tensors != nullptr ? entry.tensors(config) : std::vector<TensorSpec>();
 }
 
 } // namespace ponderscope

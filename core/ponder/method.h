@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -21,7 +23,8 @@ struct Slots {
     at::Tensor tokens; ///< int64 [n], ascending; undefined: all tokens in order
     at::Tensor input;  ///< [n, d]
     at::Tensor hidden; ///< [n, d], after the final norm; undefined before the step ran
-    at::Tensor carry;  ///< [n], what the method carries from step to step (a reach); undefined: nothing
+    at::Tensor stream; ///< [n, d], the residual stream before the final norm, for methods that want it
+    at::Tensor carry;  ///< [n, ...], what the method carries from step to step; undefined: nothing
 };
 
 /// What a method answers once after slot (t, k) has run: whether (t, k+1) runs, and which mass h^k has in the
@@ -31,7 +34,12 @@ struct Decision {
     at::Tensor go_on;     ///< bool [n]; undefined: every token goes on
     at::Tensor mass_on;   ///< fp32 [n], mass of h^k when the token goes on; undefined: 0
     at::Tensor mass_stop; ///< fp32 [n], when it stops; undefined: 1
-    at::Tensor carry;     ///< [n], for the next step
+    at::Tensor carry;     ///< [n, ...], for the next step
+    /// fp32 [n], what is added to the logits of the next slot's key, for every query; undefined: nothing
+    at::Tensor next_key_bias;
+    /// Further numbers worth recording, by the names that signals() declares: fp32 [n], of this step, or
+    /// [n, K + 1], of all steps at once.
+    std::vector<std::pair<const char*, at::Tensor>> notes;
 };
 
 /// The expected embedding Σ_v softmax(head(h) / temperature)_v · W_emb[v] of a slot, which the next slot's
@@ -57,6 +65,10 @@ public:
     // 1. What goes into slot (t, k).
     /// \p embedded: c·W_emb[x_t], [N, d].
     [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded) const { return embedded; }
+    /// Whether next_input reads Slots::stream.
+    [[nodiscard]] virtual bool wants_stream() const { return false; }
+    /// Interleaved rule: next_input reads nothing that a pass computed, so that all slots run in one pass.
+    [[nodiscard]] virtual bool knows_inputs() const { return false; }
     /// Nothing: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
     /// \p slots go on; \p decision has their rows; \p expected is c times their expected embedding [n, d], if
@@ -74,8 +86,6 @@ public:
     [[nodiscard]] virtual bool mixes_states() const {
         return false;
     } ///< whether masses other than 1 at K_t occur
-    /// Whether slots see rows that their own pass did not make, even without a cache.
-    [[nodiscard]] bool keeps_rows() const { return halts() || visibility() != VisibilityRule::per_step; }
     [[nodiscard]] virtual Decision decide(const Slots& slots) const;
 
     // 5. What is worth recording beside what every method gives.
@@ -91,14 +101,60 @@ protected:
     std::int64_t hidden_size_ = 0;
     std::int64_t vocab_size_ = 0;
 
+    /// FLOPs of an expected embedding: head and mixture.
+    [[nodiscard]] std::int64_t mixture_flops(std::int64_t top_k) const;
+
 private:
     std::int64_t max_steps_ = 0;
     double embed_scale_ = 1.0;
 };
 
-/// InputError for a method that this build does not run.
-std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters);
-/// The method's own tensors beside the backbone's, in the order in which they are saved.
+/// A line of methods.def: how the method is made, and the tensors that it has beside the backbone's.
+struct MethodEntry {
+    MethodKind kind;
+    /// The backbone outlives the method.
+    std::unique_ptr<Method> (*make)(const ModelConfig& config, const Parameters& parameters,
+                                    const Backbone& backbone);
+    /// In the order in which they are saved; nullptr: none.
+    std::vector<TensorSpec> (*tensors)(const ModelConfig& config) = nullptr;
+    /// Its loss has a penalty on steps, which training would have to compute.
+    bool has_penalty = false;
+
+    /// The entry of a method whose constructor takes some or all of (config, parameters, backbone).
+    template <typename M>
+    static MethodEntry of(MethodKind kind);
+};
+
+// One function a method, defined in its own file.
+#define PONDERSCOPE_METHOD(name) MethodEntry name##_method();
+#include "core/ponder/methods/methods.def"
+#undef PONDERSCOPE_METHOD
+
+/// InputError for a method that this build does not run, with the list of those that it does.
+const MethodEntry& method_entry(MethodKind kind);
+std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters,
+                                    const Backbone& backbone);
 std::vector<TensorSpec> method_tensors(const ModelConfig& config);
+
+template <typename M>
+MethodEntry MethodEntry::of(MethodKind kind) {
+    MethodEntry entry{
+        kind,
+        [](const ModelConfig& config, const Parameters& parameters,
+           const Backbone& backbone) -> std::unique_ptr<Method> {
+            if constexpr (std::is_constructible_v<M, const ModelConfig&, const Parameters&,
+                                                  const Backbone&>) {
+                return std::make_unique<M>(config, parameters, backbone);
+            } else if constexpr (std::is_constructible_v<M, const ModelConfig&, const Parameters&>) {
+                return std::make_unique<M>(config, parameters);
+            } else {
+                return std::make_unique<M>(config);
+            }
+        }};
+    if constexpr (requires(const ModelConfig& config) { M::tensors(config); }) {
+        entry.tensors = &M::tensors;
+    }
+    return entry;
+}
 
 } // namespace ponderscope

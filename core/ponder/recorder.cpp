@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recorder.h"
 
+#include "core/ponder/interleaved.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -24,14 +26,26 @@ at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Te
     return place.defined() ? all.index_copy(0, place, values) : values;
 }
 
+/// The pass over the vocabulary that makes an expected embedding reads the step out as well; not where slots
+/// are computed over and over.
+bool reads_steps_anyway(const Method& method) {
+    return method.mixture() && !method.mixes_states() && method.visibility() != VisibilityRule::interleaved;
+}
+
+/// Refreshes whose movement is recorded.
+std::int64_t recorded_refreshes(const Method& method, const RunChoices& choices) {
+    return choices.iterates(method) ? std::min<std::int64_t>(choices.refreshes.value_or(exact_refreshes), 64)
+                                    : 0;
+}
+
 } // namespace
 
-std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method, RecordLevel level) {
+std::vector<SignalInfo> recorded_signals(const Method& method, const RunChoices& choices, RecordLevel level) {
     std::vector<SignalInfo> signals;
     if (level == RecordLevel::nll) {
         return signals;
     }
-    const bool free_steps = method.max_steps() == 0 || (method.mixture() && !method.mixes_states());
+    const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method);
     if (free_steps || level == RecordLevel::steps) {
         const std::vector<std::string> axes{"token", "step"};
         const std::vector<std::string> candidate_axes{"token", "step", "candidate"};
@@ -70,23 +84,51 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
     for (SignalInfo& own : method.signals()) {
         signals.push_back(std::move(own));
     }
-    (void)config;
+    if (method.mixes_states()) {
+        signals.push_back({signal::halting_mass,
+                           {"token", "step"},
+                           "",
+                           "Halting mass",
+                           "Mass of each step's state in the output; 0 where no step ran."});
+    }
+    if (recorded_refreshes(method, choices) > 0) {
+        signals.push_back(
+            {signal::jacobi_difference,
+             {"token", "iteration"},
+             "",
+             "Jacobi difference",
+             "Largest movement of an input of the token's slots in each refresh of all slots; 0 "
+             "once it is still."});
+    }
+    if (choices.iterates(method)) {
+        signals.push_back({signal::scoring_flops,
+                           {"token"},
+                           "FLOPs",
+                           "FLOPs of the passes",
+                           "What the passes over all slots cost for this token; `flops` is what decoding "
+                           "costs."});
+    }
     return signals;
 }
 
-Recorder::Recorder(const Backbone& backbone, const Method& method, RecordLevel level, ReportedTokens reported)
+Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices,
+                   RecordLevel level, ReportedTokens reported)
     : backbone_(backbone),
       method_(method),
       level_(level),
       reported_(std::move(reported)),
       candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
-      free_steps_(level != RecordLevel::nll && method.mixture() && !method.mixes_states()),
+      free_steps_(level != RecordLevel::nll && reads_steps_anyway(method)),
       extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0) {
     const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
-    for (const SignalInfo& info : recorded_signals(backbone.config(), method, level)) {
+    for (const SignalInfo& info : recorded_signals(method, choices, level)) {
         std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
         if (info.name == signal::gate) {
             shape[1] = method.max_steps(); // the last step asks nothing
+        } else if (info.name == signal::jacobi_difference) {
+            shape[1] = recorded_refreshes(method, choices);
+        } else if (info.axes.size() == 1) {
+            shape.pop_back();
         }
         if (info.axes.size() == 3) {
             shape.push_back(candidates_);
@@ -167,6 +209,17 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     if (decision.value.defined() && !slots.last) {
         put(signal::gate, rows.place, slots.step, pick(decision.value, rows.local));
     }
+    for (const auto& [name, values] : decision.notes) {
+        at::Tensor* all = values.dim() == 2 ? find(name) : nullptr;
+        if (all != nullptr) {
+            *all = replaced(*all, rows.place, pick(values, rows.local));
+        } else {
+            put(name, rows.place, slots.step, pick(values, rows.local));
+        }
+    }
+    if (method_.mixes_states()) {
+        put_masses(rows, slots, decision);
+    }
     if (level_ != RecordLevel::steps || method_.max_steps() == 0) {
         return;
     }
@@ -191,6 +244,22 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
         keep(read_out(pick(readout, rows.local).to(backbone_.head().head.scalar_type()), backbone_.head(),
                       request(rows, slots.step)),
              rows.place, slots.step);
+    }
+}
+
+/// As if every token stopped here; those that come back a step later had gone on.
+void Recorder::put_masses(const Rows& rows, const Slots& slots, const Decision& decision) {
+    if (slots.step > 0) {
+        put(signal::halting_mass, rows.place, slots.step - 1, pick(mass_on_, rows.place));
+    }
+    const at::Tensor stopped = decision.mass_stop.defined()
+                                   ? pick(decision.mass_stop, rows.local)
+                                   : at::ones({rows.place.defined() ? rows.place.size(0) : reported_.count},
+                                              at::TensorOptions(at::kFloat).device(slots.hidden.device()));
+    put(signal::halting_mass, rows.place, slots.step, stopped);
+    if (!slots.last) {
+        const at::Tensor on = pick(decision.mass_on, rows.local);
+        mass_on_ = mass_on_.defined() ? replaced(mass_on_, rows.place, on) : on;
     }
 }
 
@@ -235,6 +304,13 @@ at::Tensor Recorder::expected_embedding(const Slots& slots, const HeadWeights& h
 
 void Recorder::finish(const StepsResult& result) {
     steps = result.steps;
+    if (at::Tensor* all = find(signal::jacobi_difference); all != nullptr && result.differences.defined()) {
+        const std::int64_t ran = std::min(all->size(1), result.differences.size(1));
+        all->narrow(1, 0, ran).copy_(pick(result.differences.narrow(1, 0, ran), reported_.tokens));
+    }
+    if (at::Tensor* all = find(signal::scoring_flops); all != nullptr && result.pass_flops.defined()) {
+        all->copy_(pick(result.pass_flops, reported_.tokens));
+    }
     if (reported_.count == 0) {
         nll = at::empty({0}, at::TensorOptions(at::kFloat).device(result.readout.device()));
         rank = at::empty({0}, nll.options().dtype(at::kLong));

@@ -28,7 +28,8 @@ inline constexpr std::int64_t recorded_candidates = 10;
 /// did not run are 0.
 class Recorder final : public StepObserver {
 public:
-    Recorder(const Backbone& backbone, const Method& method, RecordLevel level, ReportedTokens reported);
+    Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices, RecordLevel level,
+             ReportedTokens reported);
 
     at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                   const MixtureWish& wish) override;
@@ -56,6 +57,7 @@ private:
     };
     [[nodiscard]] Rows rows_of(const at::Tensor& tokens) const;
     [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
+    void put_masses(const Rows& rows, const Slots& slots, const Decision& decision);
     void keep(const HeadResult& result, const at::Tensor& place, std::int64_t step);
     void put(const char* name, const at::Tensor& place, std::int64_t step, const at::Tensor& values);
     at::Tensor* find(const char* name);
@@ -69,10 +71,11 @@ private:
     bool extra_steps_; ///< read-outs made only for the record
     std::vector<Signal> signals_;
     at::Tensor state_;                     ///< [M, d]: h of each reported token's last step
+    at::Tensor mass_on_;                   ///< [M]: of each token's last step, had it gone on
     at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
 };
 
 /// The signals that a run of this level records, in the order of Recorder::signals.
-std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method, RecordLevel level);
+std::vector<SignalInfo> recorded_signals(const Method& method, const RunChoices& choices, RecordLevel level);
 
 } // namespace ponderscope

@@ -37,7 +37,31 @@ std::vector<std::byte> half_bytes_of(const float* values, std::int64_t count) {
     return bytes_of(halves.data(), count);
 }
 
+at::Tensor send(const std::vector<std::int64_t>& values, at::Device device) {
+    at::Tensor host = at::empty({static_cast<std::int64_t>(values.size())},
+                                at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
+    std::copy(values.begin(), values.end(), host.mutable_data_ptr<std::int64_t>());
+    return host.to(device, at::kLong, /*non_blocking=*/true);
+}
+
 } // namespace
+
+TokenPlaces token_places(std::span<const Window> windows, at::Device device) {
+    std::vector<std::int64_t> sequence;
+    std::vector<std::int64_t> position;
+    std::vector<std::int64_t> length;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const Window& window = windows[i];
+        const std::size_t end = sequence.size() + window.ids.size();
+        sequence.resize(end, window.sequence >= 0 ? window.sequence : static_cast<std::int64_t>(i));
+        length.resize(end, window.sequence_length > 0 ? window.sequence_length
+                                                      : static_cast<std::int64_t>(window.ids.size()));
+        for (std::int64_t t = window.first; position.size() < end; ++t) {
+            position.push_back(t);
+        }
+    }
+    return {send(sequence, device), send(position, device), send(length, device)};
+}
 
 ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places) {
     std::vector<std::int64_t> tokens;
@@ -59,20 +83,14 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
         }
         first += length;
     }
-    const auto send = [&](const std::vector<std::int64_t>& values) {
-        at::Tensor host = at::empty({static_cast<std::int64_t>(values.size())},
-                                    at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
-        std::copy(values.begin(), values.end(), host.mutable_data_ptr<std::int64_t>());
-        return host.to(device, at::kLong, /*non_blocking=*/true);
-    };
     ReportedTokens reported;
     reported.count = static_cast<std::int64_t>(tokens.size());
-    reported.targets = send(targets);
+    reported.targets = send(targets, device);
     if (!others.empty()) {
-        reported.tokens = send(tokens);
-        reported.others = send(others);
+        reported.tokens = send(tokens, device);
+        reported.others = send(others, device);
         if (with_places) {
-            reported.place = send(places);
+            reported.place = send(places, device);
         }
     }
     return reported;

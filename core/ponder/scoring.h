@@ -3,6 +3,7 @@
 
 #include "core/ponder/device.h"
 #include "core/ponder/engine.h"
+#include "core/ponder/halting.h"
 #include "core/ponder/recorder.h"
 
 #include <cstdint>
@@ -45,5 +46,7 @@ private:
 
 /// Rows of the windows' reported tokens on the device, with their targets. \p with_places: the method halts.
 ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places);
+/// Where each of the windows' tokens stands in its text.
+TokenPlaces token_places(std::span<const Window> windows, at::Device device);
 
 } // namespace ponderscope

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/steps.h"
 
+#include "core/ponder/interleaved.h"
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -13,71 +15,15 @@ namespace ponderscope {
 
 namespace {
 
-at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows) {
-    return tensor.defined() && rows.defined() ? tensor.index_select(0, rows) : tensor;
-}
-
-Decision select_rows(const Decision& decision, const at::Tensor& rows) {
-    return {select_rows(decision.value, rows), select_rows(decision.go_on, rows),
-            select_rows(decision.mass_on, rows), select_rows(decision.mass_stop, rows),
-            select_rows(decision.carry, rows)};
-}
-
-/// Σ of mass times state, a token. Only methods whose masses are not 1 at K_t keep the sum; for the others
-/// the last state is the output.
-class Readout {
-public:
-    explicit Readout(bool mixes) : mixes_(mixes) {}
-
-    /// What the tokens of \p slots would be read out from, had they stopped here.
-    at::Tensor if_stopped(const Slots& slots, const Decision& decision) const {
-        if (!mixes_) {
-            return slots.hidden;
-        }
-        at::Tensor now = slots.hidden.to(at::kFloat);
-        if (decision.mass_stop.defined()) {
-            now = now * decision.mass_stop.unsqueeze(1);
-        }
-        return sum_.defined() ? select_rows(sum_, slots.tokens) + now : now;
-    }
-
-    /// Takes the step in: \p stopped is if_stopped of the same slots.
-    void add(const Slots& slots, const Decision& decision, const at::Tensor& stopped) {
-        if (!slots.tokens.defined()) {
-            output_ = stopped;
-        } else {
-            // Rows of tokens that stopped earlier stay what they were.
-            output_ = at::index_copy(output_, 0, slots.tokens, stopped);
-        }
-        if (!mixes_ || slots.last) {
-            return;
-        }
-        TORCH_CHECK(decision.mass_on.defined(),
-                    "a method that mixes states must say the mass of those that go on");
-        const at::Tensor part = slots.hidden.to(at::kFloat) * decision.mass_on.unsqueeze(1);
-        if (!sum_.defined()) {
-            sum_ = part;
-        } else if (slots.tokens.defined()) {
-            sum_ = at::index_add(sum_, 0, slots.tokens, part);
-        } else {
-            sum_ = sum_ + part;
-        }
-    }
-
-    [[nodiscard]] at::Tensor output(at::ScalarType type) const { return output_.to(type); }
-
-private:
-    bool mixes_;
-    at::Tensor sum_, output_;
-};
-
 /// Where the slots' K/V go and what they see: nothing is kept where a pass holds all there is to see.
 class KeptRows {
 public:
-    KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache)
+    KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache,
+             const HaltingRule* rule)
         : batch_(batch), cache_(cache) {
+        const bool halts = may_halt(method, rule);
         const bool every_step = cache != nullptr || method.visibility() == VisibilityRule::two_dimensional;
-        if (cache == nullptr && !method.keeps_rows()) {
+        if (cache == nullptr && !keeps_rows(method, rule)) {
             std::int64_t begin = 0;
             for (const std::int64_t length : batch.lengths) {
                 causal_.push_back({begin, length, begin, 0});
@@ -85,8 +31,8 @@ public:
             }
             return;
         }
-        copies_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && method.halts();
-        plain_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && !method.halts();
+        copies_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && halts;
+        plain_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && !halts;
         if (cache == nullptr) {
             const ModelConfig& config = backbone.config();
             const std::int64_t segments = every_step ? method.max_steps() + 1 : 1;
@@ -230,92 +176,60 @@ TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
     return batch;
 }
 
-at::Tensor StepObserver::expected_embedding(const Slots& slots, const HeadWeights& head,
-                                            const MixtureWish& wish) {
-    if (at::GradMode::is_enabled() &&
-        (slots.hidden.requires_grad() || head.head.requires_grad() || head.embedding.requires_grad())) {
-        return ponderscope::expected_embedding(slots.hidden, head, wish.temperature, wish.top_k);
-    }
-    HeadRequest request;
-    request.mixture = true;
-    request.temperature = wish.temperature;
-    request.top_k = wish.top_k;
-    return read_out(slots.hidden, head, request).mixture;
-}
-
-void StepObserver::step_ran(const Slots&, const Decision&, const at::Tensor&) {}
-
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options) {
-    StepObserver plain;
-    StepObserver& observer = options.observer != nullptr ? *options.observer : plain;
-    const HeadWeights head = backbone.head();
-    const std::optional<MixtureWish> wish = method.mixture();
+    if (method.visibility() == VisibilityRule::interleaved) {
+        return run_interleaved(backbone, method, batch, options);
+    }
     const double scale = method.embed_scale();
-    KeptRows kept(backbone, method, batch, options.cache);
-    Readout readout(method.mixes_states());
+    KeptRows kept(backbone, method, batch, options.cache, options.choices.rule.get());
+    Walk walk({method, backbone.head(), batch.size(), options.choices.rule.get(), &batch.places,
+               options.observer, options.taps});
     StepsResult result;
-
-    const at::Tensor embedded = backbone.embed(batch.ids);
-    Slots slots;
-    slots.input = method.first_input(scale == 1.0 ? embedded : embedded * scale);
-    if (method.halts()) {
+    if (may_halt(method, options.choices.rule.get())) {
         result.steps = at::zeros_like(batch.ids);
     }
-    for (;; ++slots.step) {
-        slots.last = slots.step == method.max_steps();
+    const at::Tensor embedded = backbone.embed(batch.ids);
+    walk.begin({}, method.first_input(scale == 1.0 ? embedded : embedded * scale));
+    for (const Slots& slots = walk.slots();;) {
         Pass pass;
+        at::Tensor stream;
         pass.rotation_rows = select_rows(batch.rotation_rows, slots.tokens);
         pass.positions = select_rows(batch.positions, slots.tokens);
         pass.cos = batch.cos;
         pass.sin = batch.sin;
         pass.workspace = options.workspace;
         pass.tap = {options.taps, slots.step};
+        pass.stream = method.wants_stream() ? &stream : nullptr;
         kept.prepare(slots, pass);
         pass.tap("embeds", slots.input);
-        slots.hidden = backbone.run(slots.input, pass);
-        pass.tap("hidden", slots.hidden);
-        if (options.keep_states) {
-            result.states.push_back({slots.tokens, slots.input, slots.hidden, {}});
-        }
+        const at::Tensor hidden = backbone.run(slots.input, pass);
+        pass.tap("hidden", hidden);
         if (result.steps.defined() && slots.step > 0) {
             slots.tokens.defined() ? result.steps.index_fill_(0, slots.tokens, slots.step)
                                    : result.steps.fill_(slots.step);
         }
-        Decision decision = method.decide(slots);
+        walk.ran(hidden, stream);
         if (options.keep_states) {
-            result.states.back().value = decision.value;
+            result.states.push_back({slots.tokens, slots.input, slots.hidden, walk.decision().value});
         }
-        const at::Tensor stopped = readout.if_stopped(slots, decision);
-        observer.step_ran(slots, decision, stopped);
-        readout.add(slots, decision, stopped);
         if (slots.last) {
             break;
         }
-        if (decision.go_on.defined()) {
+        if (const at::Tensor go_on = walk.choose(); go_on.defined()) {
             const at::Tensor going =
-                at::nonzero(decision.go_on).view(-1); // the one place where the host waits for the device
+                at::nonzero(go_on).view(-1); // the one place where the host waits for the device
             if (going.size(0) == 0) {
                 break;
             }
             if (going.size(0) < slots.hidden.size(0)) {
-                slots.tokens = slots.tokens.defined() ? slots.tokens.index_select(0, going) : going;
-                slots.input = slots.input.index_select(0, going);
-                slots.hidden = slots.hidden.index_select(0, going);
-                decision = select_rows(decision, going);
+                walk.keep(going);
             }
         }
-        at::Tensor expected;
-        if (wish) {
-            expected = observer.expected_embedding(slots, head, *wish);
-            expected = (scale == 1.0 ? expected : expected * scale).to(slots.input.scalar_type());
-            pass.tap("expected_embedding", expected);
-        }
-        slots.carry = decision.carry;
-        slots.input = method.next_input(slots, decision, expected);
+        walk.make_inputs();
     }
-    kept.finish(slots.step, method.max_steps());
-    result.readout = readout.output(slots.hidden.scalar_type());
+    kept.finish(walk.slots().step, method.max_steps());
+    result.readout = walk.readout().output(walk.slots().hidden.scalar_type());
     return result;
 }
 

@@ -5,11 +5,13 @@
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 #include "core/ponder/visibility.h"
+#include "core/ponder/walk.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,7 +25,8 @@ struct TokenBatch {
     at::Tensor cos, sin;               ///< rotation tables
     std::vector<std::int64_t> lengths; ///< tokens of this run, a sequence
     std::vector<std::int64_t> past;    ///< tokens of earlier runs, a sequence; all 0 without a cache
-    RowSpace space;                    ///< defined when rows are kept: the method halts, or there is a cache
+    RowSpace space;                    ///< defined when rows are kept: tokens may halt, or there is a cache
+    TokenPlaces places;                ///< defined by whoever runs with a halting rule
 
     /// Host ids. \p past and \p sequence_rows (a generation's places in the cache) are empty for a run that
     /// stands alone. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
@@ -43,27 +46,30 @@ struct StepCache {
     KvRows rows;
     std::int64_t segment_rows = 0;
     std::vector<std::int64_t> sequence_rows; ///< where each sequence begins in a segment
-    at::Tensor counts; ///< two-dimensional rule: slots in each segment, int64 [K + 1, S]
-};
-
-/// Sees a run of steps while it happens, and supplies the expected embeddings, since the pass over the
-/// vocabulary that makes them is the same that reads a state out for the record.
-class StepObserver {
-public:
-    virtual ~StepObserver() = default;
-    /// Expected embeddings [n, d] of the slots' states, not scaled. The default is the differentiable one
-    /// where a gradient is wanted, else read_out.
-    virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
-                                          const MixtureWish& wish);
-    /// After slots ran and their method answered. \p readout: [n, d], the token's read-out had it stopped
-    /// here.
-    virtual void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout);
+    at::Tensor counts; ///< two-dimensional: slots in each segment, int64 [K + 1, S]; interleaved: [1, S]
+    at::Tensor bias;   ///< fp32 [rows], of the keys; undefined: none
 };
 
 struct StepsResult {
     at::Tensor readout;             ///< [N, d]
     at::Tensor steps;               ///< int64 [N], K_t; undefined: K for every token
     std::vector<StepStates> states; ///< when kept
+    // Where the interleaved rule is computed in passes over all slots:
+    at::Tensor
+        differences; ///< fp32 [N, refreshes]: largest movement of an input of the token; undefined: none
+    at::Tensor pass_flops; ///< int64 [N]: what the passes cost, where decoding costs what section 11 counts
+};
+
+/// What is chosen about a run, beside the model.
+struct RunChoices {
+    std::shared_ptr<const HaltingRule> rule; ///< in the place of the method's own; nullptr: that
+    /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
+    std::optional<std::int64_t> refreshes;
+    /// Whether slots are computed in passes over all of them.
+    [[nodiscard]] bool iterates(const Method& method) const {
+        return method.visibility() == VisibilityRule::interleaved && method.max_steps() > 0 &&
+               (!method.knows_inputs() || rule);
+    }
 };
 
 struct StepsOptions {
@@ -71,11 +77,13 @@ struct StepsOptions {
     StepCache* cache = nullptr;
     Workspace* workspace = nullptr;
     TapListener* taps = nullptr;
+    RunChoices choices;
     bool keep_states = false;
 };
 
-/// Runs all steps of all tokens under the rules in which a step's tokens run together. Nothing is read back
-/// from the device unless the method halts; halted tokens are gathered out and cost nothing.
+/// Runs all steps of all tokens. Under the rules in which a step's tokens run together nothing is read back
+/// from the device unless tokens may halt; halted tokens are gathered out and cost nothing. The interleaved
+/// rule has a schedule of its own (interleaved.h).
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options);
 

@@ -64,7 +64,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
     info.architecture = to_string(config.architecture);
     info.method = to_string(config.ponder.method);
     info.depth_mixing = to_string(config.depth.kind);
-    info.policy = options.policy;
+    info.policy = engine.policy();
     info.scoring = engine.scoring();
     info.device = engine.device_name();
     info.dtype = options.dtype;
@@ -253,7 +253,11 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
         const std::span<const std::int32_t> ids(sequences[task.sequence].ids);
         return Window{ids.subspan(static_cast<std::size_t>(task.span.begin),
                                   static_cast<std::size_t>(task.span.end - task.span.begin)),
-                      task.span.report_begin - task.span.begin, task.span.report_end - task.span.begin};
+                      task.span.report_begin - task.span.begin,
+                      task.span.report_end - task.span.begin,
+                      static_cast<std::int64_t>(task.sequence),
+                      task.span.begin,
+                      static_cast<std::int64_t>(ids.size())};
     };
     std::size_t submitted = 0; // the task that was tried last
     const auto submit = [&](std::size_t begin, std::size_t end) {

@@ -38,11 +38,10 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
 
 struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
-    std::int64_t context = 0; ///< tokens a window; 0: what the model was made for, at most 2048
-    std::int64_t stride = 0;  ///< 0: half the context
-    std::int64_t batch = 8;   ///< windows computed together
-    std::string run_name;     ///< empty: the checkpoint's folder name
-    std::string policy = "learned";
+    std::int64_t context = 0;      ///< tokens a window; 0: what the model was made for, at most 2048
+    std::int64_t stride = 0;       ///< 0: half the context
+    std::int64_t batch = 8;        ///< windows computed together
+    std::string run_name;          ///< empty: the checkpoint's folder name
     std::string dtype = "float32"; ///< as the engine was loaded
     std::string text_source;       ///< what the user named: files, "prompt", an ids file
     std::uint64_t seed = 0;

@@ -125,6 +125,9 @@ inline constexpr const char* candidate_ids = "candidate_ids";                   
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
 inline constexpr const char* gate = "gate";
 inline constexpr const char* halting_mass = "halting_mass";
+inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
+inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
+inline constexpr const char* scoring_flops = "scoring_flops";         ///< [token], of Jacobi passes
 } // namespace signal
 
 } // namespace ponderscope

@@ -167,6 +167,60 @@ TEST_F(WrongInput, Flags) {
     }
 }
 
+TEST_F(WrongInput, Methods) {
+    struct Case {
+        const char* name;
+        nlohmann::json keys;
+        std::vector<std::string> flags;
+        std::vector<std::string> words;
+    };
+    const auto section = [](nlohmann::json more) {
+        more["max_steps"] = more.value("max_steps", 2);
+        return nlohmann::json{{"pondering", more}};
+    };
+    const Case cases[] = {
+        {"no-router", section({{"method", "ponderlm3"}}), {}, {"pondering.router.weight"}},
+        {"no-gates", section({{"method", "adaponderlm"}}), {}, {"pondering.gates.0.fc_in.weight"}},
+        {"threshold-1", section({{"method", "ponderlm3"}, {"threshold", 1}}), {}, {"threshold", "1"}},
+        {"threshold-minus", section({{"method", "adaponderlm"}, {"threshold", -0.5}}), {}, {"threshold", "-0.5"}},
+        {"steps-minus", {{"pondering", {{"method", "looped"}, {"max_steps", -1}}}}, {}, {"max_steps", "-1"}},
+        {"steps-many",
+         {{"pondering", {{"method", "looped"}, {"max_steps", 1000000000}}}},
+         {},
+         {"max_steps", "1000000000"}},
+        {"unknown-method", section({{"method", "thinking"}}), {}, {"thinking", "ponderlm"}},
+        {"unknown-key", section({{"method", "looped"}, {"treshold", 0.5}}), {}, {"treshold"}},
+        {"useless-key", section({{"method", "looped"}, {"threshold", 0.5}}), {}, {"threshold", "looped"}},
+        {"pause-outside", section({{"method", "pause"}}), {}, {"pause_token_id", "50288"}},
+        {"several",
+         {{"num_latent_thoughts", 2}, {"recurrent_model", true}},
+         {},
+         {"ponderlm2", "pause", "looped", "--method"}},
+        {"no-section", nlohmann::json::object(), {"--method", "ponderlm3"}, {"pondering", "ponderlm3"}},
+        {"refreshes", section({{"method", "looped"}}), {"--jacobi", "3"}, {"looped", "Jacobi"}},
+        {"refreshes-word", section({{"method", "ponderlm2"}}), {"--jacobi", "many"}, {"--jacobi", "many"}},
+        {"refreshes-minus", section({{"method", "ponderlm2"}}), {"--jacobi=-1"}, {"--jacobi", "-1"}},
+        {"policy", section({{"method", "looped"}}), {"--policy", "sometimes"}, {"--policy", "sometimes"}},
+        {"policy-vanilla", nlohmann::json::object(), {"--policy", "full"}, {"vanilla", "full"}},
+        {"forced-words", section({{"method", "looped"}}), {"--force-steps", "3"}, {"--force-steps", "'3'"}},
+        {"forced-far", section({{"method", "looped"}}), {"--force-steps", "1:3"}, {"--force-steps", "3", "2"}},
+        {"forced-nowhere",
+         section({{"method", "looped"}}),
+         {"--force-steps", "1000:1"},
+         {"--force-steps", "1000"}},
+        {"forced-twice",
+         section({{"method", "looped"}}),
+         {"--force-steps", "1:0,1:2"},
+         {"--force-steps", "twice"}}};
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.name);
+        change_config(one.name, [&](nlohmann::json& config) { config.update(one.keys); });
+        std::vector<std::string> arguments{at(one.name), "--text", at("text.txt")};
+        arguments.insert(arguments.end(), one.flags.begin(), one.flags.end());
+        expect_sentence(arguments, one.words);
+    }
+}
+
 TEST_F(WrongInput, Traces) {
     const std::vector<std::string> good{"record", at("good"), "--text", at("text.txt"), "-o"};
     const auto record_to = [&](const std::string& trace, const std::string& limits = "") {

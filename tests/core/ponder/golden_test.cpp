@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace ponderscope {
@@ -52,8 +53,14 @@ std::vector<std::vector<std::int32_t>> rows(const Array& ids, std::int64_t lengt
 
 /// Names of the reference under which we compute the same.
 std::string our_name(const std::string& theirs) {
-    if (theirs == "gate") {
-        return "signal.gate";
+    static const std::map<std::string, std::string> others{
+        {"gate", "signal.gate"},
+        {"reach", "signal.reach"},
+        {"halting_mass", "signal.halting_mass"},
+        {"router.probability", "signal.router_probability"},
+        {"router.log_tail_mass", "signal.router_log_tail_mass"}};
+    if (const auto found = others.find(theirs); found != others.end()) {
+        return found->second;
     }
     return theirs.starts_with("input.step") ? "embeds" + theirs.substr(5) : theirs;
 }
@@ -68,10 +75,22 @@ TEST_P(Golden, EqualsTheReference) {
     std::ifstream(folder / "case.json") >> description;
     const double tolerance = description.value("tolerance", 1e-4);
     const auto golden = read_golden(folder / "golden.safetensors");
-    const Checkpoint checkpoint = Checkpoint::open(folder);
-    const Engine engine = Engine::load(checkpoint);
+    const Checkpoint checkpoint =
+        Checkpoint::open(folder, method_from_string(description.at("method").get<std::string>()));
+    Engine engine = Engine::load(checkpoint);
     const Array& ids = golden.at("input_ids");
-    const auto ours = engine.inspect_batch(rows(ids, ids.shape[1]));
+    auto ours = engine.inspect_batch(rows(ids, ids.shape[1]));
+    if (golden.contains("logits_sequential")) {
+        EXPECT_NE(engine.scoring(), "exact");
+        engine.use_scoring(std::nullopt);
+        auto exact = engine.inspect_batch(rows(ids, ids.shape[1]));
+        ours["logits_sequential"] = std::move(exact.at("logits"));
+        ours["nll_sequential"] = std::move(exact.at("nll"));
+        for (std::int64_t k = 0; k <= engine.config().ponder.max_steps; ++k) {
+            ours["hidden_sequential.slot" + std::to_string(k)] =
+                std::move(exact.at("hidden.step" + std::to_string(k)));
+        }
+    }
 
     int compared = 0;
     for (const auto& [theirs_name, theirs] : golden) {
@@ -169,6 +188,19 @@ INSTANTIATE_TEST_SUITE_P(Gpt2, Golden,
                          ::testing::Values("vanilla_gpt2_hub_names_full_length",
                                            "vanilla_gpt2_inverse_layer_scale_exit",
                                            "ponderlm_gpt2_s1_scaled_tied"),
+                         [](const auto& one) { return std::string(one.param); });
+
+INSTANTIATE_TEST_SUITE_P(Relatives, Golden, ::testing::Values("ponderlm_reset_llama_k3_scaled"),
+                         [](const auto& one) { return std::string(one.param); });
+
+INSTANTIATE_TEST_SUITE_P(Interleaved, Golden,
+                         ::testing::Values("pause_llama_k2", "pause_neox_k3_scaled",
+                                           "ponderlm2_llama_k1_j2_interpolation_topk_unscaled",
+                                           "ponderlm2_llama_k1_j3_scaled",
+                                           "ponderlm2_llama_k3_j1_interpolation_scaled_gqa_tied",
+                                           "ponderlm2_llama_k3_j5_scaled_stories_gqa_tied",
+                                           "ponderlm2_neox_k2_j3_scaled", "ponderlm3_llama_tau_1e4",
+                                           "ponderlm3_stories_tau_02"),
                          [](const auto& one) { return std::string(one.param); });
 
 INSTANTIATE_TEST_SUITE_P(Halting, Golden,

@@ -60,9 +60,9 @@ nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps) {
 }
 
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
-                           std::uint64_t seed) {
+                           std::uint64_t seed, std::optional<MethodKind> method) {
     std::ofstream(folder / "config.json") << config.dump(1);
-    ParameterLayout layout = parameter_layout(read_model_config(folder / "config.json"));
+    ParameterLayout layout = parameter_layout(read_model_config(folder / "config.json", method));
     for (TensorSpec& spec : layout.tensors) {
         const bool is_weight_of_norm = spec.init == TensorSpec::Init::constant && spec.value == 1.0;
         spec.init = TensorSpec::Init::normal;
@@ -81,7 +81,7 @@ Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::
                           static_cast<std::size_t>(tensor.nbytes())}});
     }
     write_safetensors(folder / "model.safetensors", views);
-    return Checkpoint::open(folder);
+    return Checkpoint::open(folder, method);
 }
 
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {

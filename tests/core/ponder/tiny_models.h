@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,9 @@ nlohmann::json tiny_llama(std::int64_t vocabulary = 61);
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps);
 
 /// Writes the config and weights drawn from \p seed (large enough that attention and logits are far from
-/// flat) and opens the folder.
+/// flat) and opens the folder. \p method: where the config fits several.
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
-                           std::uint64_t seed = 1);
+                           std::uint64_t seed = 1, std::optional<MethodKind> method = std::nullopt);
 
 /// Ids below \p vocabulary, the same for the same seed.
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed);

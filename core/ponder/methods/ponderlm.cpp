@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#pragma once
-
 #include "core/ponder/method.h"
 
+#include <ATen/ATen.h>
+
 namespace ponderscope {
+
+namespace {
 
 /// PonderLM (arXiv 2505.20674): K times, the expected embedding of the next token is added to the input and
 /// the stack runs again.
@@ -18,5 +20,30 @@ public:
                                         const at::Tensor& expected) const override;
     [[nodiscard]] std::int64_t input_flops() const override;
 };
+
+PonderLm::PonderLm(const ModelConfig& config) : Method(config) {}
+
+at::Tensor PonderLm::first_input(const at::Tensor& embedded) const {
+    // With K = 0 this zeroes the input, as the authors' code does.
+    return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
+}
+
+std::optional<MixtureWish> PonderLm::mixture() const {
+    return MixtureWish{config_.temperature, config_.top_k};
+}
+
+at::Tensor PonderLm::next_input(const Slots& slots, const Decision&, const at::Tensor& expected) const {
+    return slots.input + expected;
+}
+
+std::int64_t PonderLm::input_flops() const {
+    return mixture_flops(config_.top_k);
+}
+
+} // namespace
+
+MethodEntry ponderlm_method() {
+    return MethodEntry::of<PonderLm>(MethodKind::ponderlm);
+}
 
 } // namespace ponderscope

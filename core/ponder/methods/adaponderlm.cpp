@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/ponder/adaponderlm.h"
+#include "core/model/blocks.h"
+#include "core/ponder/method.h"
 
 #include "core/base/error.h"
 
@@ -12,11 +13,35 @@ namespace ponderscope {
 
 namespace {
 
+/// AdaPonderLM (arXiv 2603.01914, methods.md section 5): PonderLM's recurrence with a gate a step and a
+/// token.
+///   s^i = sigmoid(fc_out_i · gelu(fc_in_i · h^i));   slot (t, i+1) runs iff s^i >= tau;   E^{i+1} = E^i +
+///   s^i · c·expected embedding
+class AdaPonderLm final : public Method {
+public:
+    AdaPonderLm(const ModelConfig& config, const Parameters& parameters);
+    static std::vector<TensorSpec> tensors(const ModelConfig& config);
+
+    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded) const override;
+    [[nodiscard]] std::optional<MixtureWish> mixture() const override;
+    [[nodiscard]] at::Tensor next_input(const Slots& slots, const Decision& decision,
+                                        const at::Tensor& expected) const override;
+    [[nodiscard]] bool halts() const override;
+    [[nodiscard]] Decision decide(const Slots& slots) const override;
+    [[nodiscard]] std::vector<SignalInfo> signals() const override;
+    [[nodiscard]] std::int64_t input_flops() const override;
+    [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
+
+private:
+    struct Gate {
+        blocks::Linear fc_in, fc_out;
+    };
+    std::vector<Gate> gates_;
+};
+
 std::string gate(std::int64_t step) {
     return "pondering.gates." + std::to_string(step) + ".";
 }
-
-} // namespace
 
 std::vector<TensorSpec> AdaPonderLm::tensors(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
@@ -88,13 +113,20 @@ std::vector<SignalInfo> AdaPonderLm::signals() const {
 }
 
 std::int64_t AdaPonderLm::input_flops() const {
-    const std::int64_t mixed = config_.top_k > 0 ? std::min(config_.top_k, vocab_size_) : vocab_size_;
-    return 2 * vocab_size_ * hidden_size_ + 2 * mixed * hidden_size_;
+    return mixture_flops(config_.top_k);
 }
 
 std::int64_t AdaPonderLm::decision_flops(std::int64_t step) const {
     const Gate& one = gates_[static_cast<std::size_t>(step)];
     return 2 * (one.fc_in.weight.numel() + one.fc_out.weight.numel());
+}
+
+} // namespace
+
+MethodEntry adaponderlm_method() {
+    MethodEntry entry = MethodEntry::of<AdaPonderLm>(MethodKind::adaponderlm);
+    entry.has_penalty = true;
+    return entry;
 }
 
 } // namespace ponderscope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/ponder/adaptive_latent_cot.h"
+#include "core/ponder/method.h"
 
 #include "core/base/error.h"
 
@@ -8,6 +8,30 @@
 #include <string>
 
 namespace ponderscope {
+
+namespace {
+
+/// Adaptive latent chain of thought (arXiv 2602.08220, methods.md section 7): two-dimensional visibility, a
+/// slot reads the state of the one before it, and a router decides after each.
+///   g_k = sigmoid(w·h^k + b);   r_0 = 1, r_{k+1} = r_k g_k;   slot (t, k+1) runs iff r_{k+1} >= tau
+///   masses: r_k (1 - g_k) for k < K_t, and r_{K_t} at K_t (`remainder` "drop": r (1 - g) there too when K_t
+///   < K)
+class AdaptiveLatentCot final : public Method {
+public:
+    AdaptiveLatentCot(const ModelConfig& config, const Parameters& parameters);
+    static std::vector<TensorSpec> tensors(const ModelConfig& config);
+
+    [[nodiscard]] VisibilityRule visibility() const override { return VisibilityRule::two_dimensional; }
+    [[nodiscard]] bool halts() const override;
+    [[nodiscard]] bool mixes_states() const override { return max_steps() > 0; }
+    [[nodiscard]] Decision decide(const Slots& slots) const override;
+    [[nodiscard]] std::vector<SignalInfo> signals() const override;
+    [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
+
+private:
+    at::Tensor weight_; ///< [1, d]: one router for all steps; [K, d]: row k decides after step k
+    at::Tensor bias_;   ///< [1] or [K]
+};
 
 std::vector<TensorSpec> AdaptiveLatentCot::tensors(const ModelConfig& config) {
     if (config.ponder.max_steps == 0) {
@@ -40,6 +64,9 @@ bool AdaptiveLatentCot::halts() const {
 Decision AdaptiveLatentCot::decide(const Slots& slots) const {
     Decision decision;
     const at::Tensor reach = slots.carry; // r_k; 1 at step 0
+    decision.notes = {{signal::reach, reach.defined() ? reach
+                                                      : at::ones({slots.hidden.size(0)},
+                                                                 slots.hidden.options().dtype(at::kFloat))}};
     if (slots.last) {
         decision.mass_stop = reach;
         return decision;
@@ -67,11 +94,24 @@ std::vector<SignalInfo> AdaptiveLatentCot::signals() const {
              {"token", "step"},
              "",
              "Router",
-             "g of adaptive latent CoT after each step: how much of what reached it goes on."}};
+             "g of adaptive latent CoT after each step: how much of what reached it goes on."},
+            {signal::reach,
+             {"token", "step"},
+             "",
+             "Reach",
+             "r of adaptive latent CoT: the product of the router's values so far."}};
 }
 
 std::int64_t AdaptiveLatentCot::decision_flops(std::int64_t) const {
     return 2 * hidden_size_;
+}
+
+} // namespace
+
+MethodEntry adaptive_latent_cot_method() {
+    MethodEntry entry = MethodEntry::of<AdaptiveLatentCot>(MethodKind::adaptive_latent_cot);
+    entry.has_penalty = true;
+    return entry;
 }
 
 } // namespace ponderscope

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/halting.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+class Full final : public HaltingRule {
+public:
+    [[nodiscard]] std::string name() const override { return "full"; }
+    [[nodiscard]] bool may_halt() const override { return false; }
+    [[nodiscard]] HaltingAnswer answer(const HaltingQuestion&) const override { return {}; }
+};
+
+class Forced final : public HaltingRule {
+public:
+    Forced(std::vector<ForcedSteps> forced, std::shared_ptr<const HaltingRule> otherwise)
+        : forced_(std::move(forced)), otherwise_(std::move(otherwise)) {}
+
+    [[nodiscard]] std::string name() const override {
+        std::string text = (otherwise_ ? otherwise_->name() : "learned") + "; forced ";
+        for (std::size_t i = 0; i < forced_.size(); ++i) {
+            const ForcedSteps& one = forced_[i];
+            text += (i == 0 ? "" : ",") +
+                    (one.sequence == 0 ? std::string() : std::to_string(one.sequence) + "/") +
+                    std::to_string(one.position) + ":" + std::to_string(one.steps);
+        }
+        return text;
+    }
+
+    [[nodiscard]] bool looks_back() const override { return otherwise_ && otherwise_->looks_back(); }
+
+    [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
+        HaltingAnswer result;
+        if (otherwise_) {
+            result = otherwise_->answer(question);
+        } else {
+            result.go_on = question.decision.go_on;
+        }
+        const auto pick = [&](const at::Tensor& all) {
+            return question.slots.tokens.defined() ? all.index_select(0, question.slots.tokens) : all;
+        };
+        const at::Tensor sequence = pick(question.places.sequence);
+        const at::Tensor position = pick(question.places.position);
+        at::Tensor go_on = result.go_on.defined() ? result.go_on : at::ones_like(position, at::kBool);
+        for (const ForcedSteps& one : forced_) {
+            const at::Tensor meant = sequence.eq(one.sequence).logical_and(position.eq(one.position));
+            go_on = question.slots.step < one.steps ? go_on.logical_or(meant)
+                                                    : go_on.logical_and(meant.logical_not());
+        }
+        result.go_on = go_on;
+        return result;
+    }
+
+private:
+    std::vector<ForcedSteps> forced_;
+    std::shared_ptr<const HaltingRule> otherwise_;
+};
+
+} // namespace
+
+std::shared_ptr<const HaltingRule> full_halting() {
+    return std::make_shared<Full>();
+}
+
+std::shared_ptr<const HaltingRule> forced_halting(std::vector<ForcedSteps> forced,
+                                                  std::shared_ptr<const HaltingRule> otherwise) {
+    return std::make_shared<Forced>(std::move(forced), std::move(otherwise));
+}
+
+} // namespace ponderscope

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Does halting save time? Wall time saved over FLOPs saved, both against the same model in which nothing
+// halts, measured alternately in one run: 1 means that a token that is not computed costs nothing.
+//   halting_bench [--device cpu] [--tokens 128] [--hidden 256] [--layers 4] [--repeats 5] [--method
+//   adaponderlm]
+// Which tokens go on after step 0 is drawn; those that do run all steps. Random weights; no figure is
+// asserted.
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/splitmix.h"
+#include "core/checkpoint/safetensors.h"
+#include "core/ponder/engine.h"
+#include "core/ponder/forward.h"
+#include "core/ponder/halting.h"
+#include "tests/support/test_data.h"
+
+#include <ATen/ATen.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <string>
+
+namespace ponderscope {
+namespace {
+
+/// A share of the tokens goes on after step 0, by the hash of their places; the rest stops there.
+class Share final : public HaltingRule {
+public:
+    explicit Share(double share) : share_(share) {}
+    [[nodiscard]] std::string name() const override { return "share:" + std::to_string(share_); }
+    [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
+        if (question.slots.step > 0) {
+            return {};
+        }
+        // A hash that needs no host: the fraction of a multiple of the golden ratio.
+        const at::Tensor place =
+            (question.places.sequence * 8191 + question.places.position + 1).to(at::kDouble) *
+            0.6180339887498949;
+        return {(place - place.floor()) < share_, {}};
+    }
+
+private:
+    double share_;
+};
+
+using Options = std::map<std::string, std::string>;
+
+Checkpoint make_checkpoint(const std::filesystem::path& folder, const Options& options) {
+    const std::int64_t d = std::stoll(options.at("--hidden"));
+    const nlohmann::json config{
+        {"model_type", "gpt_neox"},
+        {"hidden_size", d},
+        {"intermediate_size", 4 * d},
+        {"num_hidden_layers", std::stoll(options.at("--layers"))},
+        {"num_attention_heads", std::max<std::int64_t>(1, d / 64)},
+        {"vocab_size", 4096},
+        {"max_position_embeddings", 2048},
+        {"pondering", {{"method", options.at("--method")}, {"max_steps", 3}, {"threshold", 0}}}};
+    write_file_atomically(folder / "config.json", config.dump(1));
+    const Parameters parameters =
+        Parameters::initialise(parameter_layout(read_model_config(folder / "config.json")), 7, at::kCPU);
+    std::vector<TensorView> tensors;
+    for (const auto& [name, tensor] : parameters.items()) {
+        tensors.push_back({name,
+                           DType::f32,
+                           tensor.sizes().vec(),
+                           {static_cast<const std::byte*>(tensor.const_data_ptr()),
+                            static_cast<std::size_t>(tensor.nbytes())}});
+    }
+    write_safetensors(folder / "model.safetensors", tensors);
+    return Checkpoint::open(folder);
+}
+
+struct Run {
+    double seconds = 0;
+    double flops = 0;
+};
+
+Run run_once(const Engine& engine, std::span<const Window> windows) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<WindowResult> results = engine.score(windows, RecordLevel::nll);
+    Run run;
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    for (const WindowResult& result : results) {
+        run.flops = std::accumulate(result.tokens.flops.begin(), result.tokens.flops.end(), run.flops);
+    }
+    return run;
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                     values.end());
+    return values[values.size() / 2];
+}
+
+void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeats) {
+    std::vector<std::vector<std::int32_t>> ids(static_cast<std::size_t>(batch));
+    std::vector<Window> windows;
+    for (std::size_t row = 0; row < ids.size(); ++row) {
+        for (std::int64_t t = 0; t < tokens; ++t) {
+            ids[row].push_back(
+                static_cast<std::int32_t>(bounded(splitmix64(row, static_cast<std::uint64_t>(t)), 4096)));
+        }
+        windows.push_back({ids[row], 0, tokens});
+    }
+    const double shares[] = {0.9, 0.5, 0.25, 0.1};
+    std::vector<std::shared_ptr<const HaltingRule>> rules{full_halting()};
+    for (const double share : shares) {
+        rules.push_back(std::make_shared<Share>(share));
+    }
+    std::vector<std::vector<double>> seconds(rules.size());
+    std::vector<double> flops(rules.size());
+    for (int repeat = -1; repeat < repeats; ++repeat) { // the first is a warm-up
+        for (std::size_t i = 0; i < rules.size(); ++i) {
+            engine.use_halting(rules[i]);
+            const Run run = run_once(engine, windows);
+            flops[i] = run.flops;
+            if (repeat >= 0) {
+                seconds[i].push_back(run.seconds);
+            }
+        }
+    }
+    const double full = median(seconds[0]);
+    for (std::size_t i = 1; i < rules.size(); ++i) {
+        const double time_saved = 1 - median(seconds[i]) / full;
+        const double flops_saved = 1 - flops[i] / flops[0];
+        std::printf(
+            "  batch %2lld  active %3.0f %%  full %7.1f ms  time saved %5.1f %%  FLOPs saved %5.1f %%  "
+            "ratio %.2f\n",
+            static_cast<long long>(batch), 100 * shares[i - 1], 1e3 * full, 100 * time_saved,
+            100 * flops_saved, time_saved / flops_saved);
+        std::fflush(stdout);
+    }
+}
+
+int run(int argc, char** argv) {
+    Options options{{"--device", "cpu"}, {"--tokens", "128"}, {"--hidden", "256"},
+                    {"--layers", "4"},   {"--repeats", "5"},  {"--method", "adaponderlm"}};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const auto found = options.find(argv[i]);
+        if (found == options.end()) {
+            std::fprintf(stderr, "unknown option %s\n", argv[i]);
+            return 2;
+        }
+        found->second = argv[i + 1];
+    }
+    const testing::TemporaryFolder folder;
+    LoadOptions load;
+    load.device = options.at("--device");
+    Engine engine = Engine::load(make_checkpoint(folder.path(), options), load);
+    std::printf("%s, d %s, %s layers, %s tokens a sequence, K = 3, %s\n", options.at("--method").c_str(),
+                options.at("--hidden").c_str(), options.at("--layers").c_str(),
+                options.at("--tokens").c_str(), engine.device_name().c_str());
+    for (const std::int64_t batch : {1, 8, 32}) {
+        measure(engine, batch, std::stoll(options.at("--tokens")), std::stoi(options.at("--repeats")));
+    }
+    return 0;
+}
+
+} // namespace
+} // namespace ponderscope
+
+int main(int argc, char** argv) {
+    try {
+        return ponderscope::run(argc, argv);
+    } catch (const ponderscope::Error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+}
