@@ -62,6 +62,7 @@ std::vector<Subject> subjects() {
         {"looped", {{"method", "looped"}, {"max_steps", 2}, {"embed_scale", "sqrt_2.5d"}}},
         {"pause", {{"method", "pause"}, {"max_steps", 2}, {"embed_scale", "sqrt_d"}}},
         {"ponderlm_reset", {{"method", "ponderlm_reset"}, {"max_steps", 2}}},
+        {"ponderlm_hidden", {{"method", "ponderlm_hidden"}, {"max_steps", 2}}},
         {"ponderlm2", {{"method", "ponderlm2"}, {"max_steps", 2}, {"embed_scale", "sqrt_2.5d"}}},
         {"adaponderlm",
          {{"method", "adaponderlm"}, {"max_steps", 3}, {"threshold", 0.5}, {"embed_scale", "sqrt_d"}}},

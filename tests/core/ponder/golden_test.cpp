@@ -190,7 +190,8 @@ INSTANTIATE_TEST_SUITE_P(Gpt2, Golden,
                                            "ponderlm_gpt2_s1_scaled_tied"),
                          [](const auto& one) { return std::string(one.param); });
 
-INSTANTIATE_TEST_SUITE_P(Relatives, Golden, ::testing::Values("ponderlm_reset_llama_k3_scaled"),
+INSTANTIATE_TEST_SUITE_P(Relatives, Golden,
+                         ::testing::Values("ponderlm_reset_llama_k3_scaled", "ponderlm_hidden_neox_k2"),
                          [](const auto& one) { return std::string(one.param); });
 
 INSTANTIATE_TEST_SUITE_P(Interleaved, Golden,
