@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/stats/bootstrap.h"
+#include "core/trace/reader.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Spearman's rho with its interval. The interval resamples the sample's ranks, which are not ranked again in
+/// each replicate. NaN where one of the two does not vary. InputError: lengths that differ.
+Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
+                                const std::vector<std::int64_t>& stretches,
+                                const BootstrapOptions& options = {});
+
+/// With what the number of steps goes together, over the tokens with a target.
+struct StepsCorrelation {
+    std::string with; ///< "NLL", "entropy", "NLL of RUN"
+    std::int64_t tokens = 0;
+    Estimate rho;
+};
+
+/// Steps of \p run against its own NLL and entropy.
+std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
+                                              const BootstrapOptions& options = {});
+/// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored. InputError
+/// as pair_runs.
+StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
+                                 const RunInfo& other, const BootstrapOptions& options = {});
+
+} // namespace ponderscope
