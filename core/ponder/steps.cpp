@@ -23,21 +23,23 @@ public:
         : batch_(batch), cache_(cache) {
         const bool halts = may_halt(method, rule);
         const bool every_step = cache != nullptr || method.visibility() == VisibilityRule::two_dimensional;
-        if (cache == nullptr && !keeps_rows(method, rule)) {
+        if (cache == nullptr) {
             std::int64_t begin = 0;
             for (const std::int64_t length : batch.lengths) {
                 causal_.push_back({begin, length, begin, 0});
                 begin += length;
             }
-            return;
+            if (!keeps_rows(method, rule)) {
+                return;
+            }
         }
         copies_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && halts;
         plain_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && !halts;
         if (cache == nullptr) {
             const ModelConfig& config = backbone.config();
-            const std::int64_t segments = every_step ? method.max_steps() + 1 : 1;
+            own_segments_ = every_step ? method.max_steps() + 1 : 1;
             own_.emplace(
-                config.layers, segments * batch.space.segment_rows, config.kv_heads, config.head_dim,
+                config.layers, own_segments_ * batch.space.segment_rows, config.kv_heads, config.head_dim,
                 at::TensorOptions(backbone.head().embedding.scalar_type()).device(batch.ids.device()));
         }
         planner_.emplace(method.visibility(), batch.space, every_step,
@@ -59,6 +61,11 @@ public:
             cache_->counts.select(0, slots.step).index_add_(0, sequences, at::ones_like(sequences));
         }
         pass.rows = rows.rows;
+        if (cache_ == nullptr && !slots.tokens.defined() && (slots.step == 0 || own_segments_ == 1)) {
+            // While everybody runs, rows lie as the tokens do: plainly causal.
+            pass.visibility.causal = causal_;
+            return;
+        }
         if (!plain_) {
             pass.visibility.ranges = rows.ranges;
             return;
@@ -94,6 +101,7 @@ private:
     StepCache* cache_;
     std::vector<Visibility::CausalBlock> causal_;
     std::optional<KvRows> own_;
+    std::int64_t own_segments_ = 0;
     std::optional<StepRowPlanner> planner_;
     bool copies_ = false;
     bool plain_ = false;
