@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/launch.h"
 
+#include "app/desktop/panels.h"
+
 #include <QCommandLineParser>
 
 #include <sqlite3.h>
@@ -48,8 +50,14 @@ Launch parse_launch(const QStringList& arguments) {
                                     tr("nll, entropy, rank, steps, probability or flops."),
                                     QStringLiteral("QUANTITY"));
     const QCommandLineOption difference(QStringLiteral("difference"), tr("Colours by A minus B."));
-    const QCommandLineOption tab(QStringLiteral("tab"), tr("Raises a panel: compare."),
-                                 QStringLiteral("PANEL"));
+    QStringList names;
+    for (const Panel& panel : panels()) {
+        names << QString::fromLatin1(panel.name);
+    }
+    const QCommandLineOption tab(
+        QStringLiteral("tab"),
+        tr("Raises a panel; may be given several times: %1.").arg(names.join(QStringLiteral(", "))),
+        QStringLiteral("PANEL"));
     const QCommandLineOption figure(QStringLiteral("figure"),
                                     tr("Makes a figure from its specification, without a window."),
                                     QStringLiteral("SPEC.json"));
@@ -83,7 +91,13 @@ Launch parse_launch(const QStringList& arguments) {
     launch.theme = parser.value(theme);
     launch.quantity = parser.value(colour);
     launch.difference = parser.isSet(difference);
-    launch.tab = parser.value(tab);
+    launch.tabs = parser.values(tab);
+    for (const QString& name : launch.tabs) {
+        if (!names.contains(name)) {
+            return wrong(
+                tr("--tab: expected one of %1, found '%2'.").arg(names.join(QStringLiteral(", ")), name));
+        }
+    }
     if (!launch.theme.isEmpty() && launch.theme != QLatin1String("light") &&
         launch.theme != QLatin1String("dark")) {
         return wrong(tr("--theme: expected light or dark, found '%1'.").arg(launch.theme));

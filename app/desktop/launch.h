@@ -20,7 +20,7 @@ struct Launch {
     std::optional<qint64> token;
     QString quantity; ///< "nll", "entropy", … or empty
     bool difference = false;
-    QString tab;       ///< a panel to be raised: "compare"
+    QStringList tabs;  ///< panels to be raised: "compare", "lab"
     QString message;   ///< to be printed (help, version); then the program ends with `exitCode`
     int exitCode = -1; ///< -1: go on
 };

@@ -6,6 +6,7 @@
 #include "app/desktop/recording_status.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
+#include "views/common/background.h"
 #include "views/common/format.h"
 #include "views/compare/compare_view.h"
 #include "views/figure/export_dialog.h"
@@ -69,6 +70,9 @@ MainWindow::~MainWindow() {
     // Before the data and the selection that they look at, which are members and would go first.
     delete recordDialog_;
     delete exportDialog_;
+    for (QDockWidget* dock : docks_) {
+        dock->disconnect(this); // going, they say that they are hidden
+    }
     qDeleteAll(docks_);
     delete takeCentralWidget();
     setMenuWidget(nullptr);
@@ -183,13 +187,26 @@ void MainWindow::apply(const Launch& launch) {
         text_->setQuantity(place->second);
     }
     text_->setDifference(launch.difference);
-    if (const auto dock = dockByName_.find(launch.tab); dock != dockByName_.end()) {
-        dock->second->raise();
+    for (const QString& name : launch.tabs) {
+        raisePanel(name);
     }
 }
 
+bool MainWindow::raisePanel(const QString& name) {
+    const auto dock = dockByName_.find(name);
+    if (dock == dockByName_.end()) {
+        return false;
+    }
+    dock->second->show();
+    dock->second->raise();
+    return true;
+}
+
 bool MainWindow::isBusy() const {
-    return !opening_.isEmpty() || !data_.idle() || !text_->view().settled() || compare_->isBusy() ||
+    const bool computing =
+        std::any_of(live_.begin(), live_.end(), [](const LiveView* view) { return view->isBusy(); });
+    return computing || !opening_.isEmpty() || !data_.idle() || !text_->view().settled() ||
+           compare_->isBusy() ||
            (selection_.runA().isValid() && !text_->view().sequence() && errors_.isEmpty() &&
             !data_.sequences(selection_.runA()).empty());
 }

@@ -21,12 +21,15 @@ class QMenu;
 
 namespace ponderscope {
 
+class LiveView;
 class CompareView;
 class ExportDialog;
+class HaltingView;
 class HeatmapView;
 class InspectorView;
 class LibraryPanel;
 class MessageBar;
+class PolicyLab;
 class RecordDialog;
 class RecordingStatus;
 class Settings;
@@ -58,6 +61,10 @@ public:
     [[nodiscard]] HeatmapView& heatmap() { return *heatmap_; }
     [[nodiscard]] InspectorView& inspector() { return *inspector_; }
     [[nodiscard]] CompareView& compare() { return *compare_; }
+    [[nodiscard]] PolicyLab& lab() { return *lab_; }
+    [[nodiscard]] HaltingView& halting() { return *halting_; }
+    /// Brings a panel to the front; false when there is none of that name.
+    bool raisePanel(const QString& name);
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
     [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; } ///< null unless it is open
@@ -82,8 +89,7 @@ private:
     /// The panels as they come, for a window of this height: low ones show heatmap and comparison as tabs.
     void arrange(int height);
     void buildMenus();
-    QDockWidget* addPanel(const QString& name, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
-                          bool header);
+    void addPanel(const QString& name, const QString& title, QWidget* widget, bool header);
     void connectData();
     void connectRecorder();
     void traceOpened(const QString& path);
@@ -107,6 +113,9 @@ private:
     InspectorView* inspector_ = nullptr;
     HeatmapView* heatmap_ = nullptr;
     CompareView* compare_ = nullptr;
+    PolicyLab* lab_ = nullptr;
+    HaltingView* halting_ = nullptr;
+    std::vector<LiveView*> live_;
     MessageBar* messages_ = nullptr;
     RecordingStatus* recording_ = nullptr;
     RecordDialog* recordDialog_ = nullptr;

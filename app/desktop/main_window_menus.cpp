@@ -5,19 +5,23 @@
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/message_bar.h"
+#include "app/desktop/panels.h"
 #include "app/desktop/recording_status.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
 #include "views/compare/compare_view.h"
 #include "views/figure/export_dialog.h"
+#include "views/halting/halting_view.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
+#include "views/policy/policy_lab.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
 #include <QActionGroup>
 #include <QApplication>
+#include <QCoreApplication>
 #include <QDir>
 #include <QDockWidget>
 #include <QFileDialog>
@@ -42,8 +46,7 @@ constexpr int lowest_for_both = 820;
 
 } // namespace
 
-QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWidget* widget,
-                                  Qt::DockWidgetArea area, bool header) {
+void MainWindow::addPanel(const QString& name, const QString& title, QWidget* widget, bool header) {
     auto* dock = new QDockWidget(title, this);
     dock->setObjectName(name);
     dock->setWidget(widget);
@@ -55,10 +58,8 @@ QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWi
         nothing->setFixedHeight(0);
         dock->setTitleBarWidget(nothing);
     }
-    addDockWidget(area, dock);
     docks_.push_back(dock);
     dockByName_[name] = dock;
-    return dock;
 }
 
 void MainWindow::buildPanels() {
@@ -78,14 +79,33 @@ void MainWindow::buildPanels() {
     column->addWidget(text_, 1);
     setCentralWidget(centre);
 
-    library_ = new LibraryPanel(context, this);
-    addPanel(QStringLiteral("library"), tr("Library"), library_, Qt::LeftDockWidgetArea, true);
-    inspector_ = new InspectorView(context, this);
-    addPanel(QStringLiteral("inspector"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea, false);
-    heatmap_ = new HeatmapView(context, this);
-    addPanel(QStringLiteral("heatmap"), tr("Steps"), heatmap_, Qt::BottomDockWidgetArea, false);
-    compare_ = new CompareView(context, this);
-    addPanel(QStringLiteral("compare"), tr("Compare"), compare_, Qt::BottomDockWidgetArea, true);
+    for (const Panel& panel : panels()) {
+        const QString name = QString::fromLatin1(panel.name);
+        QWidget* view = panel.make(context, this);
+        addPanel(name, QCoreApplication::translate("Panels", panel.title), view, panel.header);
+        library_ = library_ != nullptr ? library_ : qobject_cast<LibraryPanel*>(view);
+        inspector_ = inspector_ != nullptr ? inspector_ : qobject_cast<InspectorView*>(view);
+        heatmap_ = heatmap_ != nullptr ? heatmap_ : qobject_cast<HeatmapView*>(view);
+        compare_ = compare_ != nullptr ? compare_ : qobject_cast<CompareView*>(view);
+        lab_ = lab_ != nullptr ? lab_ : qobject_cast<PolicyLab*>(view);
+        halting_ = halting_ != nullptr ? halting_ : qobject_cast<HaltingView*>(view);
+        if (auto* live = dynamic_cast<LiveView*>(view)) {
+            live_.push_back(live);
+            connect(docks_.back(), &QDockWidget::visibilityChanged, this,
+                    [live](bool visible) { live->setOnScreen(visible); });
+        }
+    }
+    // Views know each other through the selection only; these two speak of the text in words of their own.
+    connect(lab_, &PolicyLab::replayed, this, [this](const std::shared_ptr<const ReplayedSteps>& steps) {
+        if (steps) {
+            text_->view().setReplay(
+                {steps->run, steps->sequence, steps->policy, steps->maxSteps, steps->steps});
+        } else {
+            text_->view().setReplay({});
+        }
+    });
+    connect(halting_, &HaltingView::tokenTypeChosen, this,
+            [this](int id) { text_->findText(QStringLiteral("#%1").arg(id)); });
     status_ = new QLabel(this);
     status_->setTextFormat(Qt::PlainText);
     status_->setForegroundRole(QPalette::PlaceholderText);
@@ -200,12 +220,18 @@ void MainWindow::buildMenus() {
 
     QMenu* figures = bar.addMenu(tr("F&igures"));
     QList<QAction*> makes;
-    makes << figures->addAction(tr("&Text overlay…"), this,
-                                [this] { exportFigure(figure::FigureKind::token_text); });
-    makes << figures->addAction(tr("&Step heatmap…"), this,
-                                [this] { exportFigure(figure::FigureKind::step_heatmap); });
-    makes << figures->addAction(tr("&NLL comparison…"), this,
-                                [this] { exportFigure(figure::FigureKind::nll_comparison); });
+    const std::pair<QString, figure::FigureKind> kinds[] = {
+        {tr("&Text overlay…"), figure::FigureKind::token_text},
+        {tr("&Step heatmap…"), figure::FigureKind::step_heatmap},
+        {tr("&NLL comparison…"), figure::FigureKind::nll_comparison},
+        {tr("&Policy fronts…"), figure::FigureKind::policy_front},
+        {tr("&Histogram of steps…"), figure::FigureKind::steps_histogram},
+        {tr("NLL by halt &step…"), figure::FigureKind::nll_by_halt_step},
+        {tr("&Gate curves…"), figure::FigureKind::gate_curves},
+        {tr("Steps against &entropy…"), figure::FigureKind::steps_entropy}};
+    for (const auto& [text, kind] : kinds) {
+        makes << figures->addAction(text, this, [this, kind = kind] { exportFigure(kind); });
+    }
     connect(figures, &QMenu::aboutToShow, this, [this, makes] {
         for (QAction* action : makes) {
             action->setEnabled(selection_.runA().isValid());
@@ -247,32 +273,46 @@ void MainWindow::restoreDefaultLayout() {
 }
 
 void MainWindow::arrange(int height) {
-    QDockWidget* left = dockByName_.at(QStringLiteral("library"));
-    QDockWidget* right = dockByName_.at(QStringLiteral("inspector"));
-    QDockWidget* below = dockByName_.at(QStringLiteral("heatmap"));
-    QDockWidget* bottom = dockByName_.at(QStringLiteral("compare"));
     for (QDockWidget* dock : docks_) {
         dock->setFloating(false);
         removeDockWidget(dock); // out of tabs and splits
     }
-    addDockWidget(Qt::LeftDockWidgetArea, left);
-    addDockWidget(Qt::RightDockWidgetArea, right);
-    addDockWidget(Qt::BottomDockWidgetArea, below);
-    addDockWidget(Qt::BottomDockWidgetArea, bottom);
-    for (QDockWidget* dock : docks_) {
-        dock->show();
+    const bool low = height < lowest_for_both;
+    const auto place_of = [low](std::size_t panel) {
+        const PanelPlace wanted = panels()[panel].place;
+        return low && wanted == PanelPlace::lower ? PanelPlace::upper : wanted;
+    };
+    // The first of each place, then the others as its tabs: what is tabbed already cannot be split.
+    std::map<PanelPlace, QDockWidget*> first;
+    for (std::size_t i = 0; i < docks_.size(); ++i) {
+        const PanelPlace place = place_of(i);
+        if (first.emplace(place, docks_[i]).second) {
+            addDockWidget(place == PanelPlace::left    ? Qt::LeftDockWidgetArea
+                          : place == PanelPlace::right ? Qt::RightDockWidgetArea
+                                                       : Qt::BottomDockWidgetArea,
+                          docks_[i]);
+            if (place == PanelPlace::lower) {
+                splitDockWidget(first.at(PanelPlace::upper), docks_[i], Qt::Vertical);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < docks_.size(); ++i) {
+        if (QDockWidget* leader = first.at(place_of(i)); leader != docks_[i]) {
+            tabifyDockWidget(leader, docks_[i]);
+        }
+        docks_[i]->show();
     }
     // The text is what the window is for: it keeps half of the height.
-    if (height < lowest_for_both) {
-        tabifyDockWidget(below, bottom);
-        below->raise();
-        resizeDocks({below}, {std::max(160, height * 3 / 10)}, Qt::Vertical);
+    QDockWidget* upper = first.at(PanelPlace::upper);
+    if (low) {
+        resizeDocks({upper}, {std::max(160, height * 3 / 10)}, Qt::Vertical);
     } else {
-        splitDockWidget(below, bottom, Qt::Vertical);
-        const int room = height * 44 / 100;
-        resizeDocks({below, bottom}, {room * 48 / 100, room * 52 / 100}, Qt::Vertical);
+        const int room = height * 46 / 100;
+        resizeDocks({upper, first.at(PanelPlace::lower)}, {room * 46 / 100, room * 54 / 100}, Qt::Vertical);
+        dockByName_.at(QStringLiteral("compare"))->raise();
     }
-    resizeDocks({left, right}, {252, 312}, Qt::Horizontal);
+    upper->raise();
+    resizeDocks({first.at(PanelPlace::left), first.at(PanelPlace::right)}, {252, 312}, Qt::Horizontal);
 }
 
 void MainWindow::showAbout() {
@@ -293,14 +333,15 @@ figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
     };
     spec.runs.push_back(name(selection_.runA()));
     const bool difference = text_->view().showsDifference();
-    if (selection_.runB().isValid() && (kind == figure::FigureKind::nll_comparison || difference)) {
+    const bool both = kind == figure::FigureKind::nll_comparison || kind == figure::FigureKind::policy_front;
+    if (selection_.runB().isValid() && (both || difference)) {
         spec.runs.push_back(name(selection_.runB()));
     }
     spec.attribution = selection_.attribution();
     if (kind == figure::FigureKind::step_heatmap && !heatmap_->signalName().isEmpty()) {
         spec.signal = heatmap_->signalName().toStdString();
     }
-    if (kind == figure::FigureKind::nll_comparison) {
+    if (kind == figure::FigureKind::nll_comparison || figure::is_chart(kind)) {
         spec.width_mm = figure::double_column_mm;
         return spec;
     }

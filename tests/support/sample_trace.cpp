@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/sample_trace.h"
 
+#include "core/base/half.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int adaptive_steps = 3;
 constexpr int candidates = 10;
+constexpr int depth_layers = 4;
 constexpr std::int64_t chunk = 4096;
 
 using Words = std::span<const std::string_view>;
@@ -135,7 +137,7 @@ public:
     };
 
     void write(TraceWriter& writer, const Sequence& sequence, std::int32_t vocabulary, bool withText,
-               bool withSignals) {
+               bool withSignals, bool withDepth) {
         std::uint64_t byte = 0;
         const auto count = static_cast<std::int64_t>(sequence.tokens.size());
         for (std::int64_t first = 0; first < count; first += chunk) {
@@ -170,8 +172,54 @@ public:
                     all.emplace_back(signal::gate, packed(first, DType::f32, shape, perStep.gate));
                 }
             }
+            if (withDepth) {
+                all.emplace_back("depth_weights",
+                                 packed(first, DType::f16, {n, 1, depth_layers, depth_layers, 2},
+                                        depthWeights(sequence, first, n)));
+            }
             writer.append(std::move(columns), std::move(all));
         }
+    }
+
+    /// Softmax over a layer's sources, its own value last; 0 where there is no such source. Layer 2 mixes
+    /// every token alike.
+    std::vector<std::uint16_t> depthWeights(const Sequence& sequence, std::int64_t first, std::int64_t n) {
+        std::vector<std::uint16_t> bits;
+        for (std::int64_t t = first; t < first + n; ++t) {
+            for (int layer = 0; layer < depth_layers; ++layer) {
+                double mass[depth_layers][2] = {};
+                for (int head = 0; head < 2; ++head) {
+                    double sum = 0;
+                    for (int source = 0; source <= layer; ++source) {
+                        const auto hard =
+                            static_cast<double>(sequence.difficulty[static_cast<std::size_t>(t)]);
+                        const double logit = layer == 2 ? 0.4 * source
+                                                        : 0.5 * hard * (source == 0 ? 1 : -0.3) * (head + 1) +
+                                                              static_cast<double>(noise(0.8f));
+                        mass[source][head] = std::exp(logit);
+                        sum += mass[source][head];
+                    }
+                    for (int source = 0; source <= layer; ++source) {
+                        mass[source][head] /= sum;
+                    }
+                }
+                for (int source = 0; source < depth_layers; ++source) {
+                    for (int head = 0; head < 2; ++head) {
+                        bits.push_back(float_to_float16(static_cast<float>(mass[source][head])));
+                    }
+                }
+            }
+        }
+        return bits;
+    }
+
+    static SignalInfo depthInfo() {
+        return {"depth_weights",
+                {"token", "step", "layer", "source", "head"},
+                "weight",
+                "Depth-attention weights",
+                "Weight of a source layer's value in the value that goes to attention; a layer's own is its "
+                "last."};
     }
 
     static std::vector<SignalInfo> signalInfos(int steps) {
@@ -364,11 +412,15 @@ void write_sample_trace(const std::filesystem::path& path, const SampleTrace& wh
         info.context = 512;
         info.stride = 512;
         info.started = "2026-01-01T00:00:00Z";
-        writer.begin_run(info, what.withSignals ? Author::signalInfos(steps) : std::vector<SignalInfo>{});
+        auto infos = what.withSignals ? Author::signalInfos(steps) : std::vector<SignalInfo>{};
+        if (what.withDepth) {
+            infos.push_back(Author::depthInfo());
+        }
+        writer.begin_run(info, infos);
         Author author(random, steps);
         for (std::size_t s = 0; s < sequences.size(); ++s) {
             writer.begin_sequence("diary " + std::to_string(s + 1), what.withText ? texts[s] : "");
-            author.write(writer, sequences[s], size, what.withText, what.withSignals);
+            author.write(writer, sequences[s], size, what.withText, what.withSignals, what.withDepth);
             const bool open = !what.complete && run == (what.secondRun ? 1 : 0) && s + 1 == sequences.size();
             if (open) {
                 return; // the destructor leaves it partial

@@ -17,7 +17,8 @@ struct SampleTrace {
     bool secondRun = true;      ///< a vanilla run over the same text beside the adaptive one
     bool withSignals = true;    ///< per-step signals and candidates; false: as recorded with --record basic
     bool withText = true;       ///< false: ids only
-    bool complete = true;       ///< false: the last run's last sequence is left open, as after a crash
+    bool withDepth = false; ///< depth-attention weights of four layers and two KV heads, layer 2 content-free
+    bool complete = true;   ///< false: the last run's last sequence is left open, as after a crash
     std::vector<std::string> texts{}; ///< instead of the grammar: one sequence each, tokens cut as below
 };
 

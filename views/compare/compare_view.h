@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/background.h"
 #include "views/common/view_context.h"
 #include "views/compare/run_comparison.h"
 
@@ -23,7 +24,7 @@ class TokenScatter;
 /// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
 /// difference, and token against token for A and B. Computes on a thread of its own, starts by itself when A,
 /// B or the open traces change, can be cancelled. Needs nothing but per-token scalars.
-class CompareView : public QWidget {
+class CompareView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit CompareView(ViewContext context, QWidget* parent = nullptr);
@@ -31,7 +32,7 @@ public:
 
     [[nodiscard]] RunsTableModel* model() const { return model_; }
     [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
-    [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] bool isBusy() const override;
     /// The comparison that is shown; null before the first has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
 

@@ -62,6 +62,11 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     kind_->addItem(tr("Text overlay"), static_cast<int>(FigureKind::token_text));
     kind_->addItem(tr("Step heatmap"), static_cast<int>(FigureKind::step_heatmap));
     kind_->addItem(tr("NLL comparison"), static_cast<int>(FigureKind::nll_comparison));
+    kind_->addItem(tr("Policy fronts (replay)"), static_cast<int>(FigureKind::policy_front));
+    kind_->addItem(tr("Histogram of steps"), static_cast<int>(FigureKind::steps_histogram));
+    kind_->addItem(tr("NLL by halt step"), static_cast<int>(FigureKind::nll_by_halt_step));
+    kind_->addItem(tr("Gate curves"), static_cast<int>(FigureKind::gate_curves));
+    kind_->addItem(tr("Steps against entropy"), static_cast<int>(FigureKind::steps_entropy));
     kind_->setCurrentIndex(kind_->findData(static_cast<int>(initial_.kind)));
     width_->addItem(tr("One column, 84 mm"), single_column_mm);
     width_->addItem(tr("Two columns, 174 mm"), double_column_mm);
@@ -220,7 +225,9 @@ void ExportDialog::fillChoices() {
 void ExportDialog::kindChanged() {
     fillChoices();
     const QSignalBlocker quiet(extra_);
-    extra_->setVisible(kind() != FigureKind::step_heatmap);
+    extra_->setVisible(kind() == FigureKind::token_text || kind() == FigureKind::nll_comparison);
+    first_->setEnabled(!is_chart(kind()));
+    last_->setEnabled(!is_chart(kind()));
     extra_->setText(kind() == FigureKind::token_text ? tr("Steps under each token")
                                                      : tr("Token against token"));
     extra_->setChecked(kind() == FigureKind::token_text ? initial_.step_ticks : initial_.scatter);
@@ -242,6 +249,9 @@ FigureSpec ExportDialog::spec() const {
         spec.step_ticks = extra_->isChecked();
     } else if (spec.kind == FigureKind::step_heatmap) {
         spec.signal = shown_->count() > 0 ? shown_->currentData().toString().toStdString() : initial_.signal;
+    } else if (is_chart(spec.kind)) {
+        spec.sequence.reset(); // of the whole run
+        spec.tokens.reset();
     } else {
         spec.scatter = extra_->isChecked();
         if (whole) {

@@ -21,6 +21,10 @@ FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::sto
         data.comparison = compare_runs(request, progress, stop);
         return data;
     }
+    if (is_chart(spec.kind)) {
+        data.chart = gather_chart(spec, data, progress, stop);
+        return data;
+    }
     const std::size_t needed =
         spec.kind == FigureKind::token_text && spec.quantity == TokenQuantity::nll_difference ? 2 : 1;
     for (std::size_t i = 0; i < needed; ++i) {
@@ -45,7 +49,8 @@ FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::sto
 }
 
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
-    Figure figure = spec.kind == FigureKind::token_text     ? compose_token_text(spec, data, fonts)
+    Figure figure = is_chart(spec.kind)                     ? compose_chart(spec, data, fonts)
+                    : spec.kind == FigureKind::token_text   ? compose_token_text(spec, data, fonts)
                     : spec.kind == FigureKind::step_heatmap ? compose_step_heatmap(spec, data, fonts)
                                                             : compose_nll_comparison(spec, data, fonts);
     const std::vector<char32_t> missing = missing_characters(figure.page, fonts);
@@ -65,6 +70,7 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
         figure.notices.insert(figure.notices.end(), data.comparison->notices.begin(),
                               data.comparison->notices.end());
     }
+    figure.notices.insert(figure.notices.end(), data.notices.begin(), data.notices.end());
     for (const RunRows& run : data.runs) {
         if (!run.info.complete) {
             figure.notices.push_back("Run \"" + run.info.name +

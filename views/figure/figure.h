@@ -3,6 +3,7 @@
 
 #include "core/base/progress.h"
 #include "views/compare/run_comparison.h"
+#include "views/figure/chart.h"
 #include "views/figure/display_list.h"
 #include "views/figure/fonts.h"
 #include "views/figure/source.h"
@@ -20,6 +21,8 @@ struct FigureData {
     std::vector<RunRows> runs;
     std::optional<StepSignal> signal;        ///< step_heatmap
     std::optional<RunComparison> comparison; ///< nll_comparison
+    std::optional<Chart> chart;              ///< kinds that are charts
+    std::vector<std::string> notices;        ///< about what was read
 };
 
 /// The very numbers that a figure shows, as CSV with a header line.
@@ -46,6 +49,11 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+
+/// The chart of a kind that is one, read and computed. Any thread.
+Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                   const std::stop_token& stop);
 
 /// Cells of a heatmap that are drawn one by one; more become one image.
 inline constexpr std::int64_t most_vector_cells = 20'000;

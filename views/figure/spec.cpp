@@ -17,7 +17,12 @@ namespace {
 
 constexpr std::array kinds{std::pair{FigureKind::token_text, std::string_view("token_text")},
                            std::pair{FigureKind::step_heatmap, std::string_view("step_heatmap")},
-                           std::pair{FigureKind::nll_comparison, std::string_view("nll_comparison")}};
+                           std::pair{FigureKind::nll_comparison, std::string_view("nll_comparison")},
+                           std::pair{FigureKind::steps_histogram, std::string_view("steps_histogram")},
+                           std::pair{FigureKind::nll_by_halt_step, std::string_view("nll_by_halt_step")},
+                           std::pair{FigureKind::gate_curves, std::string_view("gate_curves")},
+                           std::pair{FigureKind::steps_entropy, std::string_view("steps_entropy")},
+                           std::pair{FigureKind::policy_front, std::string_view("policy_front")}};
 
 constexpr std::array quantities{
     std::pair{TokenQuantity::nll, std::string_view("nll")},
@@ -41,7 +46,7 @@ constexpr std::array known_keys{
     std::string_view("height_mm"),  std::string_view("font_size"),   std::string_view("dpi"),
     std::string_view("range"),      std::string_view("colour_map"),  std::string_view("theme"),
     std::string_view("step_ticks"), std::string_view("scatter"),     std::string_view("title"),
-    std::string_view("block"),      std::string_view("replicates")};
+    std::string_view("block"),      std::string_view("replicates"),  std::string_view("policies")};
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -195,8 +200,11 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     FigureSpec spec;
     const auto kind = choice(json, "kind", kinds);
     if (!kind) {
-        throw InputError(source, "a key \"kind\"", "none",
-                         "say \"token_text\", \"step_heatmap\" or \"nll_comparison\"");
+        std::vector<std::string_view> names;
+        for (const auto& [value, name] : kinds) {
+            names.push_back(name);
+        }
+        throw InputError(source, "a key \"kind\"", "none", "say " + quoted(names));
     }
     spec.kind = *kind;
     spec.runs = read_runs(json);
@@ -232,6 +240,14 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     spec.theme = one_of(json, "theme", themes, spec.theme);
     spec.step_ticks = json.boolean("step_ticks").value_or(spec.step_ticks);
     spec.scatter = json.boolean("scatter").value_or(spec.scatter);
+    if (const nlohmann::json* policies = json.array("policies")) {
+        for (const nlohmann::json& name : *policies) {
+            if (!name.is_string()) {
+                json.fail("policies", "names of policies, such as [\"learned\", \"entropy\"]");
+            }
+            spec.policies.push_back(name.get<std::string>());
+        }
+    }
     spec.title = json.text("title").value_or(spec.title);
     spec.block = json.integer("block", 1, 1'000'000).value_or(spec.block);
     spec.replicates = json.integer("replicates", 100, 1'000'000).value_or(spec.replicates);
@@ -300,8 +316,18 @@ std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::pat
         json["block"] = spec.block;
         json["replicates"] = spec.replicates;
         break;
+    case FigureKind::policy_front:
+        if (!spec.policies.empty()) {
+            json["policies"] = spec.policies;
+        }
+        break;
+    case FigureKind::steps_histogram:
+    case FigureKind::nll_by_halt_step:
+    case FigureKind::gate_curves:
+    case FigureKind::steps_entropy:
+        break;
     }
-    if (spec.kind != FigureKind::nll_comparison) {
+    if (spec.kind == FigureKind::token_text || spec.kind == FigureKind::step_heatmap) {
         json["attribution"] = spec.attribution == Attribution::predicted ? "predicted" : "predicting";
     }
     if (spec.range) {

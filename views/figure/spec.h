@@ -14,10 +14,19 @@
 namespace ponderscope::figure {
 
 enum class FigureKind {
-    token_text,    ///< the text itself, every token on a background that tells a quantity
-    step_heatmap,  ///< a signal that has a value a token and step
-    nll_comparison ///< NLL of runs over the same tokens, with intervals, and token against token
+    token_text,       ///< the text itself, every token on a background that tells a quantity
+    step_heatmap,     ///< a signal that has a value a token and step
+    nll_comparison,   ///< NLL of runs over the same tokens, with intervals, and token against token
+    steps_histogram,  ///< share of tokens by the last step that they ran
+    nll_by_halt_step, ///< mean and middle half of the NLL by that step
+    gate_curves,      ///< gates (or halting masses) by step
+    steps_entropy,    ///< density of steps against entropy
+    policy_front      ///< perplexity against compute of halting policies, by replay, and the runs themselves
 };
+/// Charts of a whole run: no sequence, no tokens.
+constexpr bool is_chart(FigureKind kind) {
+    return kind >= FigureKind::steps_histogram;
+}
 
 enum class TokenQuantity { nll, entropy, rank, max_probability, steps, flops, nll_difference };
 
@@ -46,10 +55,11 @@ struct FigureSpec {
     std::optional<std::array<double, 2>> range; ///< ends of the colour scale; nothing: from the values
     std::string colour_map = "viridis";         ///< step_heatmap: "viridis", "cividis"
     std::string theme = "light";                ///< "light" for paper, "dark" for slides
-    bool step_ticks = true;  ///< token_text: the steps under each token, where a method has any
-    bool scatter = true;     ///< nll_comparison: token against token, when there are two runs
-    std::string title;       ///< empty: none, the caption of the paper says it
-    std::int64_t block = 64; ///< nll_comparison: tokens in a block of the bootstrap
+    bool step_ticks = true;            ///< token_text: the steps under each token, where a method has any
+    bool scatter = true;               ///< nll_comparison: token against token, when there are two runs
+    std::vector<std::string> policies; ///< policy_front: names of policies; empty: all that can be replayed
+    std::string title;                 ///< empty: none, the caption of the paper says it
+    std::int64_t block = 64;           ///< nll_comparison: tokens in a block of the bootstrap
     std::int64_t replicates = 10000;
     friend bool operator==(const FigureSpec&, const FigureSpec&) = default;
 };

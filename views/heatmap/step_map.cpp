@@ -14,8 +14,8 @@
 namespace ponderscope {
 
 StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalInfo info,
-                 Attribution attribution)
-    : info_(std::move(info)), attribution_(attribution) {
+                 Attribution attribution, Rows rows_are)
+    : info_(std::move(info)), attribution_(attribution), rows_(rows_are) {
     if (chunk.shape.size() != 2 || chunk.shape[0] < 0 || chunk.shape[1] < 1 || chunk.first != 0) {
         throw InputError("The signal \"" + info_.name +
                          "\" is not one value a token and step; record the trace again.");
@@ -28,7 +28,11 @@ StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalI
                          "\" is shorter than it says; record the trace again.");
     }
     tokens_ = static_cast<std::int64_t>(sequence.tokens.size());
-    executed_.assign(sequence.tokens.steps.begin(), sequence.tokens.steps.begin() + rows);
+    if (rows_ == Rows::layers) {
+        executed_.assign(static_cast<std::size_t>(rows), std::numeric_limits<std::int32_t>::max() - 1);
+    } else {
+        executed_.assign(sequence.tokens.steps.begin(), sequence.tokens.steps.begin() + rows);
+    }
     has_halted_ =
         std::any_of(executed_.begin(), executed_.end(), [&](std::int32_t last) { return last + 1 < steps_; });
     if (info_.name == signal::rank) {

@@ -28,15 +28,20 @@ public:
     /// What stands for several tokens in one column of pixels.
     enum class Merge { largest, mean };
 
+    /// What the rows are. Layers run for every token; steps may halt.
+    enum class Rows : std::uint8_t { steps, layers };
+
     StepMap() = default;
     /// \p chunk [tokens, steps] over the whole \p sequence (shorter is possible while a run is being
     /// recorded). InputError when the shape is another one, or when the element type is none that can be
     /// shown.
-    StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalInfo info, Attribution attribution);
+    StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalInfo info, Attribution attribution,
+            Rows rows = Rows::steps);
 
     [[nodiscard]] bool isEmpty() const { return tokens_ == 0 || steps_ == 0; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-    [[nodiscard]] std::int64_t steps() const { return steps_; }
+    [[nodiscard]] std::int64_t steps() const { return steps_; } ///< rows: steps or layers
+    [[nodiscard]] Rows rows() const { return rows_; }
     [[nodiscard]] const SignalInfo& info() const { return info_; }
     /// Kind::missing outside the map.
     [[nodiscard]] Cell at(std::int64_t token, std::int64_t step) const;
@@ -57,6 +62,7 @@ private:
 
     SignalInfo info_;
     Attribution attribution_ = Attribution::predicted;
+    Rows rows_ = Rows::steps;
     std::int64_t tokens_ = 0;
     std::int64_t steps_ = 0;
     std::vector<float> values_;          ///< [row * steps + step]

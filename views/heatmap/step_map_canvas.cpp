@@ -25,7 +25,7 @@ StepMapCanvas::StepMapCanvas(ViewContext context, QWidget* parent)
     : QWidget(parent), data_(context.data), selection_(context.selection), theme_(context.theme) {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
-    setAccessibleName(tr("Steps by tokens"));
+    setAccessibleName(tr("Heatmap over tokens"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     connect(&theme_, &Theme::changed, this, &StepMapCanvas::drop);
     connect(&selection_, &Selection::hoverChanged, this, qOverload<>(&QWidget::update));
@@ -286,7 +286,7 @@ void StepMapCanvas::mouseReleaseEvent(QMouseEvent* event) {
         const qint64 token = tokenAt(event->position());
         if (token >= 0) {
             selection_.setToken(token);
-            selection_.setStep(stepAt(event->position()));
+            chooseRow(stepAt(event->position()));
         }
     }
     panning_ = false;
@@ -323,6 +323,21 @@ void StepMapCanvas::moveToken(qint64 by) {
     selection_.setToken(std::clamp<qint64>(from < 0 ? static_cast<qint64>(first_) : from + by, 0, last));
 }
 
+void StepMapCanvas::chooseRow(int row) {
+    if (map_->rows() == StepMap::Rows::layers) {
+        selection_.setLayer(row);
+    } else {
+        selection_.setStep(row);
+    }
+}
+
+void StepMapCanvas::moveRow(int by) {
+    const int count = static_cast<int>(map_->steps());
+    const int now = map_->rows() == StepMap::Rows::layers ? selection_.layer() : selection_.step();
+    const int from = now < 0 && by < 0 ? count : now;
+    chooseRow(std::clamp(from + by, 0, count - 1));
+}
+
 void StepMapCanvas::keyPressEvent(QKeyEvent* event) {
     if (!map_) {
         QWidget::keyPressEvent(event);
@@ -344,11 +359,10 @@ void StepMapCanvas::keyPressEvent(QKeyEvent* event) {
         selection_.setToken(map_->tokens() - 1);
         break;
     case Qt::Key_Up:
-        selection_.setStep(
-            std::max(0, (selection_.step() < 0 ? static_cast<int>(map_->steps()) : selection_.step()) - 1));
+        moveRow(-1);
         break;
     case Qt::Key_Down:
-        selection_.setStep(std::min(static_cast<int>(map_->steps()) - 1, selection_.step() + 1));
+        moveRow(1);
         break;
     case Qt::Key_Plus:
     case Qt::Key_Equal:

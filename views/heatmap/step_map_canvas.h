@@ -73,6 +73,8 @@ private:
     [[nodiscard]] QRectF columnRect(qint64 token) const;
     [[nodiscard]] int rowTop(std::int64_t step) const;
     void moveToken(qint64 by);
+    void moveRow(int by);
+    void chooseRow(int row); ///< the shared step or layer, as the map has it
 
     TraceData& data_;
     Selection& selection_;

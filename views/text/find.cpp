@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/find.h"
 
+#include <QCoreApplication>
+#include <QRegularExpression>
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -62,6 +65,47 @@ std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, 
             hits.push_back(here);
         }
         from = found + 1;
+    }
+    return hits;
+}
+
+std::vector<qint64> find_pattern(const SequenceData& data, const QString& pattern, QString& problem,
+                                 std::size_t limit) {
+    problem.clear();
+    std::vector<qint64> hits;
+    const QRegularExpression expression(pattern, QRegularExpression::UseUnicodePropertiesOption);
+    if (!expression.isValid()) {
+        problem = expression.errorString();
+        return hits;
+    }
+    const QString text = QString::fromUtf8(data.text.data(), static_cast<qsizetype>(data.text.size()));
+    if (text.toUtf8().size() != static_cast<qsizetype>(data.text.size())) {
+        problem = QCoreApplication::translate("Find", "the text is not UTF-8");
+        return hits;
+    }
+    // Offsets in characters become offsets in bytes as the matches come: one pass in all.
+    qsizetype counted = 0;
+    std::uint64_t byte = 0;
+    std::size_t token = 0;
+    QRegularExpressionMatchIterator matches = expression.globalMatch(text);
+    while (matches.hasNext() && hits.size() < limit) {
+        const QRegularExpressionMatch match = matches.next();
+        if (match.capturedLength() == 0) {
+            continue; // x* is everywhere
+        }
+        byte += static_cast<std::uint64_t>(
+            QStringView(text).mid(counted, match.capturedStart() - counted).toUtf8().size());
+        counted = match.capturedStart();
+        while (token < data.tokens.size() && data.tokens.end[token] <= byte) {
+            ++token;
+        }
+        if (token == data.tokens.size()) {
+            break;
+        }
+        const auto here = static_cast<qint64>(token);
+        if (hits.empty() || hits.back() != here) {
+            hits.push_back(here);
+        }
     }
     return hits;
 }

@@ -14,4 +14,9 @@ namespace ponderscope {
 /// does not count unless the query has capitals. At most \p limit hits.
 std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit = 100'000);
 
+/// Tokens in which a match of a regular expression (Perl's syntax, over characters) begins. \p problem: why
+/// there can be none ("missing )"), else empty.
+std::vector<qint64> find_pattern(const SequenceData& data, const QString& pattern, QString& problem,
+                                 std::size_t limit = 100'000);
+
 } // namespace ponderscope

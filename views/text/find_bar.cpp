@@ -2,6 +2,7 @@
 #include "views/text/find_bar.h"
 
 #include "views/common/format.h"
+#include "views/text/condition.h"
 #include "views/text/find.h"
 #include "views/text/text_view.h"
 
@@ -24,10 +25,10 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       edit_(new QLineEdit(this)),
       status_(new QLabel(this)),
       delay_(new QTimer(this)) {
-    edit_->setPlaceholderText(tr("Text, or #id"));
+    edit_->setPlaceholderText(tr("Text, #id, /pattern/, or steps = 3 and nll > 4"));
     edit_->setAccessibleName(tr("Find a token"));
     edit_->setClearButtonEnabled(true);
-    edit_->setMaximumWidth(320);
+    edit_->setMaximumWidth(380);
     status_->setForegroundRole(QPalette::PlaceholderText);
     const auto button = [this](const QString& text, const QString& tip) {
         auto* made = new QToolButton(this);
@@ -62,6 +63,11 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
         }
     });
     connect(&context_.selection, &Selection::tokenChanged, this, &FindBar::showStatus);
+    connect(&context_.selection, &Selection::attributionChanged, this, [this] {
+        if (isVisible()) {
+            search(false); // values stand at other tokens now
+        }
+    });
     hide();
 }
 
@@ -87,7 +93,18 @@ void FindBar::close() {
 
 void FindBar::search(bool jump) {
     const auto shown = view_.sequence();
-    hits_ = shown ? find_tokens(*shown, edit_->text()) : std::vector<qint64>{};
+    const QString query = edit_->text();
+    problem_.clear();
+    hits_.clear();
+    if (shown) {
+        if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
+            hits_ = find_pattern(*shown, query.mid(1, query.size() - 2), problem_);
+        } else if (const auto condition = Condition::parse(query)) {
+            hits_ = find_where(*shown, *condition, context_.selection.attribution());
+        } else {
+            hits_ = find_tokens(*shown, query);
+        }
+    }
     view_.setMarks(hits_);
     if (jump && !hits_.empty()) {
         // The first hit from here on, so that typing on does not run ahead.
@@ -132,6 +149,10 @@ QString FindBar::status() const {
 void FindBar::showStatus() {
     if (edit_->text().isEmpty()) {
         status_->clear();
+        return;
+    }
+    if (!problem_.isEmpty()) {
+        status_->setText(problem_);
         return;
     }
     const auto at = std::lower_bound(hits_.begin(), hits_.end(), context_.selection.token());

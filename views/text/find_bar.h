@@ -45,6 +45,7 @@ private:
     QLineEdit* edit_;
     QLabel* status_;
     std::vector<qint64> hits_;
+    QString problem_; ///< with the pattern; empty when all is well
     QTimer* delay_;
 };
 

@@ -40,6 +40,8 @@ void Legend::show(const TokenValues& values) {
     scale_ = values.scale;
     if (!values.notice.isEmpty()) {
         meaning_ = values.notice;
+    } else if (!values.replay.isEmpty()) {
+        meaning_ = tr("steps by replay of %1").arg(values.replay);
     } else if (difference_) {
         meaning_ = tr("A − B; teal where A is lower");
     } else {

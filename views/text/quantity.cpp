@@ -192,6 +192,17 @@ TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSte
     return result;
 }
 
+TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
+                          Attribution attribution) {
+    TokenValues result;
+    result.quantity = Quantity::steps;
+    result.attribution = attribution;
+    result.replay = policy;
+    result.values = by_token(steps.size(), attribution, [&](std::size_t row) { return steps[row]; });
+    result.scale = {0, static_cast<double>(std::max<qint64>(maxSteps, 1)), false};
+    return result;
+}
+
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution) {
     TokenValues result;

@@ -33,11 +33,15 @@ struct TokenValues {
     Attribution attribution = Attribution::predicted;
     std::vector<float> values; ///< by token of the window (attribution applied); NaN = nothing to show
     ColourScale scale;
+    QString replay; ///< the policy whose steps these are; empty: as recorded
     QString notice; ///< why there is no difference; empty when all is well
 };
 
 /// \p maxSteps: the run's K. \p b: for differences; null gives a notice. Linear in the tokens.
 TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution);
+/// \p steps by row, as a replay of \p policy gives them.
+TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
+                          Attribution attribution);
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution);
 

@@ -79,6 +79,11 @@ void TextPanel::find() {
     find_->open();
 }
 
+void TextPanel::findText(const QString& query) {
+    find_->open();
+    find_->setQuery(query);
+}
+
 void TextPanel::findNext() {
     if (find_->isVisible()) {
         find_->next();

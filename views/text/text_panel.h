@@ -26,6 +26,7 @@ public:
 
 public slots:
     void find();
+    void findText(const QString& query); ///< opens the find bar with it
     void findNext();
     void findPrevious();
     void setDifference(bool on);

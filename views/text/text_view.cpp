@@ -105,6 +105,20 @@ void TextView::setShowDifference(bool show) {
     }
 }
 
+void TextView::setReplay(TextReplay replay) {
+    const bool before = showsReplay();
+    replay_ = std::move(replay);
+    if (before || showsReplay()) {
+        recolour();
+    }
+}
+
+bool TextView::showsReplay() const {
+    const auto& shown = layout_.sequence();
+    return shown && replay_.sequence == shown->sequence && replay_.run == shown->run &&
+           replay_.steps.size() == shown->tokens.size();
+}
+
 bool TextView::settled() const {
     return layout_.complete();
 }
@@ -164,6 +178,9 @@ void TextView::recolour() {
         values_ = TokenValues{};
         values_.quantity = quantity_;
         values_.scale = {0, 8, false};
+    } else if (showsReplay()) {
+        values_ =
+            replay_values(replay_.steps, replay_.maxSteps, replay_.policy, context_.selection.attribution());
     } else if (difference_) {
         const RunKey key = context_.selection.runB();
         const auto b = key.isValid() ? context_.data.sequence(key, context_.selection.sequence()) : nullptr;
@@ -336,6 +353,9 @@ QString TextView::describe(qint64 token) const {
         if (!std::isnan(value) && (quantity != Quantity::steps || maxSteps_ > 0)) {
             parts << quantity_name(quantity) + u' ' + format_quantity(quantity, value);
         }
+    }
+    if (!values_.replay.isEmpty() && index < values_.values.size() && !std::isnan(values_.values[index])) {
+        parts << tr("replay of %1: steps %2").arg(values_.replay).arg(values_.values[index]);
     }
     if (values_.difference && index < values_.values.size() && !std::isnan(values_.values[index])) {
         parts << tr("%1 A − B %2").arg(quantity_name(quantity_), format_difference(values_.values[index]));
@@ -553,7 +573,8 @@ void TextView::paintTicks(QPainter& painter, qint64 token, const QRectF& box) {
         return;
     }
     const Palette& colours = context_.theme.colours();
-    const qint64 ran = std::clamp<qint64>(tokens.steps[static_cast<std::size_t>(row)], 0, maxSteps_);
+    const std::vector<std::int32_t>& steps = values_.replay.isEmpty() ? tokens.steps : replay_.steps;
+    const qint64 ran = std::clamp<qint64>(steps[static_cast<std::size_t>(row)], 0, maxSteps_);
     const qreal left = box.left() + 4;
     const qreal room = std::max<qreal>(box.width() - 8, 3);
     const qreal top = box.bottom() + 3;

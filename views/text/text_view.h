@@ -16,6 +16,15 @@ namespace ponderscope {
 
 class Minimap;
 
+/// Steps that a policy would have given to the tokens of a sequence, by row.
+struct TextReplay {
+    RunKey run;
+    qint64 sequence = -1; ///< -1: none
+    QString policy;
+    qint64 maxSteps = 0;
+    std::vector<std::int32_t> steps;
+};
+
 /// The text of a sequence: one rounded background a token by a quantity, its steps as ticks below, the
 /// selection as an outline. Lays out in slices and paints what is visible. Hover shows, click pins, arrows
 /// move; the minimap takes the place of the scroll bar.
@@ -31,6 +40,11 @@ public:
     void setShowSteps(bool show);
     [[nodiscard]] bool showsDifference() const { return difference_; }
     void setShowDifference(bool show);
+
+    /// While it fits the run and sequence on the screen, the text is coloured by these steps and its ticks
+    /// show them; the legend says that it is a replay. Cheap enough for a slider.
+    void setReplay(TextReplay replay);
+    [[nodiscard]] bool showsReplay() const;
 
     [[nodiscard]] const TokenValues& values() const { return values_; }
     [[nodiscard]] const TextLayout& layoutOfText() const { return layout_; }
@@ -89,6 +103,7 @@ private:
     TextLayout layout_;
     TokenValues values_;
     Metrics metrics_;
+    TextReplay replay_;
     Quantity quantity_ = Quantity::nll;
     bool showSteps_ = true;
     bool difference_ = false;

@@ -7,6 +7,7 @@
 #include "app/desktop/top_bar.h"
 #include "tests/support/sample_trace.h"
 #include "views/figure/export_dialog.h"
+#include "views/halting/halting_view.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -256,6 +257,29 @@ private slots:
         QVERIFY(stage.window.messages().sentences().join(u' ').contains(
             QStringLiteral("ponderscope figure words.json -o words.svg")));
         QTRY_VERIFY(stage.window.exportDialog() == nullptr);
+    }
+
+    void theLabColoursTheTextWhileItIsOnTop() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("lab.ponder"));
+        stage.window.resize(1300, 900);
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        QVERIFY(!stage.window.text().view().showsReplay()); // Compare is on top
+        QVERIFY(stage.window.raisePanel(QStringLiteral("lab")));
+        QVERIFY(!stage.window.raisePanel(QStringLiteral("nothing")));
+        QTRY_VERIFY(stage.window.text().view().showsReplay());
+        QVERIFY(stage.window.text().view().values().replay.contains(QStringLiteral("learned")));
+        QVERIFY(stage.window.raisePanel(QStringLiteral("halting")));
+        QTRY_VERIFY(!stage.window.text().view().showsReplay());
+        QTRY_VERIFY(stage.window.halting().stats());
+        // A token type is found in the text.
+        emit stage.window.halting().tokenTypeChosen(stage.window.halting().stats()->types.front().id);
+        QTRY_VERIFY(stage.window.selection().token() >= 0);
+        const auto shown = stage.window.text().view().sequence();
+        QCOMPARE(shown->tokens.id[static_cast<std::size_t>(stage.window.selection().token())],
+                 stage.window.halting().stats()->types.front().id);
     }
 
     void theIconIsCrispWhereItIsSmall() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From a specification to files: the three kinds of figures over a trace that was made up.
+// From a specification to files: every kind of figure over a trace that was made up.
 #include "core/trace/reader.h"
 
 #include "core/base/error.h"
@@ -117,6 +117,13 @@ private slots:
                 QStringLiteral(
                     R"("kind":"nll_comparison","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)"),
                 width);
+            for (const char* kind : {"steps_histogram", "nll_by_halt_step", "gate_curves", "steps_entropy"}) {
+                row(qPrintable(QStringLiteral("%1, %2").arg(QLatin1String(kind)).arg(width)),
+                    QStringLiteral(R"("kind":"%1","runs":["adaponderlm-1m"])").arg(QLatin1String(kind)),
+                    width);
+            }
+            row(one ? "fronts, one column" : "fronts, two columns",
+                QStringLiteral(R"("kind":"policy_front","runs":["adaponderlm-1m","vanilla-1m"])"), width);
         }
     }
     void kinds() {
@@ -144,6 +151,33 @@ private slots:
             }
         }
         QVERIFY(!figure.tables.empty());
+    }
+
+    void frontsHoldTheReplaysNumbers() {
+        FigureSpec spec = parse_figure_spec(
+            R"({"kind":"policy_front","trace":"story.ponder","runs":["adaponderlm-1m"],"policies":["fixed"]})",
+            folder_ / "spec.json");
+        const auto rows = read_csv(compose(spec, gather(spec), *fonts_).tables.front().csv);
+        QCOMPARE(rows.size(), 1 + 4 + 1); // fixed:n=0..3, and the run
+        QCOMPARE(rows[0], (std::vector<std::string>{"series", "x", "y", "low", "high", "value"}));
+        QCOMPARE(rows[1][0], std::string("fixed"));
+        QCOMPARE(std::stod(rows[1][1]), 0.0);
+        QCOMPARE(rows[5][0], std::string("adaponderlm-1m"));
+        const TraceReader reader = TraceReader::open(trace_);
+        const RunInfo run = find_run(reader, "adaponderlm-1m");
+        const double mean = run.nll_sum / static_cast<double>(run.scored_tokens);
+        QVERIFY(std::abs(std::stod(rows[5][2]) - std::exp(mean)) < 1e-9);
+        QVERIFY(std::abs(std::stod(rows[4][2]) - std::exp(mean)) < 1e-4); // fixed:n=3 is the run itself
+        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        spec.policies = {"luck"};
+        QVERIFY(thrown([&] { gather(spec); }).find("luck") != std::string::npos);
+        spec.kind = FigureKind::gate_curves;
+        spec.runs[0].run = "vanilla-1m";
+        QVERIFY(thrown([&] { gather(spec); }).find("gates") != std::string::npos);
+        spec.kind = FigureKind::policy_front;
+        spec.policies.clear();
+        spec.runs = {{folder_ / "basic.ponder", "adaponderlm-1m"}};
+        QVERIFY(thrown([&] { gather(spec); }).find("--record steps") != std::string::npos);
     }
 
     void cellsAreVectorsUpToALimitAndThenAnImage() {
@@ -348,7 +382,7 @@ private slots:
         row("not JSON", "{", "spec.json");
         row("no kind", "{'trace':'story.ponder'}", "\"kind\"");
         row("other kind", "{'kind':'pie','trace':'story.ponder'}",
-            "\"token_text\", \"step_heatmap\" or \"nll_comparison\"");
+            "\"token_text\", \"step_heatmap\", \"nll_comparison\"");
         row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "the nearest one is \"trace\"");
         row("no trace", "{'kind':'token_text'}", "\"trace\"");
         row("missing trace", "{'kind':'token_text','trace':'nowhere.ponder'}", "nowhere.ponder");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
+#include "views/text/condition.h"
 #include "views/text/find.h"
 #include "views/text/quantity.h"
 #include "views/text/text_layout.h"
@@ -372,6 +373,46 @@ private slots:
         QCOMPARE(find_tokens(*sequence_of({"a", "b"}, false), QStringLiteral("101")),
                  (std::vector<qint64>{1}));
         QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
+    }
+
+    void conditionsFindTokens() {
+        // nll of row t is t: token t shows row t - 1 when values stand at what was predicted.
+        const auto data = sequence_of({"a", " b", " c", " d", " e"});
+        data->tokens.steps = {0, 1, 2, 3, 1};
+        data->tokens.nll[3] = std::numeric_limits<float>::quiet_NaN();
+        const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
+            const auto condition = Condition::parse(QString::fromLatin1(text));
+            return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
+        };
+        QCOMPARE(where("steps = 1"), (std::vector<qint64>{1, 4}));
+        QCOMPARE(where("steps = 1", Attribution::predicted), (std::vector<qint64>{2}));
+        QCOMPARE(where("Steps >= 1 and nll < 3"), (std::vector<qint64>{1, 2}));
+        QCOMPARE(where("nll<=0 or steps>2"), (std::vector<qint64>{0, 3}));
+        QCOMPARE(where("steps=0 or steps=1 and nll>3.5"), (std::vector<qint64>{0, 4})); // and binds tighter
+        QCOMPARE(where("nll != 1"), (std::vector<qint64>{0, 2, 4})); // what has no value meets nothing
+        QCOMPARE(where("id = 102 or position = 4"), (std::vector<qint64>{2, 4}));
+        QCOMPARE(where("rank > -1e3"), (std::vector<qint64>{0, 1, 2, 3, 4}));
+        for (const char* text : {"", "steps", "steps =", "steps = x", "steps = 1 and", "steps = 1 nll < 2",
+                                 "and steps = 1", "colour = 3", "the sum = 3", "steps = 1 xor nll = 2"}) {
+            QVERIFY2(!Condition::parse(QString::fromLatin1(text)), text);
+        }
+        const auto one = Condition::parse(QStringLiteral("steps >= 0"));
+        QCOMPARE(find_where(*data, *one, Attribution::predicting, 2).size(), 2U);
+    }
+
+    void patternsFindTokens() {
+        const auto data = sequence_of({"na\xc3\xafve", " ten", " times", " 1", "2", "3"});
+        QString problem;
+        QCOMPARE(find_pattern(*data, QStringLiteral("\\bt\\w+"), problem), (std::vector<qint64>{1, 2}));
+        QCOMPARE(find_pattern(*data, QStringLiteral("\\d+"), problem), (std::vector<qint64>{3}));
+        QCOMPARE(find_pattern(*data, QStringLiteral("(?i)VE ten"), problem), (std::vector<qint64>{0}));
+        QVERIFY(find_pattern(*data, QStringLiteral("q*"), problem).empty());
+        QVERIFY(problem.isEmpty());
+        QVERIFY(find_pattern(*data, QStringLiteral("(open"), problem).empty());
+        QVERIFY(!problem.isEmpty());
+        const auto broken = sequence_of({"a\xff", "b"});
+        QVERIFY(find_pattern(*broken, QStringLiteral("b"), problem).empty());
+        QVERIFY(problem.contains(QStringLiteral("UTF-8")));
     }
 
     void valuesFollowTheAttribution() {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/panels.h"
+
+#include "views/compare/compare_view.h"
+#include "views/depth/depth_view.h"
+#include "views/halting/halting_view.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/inspector/inspector_view.h"
+#include "views/library/library_panel.h"
+#include "views/policy/policy_lab.h"
+
+#include <QCoreApplication>
+
+namespace ponderscope {
+namespace {
+
+template <class View>
+QWidget* make(const ViewContext& context, QWidget* parent) {
+    return new View(context, parent);
+}
+
+constexpr Panel list[] = {
+    {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left, true, make<LibraryPanel>},
+    {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right, false, make<InspectorView>},
+    {"heatmap", QT_TRANSLATE_NOOP("Panels", "Steps"), PanelPlace::upper, false, make<HeatmapView>},
+    {"depth", QT_TRANSLATE_NOOP("Panels", "Depth"), PanelPlace::upper, false, make<DepthView>},
+    {"halting", QT_TRANSLATE_NOOP("Panels", "Halting"), PanelPlace::lower, false, make<HaltingView>},
+    {"lab", QT_TRANSLATE_NOOP("Panels", "Policy lab"), PanelPlace::lower, false, make<PolicyLab>},
+    {"compare", QT_TRANSLATE_NOOP("Panels", "Compare"), PanelPlace::lower, false, make<CompareView>},
+    {"pareto", QT_TRANSLATE_NOOP("Panels", "Pareto"), PanelPlace::lower, false, make<ParetoView>},
+};
+
+} // namespace
+
+std::span<const Panel> panels() {
+    return list;
+}
+
+} // namespace ponderscope

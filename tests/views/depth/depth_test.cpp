@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/depth/depth_grid.h"
+#include "views/depth/depth_view.h"
+#include "views/heatmap/step_map_canvas.h"
+
+#include <QComboBox>
+#include <QtTest>
+
+#include <cmath>
+#include <cstring>
+
+using namespace ponderscope;
+
+namespace {
+
+std::shared_ptr<SignalChunk> chunk_of(const std::vector<float>& values, std::vector<std::int64_t> shape) {
+    auto chunk = std::make_shared<SignalChunk>(SignalChunk{0, DType::f32, std::move(shape), {}});
+    chunk->data.resize(values.size() * sizeof(float));
+    std::memcpy(chunk->data.data(), values.data(), chunk->data.size());
+    return chunk;
+}
+
+SignalInfo info_of(std::vector<std::string> axes) {
+    return {"weights", std::move(axes), "weight", "Weights", ""};
+}
+
+struct Stage {
+    explicit Stage(bool depth = true) {
+        const auto path = folder / "deep.ponder";
+        testing::write_sample_trace(path, {.sequences = 1, .tokens = 200, .withDepth = depth});
+        trace = QString::fromStdString(path.string());
+        view.resize(900, 220);
+        view.show();
+        data.open(trace);
+    }
+    [[nodiscard]] bool settle() {
+        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
+            return false;
+        }
+        selection.setRunA({trace, data.runs(trace).front().id});
+        return QTest::qWaitFor([&] { return view.depth().has_value() || data.idle(); }, 10'000);
+    }
+    testing::TemporaryFolder folder;
+    QString trace;
+    TraceData data;
+    Selection selection;
+    Theme theme{Appearance::light};
+    DepthView view{ViewContext{data, selection, theme}};
+};
+
+} // namespace
+
+class DepthTest : public QObject {
+    Q_OBJECT
+private slots:
+    void axesInAnyOrder() {
+        // Two tokens, two layers, two sources, two heads; the value says where it stands.
+        std::vector<float> wide;
+        std::vector<float> turned;
+        const auto value = [](int t, int l, int s, int h) {
+            return static_cast<float>(1 + t * 1000 + l * 100 + s * 10 + h);
+        };
+        for (int t = 0; t < 2; ++t) {
+            for (int l = 0; l < 2; ++l) {
+                for (int s = 0; s < 2; ++s) {
+                    for (int h = 0; h < 2; ++h) {
+                        wide.push_back(value(t, l, s, h));
+                    }
+                }
+            }
+            for (int h = 0; h < 2; ++h) {
+                for (int s = 0; s < 2; ++s) {
+                    for (int l = 0; l < 2; ++l) {
+                        turned.push_back(value(t, l, s, h));
+                    }
+                }
+            }
+        }
+        const DepthMap a(chunk_of(wide, {2, 2, 2, 2}), info_of({"token", "layer", "source", "head"}), {0, 0});
+        const DepthMap b(chunk_of(turned, {2, 2, 2, 2}), info_of({"token", "head", "source", "layer"}),
+                         {0, 0});
+        for (int t = 0; t < 2; ++t) {
+            for (int l = 0; l < 2; ++l) {
+                for (int s = 0; s < 2; ++s) {
+                    for (int h = 0; h < 2; ++h) {
+                        QCOMPARE(a.at(t, -1, l, s, h), value(t, l, s, h));
+                        QCOMPARE(b.at(t, -1, l, s, h), value(t, l, s, h));
+                    }
+                    QCOMPARE(a.at(t, -1, l, s, -1), (value(t, l, s, 0) + value(t, l, s, 1)) / 2);
+                }
+            }
+        }
+        QVERIFY(std::isnan(a.at(2, -1, 0, 0, 0)));
+        QVERIFY(std::isnan(a.at(0, -1, 2, 0, 0)));
+        QVERIFY(std::isnan(a.at(0, -1, 0, 0, 2)));
+        QCOMPARE(a.grid(1, -1, 1), (std::vector<float>{1002, 1012, 1102, 1112}));
+        QCOMPARE(a.over_tokens(1, -1, 0), (std::vector<float>{11, 111, 1011, 1111}));
+    }
+
+    void stepsThatATokenRan() {
+        // Three steps recorded; the second token ran one of them. Source 1 of layer 0 does not exist.
+        std::vector<float> values;
+        for (int t = 0; t < 2; ++t) {
+            for (int k = 0; k < 3; ++k) {
+                const bool ran = t == 0 || k == 0;
+                for (const float weight : {1.0F, 0.0F, 0.25F + 0.1F * static_cast<float>(k), 0.5F}) {
+                    values.push_back(ran ? weight : 0);
+                }
+            }
+        }
+        const DepthMap map(chunk_of(values, {2, 3, 2, 2}), info_of({"token", "step", "sublayer", "stream"}),
+                           {2, 0});
+        QCOMPARE(map.steps(), 3);
+        QCOMPARE(map.heads(), 1);
+        QCOMPARE(map.layer_name(), std::string("sublayer"));
+        QCOMPARE(map.at(0, -1, 1, 0, -1), 0.45F); // the last that ran
+        QCOMPARE(map.at(0, 1, 1, 0, -1), 0.35F);
+        QCOMPARE(map.at(1, -1, 1, 0, -1), 0.25F);
+        QVERIFY(std::isnan(map.at(1, 1, 1, 0, -1))); // halted before
+        QVERIFY(!map.reads(0, 1));
+        QVERIFY(std::isnan(map.at(0, -1, 0, 1, -1)));
+    }
+
+    void spreadAndTheShareOfTheToken() {
+        // Layer 1 depends on the token alone, layer 2 not at all; layer 0 has no choice.
+        std::vector<float> values;
+        for (int t = 0; t < 4; ++t) {
+            const float swing = t % 2 == 0 ? 0.9F : 0.1F;
+            for (const float weight : {1.0F, 0.0F, 0.0F, swing, 1 - swing, 0.0F, 0.7F, 0.2F, 0.1F}) {
+                values.push_back(weight);
+            }
+        }
+        const DepthMap map(chunk_of(values, {4, 3, 3}), info_of({"token", "layer", "source"}), {0, 0, 0, 0});
+        const DepthMap::Averages all = map.averages(-1, -1);
+        QCOMPARE(all.used_rows, 4);
+        QCOMPARE(all.mean[3], 0.5F);
+        QVERIFY(std::abs(all.deviation[3] - 0.4F) < 1e-6F);
+        QVERIFY(std::isnan(all.mean[1]));
+        QVERIFY(std::isnan(all.token_share[0]));
+        QCOMPARE(all.token_share[1],
+                 1.0); // the mean of both sources is the same: all of it lies between tokens
+        QVERIFY(all.token_share[2] < 1e-12);
+    }
+
+    void whatDoesNotFitIsRefused() {
+        QVERIFY(!DepthMap::fits(info_of({"token", "step"})));
+        QVERIFY(!DepthMap::fits(info_of({"layer", "token", "source"})));
+        QVERIFY(!DepthMap::fits(info_of({"token", "layer", "source", "colour"})));
+        const SignalInfo info = info_of({"token", "layer", "source"});
+        QVERIFY_EXCEPTION_THROWN(DepthMap(chunk_of({1, 2}, {1, 2}), info, {0}), InputError);
+        QVERIFY_EXCEPTION_THROWN(DepthMap(chunk_of({1, 2}, {5, 2, 2}), info, {0, 0, 0, 0, 0}), InputError);
+        QVERIFY_EXCEPTION_THROWN(
+            DepthMap(chunk_of({1}, {1, 1'000'000'000'000, 1'000'000'000'000}), info, {0}), InputError);
+        QVERIFY_EXCEPTION_THROWN(DepthMap(chunk_of({1}, {1, -1, 1}), info, {0}), InputError);
+    }
+
+    void theViewFollowsTheSelection() {
+        Stage stage;
+        QVERIFY(stage.settle());
+        QVERIFY(stage.view.depth().has_value());
+        DepthGrid& grid = *stage.view.grid();
+        QVERIFY(grid.hint().contains(QStringLiteral("Select a token"))); // nothing is selected yet
+        stage.selection.setToken(7);
+        QCOMPARE(grid.layers(), 4);
+        const DepthMap& map = *stage.view.depth();
+        QCOMPARE(grid.value(3, 1), map.at(6, -1, 3, 1, -1)); // the row that predicted token 7
+        QVERIFY(std::isnan(grid.value(1, 2)));               // no later layer is a source
+        stage.selection.setAttribution(Attribution::predicting);
+        QCOMPARE(grid.value(3, 1), map.at(7, -1, 3, 1, -1));
+        stage.selection.setHead(1);
+        QCOMPARE(grid.value(3, 1), map.at(7, -1, 3, 1, 1));
+        stage.selection.setHover(9);
+        QCOMPARE(grid.value(3, 1), map.at(9, -1, 3, 1, 1));
+        stage.selection.setHover(-1);
+
+        // A click chooses layer and source, and the map beside shows that source.
+        QTest::mouseClick(&grid, Qt::LeftButton, {}, grid.cell(3, 2).center().toPoint());
+        QCOMPARE(stage.selection.layer(), 3);
+        QCOMPARE(stage.view.source(), 2);
+        QVERIFY(stage.view.map()->map() != nullptr);
+        QCOMPARE(stage.view.map()->map()->rows(), StepMap::Rows::layers);
+        QCOMPARE(stage.view.map()->map()->at(7, 3).value, map.at(7, -1, 3, 2, 1));
+        QVERIFY(stage.view.map()->map()->at(7, 1).kind == StepMap::Kind::missing);
+        QTest::keyClick(&grid, Qt::Key_Up);
+        QCOMPARE(stage.selection.layer(), 2);
+        QTest::mouseMove(&grid, grid.cell(3, 0).center().toPoint());
+        QTRY_VERIFY2(stage.view.readout().startsWith(QStringLiteral("layer 3 · source 0 · ")),
+                     qPrintable(stage.view.readout()));
+
+        stage.view.setShown(DepthView::Shown::mean);
+        QCOMPARE(grid.value(3, 1), map.averages(-1, 1).mean[13]);
+        QCOMPARE(stage.view.flag(), QStringLiteral("Layer 2 hardly depends on the token."));
+        stage.view.setShown(DepthView::Shown::spread);
+        QCOMPARE(grid.value(3, 1), map.averages(-1, 1).deviation[13]);
+        QVERIFY(!stage.view.grab().isNull());
+        stage.data.close(stage.trace);
+        stage.selection.setRunA({});
+        QVERIFY(!stage.view.depth().has_value());
+    }
+
+    void aRunWithoutWeightsIsToldWhatToDo() {
+        Stage stage(false);
+        QVERIFY(stage.settle());
+        QVERIFY(stage.view.grid()->hint().contains(QStringLiteral("no weights")));
+        QVERIFY(!stage.view.grab().isNull());
+    }
+};
+
+QTEST_MAIN(DepthTest)
+#include "depth_test.moc"

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/figure/chart_view.h"
+#include "views/halting/halting_view.h"
+#include "views/halting/token_types_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QtTest>
+
+#include <cmath>
+#include <map>
+
+using namespace ponderscope;
+
+class HaltingTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        path_ = folder_ / "halt.ponder";
+        testing::write_sample_trace(path_, {.sequences = 3, .tokens = 400});
+    }
+
+    void countsAreThoseOfTheTrace_data() {
+        QTest::addColumn<int>("attribution");
+        QTest::newRow("predicted") << static_cast<int>(Attribution::predicted);
+        QTest::newRow("predicting") << static_cast<int>(Attribution::predicting);
+    }
+    void countsAreThoseOfTheTrace() {
+        QFETCH(int, attribution);
+        const auto way = static_cast<Attribution>(attribution);
+        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", way);
+        // Once more in the slowest way.
+        const TraceReader reader = TraceReader::open(path_);
+        const RunInfo run = find_run(reader, "adaponderlm-1m");
+        std::vector<std::int64_t> histogram(4, 0);
+        std::vector<double> nll(4, 0);
+        std::map<std::int32_t, std::pair<int, int>> types; // count, stopped early
+        for (int s = 0; s < 3; ++s) {
+            const TokenColumns tokens = reader.tokens(run.id, s);
+            for (std::size_t i = 0; i < tokens.size(); ++i) {
+                if (std::isnan(tokens.nll[i])) {
+                    continue;
+                }
+                const auto ran = static_cast<std::size_t>(tokens.steps[i]);
+                ++histogram[ran];
+                nll[ran] += static_cast<double>(tokens.nll[i]);
+                auto& type = types[tokens.id[way == Attribution::predicted ? i + 1 : i]];
+                ++type.first;
+                type.second += ran < 3 ? 1 : 0;
+            }
+        }
+        QCOMPARE(stats.histogram(), histogram);
+        QCOMPARE(stats.scored, run.scored_tokens);
+        for (std::size_t k = 0; k < 4; ++k) {
+            QVERIFY(std::abs(stats.nll_by_step[k].mean() - nll[k] / static_cast<double>(histogram[k])) <
+                    1e-9);
+        }
+        QCOMPARE(stats.types.size(), types.size());
+        for (const HaltingStats::TokenType& type : stats.types) {
+            QCOMPARE(type.count, types[type.id].first);
+            QCOMPARE(type.dropped,
+                     static_cast<double>(types[type.id].second) / static_cast<double>(types[type.id].first));
+            QVERIFY(!type.label.isEmpty());
+        }
+        QVERIFY(stats.types.front().count >= stats.types.back().count);
+        QVERIFY(!stats.gate_by_step.empty());
+        QVERIFY(stats.gate_by_step[0].total >= stats.gate_by_step[2].total); // halted tokens have no gate
+    }
+
+    void quantilesLieWhereTheyShould() {
+        HaltingStats::Bins bins{0.5, std::vector<std::int64_t>(10, 0), 0, 0};
+        QVERIFY(std::isnan(bins.mean()) && std::isnan(bins.quantile(0.5)));
+        for (int i = 0; i < 8; ++i) {
+            bins.add(i * 0.5 + 0.1);
+        }
+        bins.add(std::nan(""));
+        QCOMPARE(bins.total, 8);
+        QCOMPARE(bins.quantile(0.25), 0.75);
+        QCOMPARE(bins.quantile(0.75), 2.75);
+        bins.add(1e9); // beyond the last bin
+        bins.add(-1);
+        QCOMPARE(bins.counts.back(), 1);
+        QCOMPARE(bins.counts.front(), 2);
+    }
+
+    void chartsHaveTheirNumbers() {
+        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", Attribution::predicted);
+        const figure::Chart steps = halting_chart(HaltingChart::steps, stats);
+        double sum = 0;
+        for (const double share : steps.series.front().y) {
+            sum += share;
+        }
+        QVERIFY(std::abs(sum - 1) < 1e-12);
+        const figure::Chart nll = halting_chart(HaltingChart::nll, stats);
+        QCOMPARE(nll.series[1].y[2], stats.nll_by_step[2].mean());
+        const figure::Chart entropy = halting_chart(HaltingChart::entropy, stats);
+        QVERIFY(*std::max_element(entropy.series[0].value.begin(), entropy.series[0].value.end()) <= 1.0);
+        for (const HaltingChart kind : all_halting_charts) {
+            QVERIFY(!halting_chart(kind, stats).empty());
+            QVERIFY(figure::chart_table(halting_chart(kind, stats)).find('\n') != std::string::npos);
+        }
+        // A run that takes no steps has one bar and no gates.
+        const HaltingStats vanilla = halting_stats(path_, "vanilla-1m", Attribution::predicted);
+        QCOMPARE(vanilla.histogram().size(), 1U);
+        QVERIFY(vanilla.gate_by_step.empty());
+        QVERIFY(halting_chart(HaltingChart::gates, vanilla).empty());
+        QVERIFY_EXCEPTION_THROWN(halting_stats(path_, "nobody", Attribution::predicted), InputError);
+    }
+
+    void theViewReadsWhenItIsSeenAndFindsTokens() {
+        TraceData data;
+        Selection selection;
+        Theme theme(Appearance::light);
+        HaltingView view(ViewContext{data, selection, theme});
+        QAbstractItemModelTester tester(view.types());
+        view.resize(900, 240);
+        view.show();
+        QVERIFY(view.hint().contains(QStringLiteral("Open a trace")));
+        const QString trace = QString::fromStdString(path_.string());
+        data.open(trace);
+        QTRY_VERIFY(data.isOpen(trace));
+        selection.setRunA({trace, data.runs(trace)[0].id});
+        QVERIFY(!view.isBusy());
+        QVERIFY(!view.stats());
+        view.setOnScreen(true);
+        QTRY_VERIFY(view.stats());
+        QVERIFY(view.hint().isEmpty());
+        QCOMPARE(view.chart(HaltingChart::steps)->chart().series.front().y.size(), 4U);
+        QCOMPARE(view.types()->rowCount(), static_cast<int>(view.stats()->types.size()));
+        // The most frequent one is on top; a click asks for its places.
+        QSignalSpy chosen(&view, &HaltingView::tokenTypeChosen);
+        const QModelIndex top = view.table()->model()->index(0, 0);
+        QTest::mouseClick(view.table()->viewport(), Qt::LeftButton, {},
+                          view.table()->visualRect(top).center());
+        QCOMPARE(chosen.size(), 1);
+        QCOMPARE(chosen[0][0].toInt(), view.stats()->types.front().id);
+        // Sorted by share that stopped early, filtered by letters.
+        view.table()->sortByColumn(TokenTypesModel::dropped, Qt::DescendingOrder);
+        const auto value = [&](int row) {
+            return view.table()->model()->index(row, TokenTypesModel::dropped).data(Qt::UserRole).toDouble();
+        };
+        QVERIFY(value(0) >= value(1));
+        const int all = view.table()->model()->rowCount();
+        view.filter()->setText(QStringLiteral("the"));
+        QVERIFY(view.table()->model()->rowCount() < all);
+        QVERIFY(!view.grab().isNull());
+        view.resize(1400, 240);
+        QTRY_VERIFY(view.chart(HaltingChart::entropy)->isVisible());
+        selection.setRunA({});
+        QVERIFY(!view.hint().isEmpty());
+        QCOMPARE(view.types()->rowCount(), 0);
+    }
+
+private:
+    testing::TemporaryFolder folder_;
+    std::filesystem::path path_;
+};
+
+QTEST_MAIN(HaltingTest)
+#include "halting_test.moc"

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/replay.h"
+
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/figure/chart_view.h"
+#include "views/policy/policy_data.h"
+#include "views/policy/policy_fronts.h"
+#include "views/policy/policy_lab.h"
+#include "views/text/text_view.h"
+
+#include <QApplication>
+#include <QComboBox>
+#include <QMouseEvent>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QtTest>
+
+#include <cmath>
+#include <numeric>
+
+using namespace ponderscope;
+
+namespace {
+
+struct Stage {
+    explicit Stage(const testing::SampleTrace& what = {.sequences = 2, .tokens = 300}) {
+        const auto path = folder / "lab.ponder";
+        testing::write_sample_trace(path, what);
+        trace = QString::fromStdString(path.string());
+        QObject::connect(&lab, &PolicyLab::replayed, &lab,
+                         [this](const std::shared_ptr<const ReplayedSteps>& steps) { last = steps; });
+        lab.resize(1000, 220);
+        data.open(trace);
+    }
+    [[nodiscard]] bool open(std::size_t run = 0) {
+        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
+            return false;
+        }
+        selection.setRunA({trace, data.runs(trace)[run].id});
+        lab.show();
+        lab.setOnScreen(true);
+        return QTest::qWaitFor([&] { return !lab.isBusy(); }, 20'000);
+    }
+    testing::TemporaryFolder folder;
+    QString trace;
+    TraceData data;
+    Selection selection;
+    Theme theme{Appearance::light};
+    ViewContext context{data, selection, theme};
+    std::shared_ptr<const ReplayedSteps> last;
+    PolicyLab lab{context};
+};
+
+} // namespace
+
+class PolicyLabTest : public QObject {
+    Q_OBJECT
+private slots:
+    void nothingIsReadBeforeSomebodyLooks() {
+        Stage stage;
+        QTRY_VERIFY(stage.data.isOpen(stage.trace));
+        stage.selection.setRunA({stage.trace, stage.data.runs(stage.trace)[0].id});
+        QVERIFY(!PolicyData::of(stage.context).isBusy());
+        QVERIFY(!PolicyData::of(stage.context).table());
+        QCOMPARE(&PolicyData::of(stage.context), &PolicyData::of(stage.context)); // one a window
+    }
+
+    void theSliderMovesTheSteps() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const auto table = PolicyData::of(stage.context).table();
+        QVERIFY(table);
+        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(QStringLiteral("entropy")));
+        QSlider& slider = *stage.lab.slider();
+        slider.setValue(slider.minimum());
+        QVERIFY(stage.lab.policyText().startsWith(QStringLiteral("entropy:theta=")));
+        double before = -1;
+        for (const int place : {slider.minimum(), slider.maximum() / 2, slider.maximum()}) {
+            slider.setValue(place);
+            // What is shown is what the replay says of that very policy.
+            const ReplayResult exact =
+                replay(*table, PolicySpec::parse(stage.lab.policyText().toStdString()));
+            const auto& bars = stage.lab.histogram()->chart().series.front().y;
+            for (std::size_t k = 0; k < bars.size(); ++k) {
+                QCOMPARE(bars[k],
+                         static_cast<double>(exact.histogram[k]) / static_cast<double>(exact.scored));
+            }
+            QVERIFY(stage.lab.summary().contains(QStringLiteral("replay")));
+            QVERIFY(stage.lab.summary().contains(QString::number(exact.mean_steps, 'f', 2)));
+            QVERIFY(stage.last);
+            QCOMPARE(stage.last->steps.size(), 300U);
+            QVERIFY(std::equal(stage.last->steps.begin(), stage.last->steps.end(), exact.steps.begin()));
+            QCOMPARE(stage.last->policy, stage.lab.policyText());
+            // Higher thresholds of entropy stop more.
+            const double mean = exact.mean_steps;
+            QVERIFY(before < 0 || mean <= before);
+            before = mean;
+        }
+        QCOMPARE(before, 0.0); // everybody stops at the end of the slider
+        // The second sequence gets its own part.
+        stage.selection.setSequence(1);
+        QCOMPARE(stage.last->sequence, 1);
+        stage.lab.setColoursText(false);
+        QVERIFY(!stage.last);
+        stage.lab.setColoursText(true);
+        QVERIFY(stage.last);
+        stage.lab.setOnScreen(false); // another tab: the text goes back to what was recorded
+        QVERIFY(!stage.last);
+        QVERIFY(!stage.lab.grab().isNull());
+    }
+
+    void onlyPoliciesThatTheRunHasSignalsForAreOffered() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const auto table = PolicyData::of(stage.context).table();
+        QStringList expected;
+        for (const PolicyKind& kind : policy_kinds()) {
+            if (table->can(kind)) {
+                expected << QString::fromStdString(kind.name);
+            }
+        }
+        QStringList offered;
+        for (int i = 0; i < stage.lab.policies()->count(); ++i) {
+            offered << stage.lab.policies()->itemText(i);
+            stage.lab.policies()->setCurrentIndex(i);
+            QVERIFY2(!stage.lab.policyText().isEmpty(), qPrintable(offered.last()));
+        }
+        QCOMPARE(offered, expected);
+        QVERIFY(offered.contains(QStringLiteral("learned")));
+        QVERIFY(!offered.contains(QStringLiteral("latent_difference"))); // not in this trace
+    }
+
+    void frontsLieWhereTheReplayPutsThem() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const auto fronts = PolicyData::of(stage.context).fronts();
+        QVERIFY(fronts && fronts->size() > 4);
+        const auto table = PolicyData::of(stage.context).table();
+        for (const PolicyFront& front : *fronts) {
+            QVERIFY(!front.points.empty());
+            QCOMPARE(front.causal, front.policy != "oracle");
+            for (const PolicyPoint& point : {front.points.front(), front.points.back()}) {
+                const ReplayResult exact = replay(*table, PolicySpec::parse(point.spec));
+                QCOMPARE(point.steps, exact.mean_steps);
+                QCOMPARE(point.nll, exact.mean_nll);
+            }
+            QVERIFY(std::is_sorted(front.points.begin(), front.points.end(),
+                                   [](const auto& a, const auto& b) { return a.steps < b.steps; }));
+        }
+        ParetoView pareto(stage.context);
+        pareto.resize(900, 300);
+        pareto.show();
+        pareto.setOnScreen(true);
+        const figure::Chart& chart = pareto.chart()->chart();
+        QCOMPARE(chart.series.size(), fronts->size() + 2); // and both runs, as they were recorded
+        QVERIFY(chart.note.contains(QStringLiteral("replay")));
+        const RunInfo run = *stage.data.run(stage.selection.runA());
+        bool found = false;
+        for (const auto& series : chart.series) {
+            found =
+                found || (series.name.toStdString() == run.name &&
+                          std::abs(series.y.front() -
+                                   std::exp(run.nll_sum / static_cast<double>(run.scored_tokens))) < 1e-9);
+        }
+        QVERIFY(found);
+        // Hovering a run's point names it.
+        QSignalSpy hovered(pareto.chart(), &ChartView::markHovered);
+        const figure::ChartPlaces& places = pareto.chart()->places();
+        const auto place = std::find_if(places.places.begin(), places.places.end(), [&](const auto& one) {
+            return chart.series[one.series].name.toStdString() == run.name;
+        });
+        QVERIFY(place != places.places.end());
+        // Sent, not played: another window of this test lies under the cursor.
+        const QPointF at = place->box.center();
+        QMouseEvent move(QEvent::MouseMove, at, pareto.chart()->mapToGlobal(at), Qt::NoButton, Qt::NoButton,
+                         Qt::NoModifier);
+        QApplication::sendEvent(pareto.chart(), &move);
+        QVERIFY(hovered.size() > 0);
+        const QString label = chart.series[hovered.last()[0].toUInt()].labels[hovered.last()[1].toUInt()];
+        QVERIFY2(label.contains(QString::fromStdString(run.name)) ||
+                     label.contains(QStringLiteral("replay of")),
+                 qPrintable(label));
+        QVERIFY(!pareto.grab().isNull());
+    }
+
+    void whatIsMissingIsSaid() {
+        Stage stage({.sequences = 1, .tokens = 100, .withSignals = false});
+        QVERIFY(stage.open());
+        QVERIFY(!PolicyData::of(stage.context).table());
+        const QString sentence = PolicyData::of(stage.context).sentence();
+        QVERIFY2(sentence.contains(QStringLiteral("--record steps")), qPrintable(sentence));
+        QVERIFY(!stage.last);
+        // Another run of the same window.
+        stage.selection.setRunA({stage.trace, stage.data.runs(stage.trace)[1].id});
+        QTRY_VERIFY(!stage.lab.isBusy());
+        QVERIFY(!stage.lab.grab().isNull());
+        stage.data.close(stage.trace);
+        stage.selection.setRunA({});
+        QVERIFY(PolicyData::of(stage.context).sentence().contains(QStringLiteral("Open a trace")));
+    }
+
+    void theTextShowsTheReplay() {
+        Stage stage({.sequences = 1, .tokens = 120, .secondRun = false});
+        TextView text(stage.context);
+        text.resize(700, 400);
+        text.show();
+        QVERIFY(stage.open());
+        QTRY_VERIFY(text.sequence() && text.settled());
+        std::vector<std::int32_t> steps(120);
+        std::iota(steps.begin(), steps.end(), 0);
+        for (std::int32_t& step : steps) {
+            step %= 4;
+        }
+        text.setReplay({stage.selection.runA(), 0, QStringLiteral("fixed:n=2"), 3, steps});
+        QVERIFY(text.showsReplay());
+        QCOMPARE(text.values().replay, QStringLiteral("fixed:n=2"));
+        QCOMPARE(text.values().values[3], 2.0F); // the row that predicted token 3
+        QVERIFY(std::isnan(text.values().values[0]));
+        stage.selection.setAttribution(Attribution::predicting);
+        QCOMPARE(text.values().values[3], 3.0F);
+        // One of another length, of another sequence, or none is not shown.
+        text.setReplay({stage.selection.runA(), 0, QStringLiteral("fixed:n=2"), 3, {1, 2, 3}});
+        QVERIFY(!text.showsReplay());
+        text.setReplay({stage.selection.runA(), 5, QStringLiteral("fixed:n=2"), 3, steps});
+        QVERIFY(!text.showsReplay());
+        text.setReplay({});
+        QVERIFY(text.values().replay.isEmpty());
+    }
+};
+
+QTEST_MAIN(PolicyLabTest)
+#include "policy_lab_test.moc"

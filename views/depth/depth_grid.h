@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/colour_map.h"
+#include "views/common/theme.h"
+
+#include <QWidget>
+
+#include <vector>
+
+namespace ponderscope {
+
+/// Paints a layer × source heatmap and nothing else: layers downwards, sources to the right, the chosen layer
+/// and source outlined. Hovering tells, clicking and arrows choose.
+class DepthGrid : public QWidget {
+    Q_OBJECT
+public:
+    explicit DepthGrid(Theme& theme, QWidget* parent = nullptr);
+
+    /// \p values [layer * sources + source]; NaN is left empty.
+    void setValues(std::vector<float> values, int layers, int sources, const ColourScale& scale);
+    void setNames(const QString& layer, const QString& source);
+    void clear(const QString& hint);
+    void setChosen(int layer, int source); ///< -1: none
+    [[nodiscard]] int layers() const { return layers_; }
+    [[nodiscard]] int sources() const { return sources_; }
+    [[nodiscard]] float value(int layer, int source) const; ///< NaN outside
+    [[nodiscard]] QString hint() const { return hint_; }
+    [[nodiscard]] QRectF cell(int layer, int source) const;
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override;
+
+signals:
+    void hovered(int layer, int source); ///< -1, -1: none
+    void chosen(int layer, int source);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+
+private:
+    [[nodiscard]] QRectF plot() const;
+    [[nodiscard]] std::pair<int, int> at(QPointF position) const; ///< layer, source
+
+    Theme& theme_;
+    std::vector<float> values_;
+    int layers_ = 0;
+    int sources_ = 0;
+    ColourScale scale_;
+    QString hint_;
+    QString names_; ///< of the axes
+    int layer_ = -1;
+    int source_ = -1;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/depth/depth_map.h"
+
+#include "core/base/error.h"
+#include "core/base/half.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+std::ptrdiff_t axis_of(const SignalInfo& info, const char* name) {
+    const auto found = std::find(info.axes.begin(), info.axes.end(), name);
+    return found == info.axes.end() ? -1 : found - info.axes.begin();
+}
+
+template <typename T>
+T load(const std::vector<std::byte>& bytes, std::size_t index) {
+    T value;
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return value;
+}
+
+} // namespace
+
+bool DepthMap::fits(const SignalInfo& info) {
+    std::size_t known = 1;
+    for (const char* optional : {"step", "head"}) {
+        known += axis_of(info, optional) > 0 ? 1 : 0;
+    }
+    const bool layer = axis_of(info, "layer") > 0 || axis_of(info, "sublayer") > 0;
+    const bool source = axis_of(info, "source") > 0 || axis_of(info, "stream") > 0;
+    return axis_of(info, "token") == 0 && layer && source && info.axes.size() == known + 2;
+}
+
+DepthMap::DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& info,
+                   std::vector<std::int32_t> executed)
+    : chunk_(std::move(chunk)), executed_(std::move(executed)) {
+    const std::vector<std::int64_t>& shape = chunk_->shape;
+    constexpr std::int64_t most = 1 << 20; // of an axis: what a stranger's trace may claim
+    if (!fits(info) || shape.size() != info.axes.size() || chunk_->first != 0 || shape[0] < 0 ||
+        std::any_of(shape.begin() + 1, shape.end(),
+                    [](std::int64_t size) { return size < 1 || size > most; })) {
+        throw InputError("The signal \"" + info.name +
+                         "\" is not one value a token, layer and source; record the trace again.");
+    }
+    std::vector<std::size_t> strides(shape.size(), 1);
+    for (std::size_t axis = shape.size() - 1; axis > 0; --axis) {
+        strides[axis - 1] = strides[axis] * static_cast<std::size_t>(shape[axis]);
+    }
+    const auto place = [&](std::string name, std::int64_t& size, std::size_t& stride) {
+        const std::ptrdiff_t axis = axis_of(info, name.c_str());
+        size = axis < 0 ? 1 : shape[static_cast<std::size_t>(axis)];
+        stride = axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)];
+    };
+    layer_name_ = axis_of(info, "layer") > 0 ? "layer" : "sublayer";
+    source_name_ = axis_of(info, "source") > 0 ? "source" : "stream";
+    place("token", rows_, row_stride_);
+    place("step", steps_, step_stride_);
+    place(layer_name_, layers_, layer_stride_);
+    place(source_name_, sources_, source_stride_);
+    place("head", heads_, head_stride_);
+    if (chunk_->dtype != DType::f16 && chunk_->dtype != DType::bf16 && chunk_->dtype != DType::f32) {
+        throw InputError("The signal \"" + info.name + "\": expected F16, BF16 or F32, found " +
+                         std::string(name_of(chunk_->dtype)) + "; record the trace again.");
+    }
+    const std::size_t width = chunk_->dtype == DType::f32 ? 4 : 2;
+    if (chunk_->data.size() / width < static_cast<std::size_t>(rows_) * row_stride_) {
+        throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
+    }
+    rows_ = std::min(rows_, static_cast<std::int64_t>(executed_.size()));
+    // What no token of a sample reads, in no step and head, is no source.
+    reads_.assign(static_cast<std::size_t>(layers_ * sources_), false);
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+        for (std::int64_t source = 0; source < sources_; ++source) {
+            const auto cell = static_cast<std::size_t>(layer * sources_ + source);
+            for (std::int64_t row = 0; row < rows_ && !reads_[cell]; row += row_stride()) {
+                for (std::int64_t part = 0; part < steps_ * heads_ && !reads_[cell]; ++part) {
+                    const float value = element(static_cast<std::size_t>(row) * row_stride_ +
+                                                static_cast<std::size_t>(part / heads_) * step_stride_ +
+                                                static_cast<std::size_t>(layer) * layer_stride_ +
+                                                static_cast<std::size_t>(source) * source_stride_ +
+                                                static_cast<std::size_t>(part % heads_) * head_stride_);
+                    reads_[cell] = !std::isnan(value) && value != 0;
+                }
+            }
+        }
+    }
+}
+
+std::int64_t DepthMap::row_stride() const {
+    return std::max<std::int64_t>(1, (rows_ + most_rows - 1) / most_rows);
+}
+
+bool DepthMap::reads(std::int64_t layer, std::int64_t source) const {
+    return layer >= 0 && layer < layers_ && source >= 0 && source < sources_ &&
+           reads_[static_cast<std::size_t>(layer * sources_ + source)];
+}
+
+float DepthMap::element(std::size_t index) const {
+    switch (chunk_->dtype) {
+    case DType::f16:
+        return float16_to_float(load<std::uint16_t>(chunk_->data, index));
+    case DType::bf16:
+        return bfloat16_to_float(load<std::uint16_t>(chunk_->data, index));
+    default:
+        return load<float>(chunk_->data, index);
+    }
+}
+
+float DepthMap::at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
+                   std::int64_t head) const {
+    if (row < 0 || row >= rows_ || !reads(layer, source) || head >= heads_) {
+        return nan;
+    }
+    const std::int64_t ran =
+        std::clamp<std::int64_t>(executed_[static_cast<std::size_t>(row)], 0, steps_ - 1);
+    const std::int64_t chosen = step < 0 || steps_ == 1 ? ran : step;
+    if (chosen > ran) {
+        return nan;
+    }
+    const std::size_t start =
+        static_cast<std::size_t>(row) * row_stride_ + static_cast<std::size_t>(chosen) * step_stride_ +
+        static_cast<std::size_t>(layer) * layer_stride_ + static_cast<std::size_t>(source) * source_stride_;
+    if (head >= 0) {
+        return element(start + static_cast<std::size_t>(head) * head_stride_);
+    }
+    double sum = 0;
+    for (std::int64_t h = 0; h < heads_; ++h) {
+        sum += static_cast<double>(element(start + static_cast<std::size_t>(h) * head_stride_));
+    }
+    return static_cast<float>(sum / static_cast<double>(heads_));
+}
+
+std::vector<float> DepthMap::grid(std::int64_t row, std::int64_t step, std::int64_t head) const {
+    std::vector<float> values;
+    values.reserve(static_cast<std::size_t>(layers_ * sources_));
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+        for (std::int64_t source = 0; source < sources_; ++source) {
+            values.push_back(at(row, step, layer, source, head));
+        }
+    }
+    return values;
+}
+
+std::vector<float> DepthMap::over_tokens(std::int64_t source, std::int64_t step, std::int64_t head) const {
+    std::vector<float> values;
+    values.reserve(static_cast<std::size_t>(rows_ * layers_));
+    for (std::int64_t row = 0; row < rows_; ++row) {
+        for (std::int64_t layer = 0; layer < layers_; ++layer) {
+            values.push_back(at(row, step, layer, source, head));
+        }
+    }
+    return values;
+}
+
+DepthMap::Averages DepthMap::averages(std::int64_t step, std::int64_t head) const {
+    Averages all;
+    const std::int64_t stride = row_stride();
+    const std::int64_t first_head = head < 0 ? 0 : head;
+    const std::int64_t end_head = head < 0 ? heads_ : head + 1;
+    for (std::int64_t row = 0; row < rows_; row += stride) {
+        ++all.used_rows;
+    }
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+        double between = 0; // sum over sources and heads of the variance between tokens
+        double sum_of_means = 0;
+        double sum_of_squares = 0;
+        std::int64_t places = 0;
+        for (std::int64_t source = 0; source < sources_; ++source) {
+            double cell_sum = 0;
+            double cell_squares = 0;
+            std::int64_t cell_count = 0;
+            for (std::int64_t h = first_head; h < end_head; ++h) {
+                double sum = 0;
+                double squares = 0;
+                std::int64_t count = 0;
+                for (std::int64_t row = 0; row < rows_; row += stride) {
+                    const auto value = static_cast<double>(at(row, step, layer, source, h));
+                    if (std::isfinite(value)) {
+                        sum += value;
+                        squares += value * value;
+                        ++count;
+                    }
+                }
+                if (count == 0) {
+                    continue;
+                }
+                const double mean = sum / static_cast<double>(count);
+                between += std::max(0.0, squares / static_cast<double>(count) - mean * mean);
+                sum_of_means += mean;
+                sum_of_squares += mean * mean;
+                ++places;
+                cell_sum += sum;
+                cell_squares += squares;
+                cell_count += count;
+            }
+            const double mean = cell_sum / static_cast<double>(cell_count); // NaN without a value
+            all.mean.push_back(static_cast<float>(mean));
+            // Over tokens and heads: what a reader sees scatter about the mean.
+            all.deviation.push_back(static_cast<float>(
+                std::sqrt(std::max(0.0, cell_squares / static_cast<double>(cell_count) - mean * mean)) +
+                (cell_count == 0 ? std::nan("") : 0)));
+        }
+        const double n = static_cast<double>(places);
+        const double within = places == 0 ? 0 : between / n;
+        const double mean = places == 0 ? 0 : sum_of_means / n;
+        const double across = places == 0 ? 0 : std::max(0.0, sum_of_squares / n - mean * mean);
+        const bool choice = places > end_head - first_head;
+        all.token_share.push_back(choice && within + across > 0 ? within / (within + across) : std::nan(""));
+    }
+    return all;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// A signal with axes token, layer, source and, perhaps, head, in any order: the weights with which a layer
+/// mixes the values of the layers before it (methods.md section 3). A source that a layer does not read is
+/// NaN. A value; needs no window. It keeps the chunk and reads from it, so that it costs no memory of its
+/// own.
+class DepthMap {
+public:
+    /// Whether a signal is of this kind.
+    static bool fits(const SignalInfo& info);
+
+    DepthMap() = default;
+    /// InputError when shape and axes do not fit, or when the elements are no numbers that can be shown.
+    /// \p executed: the last step that each row ran.
+    DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& info,
+             std::vector<std::int32_t> executed);
+
+    [[nodiscard]] std::int64_t rows() const { return rows_; } ///< tokens that were recorded
+    [[nodiscard]] std::int64_t layers() const { return layers_; }
+    [[nodiscard]] std::int64_t sources() const { return sources_; }
+    [[nodiscard]] std::int64_t heads() const { return heads_; }                   ///< 1 without such an axis
+    [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
+    [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
+    [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
+    /// A layer that reads the source for some token.
+    [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
+    /// Of one row; \p head -1: the mean over the heads. NaN outside, and where the layer has no such source.
+    [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
+                           std::int64_t head) const;
+    /// [layer * sources + source] of one row; all NaN outside.
+    [[nodiscard]] std::vector<float> grid(std::int64_t row, std::int64_t step, std::int64_t head) const;
+    /// The source over all rows, [row * layers + layer]: a layer × token map.
+    [[nodiscard]] std::vector<float> over_tokens(std::int64_t source, std::int64_t step,
+                                                 std::int64_t head) const;
+
+    /// Means and spreads over tokens, from at most `most_rows` of them, evenly spaced.
+    struct Averages {
+        std::vector<float> mean; ///< [layer * sources + source]; NaN where no token has a value
+        std::vector<float>
+            deviation; ///< standard deviation over tokens, and over heads where they are averaged
+        /// [layer] Between-token variance over total: the share of the variance of a layer's weights that
+        /// lies between tokens (law of total variance over sources and heads). NaN where a layer has a single
+        /// source and so no choice.
+        std::vector<double> token_share;
+        std::int64_t used_rows = 0;
+    };
+    static constexpr std::int64_t most_rows = 1024;
+    [[nodiscard]] Averages averages(std::int64_t step, std::int64_t head) const;
+    /// Under this share a layer's weights hardly depend on the token (methods.md section 3; the number is
+    /// ours).
+    static constexpr double hardly_depends = 0.05;
+
+private:
+    [[nodiscard]] float element(std::size_t index) const;
+    [[nodiscard]] std::int64_t row_stride() const; ///< of samples: every so many rows
+
+    std::shared_ptr<const SignalChunk> chunk_;
+    std::vector<std::int32_t> executed_;
+    std::vector<bool> reads_; ///< [layer * sources + source]
+    std::string layer_name_;
+    std::string source_name_;
+    std::int64_t rows_ = 0;
+    std::int64_t steps_ = 0;
+    std::int64_t layers_ = 0;
+    std::int64_t sources_ = 0;
+    std::int64_t heads_ = 0;
+    std::size_t row_stride_ = 0;
+    std::size_t step_stride_ = 0;
+    std::size_t layer_stride_ = 0;
+    std::size_t source_stride_ = 0;
+    std::size_t head_stride_ = 0;
+};
+
+} // namespace ponderscope

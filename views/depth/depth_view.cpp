@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/depth/depth_view.h"
+
+#include "core/base/error.h"
+#include "views/common/format.h"
+#include "views/depth/depth_grid.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/step_map_canvas.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace ponderscope {
+namespace {
+
+QString title_of(const SignalInfo& info) {
+    return QString::fromStdString(info.title.empty() ? info.name : info.title);
+}
+
+} // namespace
+
+DepthView::DepthView(ViewContext context, QWidget* parent)
+    : QWidget(parent),
+      data_(context.data),
+      selection_(context.selection),
+      theme_(context.theme),
+      chooser_(new QComboBox(this)),
+      head_(new QComboBox(this)),
+      what_(new QComboBox(this)),
+      scale_(new ScaleBar(context.theme, this)),
+      readout_(new QLabel(this)),
+      grid_(new DepthGrid(context.theme, this)),
+      caption_(new QLabel(tr("Weights are not causes: the source with the largest weight need not be the one "
+                             "that matters. Ablate it to know."),
+                          this)),
+      flag_(new QLabel(this)),
+      mapTitle_(new QLabel(this)),
+      map_(new StepMapCanvas(context, this)),
+      right_(new QWidget(this)) {
+    chooser_->setAccessibleName(tr("Signal by layer and source"));
+    chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    head_->setAccessibleName(tr("KV head"));
+    head_->setToolTip(tr("Which KV head's weights are shown"));
+    head_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    head_->setMinimumContentsLength(16);
+    what_->setAccessibleName(tr("Token or average"));
+    what_->setToolTip(tr("The selected token, or the mean or standard deviation over tokens"));
+    what_->addItem(tr("this token"));
+    what_->addItem(tr("mean over tokens"));
+    what_->addItem(tr("spread over tokens"));
+    readout_->setTextFormat(Qt::PlainText);
+    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    flag_->setAutoFillBackground(true);
+    flag_->setContentsMargins(8, 4, 8, 4);
+    for (QLabel* label : {caption_, flag_}) {
+        label->setWordWrap(true);
+        label->setTextFormat(Qt::PlainText);
+    }
+    map_->setAccessibleName(tr("Weight of the chosen source by layer and token"));
+
+    auto* header = new QHBoxLayout;
+    header->setSpacing(10);
+    header->addWidget(chooser_);
+    header->addWidget(what_);
+    header->addWidget(head_);
+    header->addWidget(scale_);
+    header->addWidget(readout_, 1);
+    auto* column = new QVBoxLayout(right_);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(5);
+    column->addWidget(caption_);
+    column->addWidget(flag_);
+    column->addWidget(mapTitle_);
+    column->addWidget(map_, 1);
+    auto* body = new QHBoxLayout;
+    body->setSpacing(16);
+    body->addWidget(grid_, 4);
+    body->addWidget(right_, 5);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(14, 8, 14, 6);
+    layout->setSpacing(8);
+    layout->addLayout(header);
+    layout->addLayout(body, 1);
+
+    const auto dress = [this] {
+        const Palette& colours = theme_.colours();
+        for (QLabel* label : {readout_, caption_, mapTitle_}) {
+            QPalette palette = label->palette();
+            palette.setColor(QPalette::WindowText, colours.soft);
+            label->setPalette(palette);
+            label->setFont(theme_.small());
+        }
+        QPalette palette = flag_->palette();
+        palette.setColor(QPalette::Window, colours.warningPanel);
+        palette.setColor(QPalette::WindowText, colours.warningText);
+        flag_->setPalette(palette);
+        flag_->setFont(theme_.small());
+        chooser_->setFont(theme_.strong());
+    };
+    dress();
+    connect(&theme_, &Theme::changed, this, dress);
+    connect(chooser_, &QComboBox::activated, this, [this](int index) {
+        signal_ = chooser_->itemData(index).toString();
+        refreshData();
+    });
+    connect(head_, &QComboBox::activated, this, [this](int index) { selection_.setHead(index - 1); });
+    connect(what_, &QComboBox::activated, this, [this](int index) { setShown(static_cast<Shown>(index)); });
+    connect(grid_, &DepthGrid::hovered, this, &DepthView::showCell);
+    connect(grid_, &DepthGrid::chosen, this, [this](int layer, int source) {
+        setSource(source);
+        selection_.setLayer(layer);
+    });
+
+    connect(&selection_, &Selection::runsChanged, this, &DepthView::refreshSignals);
+    connect(&selection_, &Selection::sequenceChanged, this, &DepthView::refreshData);
+    connect(&selection_, &Selection::attributionChanged, this, [this] {
+        refreshGrid();
+        refreshMap();
+    });
+    connect(&selection_, &Selection::tokenChanged, this, &DepthView::refreshGrid);
+    connect(&selection_, &Selection::hoverChanged, this, &DepthView::refreshGrid);
+    const auto redraw = [this] {
+        refreshGrid();
+        refreshMap();
+    };
+    connect(&selection_, &Selection::depthChanged, this, redraw);
+    connect(&selection_, &Selection::stepChanged, this, redraw);
+    connect(&data_, &TraceData::traceOpened, this, &DepthView::refreshSignals);
+    connect(&data_, &TraceData::traceChanged, this, &DepthView::refreshSignals);
+    connect(&data_, &TraceData::traceClosed, this, &DepthView::refreshSignals);
+    connect(&data_, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+        if (run == selection_.runA() && sequence == selection_.sequence()) {
+            refreshData();
+        }
+    });
+    connect(&data_, &TraceData::signalReady, this,
+            [this](const RunKey& run, qint64 sequence, const QString& name) {
+                if (run == selection_.runA() && sequence == selection_.sequence() && name == signal_) {
+                    refreshData();
+                }
+            });
+    refreshSignals();
+}
+
+QString DepthView::readout() const {
+    return readout_->text();
+}
+
+QString DepthView::flag() const {
+    return flag_->text();
+}
+
+void DepthView::setShown(Shown shown) {
+    shown_ = shown;
+    what_->setCurrentIndex(static_cast<int>(shown));
+    refreshGrid();
+}
+
+void DepthView::setSource(int source) {
+    source_ = source;
+    refreshGrid();
+    refreshMap();
+}
+
+void DepthView::refreshSignals() {
+    std::vector<SignalInfo> infos = data_.signalsOf(selection_.runA());
+    std::erase_if(infos, [](const SignalInfo& info) { return !DepthMap::fits(info); });
+    {
+        const QSignalBlocker quiet(chooser_);
+        chooser_->clear();
+        for (const SignalInfo& info : infos) {
+            chooser_->addItem(title_of(info), QString::fromStdString(info.name));
+            chooser_->setItemData(chooser_->count() - 1, QString::fromStdString(info.description),
+                                  Qt::ToolTipRole);
+        }
+        const int before = chooser_->findData(signal_);
+        chooser_->setCurrentIndex(infos.empty() ? -1 : std::max(0, before));
+        signal_ = infos.empty() ? QString() : chooser_->currentData().toString();
+    }
+    refreshData();
+}
+
+void DepthView::refreshData() {
+    const auto infos = data_.signalsOf(selection_.runA());
+    const auto info = std::find_if(infos.begin(), infos.end(), [this](const SignalInfo& one) {
+        return !signal_.isEmpty() && one.name == signal_.toStdString();
+    });
+    QString hint;
+    std::shared_ptr<const SignalChunk> chunk;
+    sequence_.reset();
+    if (!selection_.runA().isValid()) {
+        hint = tr("Open a trace of a model that mixes values across layers to see where they come from.");
+    } else if (info == infos.end()) {
+        hint = tr("This run has no weights by layer and source. Models with depth attention or a cross-layer "
+                  "baseline record them.");
+    } else {
+        info_ = *info;
+        sequence_ = data_.sequence(selection_.runA(), selection_.sequence());
+        chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
+        hint = tr("Reading the weights…");
+    }
+    const bool there = sequence_ && chunk;
+    if (!there || chunk != chunk_) {
+        chunk_ = chunk;
+        depth_.reset();
+        averages_.reset();
+        if (there) {
+            try {
+                depth_.emplace(chunk_, info_, sequence_->tokens.steps);
+            } catch (const InputError& error) {
+                hint = QString::fromUtf8(error.what());
+            }
+        }
+    }
+    for (QWidget* part : std::initializer_list<QWidget*>{chooser_, what_, head_, right_, scale_}) {
+        part->setVisible(depth_.has_value());
+    }
+    if (!depth_) {
+        grid_->clear(hint);
+        scale_->clear();
+        readout_->clear();
+        map_->setMap(nullptr);
+        flag_->clear();
+        return;
+    }
+    source_ = std::clamp(source_, 0, static_cast<int>(depth_->sources()) - 1);
+    const QSignalBlocker quiet(head_);
+    head_->clear();
+    head_->addItem(tr("mean of KV heads"));
+    for (std::int64_t head = 0; head < depth_->heads(); ++head) {
+        head_->addItem(tr("KV head %1").arg(head));
+    }
+    head_->setVisible(depth_->heads() > 1);
+    refreshGrid();
+    refreshMap();
+}
+
+void DepthView::refreshGrid() {
+    if (!depth_) {
+        return;
+    }
+    const int head = selection_.head() < depth_->heads() ? selection_.head() : -1;
+    {
+        const QSignalBlocker quiet(head_);
+        head_->setCurrentIndex(head + 1);
+    }
+    const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;
+    if (!averages_ || averagesOf_ != std::pair<std::int64_t, std::int64_t>{step, head}) {
+        averages_ = depth_->averages(step, head);
+        averagesOf_ = {step, head};
+        QStringList names;
+        for (std::size_t layer = 0; layer < averages_->token_share.size(); ++layer) {
+            if (averages_->token_share[layer] < DepthMap::hardly_depends) {
+                names << QString::number(layer);
+            }
+        }
+        flag_->setText(
+            names.isEmpty() ? QString()
+            : names.size() == 1
+                ? tr("Layer %1 hardly depends on the token.").arg(names.first())
+                : tr("Layers %1 hardly depend on the token.").arg(names.join(QStringLiteral(", "))));
+        flag_->setToolTip(tr("Less than %1 % of the variance of these layers' weights lies between tokens")
+                              .arg(DepthMap::hardly_depends * 100));
+        flag_->setVisible(!names.isEmpty());
+    }
+    const auto layers = static_cast<int>(depth_->layers());
+    const auto sources = static_cast<int>(depth_->sources());
+    std::vector<float> values;
+    ColourScale scale{0, 1, false};
+    QString summary;
+    const QString atStep = depth_->steps() == 1 ? QString()
+                           : step < 0           ? tr(" · last step")
+                                                : tr(" · step %1").arg(step);
+    if (shown_ == Shown::token) {
+        const qint64 token = selection_.shown();
+        values = depth_->grid(token < 0 ? -1 : selection_.rowOf(token), step, head);
+        summary = token < 0 ? tr("Select a token to see its weights, or choose the mean over tokens.")
+                            : tr("token %1").arg(format_count(token)) + atStep;
+        if (std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); })) {
+            grid_->clear(token < 0 ? summary : tr("Token %1 has no weights here.").arg(format_count(token)));
+            scale_->clear();
+            readout_->clear();
+            return;
+        }
+    } else {
+        values = shown_ == Shown::mean ? averages_->mean : averages_->deviation;
+        summary = averages_->used_rows < depth_->rows()
+                      ? tr("over %1 of %2 tokens")
+                            .arg(format_count(averages_->used_rows), format_count(depth_->rows()))
+                      : tr("over %1 tokens").arg(format_count(depth_->rows()));
+        summary += atStep;
+        if (shown_ == Shown::spread) {
+            float high = 0;
+            for (const float value : values) {
+                high = std::isnan(value) ? high : std::max(high, value);
+            }
+            scale.high = high > 0 ? nice_ceiling(static_cast<double>(high)) : 1;
+        }
+    }
+    grid_->setValues(std::move(values), layers, sources, scale);
+    grid_->setNames(QString::fromStdString(depth_->layer_name()),
+                    QString::fromStdString(depth_->source_name()));
+    grid_->setChosen(selection_.layer(), source_);
+    scale_->setScale(scale, {}, false);
+    readout_->setText(summary);
+    grid_->setAccessibleDescription(summary);
+}
+
+void DepthView::refreshMap() {
+    if (!depth_ || !sequence_) {
+        return;
+    }
+    const int head = selection_.head() < depth_->heads() ? selection_.head() : -1;
+    const std::vector<float> values =
+        depth_->over_tokens(source_, depth_->steps() > 1 ? selection_.step() : -1, head);
+    SignalChunk chunk;
+    chunk.dtype = DType::f32;
+    chunk.shape = {depth_->rows(), depth_->layers()};
+    chunk.data.resize(values.size() * sizeof(float));
+    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+    SignalInfo info = info_;
+    info.unit = "probability"; // 0 to 1, as the grid beside it
+    try {
+        map_->setMap(std::make_shared<const StepMap>(*sequence_, chunk, std::move(info),
+                                                     selection_.attribution(), StepMap::Rows::layers));
+    } catch (const InputError& error) {
+        map_->setMap(nullptr);
+        map_->setHint(QString::fromUtf8(error.what()));
+    }
+    mapTitle_->setText(tr("Weight of %1 %2 by %3 and token")
+                           .arg(QString::fromStdString(depth_->source_name()))
+                           .arg(source_)
+                           .arg(QString::fromStdString(depth_->layer_name())));
+}
+
+void DepthView::showCell(int layer, int source) {
+    const float value = grid_->value(layer, source);
+    if (std::isnan(value)) {
+        refreshGrid();
+        return;
+    }
+    QString text = tr("%1 %2 · %3 %4 · %5")
+                       .arg(QString::fromStdString(depth_->layer_name()))
+                       .arg(layer)
+                       .arg(QString::fromStdString(depth_->source_name()))
+                       .arg(source)
+                       .arg(format_probability(static_cast<double>(value)));
+    if (shown_ == Shown::mean && averages_) {
+        const auto place = static_cast<std::size_t>(layer * grid_->sources() + source);
+        text += QStringLiteral(" ± ") + format_probability(static_cast<double>(averages_->deviation[place]));
+    }
+    readout_->setText(text);
+}
+
+} // namespace ponderscope

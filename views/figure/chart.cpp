@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/chart.h"
+
+#include "views/common/format.h"
+#include "views/figure/display_list.h"
+#include "views/figure/parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope::figure {
+namespace {
+
+using Series = Chart::Series;
+
+struct Range {
+    double low = std::numeric_limits<double>::infinity();
+    double high = -std::numeric_limits<double>::infinity();
+    void add(double value) {
+        if (std::isfinite(value)) {
+            low = std::min(low, value);
+            high = std::max(high, value);
+        }
+    }
+};
+
+AxisRange range_of(const Chart& chart, bool horizontal, int most) {
+    const Chart::Axis& axis = horizontal ? chart.x : chart.y;
+    Range range;
+    bool bars = false;
+    for (const Series& series : chart.series) {
+        for (const double value : horizontal ? series.x : series.y) {
+            const double half = series.mark == Chart::Mark::cell ? (horizontal ? chart.dx : chart.dy) / 2
+                                : series.mark == Chart::Mark::bar && horizontal ? 0.5
+                                                                                : 0;
+            range.add(value - half);
+            range.add(value + half);
+        }
+        if (!horizontal) {
+            for (const std::vector<double>* ends : {&series.low, &series.high}) {
+                for (const double value : *ends) {
+                    range.add(value);
+                }
+            }
+            bars = bars || series.mark == Chart::Mark::bar;
+        }
+    }
+    if (!(range.low <= range.high)) {
+        return {0, 1};
+    }
+    if (bars || axis.from_zero) {
+        range.low = std::min(0.0, range.low);
+    }
+    const bool exact = axis.whole || std::any_of(chart.series.begin(), chart.series.end(),
+                                                 [](const Series& s) { return s.mark == Chart::Mark::cell; });
+    AxisRange result{range.low, range.high};
+    if (!(range.high > range.low)) {
+        const double room = std::max(std::abs(range.low) * 0.1, 0.5);
+        result = {range.low - (range.low > 0 && bars ? 0 : room), range.high + room};
+    } else if (!exact || !horizontal) {
+        if (exact) {
+            result = {range.low, range.high};
+        } else {
+            result = round_range(range.low, range.high, most);
+        }
+    }
+    result.low = axis.low.value_or(result.low);
+    result.high = axis.high.value_or(result.high);
+    return result;
+}
+
+QString label_of(const Chart::Axis& axis, double value, double step) {
+    return axis.si ? format_si(value) : tick_label(value, step);
+}
+
+QColor ink_of(const Style& style, int ink) {
+    return ink == Chart::soft   ? style.colours.soft
+           : ink == Chart::text ? style.colours.text
+                                : style.runs[static_cast<std::size_t>(ink) % style.runs.size()];
+}
+
+QColor mixed(const QColor& from, const QColor& to, double share) {
+    const auto part = [share](float a, float b) { return a + static_cast<float>(share) * (b - a); };
+    return QColor::fromRgbF(part(from.redF(), to.redF()), part(from.greenF(), to.greenF()),
+                            part(from.blueF(), to.blueF()));
+}
+
+std::vector<double> ticks_of(const Chart::Axis& axis, AxisRange range, int most) {
+    std::vector<double> ticks = round_ticks(range.low, range.high, most);
+    if (axis.whole) {
+        std::erase_if(ticks, [](double tick) { return std::abs(tick - std::round(tick)) > 1e-6; });
+    }
+    return ticks;
+}
+
+/// Names of the series above the plot, as many lines as they need. Returns the height.
+double draw_legend(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart) {
+    const Fonts& fonts = style.fonts;
+    double x = box.left();
+    double y = box.top();
+    const double line = style.size * 1.35;
+    bool any = false;
+    for (const Series& series : chart.series) {
+        if (series.name.isEmpty()) {
+            continue;
+        }
+        const QString name = fonts.elided(series.name, style.small, box.width() - style.size * 1.5);
+        const double wide = style.size * 1.5 + fonts.width(name, style.small) + style.size;
+        if (any && x + wide - style.size > box.right()) {
+            x = box.left();
+            y += line;
+        }
+        any = true;
+        const double middle = y + line / 2;
+        const QColor colour = ink_of(style, series.ink);
+        if (series.mark == Chart::Mark::line) {
+            list.line(
+                {x, middle}, {x + style.size * 1.1, middle},
+                {colour, 1.6, series.dashed ? std::vector<double>{3, 2} : std::vector<double>{}, false});
+        } else if (series.mark == Chart::Mark::point) {
+            list.circle({x + style.size * 0.55, middle}, style.size * 0.25, colour);
+        } else {
+            list.rect({x + style.size * 0.2, middle - style.size * 0.35, style.size * 0.7, style.size * 0.7},
+                      series.mark == Chart::Mark::band ? mixed(style.colours.panel, colour, 0.25) : colour);
+        }
+        list.text(name, {x + style.size * 1.5, middle + fonts.cap_height(style.small) / 2}, style.small);
+        x += wide;
+    }
+    return any ? y + line - box.top() + style.size * 0.3 : 0;
+}
+
+} // namespace
+
+bool Chart::empty() const {
+    return std::all_of(series.begin(), series.end(), [](const Series& one) {
+        return std::none_of(one.y.begin(), one.y.end(), [](double value) { return std::isfinite(value); });
+    });
+}
+
+const ChartPlaces::Place* ChartPlaces::at(QPointF position, double reach) const {
+    const Place* best = nullptr;
+    double least = reach;
+    for (const Place& place : places) {
+        const double x = std::max({place.box.left() - position.x(), position.x() - place.box.right(), 0.0});
+        const double y = std::max({place.box.top() - position.y(), position.y() - place.box.bottom(), 0.0});
+        const double away = std::hypot(x, y);
+        if (away <= least && (away < least || best == nullptr || place.box.width() < best->box.width())) {
+            least = away;
+            best = &place;
+        }
+    }
+    return best;
+}
+
+ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart) {
+    const Fonts& fonts = style.fonts;
+    const double small = fonts.cap_height(style.small);
+    double top = box.top();
+    if (!chart.title.isEmpty()) {
+        const TextStyle bold{style.size, true, style.colours.text};
+        list.text(fonts.elided(chart.title, bold, box.width()), {box.left(), top + fonts.ascent(bold)}, bold);
+        top += style.size * 1.6;
+    }
+    top += draw_legend(list, style, {box.left(), top, box.width(), 0}, chart);
+    // The vertical axis is named above it: letters on their side are read last.
+    if (!chart.y.label.isEmpty()) {
+        list.text(fonts.elided(chart.y.label, style.small, box.width()), {box.left(), top + small},
+                  style.small);
+        top += small + style.size * 0.75;
+    } else {
+        top += small / 2;
+    }
+    double bottom = box.bottom();
+    if (!chart.note.isEmpty()) {
+        bottom -= style.size * 1.2;
+        list.text(fonts.elided(chart.note, style.small, box.width()),
+                  {box.left(), box.bottom() - fonts.descent(style.small)}, style.small);
+    }
+    if (!chart.x.label.isEmpty()) {
+        list.text(fonts.elided(chart.x.label, style.small, box.width()),
+                  {box.right(), bottom - fonts.descent(style.small)}, style.small, Align::right);
+        bottom -= style.size * 1.25;
+    }
+    bottom -= small + 5; // numbers of the horizontal axis
+
+    const int most_y = std::clamp(static_cast<int>((bottom - top) / (style.size * 2.6)), 2, 6);
+    const AxisRange y_range = range_of(chart, false, most_y);
+    const std::vector<double> y_ticks = ticks_of(chart.y, y_range, most_y);
+    const double y_step = y_ticks.size() > 1 ? y_ticks[1] - y_ticks[0] : 0;
+    double gutter = 0;
+    for (const double tick : y_ticks) {
+        gutter = std::max(gutter, fonts.width(label_of(chart.y, tick, y_step), style.small));
+    }
+    ChartPlaces result;
+    const double left = box.left() + gutter + 5;
+    result.plot = QRectF(left, top, std::max(10.0, box.right() - left - 2), std::max(10.0, bottom - top));
+    const QRectF& plot = result.plot;
+    const int most_x =
+        std::clamp(static_cast<int>(plot.width() / (style.size * (chart.x.whole ? 2.2 : 4.5))), 2, 12);
+    const AxisRange x_range = range_of(chart, true, most_x);
+    const auto px = [&](double x) {
+        return plot.left() + (x - x_range.low) / (x_range.high - x_range.low) * plot.width();
+    };
+    const auto py = [&](double y) {
+        return plot.bottom() - (y - y_range.low) / (y_range.high - y_range.low) * plot.height();
+    };
+    for (const double tick : y_ticks) {
+        list.line({plot.left(), py(tick)}, {plot.right(), py(tick)},
+                  {style.colours.line, style.hairline, {}, false});
+        list.text(label_of(chart.y, tick, y_step), {plot.left() - 5, py(tick) + small / 2}, style.small,
+                  Align::right);
+    }
+    const std::vector<double> x_ticks = ticks_of(chart.x, x_range, most_x);
+    const double x_step = x_ticks.size() > 1 ? x_ticks[1] - x_ticks[0] : 0;
+    for (const double tick : x_ticks) {
+        const QString label = label_of(chart.x, tick, x_step);
+        const double half = fonts.width(label, style.small) / 2;
+        list.text(label,
+                  {std::clamp(px(tick), box.left() + half, box.right() - half), plot.bottom() + small + 4},
+                  style.small, Align::center);
+    }
+    list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
+
+    list.beginClip(plot.adjusted(-4, -4, 4, 1));
+    const ColourMap map = ColourMap::viridis();
+    for (std::size_t s = 0; s < chart.series.size(); ++s) {
+        const Series& series = chart.series[s];
+        const QColor colour = ink_of(style, series.ink);
+        const std::size_t count = std::min(series.x.size(), series.y.size());
+        switch (series.mark) {
+        case Chart::Mark::line: {
+            std::vector<QPointF> run;
+            const auto end_run = [&] {
+                if (run.size() > 1) {
+                    list.polyline(run,
+                                  {colour, 1.6,
+                                   series.dashed ? std::vector<double>{4, 3} : std::vector<double>{}, true});
+                }
+                run.clear();
+            };
+            for (std::size_t i = 0; i < count; ++i) {
+                if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) {
+                    end_run();
+                    continue;
+                }
+                run.emplace_back(px(series.x[i]), py(series.y[i]));
+                result.places.push_back({s, i, QRectF(run.back(), QSizeF(0, 0))});
+            }
+            end_run();
+            break;
+        }
+        case Chart::Mark::point:
+            for (std::size_t i = 0; i < count; ++i) {
+                if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) {
+                    continue;
+                }
+                const QPointF at(px(series.x[i]), py(series.y[i]));
+                if (i < series.low.size() && i < series.high.size()) {
+                    list.line({at.x(), py(series.low[i])}, {at.x(), py(series.high[i])},
+                              {colour, 1, {}, false});
+                }
+                const double radius = style.size * (series.strong ? 0.5 : 0.28);
+                if (series.strong) {
+                    list.circle(at, radius, style.colours.panel, {colour, style.size * 0.2, {}, false});
+                } else {
+                    list.circle(at, radius, colour);
+                }
+                result.places.push_back(
+                    {s, i, QRectF(at.x() - radius, at.y() - radius, 2 * radius, 2 * radius)});
+            }
+            break;
+        case Chart::Mark::bar: {
+            const double wide = plot.width() / std::max(1.0, x_range.high - x_range.low) * 0.72;
+            for (std::size_t i = 0; i < count; ++i) {
+                if (!std::isfinite(series.y[i])) {
+                    continue;
+                }
+                const double y = py(series.y[i]);
+                const QRectF bar(px(series.x[i]) - wide / 2, y, wide, std::max(0.0, plot.bottom() - y));
+                list.rect(bar, colour, {}, std::min(2.0, bar.height() / 2));
+                // The whole column answers the cursor: empty bars must be found too.
+                result.places.push_back({s, i, QRectF(bar.left(), plot.top(), wide, plot.height())});
+            }
+            break;
+        }
+        case Chart::Mark::band: {
+            QPainterPath path;
+            const std::size_t ends = std::min({series.x.size(), series.low.size(), series.high.size()});
+            std::vector<QPointF> back;
+            for (std::size_t i = 0; i < ends; ++i) {
+                if (!std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) {
+                    continue;
+                }
+                const QPointF upper(px(series.x[i]), py(series.high[i]));
+                if (back.empty()) {
+                    path.moveTo(upper);
+                } else {
+                    path.lineTo(upper);
+                }
+                back.emplace_back(px(series.x[i]), py(series.low[i]));
+            }
+            for (auto point = back.rbegin(); point != back.rend(); ++point) {
+                path.lineTo(*point);
+            }
+            path.closeSubpath();
+            if (back.size() > 1) {
+                list.path(path, mixed(style.colours.panel, colour, 0.22));
+            }
+            break;
+        }
+        case Chart::Mark::cell:
+            for (std::size_t i = 0; i < count && i < series.value.size(); ++i) {
+                if (!(series.value[i] > 0)) {
+                    continue;
+                }
+                const QRectF cell(QPointF(px(series.x[i] - chart.dx / 2), py(series.y[i] + chart.dy / 2)),
+                                  QPointF(px(series.x[i] + chart.dx / 2), py(series.y[i] - chart.dy / 2)));
+                list.rect(cell, QColor(map.at(series.value[i])));
+                result.places.push_back({s, i, cell});
+            }
+            break;
+        }
+    }
+    list.endClip();
+    return result;
+}
+
+std::string chart_table(const Chart& chart) {
+    std::string csv = "series,x,y,low,high,value\n";
+    const auto number = [](const std::vector<double>& values, std::size_t i) {
+        return i < values.size() ? csv_number(values[i]) : std::string();
+    };
+    for (const Series& series : chart.series) {
+        for (std::size_t i = 0; i < series.x.size(); ++i) {
+            csv += csv_text(series.name.toStdString()) + "," + number(series.x, i) + "," +
+                   number(series.y, i) + "," + number(series.low, i) + "," + number(series.high, i) + "," +
+                   number(series.value, i) + "\n";
+        }
+    }
+    return csv;
+}
+
+} // namespace ponderscope::figure

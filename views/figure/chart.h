@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+#include <QPointF>
+#include <QRectF>
+#include <QString>
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope::figure {
+
+class DisplayList;
+struct Style;
+
+/// Lines, points, bars or a density in one pair of axes, as numbers and roles: no colours, no sizes. The
+/// window and the figure on paper draw the same chart by the same code, so that they cannot disagree.
+struct Chart {
+    enum class Mark : std::uint8_t {
+        line,  ///< through (x, y) in the order given; a NaN breaks it
+        point, ///< with whiskers from low to high where those are given
+        bar,   ///< from 0 to y, centred on x
+        band,  ///< between low and high along x
+        cell,  ///< a rectangle of dx × dy about (x, y), coloured by value
+    };
+    /// Colour by role: run A, run B, further runs or policies in a fixed order, text, soft.
+    enum Ink : int { soft = -2, text = -1, a = 0, b = 1, other = 2 };
+
+    struct Series {
+        QString name; ///< in the legend; empty: not named
+        Mark mark = Mark::line;
+        int ink = a; ///< Ink, or other + n
+        bool dashed = false;
+        bool strong = false; ///< a larger point, a ring of paper around it
+        std::vector<double> x, y;
+        std::vector<double> low, high; ///< of bands and whiskers
+        std::vector<double> value;     ///< of cells, 0 to 1 on the scale
+        std::vector<QString> labels;   ///< of the marks, for the cursor
+    };
+    struct Axis {
+        QString label;
+        bool whole = false;     ///< ticks at whole numbers only
+        bool from_zero = false; ///< the range begins at 0
+        std::optional<double> low, high;
+        bool si = false; ///< "1.2 G" for FLOPs
+    };
+
+    QString title; ///< small, above; empty on paper unless asked for
+    QString note;  ///< what must not be concluded; below the plot
+    Axis x, y;
+    std::vector<Series> series;
+    double dx = 1, dy = 1; ///< of cells
+    [[nodiscard]] bool empty() const;
+};
+
+/// Where the marks of a chart came to lie, for the cursor.
+struct ChartPlaces {
+    struct Place {
+        std::size_t series = 0;
+        std::size_t index = 0;
+        QRectF box; ///< points have a box about them
+    };
+    QRectF plot;
+    std::vector<Place> places;
+    /// The mark under or nearest to \p position within \p reach; nullptr: none.
+    [[nodiscard]] const Place* at(QPointF position, double reach) const;
+};
+
+/// Draws into \p box (points on paper, pixels on the screen: \p style says how large letters are).
+ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart);
+
+/// The very numbers: series, x, y, low, high, value.
+std::string chart_table(const Chart& chart);
+
+} // namespace ponderscope::figure

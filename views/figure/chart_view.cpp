@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/chart_view.h"
+
+#include "core/base/error.h"
+#include "views/figure/backends.h"
+#include "views/figure/parts.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+namespace ponderscope {
+namespace {
+
+constexpr double reach = 9; ///< pixels around a mark that still mean it
+constexpr double letters = 12.5;
+
+/// One typeface for all charts of the window; null where it is not installed.
+const figure::Fonts* chart_fonts() {
+    static const std::unique_ptr<figure::Fonts> fonts = []() -> std::unique_ptr<figure::Fonts> {
+        try {
+            return std::make_unique<figure::Fonts>(figure::Fonts::load());
+        } catch (const Error&) {
+            return nullptr;
+        }
+    }();
+    return fonts.get();
+}
+
+} // namespace
+
+ChartView::ChartView(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
+    setMouseTracking(true);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+    connect(&theme_, &Theme::changed, this, [this] {
+        list_.reset();
+        update();
+    });
+}
+
+ChartView::~ChartView() = default;
+
+void ChartView::setChart(figure::Chart chart) {
+    chart_ = std::move(chart);
+    hint_.clear();
+    list_.reset();
+    setAccessibleName(chart_.title);
+    update();
+}
+
+void ChartView::setHint(const QString& hint) {
+    chart_ = {};
+    hint_ = hint;
+    list_.reset();
+    setAccessibleDescription(hint);
+    update();
+}
+
+QSize ChartView::sizeHint() const {
+    return {260, 180};
+}
+
+QSize ChartView::minimumSizeHint() const {
+    return {130, 100};
+}
+
+void ChartView::lay() {
+    list_ = std::make_unique<figure::DisplayList>(QSizeF(size()));
+    places_ = {};
+    const figure::Fonts* fonts = chart_fonts();
+    if (fonts == nullptr || chart_.empty()) {
+        return;
+    }
+    figure::FigureSpec spec;
+    spec.theme = theme_.dark() ? "dark" : "light";
+    spec.font_size = letters; // a point of the list is a pixel here
+    figure::Style style(spec, *fonts);
+    style.hairline = 1;
+    places_ = figure::draw_chart(*list_, style, QRectF(rect()).adjusted(1, 1, -1, -1), chart_);
+}
+
+const figure::ChartPlaces& ChartView::places() {
+    if (!list_) {
+        lay();
+    }
+    return places_;
+}
+
+void ChartView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), theme_.colours().panel);
+    const figure::Fonts* fonts = chart_fonts();
+    if (!hint_.isEmpty() || fonts == nullptr || chart_.empty()) {
+        painter.setFont(theme_.body());
+        painter.setPen(theme_.colours().soft);
+        const QString text = !hint_.isEmpty() ? hint_
+                             : fonts == nullptr
+                                 ? tr("Charts need the typeface DejaVu Sans (package fonts-dejavu).")
+                                 : tr("There is nothing to draw here.");
+        painter.drawText(rect().adjusted(10, 6, -10, -6), Qt::AlignCenter | Qt::TextWordWrap, text);
+        return;
+    }
+    if (!list_) {
+        lay();
+    }
+    painter.setRenderHint(QPainter::Antialiasing);
+    figure::paint(*list_, *fonts, painter);
+}
+
+void ChartView::mouseMoveEvent(QMouseEvent* event) {
+    const auto* place = places().at(event->position(), reach);
+    const int series = place == nullptr ? -1 : static_cast<int>(place->series);
+    const int index = place == nullptr ? -1 : static_cast<int>(place->index);
+    if (series != series_ || index != index_) {
+        series_ = series;
+        index_ = index;
+        emit markHovered(series, index);
+    }
+}
+
+void ChartView::mousePressEvent(QMouseEvent* event) {
+    const auto* place = places().at(event->position(), reach);
+    if (event->button() == Qt::LeftButton && place != nullptr) {
+        emit markClicked(static_cast<int>(place->series), static_cast<int>(place->index));
+    }
+}
+
+void ChartView::leaveEvent(QEvent*) {
+    series_ = -1;
+    index_ = -1;
+    emit markHovered(-1, -1);
+}
+
+void ChartView::resizeEvent(QResizeEvent*) {
+    list_.reset();
+}
+
+bool ChartView::event(QEvent* event) {
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const auto* place = places().at(help->pos(), reach);
+        QString text;
+        if (place != nullptr) {
+            const auto& labels = chart_.series[place->series].labels;
+            text = place->index < labels.size() ? labels[place->index] : chart_.series[place->series].name;
+        }
+        if (text.isEmpty()) {
+            QToolTip::hideText();
+        } else {
+            QToolTip::showText(help->globalPos(), text, this);
+        }
+        return true;
+    }
+    return QWidget::event(event);
+}
+
+} // namespace ponderscope

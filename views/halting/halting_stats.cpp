@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/halting/halting_stats.h"
+
+#include "core/base/error.h"
+#include "core/base/progress.h"
+#include "views/common/format.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#undef signals
+
+namespace ponderscope {
+namespace {
+
+using figure::Chart;
+
+constexpr std::int64_t slice_tokens = 1 << 16;
+constexpr double nats_a_bin = 0.05;
+constexpr std::size_t nats_bins = 400; ///< up to 20 nats: more than the logarithm of any vocabulary
+constexpr double entropy_cell = 0.5;   ///< nats, of the density
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Halting", text);
+}
+
+HaltingStats::Bins bins(double width, std::size_t count) {
+    return {width, std::vector<std::int64_t>(count, 0), 0, 0};
+}
+
+std::optional<SignalInfo> gate_of(const std::vector<SignalInfo>& infos) {
+    for (const char* name : {signal::gate, signal::halting_mass}) {
+        for (const SignalInfo& info : infos) {
+            if (info.name == name && info.axes == std::vector<std::string>{"token", "step"}) {
+                return info;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+void HaltingStats::Bins::add(double value) {
+    if (std::isfinite(value)) {
+        const double place = std::clamp(value / width, 0.0, static_cast<double>(counts.size() - 1));
+        ++counts[static_cast<std::size_t>(place)];
+        sum += value;
+        ++total;
+    }
+}
+
+double HaltingStats::Bins::mean() const {
+    return total == 0 ? std::nan("") : sum / static_cast<double>(total);
+}
+
+double HaltingStats::Bins::quantile(double share) const {
+    double below = 0;
+    for (std::size_t i = 0; i < counts.size() && total > 0; ++i) {
+        below += static_cast<double>(counts[i]);
+        if (below >= share * static_cast<double>(total)) {
+            return (static_cast<double>(i) + 0.5) * width;
+        }
+    }
+    return std::nan("");
+}
+
+std::vector<std::int64_t> HaltingStats::histogram() const {
+    std::vector<std::int64_t> counts;
+    for (const Bins& step : nll_by_step) {
+        counts.push_back(step.total);
+    }
+    return counts;
+}
+
+HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run,
+                           Attribution attribution, const std::stop_token& stop) {
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo info = find_run(reader, run);
+    constexpr std::int64_t most_steps = 4096;
+    if (info.max_steps < 0 || info.max_steps > most_steps) {
+        throw InputError(trace, "from 0 to " + std::to_string(most_steps) + " further steps",
+                         std::to_string(info.max_steps), "the trace is damaged; record it again");
+    }
+    HaltingStats stats;
+    stats.max_steps = info.max_steps;
+    stats.attribution = attribution;
+    const auto steps = static_cast<std::size_t>(info.max_steps) + 1;
+    stats.nll_by_step.assign(steps, bins(nats_a_bin, nats_bins));
+    stats.entropy_by_step.assign(steps, bins(nats_a_bin, nats_bins));
+    const std::optional<SignalInfo> gate =
+        info.max_steps > 0 ? gate_of(reader.signals(info.id)) : std::nullopt;
+    if (gate) {
+        stats.gate_title = gate->title.empty() ? gate->name : gate->title;
+    }
+    struct Sums {
+        std::int64_t count = 0;
+        double steps = 0;
+        double nll = 0;
+        std::int64_t dropped = 0;
+    };
+    std::unordered_map<std::int32_t, Sums> types;
+    for (const SequenceInfo& sequence : reader.sequences(info.id)) {
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice_tokens) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens);
+            // One more: the token that the last row predicts.
+            const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
+            const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
+            for (std::size_t i = 0; i < rows; ++i) {
+                const auto nll = static_cast<double>(tokens.nll[i]);
+                if (!std::isfinite(nll)) {
+                    continue;
+                }
+                const std::int64_t ran = std::clamp<std::int64_t>(tokens.steps[i], 0, info.max_steps);
+                ++stats.scored;
+                stats.nll_by_step[static_cast<std::size_t>(ran)].add(nll);
+                stats.entropy_by_step[static_cast<std::size_t>(ran)].add(
+                    static_cast<double>(tokens.entropy[i]));
+                const std::size_t typed = attribution == Attribution::predicted ? i + 1 : i;
+                if (typed < tokens.size()) {
+                    Sums& sums = types[tokens.id[typed]];
+                    ++sums.count;
+                    sums.steps += static_cast<double>(ran);
+                    sums.nll += nll;
+                    sums.dropped += ran < info.max_steps ? 1 : 0;
+                }
+            }
+            const std::optional<SignalChunk> chunk =
+                gate ? reader.signal(info.id, sequence.index, gate->name, begin, end) : std::nullopt;
+            if (chunk && chunk->shape.size() == 2 && chunk->shape[1] > 0 &&
+                chunk->shape[1] <= most_steps + 1) {
+                const std::vector<float> values = to_floats(*chunk);
+                const auto width = static_cast<std::size_t>(chunk->shape[1]);
+                if (stats.gate_by_step.size() < width) {
+                    stats.gate_by_step.resize(width, bins(0.005, 200));
+                }
+                for (std::size_t i = 0; i < std::min(rows, values.size() / width); ++i) {
+                    for (std::size_t k = 0; k < width && static_cast<std::int64_t>(k) <= tokens.steps[i];
+                         ++k) {
+                        stats.gate_by_step[k].add(static_cast<double>(values[i * width + k]));
+                    }
+                }
+            }
+        }
+    }
+    for (const auto& [id, sums] : types) {
+        const auto count = static_cast<double>(sums.count);
+        stats.types.push_back({id,
+                               {},
+                               sums.count,
+                               sums.steps / count,
+                               sums.nll / count,
+                               static_cast<double>(sums.dropped) / count});
+    }
+    std::sort(stats.types.begin(), stats.types.end(),
+              [](const HaltingStats::TokenType& a, const HaltingStats::TokenType& b) {
+                  return a.count != b.count ? a.count > b.count : a.id < b.id;
+              });
+    for (HaltingStats::TokenType& type : stats.types) {
+        const std::string bytes = reader.token_bytes(info.id, type.id);
+        type.label = bytes.empty() ? QStringLiteral("‹id %1›").arg(type.id) : visible_token(bytes);
+    }
+    return stats;
+}
+
+QString halting_title(HaltingChart chart) {
+    switch (chart) {
+    case HaltingChart::steps:
+        return tr("Steps");
+    case HaltingChart::nll:
+        return tr("NLL by halt step");
+    case HaltingChart::gates:
+        return tr("Gates by step");
+    case HaltingChart::entropy:
+        return tr("Entropy by halt step");
+    }
+    return {};
+}
+
+figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
+    Chart chart;
+    chart.title = halting_title(kind);
+    chart.x.label = tr("last step");
+    chart.x.whole = true;
+    const auto spread = [&](const std::vector<HaltingStats::Bins>& steps, const QString& what) {
+        Chart::Series band;
+        band.mark = Chart::Mark::band;
+        band.name = tr("middle half of the tokens");
+        Chart::Series mean;
+        mean.name = tr("mean");
+        Chart::Series points;
+        points.mark = Chart::Mark::point;
+        for (std::size_t k = 0; k < steps.size(); ++k) {
+            const double low = steps[k].quantile(0.25);
+            const double high = steps[k].quantile(0.75);
+            for (Chart::Series* series : {&band, &mean, &points}) {
+                series->x.push_back(static_cast<double>(k));
+                series->y.push_back(steps[k].mean());
+            }
+            band.low.push_back(low);
+            band.high.push_back(high);
+            points.labels.push_back(tr("step %1: %2 %3, half of the tokens from %4 to %5; %6 tokens")
+                                        .arg(k)
+                                        .arg(what, format_nats(steps[k].mean()), format_nats(low),
+                                             format_nats(high), format_count(steps[k].total)));
+        }
+        chart.series = {std::move(band), std::move(mean), std::move(points)};
+    };
+    switch (kind) {
+    case HaltingChart::steps: {
+        chart.y.label = tr("share of tokens");
+        chart.y.from_zero = true;
+        Chart::Series series;
+        series.mark = Chart::Mark::bar;
+        const std::vector<std::int64_t> counts = stats.histogram();
+        for (std::size_t k = 0; k < counts.size(); ++k) {
+            const double share = stats.scored > 0
+                                     ? static_cast<double>(counts[k]) / static_cast<double>(stats.scored)
+                                     : std::nan("");
+            series.x.push_back(static_cast<double>(k));
+            series.y.push_back(share);
+            series.labels.push_back(tr("step %1: %2 tokens, %3 %")
+                                        .arg(k)
+                                        .arg(format_count(counts[k]))
+                                        .arg(share * 100, 0, 'f', 1));
+        }
+        chart.series.push_back(std::move(series));
+        break;
+    }
+    case HaltingChart::nll:
+        chart.y.label = tr("NLL (nats)");
+        spread(stats.nll_by_step, tr("mean NLL"));
+        break;
+    case HaltingChart::gates:
+        chart.x.label = tr("after step");
+        chart.y.label = QString::fromStdString(stats.gate_title);
+        chart.y.low = 0;
+        chart.y.high = 1;
+        spread(stats.gate_by_step, tr("mean"));
+        break;
+    case HaltingChart::entropy: {
+        chart.y.label = tr("entropy (nats)");
+        Chart::Series cells;
+        cells.mark = Chart::Mark::cell;
+        chart.dy = entropy_cell;
+        const auto bins_a_cell = static_cast<std::size_t>(std::llround(entropy_cell / nats_a_bin));
+        double most = 0;
+        std::vector<std::int64_t> counts;
+        for (std::size_t k = 0; k < stats.entropy_by_step.size(); ++k) {
+            const HaltingStats::Bins& step = stats.entropy_by_step[k];
+            for (std::size_t first = 0; first < step.counts.size(); first += bins_a_cell) {
+                std::int64_t count = 0;
+                for (std::size_t i = first; i < std::min(first + bins_a_cell, step.counts.size()); ++i) {
+                    count += step.counts[i];
+                }
+                if (count > 0) {
+                    cells.x.push_back(static_cast<double>(k));
+                    cells.y.push_back((static_cast<double>(first) / static_cast<double>(bins_a_cell) + 0.5) *
+                                      entropy_cell);
+                    cells.labels.push_back(tr("step %1, entropy about %2: %3 tokens")
+                                               .arg(k)
+                                               .arg(format_nats(cells.y.back()), format_count(count)));
+                    counts.push_back(count);
+                    most = std::max(most, static_cast<double>(count));
+                }
+            }
+        }
+        for (const std::int64_t count : counts) {
+            // The logarithm: a few common cells would leave the rest in the dark.
+            cells.value.push_back(0.04 + 0.96 * std::log1p(static_cast<double>(count)) / std::log1p(most));
+        }
+        chart.series.push_back(std::move(cells));
+        break;
+    }
+    }
+    return chart;
+}
+
+} // namespace ponderscope

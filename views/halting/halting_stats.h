@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+#include "views/common/selection.h"
+#include "views/figure/chart.h"
+
+#include <QString>
+
+#include <array>
+#include <filesystem>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// When the tokens of a run stopped, over all of its sequences. Counts and histograms only: memory does not
+/// grow with the text, except by one entry a token type.
+struct HaltingStats {
+    /// Even bins from 0; what is above the last one counts there.
+    struct Bins {
+        double width = 1;
+        std::vector<std::int64_t> counts;
+        double sum = 0;
+        std::int64_t total = 0;
+        void add(double value);
+        [[nodiscard]] double mean() const;                 ///< NaN when empty
+        [[nodiscard]] double quantile(double share) const; ///< to the middle of a bin; NaN when empty
+    };
+    struct TokenType {
+        std::int32_t id = 0;
+        QString label;
+        std::int64_t count = 0; ///< places with a target
+        double steps = 0;       ///< mean
+        double nll = 0;         ///< mean, nats
+        double dropped = 0;     ///< share that stopped before the last step
+    };
+
+    std::int64_t max_steps = 0;
+    std::int64_t scored = 0; ///< tokens with a target; everything here is over them
+    Attribution attribution = Attribution::predicted;
+    std::vector<Bins> nll_by_step;     ///< [K + 1]: of the tokens that stopped there
+    std::vector<Bins> entropy_by_step; ///< [K + 1]
+    std::vector<Bins> gate_by_step;    ///< [steps of the signal]: of the tokens that ran them
+    std::string gate_title;            ///< empty: the run records neither gates nor halting masses
+    std::vector<TokenType> types;      ///< most frequent first
+    [[nodiscard]] std::vector<std::int64_t> histogram() const; ///< [K + 1]
+};
+
+/// Reads the run once. \p attribution: whose type a row counts for, the predicted token's or the computing
+/// one's. InputError as TraceReader; Cancelled by \p stop.
+HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run,
+                           Attribution attribution, const std::stop_token& stop = {});
+
+enum class HaltingChart { steps, nll, gates, entropy };
+inline constexpr std::array all_halting_charts{HaltingChart::steps, HaltingChart::nll, HaltingChart::gates,
+                                               HaltingChart::entropy};
+QString halting_title(HaltingChart chart);
+figure::Chart halting_chart(HaltingChart chart, const HaltingStats& stats);
+
+} // namespace ponderscope

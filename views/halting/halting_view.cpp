@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/halting/halting_view.h"
+
+#include "views/common/format.h"
+#include "views/figure/chart_view.h"
+#include "views/halting/token_types_model.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QVBoxLayout>
+
+namespace ponderscope {
+namespace {
+
+constexpr int room_for_all = 1180;
+
+} // namespace
+
+HaltingView::HaltingView(ViewContext context, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      work_(this),
+      hint_(new QLabel(this)),
+      body_(new QWidget(this)),
+      chooser_(new QComboBox(this)),
+      filter_(new QLineEdit(this)),
+      model_(new TokenTypesModel(this)),
+      sorted_(new QSortFilterProxyModel(this)),
+      table_(new QTableView(this)) {
+    hint_->setAlignment(Qt::AlignCenter);
+    hint_->setWordWrap(true);
+    hint_->setTextFormat(Qt::PlainText);
+    for (ChartView*& chart : charts_) {
+        chart = new ChartView(context_.theme, body_);
+    }
+    for (const HaltingChart kind : {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy}) {
+        chooser_->addItem(halting_title(kind), static_cast<int>(kind));
+    }
+    chooser_->setAccessibleName(tr("Second chart"));
+    filter_->setPlaceholderText(tr("Filter token types"));
+    filter_->setAccessibleName(tr("Filter token types"));
+    filter_->setClearButtonEnabled(true);
+    sorted_->setSourceModel(model_);
+    sorted_->setSortRole(Qt::UserRole);
+    sorted_->setFilterCaseSensitivity(Qt::CaseInsensitive);
+    sorted_->setFilterKeyColumn(TokenTypesModel::token);
+    table_->setModel(sorted_);
+    table_->setAccessibleName(tr("Token types"));
+    table_->setToolTip(tr("Click a row to find the token in the text"));
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::SingleSelection);
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table_->setShowGrid(false);
+    table_->setFrameShape(QFrame::NoFrame);
+    table_->setWordWrap(false);
+    table_->setSortingEnabled(true);
+    table_->sortByColumn(TokenTypesModel::count, Qt::DescendingOrder);
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(22);
+    table_->horizontalHeader()->setHighlightSections(false);
+    table_->horizontalHeader()->setMinimumSectionSize(30);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    table_->horizontalHeader()->setSectionResizeMode(TokenTypesModel::token, QHeaderView::Stretch);
+    table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    table_->setMinimumWidth(336);
+
+    auto* second = new QVBoxLayout;
+    second->setSpacing(4);
+    second->addWidget(chooser_, 0, Qt::AlignLeft);
+    auto* others = new QHBoxLayout;
+    others->setSpacing(14);
+    for (const HaltingChart kind : {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy}) {
+        others->addWidget(chart(kind), 1);
+    }
+    second->addLayout(others, 1);
+    auto* right = new QVBoxLayout;
+    right->setSpacing(4);
+    right->addWidget(filter_);
+    right->addWidget(table_, 1);
+    auto* row = new QHBoxLayout(body_);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(16);
+    row->addWidget(chart(HaltingChart::steps), 2);
+    row->addLayout(second, 3);
+    row->addLayout(right, 3);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(14, 10, 14, 8);
+    column->addWidget(body_, 1);
+    column->addWidget(hint_, 1);
+
+    const auto dress = [this] {
+        const Palette& colours = context_.theme.colours();
+        QPalette palette = hint_->palette();
+        palette.setColor(QPalette::WindowText, colours.soft);
+        hint_->setPalette(palette);
+        table_->setFont(context_.theme.body());
+        table_->horizontalHeader()->setFont(context_.theme.small());
+        table_->horizontalHeader()->setStyleSheet(
+            QStringLiteral("QHeaderView{background:%1;border:none} "
+                           "QHeaderView::section{background:%1;color:%2;border:none;border-bottom:1px solid "
+                           "%3;padding:3px 4px}")
+                .arg(colours.panel.name(), colours.soft.name(), colours.line.name()));
+        const QFontMetrics metrics(context_.theme.body());
+        const int widths[] = {0, 58, 50, 46, 82};
+        for (int i = TokenTypesModel::count; i < TokenTypesModel::column_count; ++i) {
+            table_->setColumnWidth(i, widths[i]);
+        }
+    };
+    dress();
+    connect(&context_.theme, &Theme::changed, this, dress);
+    connect(chooser_, &QComboBox::currentIndexChanged, this, &HaltingView::arrange);
+    connect(filter_, &QLineEdit::textChanged, sorted_, &QSortFilterProxyModel::setFilterFixedString);
+    connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
+        const std::int32_t id = model_->id(sorted_->mapToSource(index).row());
+        if (id >= 0) {
+            emit tokenTypeChosen(id);
+        }
+    });
+    connect(table_, &QTableView::activated, table_, &QTableView::clicked);
+    connect(&context_.selection, &Selection::runsChanged, this, &HaltingView::refresh);
+    connect(&context_.selection, &Selection::attributionChanged, this, &HaltingView::refresh);
+    connect(&context_.data, &TraceData::traceOpened, this, &HaltingView::refresh);
+    connect(&context_.data, &TraceData::traceChanged, this, &HaltingView::refresh);
+    connect(&context_.data, &TraceData::traceClosed, this, &HaltingView::refresh);
+    refresh();
+    showStats();
+    arrange();
+}
+
+QString HaltingView::hint() const {
+    return hint_->isHidden() ? QString() : hint_->text();
+}
+
+void HaltingView::setOnScreen(bool on) {
+    LiveView::setOnScreen(on);
+    refresh();
+}
+
+void HaltingView::resizeEvent(QResizeEvent*) {
+    arrange();
+}
+
+void HaltingView::arrange() {
+    const bool all = width() >= room_for_all;
+    chooser_->setVisible(!all);
+    const auto chosen = static_cast<HaltingChart>(chooser_->currentData().toInt());
+    for (const HaltingChart kind : {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy}) {
+        chart(kind)->setVisible(all || kind == chosen);
+    }
+}
+
+void HaltingView::refresh() {
+    const RunKey key = context_.selection.runA();
+    const RunInfo* info = context_.data.run(key);
+    if (info == nullptr) {
+        asked_.clear();
+        work_.cancel();
+        stats_.reset();
+        hint_->setText(tr("Open a trace of a model that ponders to see when its tokens stop."));
+        showStats();
+        return;
+    }
+    if (!onScreen()) {
+        return; // setOnScreen asks again
+    }
+    const Attribution attribution = context_.selection.attribution();
+    const QString wanted = QStringLiteral("%1#%2 %3 %4")
+                               .arg(key.trace)
+                               .arg(key.run)
+                               .arg(info->scored_tokens)
+                               .arg(static_cast<int>(attribution));
+    if (wanted == asked_) {
+        return;
+    }
+    asked_ = wanted;
+    if (!stats_) {
+        hint_->setText(tr("Reading the run…"));
+    }
+    const std::filesystem::path trace(key.trace.toStdU16String());
+    const std::string name = std::to_string(key.run);
+    work_.start([trace, name, attribution](
+                    const std::stop_token& stop) { return halting_stats(trace, name, attribution, stop); },
+                [this](HaltingStats stats) {
+                    stats_ = std::make_shared<const HaltingStats>(std::move(stats));
+                    hint_->setText(stats_->scored == 0 ? tr("This run has no token with a next one yet.")
+                                                       : QString());
+                    showStats();
+                },
+                [this](const QString& sentence) {
+                    stats_.reset();
+                    hint_->setText(sentence);
+                    showStats();
+                });
+}
+
+void HaltingView::showStats() {
+    const bool there = stats_ && stats_->scored > 0;
+    body_->setVisible(there);
+    hint_->setVisible(!there);
+    model_->setStats(there ? stats_ : nullptr);
+    for (const HaltingChart kind : all_halting_charts) {
+        if (!there) {
+            chart(kind)->setHint({});
+        } else if (kind == HaltingChart::gates && stats_->gate_by_step.empty()) {
+            chart(kind)->setHint(tr("This run records no gates: its method does not ask whether to go on."));
+        } else {
+            figure::Chart made = halting_chart(kind, *stats_);
+            if (kind != HaltingChart::steps && !chooser_->isHidden()) {
+                made.title.clear(); // the chooser names it
+            }
+            chart(kind)->setChart(std::move(made));
+        }
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/background.h"
+#include "views/common/view_context.h"
+#include "views/halting/halting_stats.h"
+
+#include <QWidget>
+
+#include <array>
+#include <memory>
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QSortFilterProxyModel;
+class QTableView;
+
+namespace ponderscope {
+
+class ChartView;
+class TokenTypesModel;
+
+/// When the tokens of run A stop: steps, NLL and entropy by halt step, gates by step, and a table of token
+/// types that finds them in the text. Reads the whole run in the background, while it can be seen.
+class HaltingView : public QWidget, public LiveView {
+    Q_OBJECT
+public:
+    explicit HaltingView(ViewContext context, QWidget* parent = nullptr);
+
+    [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
+    void setOnScreen(bool on) override;
+    [[nodiscard]] std::shared_ptr<const HaltingStats> stats() const { return stats_; }
+    [[nodiscard]] ChartView* chart(HaltingChart kind) const {
+        return charts_[static_cast<std::size_t>(kind)];
+    }
+    [[nodiscard]] TokenTypesModel* types() const { return model_; }
+    [[nodiscard]] QTableView* table() const { return table_; }
+    [[nodiscard]] QLineEdit* filter() const { return filter_; }
+    [[nodiscard]] QString hint() const;
+
+signals:
+    void tokenTypeChosen(int id); ///< a row was clicked: its places in the text are wanted
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void refresh();
+    void showStats();
+    void arrange();
+
+    ViewContext context_;
+    Background work_;
+    QString asked_; ///< what the statistics are of
+    std::shared_ptr<const HaltingStats> stats_;
+    QLabel* hint_;
+    QWidget* body_;
+    std::array<ChartView*, all_halting_charts.size()> charts_{};
+    QComboBox* chooser_; ///< of the second chart, where there is no room for all
+    QLineEdit* filter_;
+    TokenTypesModel* model_;
+    QSortFilterProxyModel* sorted_;
+    QTableView* table_;
+};
+
+} // namespace ponderscope

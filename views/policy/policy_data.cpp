@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/replay.h"
+
+#include "views/policy/policy_data.h"
+
+#include "views/common/format.h"
+#include "views/policy/policy_fronts.h"
+
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int thresholds_a_front = 25;
+
+} // namespace
+
+PolicyData& PolicyData::of(const ViewContext& context) {
+    if (auto* known = context.data.findChild<PolicyData*>(QString(), Qt::FindDirectChildrenOnly)) {
+        return *known;
+    }
+    return *new PolicyData(context, &context.data);
+}
+
+PolicyData::PolicyData(const ViewContext& context, QObject* parent)
+    : QObject(parent), data_(context.data), selection_(context.selection), loading_(this), sweeping_(this) {
+    connect(&selection_, &Selection::runsChanged, this, &PolicyData::check);
+    connect(&data_, &TraceData::traceOpened, this, &PolicyData::check);
+    connect(&data_, &TraceData::traceChanged, this, &PolicyData::check);
+    connect(&data_, &TraceData::traceClosed, this, &PolicyData::check);
+    check();
+}
+
+void PolicyData::check() {
+    const RunKey run = selection_.runA();
+    const RunInfo* info = data_.run(run);
+    const qint64 scored = info == nullptr ? -1 : info->scored_tokens;
+    if (run == run_ && scored == scored_) {
+        return;
+    }
+    run_ = run;
+    scored_ = scored;
+    loading_.cancel();
+    sweeping_.cancel();
+    table_.reset();
+    fronts_.reset();
+    failed_ = false;
+    if (info == nullptr) {
+        sentence_ = tr("Open a trace of a model that ponders to try halting policies on it.");
+    } else {
+        sentence_ = tr("Reading the signals…");
+        if (wanted_) {
+            load();
+        }
+    }
+    emit tableChanged();
+    emit frontsChanged();
+}
+
+void PolicyData::want() {
+    wanted_ = true;
+    if (!table_ && !loading_.isBusy() && !failed_ && data_.run(run_) != nullptr) {
+        load();
+    }
+}
+
+void PolicyData::load() {
+    const RunKey key = run_;
+    const RunInfo info = *data_.run(key);
+    loading_.start(
+        [key, info](const std::stop_token& stop) {
+            const TraceReader reader = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+            return std::make_shared<const ReplayTable>(ReplayTable::load(reader, info, {}, stop));
+        },
+        [this](std::shared_ptr<const ReplayTable> table) {
+            table_ = std::move(table);
+            sentence_.clear();
+            emit tableChanged();
+            sweeping_.start(
+                [table = table_](const std::stop_token& stop) {
+                    return policy_fronts(*table, {}, thresholds_a_front, stop);
+                },
+                [this](std::vector<PolicyFront> fronts) {
+                    fronts_ = std::make_shared<const std::vector<PolicyFront>>(std::move(fronts));
+                    emit frontsChanged();
+                },
+                [this](const QString&) { emit frontsChanged(); });
+        },
+        [this](const QString& sentence) {
+            sentence_ = sentence;
+            failed_ = true;
+            emit tableChanged();
+        });
+}
+
+std::vector<RunPoint> PolicyData::runs() const {
+    std::vector<RunPoint> points;
+    const RunInfo* a = data_.run(run_);
+    if (a == nullptr) {
+        return points;
+    }
+    const std::string digest = a->text_digest;
+    const QStringList traces = data_.traces();
+    int next = figure::Chart::other;
+    for (const QString& trace : traces) {
+        for (const RunInfo& info : data_.runs(trace)) {
+            if (info.text_digest != digest || info.scored_tokens == 0) {
+                continue;
+            }
+            const RunKey key{trace, info.id};
+            const int ink = key == run_                ? figure::Chart::a
+                            : key == selection_.runB() ? figure::Chart::b
+                                                       : next++;
+            points.push_back({QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info),
+                              info.flops_sum / static_cast<double>(std::max<std::int64_t>(info.tokens, 1))});
+        }
+    }
+    return points;
+}
+
+std::pair<qint64, qint64> PolicyData::rowsOf(qint64 sequence) const {
+    if (!table_) {
+        return {-1, 0};
+    }
+    qint64 first = 0;
+    std::size_t place = 0;
+    for (const SequenceInfo& info : data_.sequences(run_)) {
+        if (place >= table_->sequences.size()) {
+            break;
+        }
+        if (info.index == sequence) {
+            return {first, table_->sequences[place]};
+        }
+        first += table_->sequences[place++];
+    }
+    return {-1, 0};
+}
+
+} // namespace ponderscope

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/background.h"
+#include "views/common/view_context.h"
+
+#include <QObject>
+
+#include <memory>
+#include <vector>
+
+namespace ponderscope {
+
+struct PolicyFront;
+struct ReplayTable;
+struct RunPoint;
+
+/// What the policy lab and the Pareto view share: the replay table of run A and the fronts of all policies,
+/// read and computed in the background when somebody looks. One a window. GUI thread.
+class PolicyData : public QObject {
+    Q_OBJECT
+public:
+    /// The window's own; made on first use, goes with its data.
+    static PolicyData& of(const ViewContext& context);
+
+    /// A view that needs the table is visible.
+    void want();
+    [[nodiscard]] bool isBusy() const { return loading_.isBusy() || sweeping_.isBusy(); }
+    [[nodiscard]] std::shared_ptr<const ReplayTable> table() const {
+        return table_;
+    } ///< null: see sentence()
+    [[nodiscard]] std::shared_ptr<const std::vector<PolicyFront>> fronts() const { return fronts_; }
+    /// Why there is no table: what to open, what to record, that it is being read.
+    [[nodiscard]] QString sentence() const { return sentence_; }
+    /// Runs over the same text as A, as they were recorded.
+    [[nodiscard]] std::vector<RunPoint> runs() const;
+    /// Rows of a sequence of run A within the table: [first, first + count); nothing: {-1, 0}.
+    [[nodiscard]] std::pair<qint64, qint64> rowsOf(qint64 sequence) const;
+
+signals:
+    void tableChanged();
+    void frontsChanged();
+
+private:
+    PolicyData(const ViewContext& context, QObject* parent);
+    void check();
+    void load();
+
+    TraceData& data_;
+    Selection& selection_;
+    RunKey run_;
+    qint64 scored_ = -1; ///< tokens that the table was read with
+    bool wanted_ = false;
+    bool failed_ = false; ///< this run has no table; sentence_ says why
+    QString sentence_;
+    std::shared_ptr<const ReplayTable> table_;
+    std::shared_ptr<const std::vector<PolicyFront>> fronts_;
+    Background loading_;
+    Background sweeping_;
+};
+
+} // namespace ponderscope

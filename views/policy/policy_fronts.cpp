@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/policy/policy_fronts.h"
+
+#include "core/base/error.h"
+#include "views/common/format.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+using figure::Chart;
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Policy", text);
+}
+
+std::vector<double> quantiles_of(const ReplayTable& table, PolicySignal signal, int most) {
+    // A sample: a threshold is a place on a slider, not a statistic.
+    constexpr std::size_t enough = 100'000;
+    std::vector<double> values;
+    const std::int64_t steps = table.columns.max_steps();
+    const std::size_t stride =
+        table.tokens() * static_cast<std::size_t>(std::max<std::int64_t>(steps, 1)) / enough + 1;
+    for (std::int64_t k = 0; k < steps; ++k) {
+        const std::span<const float> column = table.columns.column(signal, k);
+        for (std::size_t i = 0; i < column.size(); i += stride) {
+            if (std::isfinite(column[i]) && k <= table.ran[i]) {
+                values.push_back(static_cast<double>(column[i]));
+            }
+        }
+    }
+    std::sort(values.begin(), values.end());
+    std::vector<double> chosen;
+    for (int i = 0; i < most && !values.empty(); ++i) {
+        const double at = static_cast<double>(values.size() - 1) * i / std::max(1, most - 1);
+        chosen.push_back(values[static_cast<std::size_t>(at)]);
+    }
+    if (!chosen.empty()) {
+        // Just beyond both ends of all values, the five digits that are written included: nobody stops,
+        // everybody stops.
+        double low = chosen.front();
+        double high = chosen.back();
+        for (std::int64_t k = 0; k < steps; ++k) {
+            for (const float value : table.columns.column(signal, k)) {
+                if (std::isfinite(value)) {
+                    low = std::min(low, static_cast<double>(value));
+                    high = std::max(high, static_cast<double>(value));
+                }
+            }
+        }
+        chosen.front() = low - std::abs(low) * 2e-4;
+        chosen.back() = high + std::max(std::abs(high) * 2e-4, 1e-6);
+    }
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    return chosen;
+}
+
+} // namespace
+
+std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most) {
+    std::vector<double> values;
+    if (kind.parameters.empty()) {
+        return values;
+    }
+    const PolicyParameter& parameter = kind.parameters.front();
+    const std::int64_t steps = table.columns.max_steps();
+    if (parameter.whole) {
+        for (std::int64_t n = kind.needs.empty() ? 0 : 1; n <= steps; ++n) {
+            values.push_back(static_cast<double>(n));
+        }
+    } else if (kind.needs.empty()) {
+        for (int i = 0; i < most; ++i) {
+            values.push_back(static_cast<double>(steps) * i / std::max(1, most - 1));
+        }
+    } else {
+        values = quantiles_of(table, kind.needs.front(), most);
+    }
+    for (double& value : values) {
+        value = std::clamp(value, parameter.low, parameter.high);
+    }
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return values;
+}
+
+PolicySpec policy_at(const PolicyKind& kind, double threshold) {
+    if (kind.parameters.empty()) {
+        return PolicySpec::parse(kind.name);
+    }
+    // Written and parsed: one road for what is typed, recorded and slid.
+    char digits[64];
+    if (kind.parameters.front().whole) {
+        std::snprintf(digits, sizeof digits, "%lld", std::llround(threshold));
+    } else {
+        std::snprintf(digits, sizeof digits, "%.5g", threshold);
+    }
+    return PolicySpec::parse(kind.name + ":" + kind.parameters.front().key + "=" + digits);
+}
+
+std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
+                                       int thresholds, const std::stop_token& stop) {
+    std::vector<PolicyFront> fronts;
+    ReplayResult result;
+    std::size_t number = 0;
+    for (const PolicyKind& kind : policy_kinds()) {
+        const std::size_t own = number++;
+        const bool wanted =
+            only.empty() ? kind.name != "full" : std::find(only.begin(), only.end(), kind.name) != only.end();
+        if (!wanted || !table.can(kind)) {
+            continue;
+        }
+        PolicyFront front{kind.name, own, kind.causal, {}};
+        std::vector<double> values = threshold_values(kind, table, thresholds);
+        if (kind.parameters.empty()) {
+            values = {0};
+        }
+        for (const double value : values) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const PolicySpec spec = policy_at(kind, value);
+            replay(table, spec, result);
+            front.points.push_back({spec.text(), result.mean_steps, result.mean_nll, result.mean_flops});
+        }
+        std::stable_sort(front.points.begin(), front.points.end(),
+                         [](const PolicyPoint& a, const PolicyPoint& b) { return a.steps < b.steps; });
+        if (!front.points.empty()) {
+            fronts.push_back(std::move(front));
+        }
+    }
+    return fronts;
+}
+
+figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
+                          const PolicyPoint* current) {
+    Chart chart;
+    const bool flops = std::all_of(fronts.begin(), fronts.end(), [](const PolicyFront& front) {
+        return std::all_of(front.points.begin(), front.points.end(),
+                           [](const PolicyPoint& point) { return std::isfinite(point.flops); });
+    });
+    chart.title = tr("Perplexity against compute");
+    chart.x.label = flops ? tr("FLOPs per token") : tr("mean steps");
+    chart.x.si = flops;
+    chart.y.label = tr("perplexity");
+    chart.note = tr("Lines: replay. What is halted changes no other token here; a rerun can differ.");
+    const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
+    const auto label = [](const QString& name, double steps, double nll, double cost) {
+        QString text = tr("%1\nsteps %2 · NLL %3 · perplexity %4")
+                           .arg(name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
+        return std::isfinite(cost) ? text + tr(" · FLOPs %1").arg(format_si(cost)) : text;
+    };
+    for (const PolicyFront& front : fronts) {
+        Chart::Series series;
+        series.name = QString::fromStdString(front.policy) + (front.causal ? QString() : tr(" (a bound)"));
+        series.ink = Chart::other + static_cast<int>(front.number);
+        series.dashed = !front.causal;
+        series.mark = front.points.size() > 1 ? Chart::Mark::line : Chart::Mark::point;
+        for (const PolicyPoint& point : front.points) {
+            series.x.push_back(place(point));
+            series.y.push_back(std::exp(point.nll));
+            series.labels.push_back(label(tr("replay of %1").arg(QString::fromStdString(point.spec)),
+                                          point.steps, point.nll, point.flops));
+        }
+        chart.series.push_back(std::move(series));
+    }
+    for (const RunPoint& run : runs) {
+        Chart::Series series;
+        series.name = run.name;
+        series.ink = run.ink;
+        series.mark = Chart::Mark::point;
+        series.x = {place(run)};
+        series.y = {std::exp(run.nll)};
+        series.labels = {
+            label(tr("run %1, as it was recorded").arg(run.name), run.steps, run.nll, run.flops)};
+        chart.series.push_back(std::move(series));
+    }
+    if (current != nullptr) {
+        Chart::Series series;
+        series.ink = Chart::text;
+        series.mark = Chart::Mark::point;
+        series.strong = true;
+        series.x = {place(*current)};
+        series.y = {std::exp(current->nll)};
+        series.labels = {label(tr("replay of %1").arg(QString::fromStdString(current->spec)), current->steps,
+                               current->nll, current->flops)};
+        chart.series.push_back(std::move(series));
+    }
+    return chart;
+}
+
+figure::Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name) {
+    Chart chart;
+    chart.title = tr("Steps");
+    chart.x.label = tr("last step");
+    chart.x.whole = true;
+    chart.y.label = tr("share of tokens");
+    chart.y.from_zero = true;
+    double total = 0;
+    for (const std::int64_t count : histogram) {
+        total += static_cast<double>(count);
+    }
+    Chart::Series series;
+    series.name = name;
+    series.mark = Chart::Mark::bar;
+    for (std::size_t k = 0; k < histogram.size(); ++k) {
+        series.x.push_back(static_cast<double>(k));
+        series.y.push_back(total > 0 ? static_cast<double>(histogram[k]) / total : std::nan(""));
+        series.labels.push_back(
+            tr("step %1: %2 tokens, %3 %")
+                .arg(k)
+                .arg(format_count(histogram[k]))
+                .arg(total > 0 ? 100 * static_cast<double>(histogram[k]) / total : 0, 0, 'f', 1));
+    }
+    chart.series.push_back(std::move(series));
+    return chart;
+}
+
+} // namespace ponderscope

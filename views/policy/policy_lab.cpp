@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/replay.h"
+
+#include "views/policy/policy_lab.h"
+
+#include "views/common/format.h"
+#include "views/figure/chart_view.h"
+#include "views/policy/policy_data.h"
+#include "views/policy/policy_fronts.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int slider_places = 241;
+
+} // namespace
+
+PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      shared_(PolicyData::of(context)),
+      policy_(new QComboBox(this)),
+      slider_(new QSlider(Qt::Horizontal, this)),
+      threshold_(new QLabel(this)),
+      summary_(new QLabel(this)),
+      note_(new QLabel(this)),
+      colour_(new QCheckBox(tr("Colour the text by these steps"), this)),
+      hint_(new QLabel(this)),
+      body_(new QWidget(this)),
+      histogram_(new ChartView(context.theme, this)),
+      front_(new ChartView(context.theme, this)),
+      result_(std::make_unique<ReplayResult>()) {
+    policy_->setAccessibleName(tr("Policy"));
+    policy_->setMinimumWidth(190);
+    slider_->setAccessibleName(tr("Threshold"));
+    slider_->setMinimumWidth(120);
+    threshold_->setMinimumWidth(64);
+    threshold_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    colour_->setChecked(true);
+    note_->setWordWrap(true);
+    hint_->setWordWrap(true);
+    hint_->setAlignment(Qt::AlignCenter);
+    hint_->setTextFormat(Qt::PlainText);
+    const auto label = [this](const QString& text, QWidget* buddy) {
+        auto* made = new QLabel(text, body_);
+        made->setForegroundRole(QPalette::PlaceholderText);
+        made->setBuddy(buddy);
+        return made;
+    };
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(10);
+    grid->setVerticalSpacing(7);
+    grid->addWidget(label(tr("Policy"), policy_), 0, 0);
+    grid->addWidget(policy_, 0, 1, 1, 2);
+    grid->addWidget(label(tr("Threshold"), slider_), 1, 0);
+    grid->addWidget(slider_, 1, 1);
+    grid->addWidget(threshold_, 1, 2);
+    grid->addWidget(summary_, 2, 0, 1, 3);
+    grid->addWidget(colour_, 3, 0, 1, 3);
+    grid->addWidget(note_, 4, 0, 1, 3);
+    grid->setRowStretch(5, 1);
+    auto* row = new QHBoxLayout(body_);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(18);
+    row->addLayout(grid, 3);
+    row->addWidget(histogram_, 2);
+    row->addWidget(front_, 4);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(14, 10, 14, 8);
+    column->addWidget(body_, 1);
+    column->addWidget(hint_, 1);
+
+    const auto dress = [this] {
+        for (QLabel* soft : {note_, hint_}) {
+            QPalette palette = soft->palette();
+            palette.setColor(QPalette::WindowText, context_.theme.colours().soft);
+            soft->setPalette(palette);
+        }
+        note_->setFont(context_.theme.small());
+        threshold_->setFont(context_.theme.mono());
+        summary_->setFont(context_.theme.body());
+    };
+    dress();
+    connect(&context_.theme, &Theme::changed, this, dress);
+    connect(policy_, &QComboBox::currentIndexChanged, this, &PolicyLab::choosePolicy);
+    connect(slider_, &QSlider::valueChanged, this, &PolicyLab::replayNow);
+    connect(colour_, &QCheckBox::toggled, this, &PolicyLab::tellText);
+    connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::refresh);
+    connect(&shared_, &PolicyData::frontsChanged, this, &PolicyLab::drawFront);
+    connect(&context_.selection, &Selection::sequenceChanged, this, &PolicyLab::tellText);
+    refresh();
+}
+
+PolicyLab::~PolicyLab() = default;
+
+bool PolicyLab::isBusy() const {
+    return onScreen() && shared_.isBusy();
+}
+
+QString PolicyLab::summary() const {
+    return summary_->text();
+}
+
+bool PolicyLab::coloursText() const {
+    return colour_->isChecked();
+}
+
+void PolicyLab::setColoursText(bool on) {
+    colour_->setChecked(on);
+}
+
+void PolicyLab::setOnScreen(bool on) {
+    LiveView::setOnScreen(on);
+    refresh();
+}
+
+void PolicyLab::refresh() {
+    if (!shared_.table() && onScreen()) {
+        shared_.want();
+    }
+    const auto table = shared_.table();
+    body_->setVisible(table != nullptr);
+    hint_->setVisible(table == nullptr);
+    hint_->setText(shared_.sentence());
+    if (!table) {
+        kind_ = nullptr;
+        spec_.clear();
+        tellText();
+        return;
+    }
+    const QString before = policy_->currentText();
+    {
+        const QSignalBlocker quiet(policy_);
+        policy_->clear();
+        int number = 0;
+        for (const PolicyKind& kind : policy_kinds()) {
+            if (table->can(kind)) {
+                policy_->addItem(QString::fromStdString(kind.name), number);
+                QString tip = tr("Stops where %1").arg(QString::fromStdString(kind.rule));
+                if (!kind.source.empty()) {
+                    tip += QStringLiteral(" (%1)").arg(QString::fromStdString(kind.source));
+                }
+                policy_->setItemData(policy_->count() - 1, tip, Qt::ToolTipRole);
+            }
+            ++number;
+        }
+        // The model's own rule first; else the one that needs no signal but the read-out.
+        int start = policy_->findText(before);
+        for (const char* preferred : {"learned", "entropy", "fixed"}) {
+            start = start >= 0 ? start : policy_->findText(QLatin1String(preferred));
+        }
+        policy_->setCurrentIndex(std::max(0, start));
+    }
+    choosePolicy();
+}
+
+void PolicyLab::choosePolicy() {
+    const auto table = shared_.table();
+    if (!table || policy_->currentIndex() < 0) {
+        return;
+    }
+    kind_ = &policy_kinds()[static_cast<std::size_t>(policy_->currentData().toInt())];
+    policy_->setToolTip(policy_->currentData(Qt::ToolTipRole).toString());
+    values_ = threshold_values(*kind_, *table, slider_places);
+    {
+        const QSignalBlocker quiet(slider_);
+        slider_->setEnabled(values_.size() > 1);
+        slider_->setRange(0, std::max(0, static_cast<int>(values_.size()) - 1));
+        // Where the model's own rule stands, or in the middle.
+        std::size_t start = values_.size() / 2;
+        if (kind_->name == "learned" && std::isfinite(table->context.own_threshold)) {
+            start = static_cast<std::size_t>(
+                std::lower_bound(values_.begin(), values_.end(), table->context.own_threshold) -
+                values_.begin());
+        }
+        slider_->setValue(static_cast<int>(std::min(start, values_.empty() ? 0 : values_.size() - 1)));
+        slider_->setPageStep(std::max(1, static_cast<int>(values_.size()) / 12));
+    }
+    replayNow();
+}
+
+void PolicyLab::replayNow() {
+    const auto table = shared_.table();
+    if (!table || kind_ == nullptr) {
+        return;
+    }
+    const double value = values_.empty() ? 0 : values_[static_cast<std::size_t>(slider_->value())];
+    try {
+        const PolicySpec spec = policy_at(*kind_, value);
+        replay(*table, spec, *result_);
+        spec_ = QString::fromStdString(spec.text());
+    } catch (const Error& error) {
+        spec_.clear();
+        summary_->setText(QString::fromUtf8(error.what()));
+        tellText();
+        return;
+    }
+    threshold_->setText(values_.empty() ? QString() : QString::number(value, 'g', 4));
+    QString text = tr("<b>replay</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3")
+                       .arg(format_nats(result_->mean_steps), format_nats(result_->mean_nll, 3),
+                            format_nats(result_->perplexity));
+    if (std::isfinite(result_->mean_flops)) {
+        text += tr("&nbsp;&nbsp; FLOPs %1").arg(format_si(result_->mean_flops));
+    }
+    summary_->setText(text);
+    QStringList notes;
+    if (!kind_->causal) {
+        notes << tr("It knows the next token: a bound, no policy.");
+    }
+    if (table->halted) {
+        notes << tr("This run halted, so no token gets more steps than it had; record with --policy full to "
+                    "lift that.");
+    }
+    notes << tr("Replay: as if no token's halting changed another's context.");
+    note_->setText(notes.join(u' '));
+    histogram_->setChart(steps_chart(result_->histogram, QString()));
+    drawFront();
+    tellText();
+}
+
+void PolicyLab::drawFront() {
+    const auto table = shared_.table();
+    if (!table || spec_.isEmpty()) {
+        return;
+    }
+    const auto all = shared_.fronts();
+    std::vector<PolicyFront> shown;
+    if (all) {
+        // The chosen one beside the model's own and the two that know nothing.
+        for (const PolicyFront& front : *all) {
+            if (front.policy == kind_->name || front.policy == "learned" || front.policy == "uniform" ||
+                front.policy == "geometric") {
+                shown.push_back(front);
+            }
+        }
+    }
+    const PolicyPoint now{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops};
+    figure::Chart chart = front_chart(shown, {}, &now);
+    chart.note.clear(); // it stands beside
+    front_->setChart(std::move(chart));
+}
+
+void PolicyLab::tellText() {
+    const auto table = shared_.table();
+    if (!onScreen() || !colour_->isChecked() || !table || spec_.isEmpty()) {
+        emit replayed(nullptr);
+        return;
+    }
+    const auto [first, count] = shared_.rowsOf(context_.selection.sequence());
+    if (first < 0 || first + count > static_cast<qint64>(result_->steps.size())) {
+        emit replayed(nullptr);
+        return;
+    }
+    auto steps = std::make_shared<ReplayedSteps>();
+    steps->run = context_.selection.runA();
+    steps->sequence = context_.selection.sequence();
+    steps->policy = spec_;
+    steps->maxSteps = table->columns.max_steps();
+    steps->steps.assign(result_->steps.begin() + first, result_->steps.begin() + first + count);
+    emit replayed(std::move(steps));
+}
+
+ParetoView::ParetoView(ViewContext context, QWidget* parent)
+    : QWidget(parent), shared_(PolicyData::of(context)), chart_(new ChartView(context.theme, this)) {
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(14, 10, 14, 8);
+    column->addWidget(chart_);
+    connect(&shared_, &PolicyData::tableChanged, this, &ParetoView::refresh);
+    connect(&shared_, &PolicyData::frontsChanged, this, &ParetoView::refresh);
+    connect(&context.selection, &Selection::runsChanged, this, &ParetoView::refresh);
+    refresh();
+}
+
+bool ParetoView::isBusy() const {
+    return onScreen() && shared_.isBusy();
+}
+
+void ParetoView::setOnScreen(bool on) {
+    LiveView::setOnScreen(on);
+    refresh();
+}
+
+void ParetoView::refresh() {
+    if (!shared_.table() && onScreen()) {
+        shared_.want();
+    }
+    if (!shared_.table()) {
+        chart_->setHint(shared_.sentence());
+    } else if (!shared_.fronts()) {
+        chart_->setHint(tr("Replaying every policy at many thresholds…"));
+    } else {
+        chart_->setChart(front_chart(*shared_.fronts(), shared_.runs(), nullptr));
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/background.h"
+#include "views/common/view_context.h"
+
+#include <QWidget>
+
+#include <memory>
+#include <vector>
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QSlider;
+
+namespace ponderscope {
+
+class ChartView;
+class PolicyData;
+struct PolicyKind;
+struct ReplayResult;
+
+/// The steps that a policy would have given to the tokens of one sequence, by replay.
+struct ReplayedSteps {
+    RunKey run;
+    qint64 sequence = -1;
+    QString policy;                  ///< "entropy:theta=1.37"
+    qint64 maxSteps = 0;             ///< K
+    std::vector<std::int32_t> steps; ///< by row of the sequence
+};
+
+/// Asks what another halting policy would have done: policy, threshold, histogram of steps, the text coloured
+/// by the steps it would have had, and the point among the fronts of all policies. Everything here is replay
+/// from recorded signals, and says so.
+class PolicyLab : public QWidget, public LiveView {
+    Q_OBJECT
+public:
+    explicit PolicyLab(ViewContext context, QWidget* parent = nullptr);
+    ~PolicyLab() override;
+
+    [[nodiscard]] bool isBusy() const override;
+    void setOnScreen(bool on) override;
+    /// Only policies whose signals the run has are offered.
+    [[nodiscard]] QComboBox* policies() const { return policy_; }
+    [[nodiscard]] QSlider* slider() const { return slider_; }
+    [[nodiscard]] ChartView* histogram() const { return histogram_; }
+    [[nodiscard]] ChartView* front() const { return front_; }
+    [[nodiscard]] QString policyText() const { return spec_; }
+    [[nodiscard]] QString summary() const;
+    [[nodiscard]] bool coloursText() const;
+    void setColoursText(bool on);
+
+signals:
+    /// Steps of the sequence on the screen; null: the text goes back to what was recorded.
+    void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
+
+private:
+    void refresh();      ///< another table
+    void choosePolicy(); ///< another kind: its thresholds
+    void replayNow();    ///< another threshold
+    void drawFront();
+    void tellText();
+
+    ViewContext context_;
+    PolicyData& shared_;
+    QComboBox* policy_;
+    QSlider* slider_;
+    QLabel* threshold_;
+    QLabel* summary_;
+    QLabel* note_;
+    QCheckBox* colour_;
+    QLabel* hint_;
+    QWidget* body_;
+    ChartView* histogram_;
+    ChartView* front_;
+    std::vector<double> values_; ///< thresholds of the slider's places
+    const PolicyKind* kind_ = nullptr;
+    std::unique_ptr<ReplayResult> result_;
+    QString spec_;
+};
+
+/// Perplexity against compute: the fronts of all policies by replay, and the runs over the same text as they
+/// were recorded. Hover names the point and what it cost.
+class ParetoView : public QWidget, public LiveView {
+    Q_OBJECT
+public:
+    explicit ParetoView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] bool isBusy() const override;
+    [[nodiscard]] ChartView* chart() const { return chart_; }
+
+    void setOnScreen(bool on) override;
+
+private:
+    void refresh();
+
+    PolicyData& shared_;
+    ChartView* chart_;
+};
+
+} // namespace ponderscope
