@@ -3,14 +3,21 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/ponder/halting_rules.h"
 #include "core/trace/reader.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ponderscope {
 namespace {
@@ -37,9 +44,13 @@ protected:
         pondering.write(folder_ / "ponderlm");
     }
 
-    Recorded record_story(const std::string& model, const std::string& trace, RecordOptions options) const {
+    Recorded record_story(const std::string& model, const std::string& trace, RecordOptions options,
+                          const std::function<void(Engine&)>& prepare = {}) const {
         const Checkpoint checkpoint = Checkpoint::open(folder_ / model);
-        const Engine engine = Engine::load(checkpoint);
+        Engine engine = Engine::load(checkpoint);
+        if (prepare) {
+            prepare(engine);
+        }
         const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
         Recorded result;
         {
@@ -55,6 +66,60 @@ protected:
 
     TemporaryFolder folder_;
 };
+
+TEST_F(Session, ForcedTokensAreThoseOfTheTextWhateverTheWindow) {
+    RecordOptions options;
+    options.context = 24;
+    options.stride = 10;
+    options.batch = 3;
+    const Recorded forced = record_story("ponderlm", "forced.ponder", options, [](Engine& engine) {
+        engine.use_halting(forced_halting({{0, 30, 0}, {0, 31, 1}}, nullptr));
+    });
+    EXPECT_EQ(forced.run.policy, "learned; forced 30:0,31:1");
+    for (std::size_t t = 0; t < forced.tokens.size(); ++t) {
+        EXPECT_EQ(forced.tokens.steps[t], t == 30 ? 0 : t == 31 ? 1 : 2) << t;
+    }
+    const Recorded usual = record_story("ponderlm", "forced.ponder", options);
+    EXPECT_EQ(usual.run.policy, "learned");
+    for (std::size_t t = 0; t < 30; ++t) {
+        EXPECT_NEAR(usual.tokens.nll[t], forced.tokens.nll[t], 1e-5) << "nothing before knows of it";
+    }
+    EXPECT_NE(usual.tokens.nll[30], forced.tokens.nll[30]);
+}
+
+TEST_F(Session, TheRunSaysHowItWasScored) {
+    TinyCheckpoint{}.write(folder_ / "latent");
+    nlohmann::json config = read_json_file(folder_ / "latent" / "config.json");
+    config["pondering"] = {{"method", "ponderlm2"}, {"max_steps", 2}};
+    write_file_atomically(folder_ / "latent" / "config.json", config.dump());
+    const Recorded exact = record_story("latent", "latent.ponder", {});
+    EXPECT_EQ(exact.run.scoring, "exact") << "our own section's default";
+    const Recorded quick =
+        record_story("latent", "latent.ponder", {}, [](Engine& engine) { engine.use_scoring(2); });
+    EXPECT_EQ(quick.run.scoring, "jacobi:2");
+    const TraceReader reader = TraceReader::open(folder_ / "latent.ponder");
+    for (const auto& [run, columns] :
+         {std::pair{exact.run.id, std::int64_t{32}}, {quick.run.id, std::int64_t{2}}}) {
+        bool found = false;
+        for (const SignalInfo& info : reader.signals(run)) {
+            if (info.name == signal::jacobi_difference) {
+                found = true;
+                EXPECT_EQ(info.axes, (std::vector<std::string>{"token", "iteration"}));
+            }
+        }
+        EXPECT_TRUE(found);
+        const SignalChunk moved = reader.signal(run, 0, signal::jacobi_difference).value();
+        ASSERT_EQ(moved.shape.size(), 2U);
+        EXPECT_EQ(moved.shape[1], columns);
+        const std::vector<float> flops = to_floats(reader.signal(run, 0, signal::scoring_flops).value());
+        ASSERT_EQ(flops.size(), exact.tokens.size());
+        for (std::size_t t = 0; t < flops.size(); ++t) {
+            EXPECT_GT(flops[t], static_cast<float>(exact.tokens.flops[t]))
+                << "passes cost more than decoding";
+        }
+    }
+    EXPECT_EQ(exact.tokens.flops, quick.tokens.flops);
+}
 
 TEST_F(Session, TheTraceHoldsWhatTheEngineComputed) {
     RecordOptions options;
