@@ -93,6 +93,8 @@ ForwardResult Model::forward(const PackedBatch& batch) const {
         TokenBatch::from_ids(backbone, batch.ids, batch.lengths, keeps_rows(*impl_->method, nullptr));
     StepsOptions options;
     options.keep_states = true;
+    // Training goes through a fixed number of passes: the config's, or the usual three.
+    options.choices.refreshes = backbone.config().ponder.jacobi_iterations.value_or(3);
     if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&
         !at::autocast::is_autocast_enabled(at::kCPU)) {
         options.workspace = &impl_->workspace;

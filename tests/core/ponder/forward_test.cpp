@@ -9,6 +9,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -32,6 +33,33 @@ std::vector<nlohmann::json> configs() {
     sequential["use_parallel_residual"] = false;
     return {tiny_gpt_neox(), sequential, tiny_llama(), with_ponderlm(tiny_gpt_neox(), 2),
             with_ponderlm(tiny_llama(), 2)};
+}
+
+TEST(Forward, EveryMethodWithoutAPenaltyHasAGradient) {
+    for (const char* const method :
+         {"looped", "pause", "ponderlm", "ponderlm_reset", "ponderlm_hidden", "ponderlm2"}) {
+        const TemporaryFolder folder;
+        nlohmann::json config = tiny_llama();
+        config["pondering"] = {{"method", method}, {"max_steps", 2}};
+        config["pause_token_id"] = 7;
+        const Checkpoint checkpoint = make_checkpoint(folder.path(), config);
+        Model model = load(checkpoint, at::kDouble);
+        model.parameters().requires_grad(true);
+        const PackedBatch batch = PackedBatch::pack({random_ids(7, 61, 3), random_ids(5, 61, 4)}, at::kCPU);
+        model.forward(batch).cross_entropy.backward();
+        // Against a central difference along one matrix.
+        const at::Tensor weight = model.parameters().at("model.layers.1.mlp.down_proj.weight");
+        const at::Tensor direction = at::randn_like(weight).detach();
+        const double slope = (weight.grad() * direction).sum().item<double>();
+        const at::NoGradGuard plain;
+        const double step = 1e-4;
+        weight.add_(direction, step);
+        const double above = model.forward(batch).cross_entropy.item<double>();
+        weight.sub_(direction, 2 * step);
+        const double below = model.forward(batch).cross_entropy.item<double>();
+        EXPECT_NEAR(slope, (above - below) / (2 * step), 2e-3 * std::max(1.0, std::abs(slope))) << method;
+        EXPECT_NE(slope, 0.0);
+    }
 }
 
 TEST(Forward, GivesTheNumbersOfTheEngine) {
