@@ -31,11 +31,11 @@ constexpr Source sources[] = {
 struct OwnRule {
     const char* method;
     const char* signal;
-    enum class Form { value_at_k, value_at_k_plus_1, product_up_to_k } form;
+    enum class Form { value_at_k, product_up_to_k } form;
 };
 constexpr OwnRule own_rules[] = {
     {"adaponderlm", signal::gate, OwnRule::Form::value_at_k},
-    {"ponderlm3", "router.tail_mass", OwnRule::Form::value_at_k_plus_1},
+    {"ponderlm3", signal::gate, OwnRule::Form::value_at_k},
     {"adaptive_latent_cot", signal::gate, OwnRule::Form::product_up_to_k},
 };
 
@@ -76,10 +76,7 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
     const std::int64_t last = columns.max_steps();
     for (std::int64_t k = 0; k < last; ++k) {
         const std::span<float> now = columns.column(PolicySignal::continue_value, k);
-        if (form == OwnRule::Form::value_at_k_plus_1) {
-            const std::span<float> next = columns.column(PolicySignal::continue_value, k + 1);
-            std::copy(next.begin(), next.end(), now.begin());
-        } else if (form == OwnRule::Form::product_up_to_k && k > 0) {
+        if (form == OwnRule::Form::product_up_to_k && k > 0) {
             const std::span<float> before = columns.column(PolicySignal::continue_value, k - 1);
             for (std::size_t i = 0; i < now.size(); ++i) {
                 now[i] = before[i] * now[i]; // fp32, in the order in which the engine multiplies

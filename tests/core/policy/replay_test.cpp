@@ -307,6 +307,19 @@ TEST(ReplayTable, ReadsTheOwnRuleOfTheMethod) {
     EXPECT_EQ(replay(table, PolicySpec::parse("fixed:n=1")).nll[1], 4);
 }
 
+TEST(ReplayTable, OtherMethodsCompareWhatTheyRecordAfterEachStep) {
+    for (const char* method : {"adaponderlm", "ponderlm3"}) {
+        const testing::TemporaryFolder folder;
+        TraceOptions options;
+        options.method = method;
+        // 0.5, 0.4 | 0.2, 1 | 0.9, 0.9 against 0.25 and 0.45.
+        const ReplayTable table = load(write_trace(folder, options));
+        EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, (std::vector<std::int32_t>{2, 0, 2}));
+        EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0.45")).steps,
+                  (std::vector<std::int32_t>{1, 0, 2}));
+    }
+}
+
 TEST(ReplayTable, AMethodWithoutARuleHasNone) {
     const testing::TemporaryFolder folder;
     TraceOptions options;
