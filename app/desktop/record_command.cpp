@@ -53,6 +53,12 @@ QString problem_of(const RecordRequest& request) {
             .arg(request.stride)
             .arg(request.context);
     }
+    bool number = false;
+    const int refreshes = request.jacobi.toInt(&number);
+    if (!request.jacobi.isEmpty() && request.jacobi != QLatin1String("exact") && (!number || refreshes < 0)) {
+        return tr("Jacobi refreshes: expected a number from 0 or \"exact\", found \"%1\".")
+            .arg(request.jacobi);
+    }
     if (request.trace.isEmpty()) {
         return tr("Choose where the trace is written.");
     }
@@ -100,6 +106,8 @@ QStringList record_arguments(const RecordRequest& request) {
     }
     option(QStringLiteral("--output"), request.trace);
     option(QStringLiteral("--method"), request.method);
+    option(QStringLiteral("--policy"), request.policy);
+    option(QStringLiteral("--jacobi"), request.jacobi);
     option(QStringLiteral("--device"), request.device);
     option(QStringLiteral("--dtype"), request.dtype);
     option(QStringLiteral("--record"), request.level);

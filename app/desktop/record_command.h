@@ -14,6 +14,8 @@ struct RecordRequest {
     QString prompt;
     int generate = 0; ///< tokens that the model adds to the prompt
     QString method;   ///< empty: what the checkpoint says
+    QString policy;   ///< who halts: "full", "learned"; empty: the method itself
+    QString jacobi;   ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
     QString device = QStringLiteral("cpu");
     QString dtype = QStringLiteral("float32");
     QString level = QStringLiteral("steps");

@@ -50,6 +50,8 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       prompt_(new QPlainTextEdit(this)),
       generate_(new QSpinBox(this)),
       method_(new QComboBox(this)),
+      policy_(new QComboBox(this)),
+      jacobi_(new QLineEdit(this)),
       device_(new QComboBox(this)),
       dtype_(new QComboBox(this)),
       level_(new QComboBox(this)),
@@ -94,6 +96,18 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     about_->setWordWrap(true);
     about_->setTextFormat(Qt::PlainText);
     about_->setFont(theme.small());
+    policy_->setEditable(true);
+    policy_->addItems({QString(), QStringLiteral("full"), QStringLiteral("learned")});
+    policy_->lineEdit()->setPlaceholderText(tr("the method's own"));
+    policy_->setMinimumWidth(150);
+    policy_->setAccessibleName(tr("Halting policy"));
+    policy_->setToolTip(
+        tr("Who goes on to the next step. full: nothing halts, which is what replays start from"));
+    jacobi_->setPlaceholderText(tr("as the config says"));
+    jacobi_->setFixedWidth(130);
+    jacobi_->setAccessibleName(tr("Jacobi refreshes"));
+    jacobi_->setToolTip(
+        tr("Where slots follow each other (ponderlm2, ponderlm3): refreshes of all at once, or exact"));
     device_->setEditable(true);
     device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda")});
     device_->setMinimumWidth(92);
@@ -157,6 +171,8 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     several({{QString(), generate_}, {tr("tokens added by the model"), nullptr}});
     label(tr("Method"), method_);
     several({{QString(), method_}, {tr("Device"), device_}, {tr("Precision"), dtype_}});
+    label(tr("Policy"), policy_);
+    several({{QString(), policy_}, {tr("Jacobi refreshes"), jacobi_}});
     label(tr("Record"), level_);
     {
         auto* line = new QHBoxLayout;
@@ -199,13 +215,14 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
         check();
     });
     connect(fromFile_, &QRadioButton::toggled, this, &RecordDialog::check);
-    for (QComboBox* box : {method_, device_, dtype_, level_}) {
+    for (QComboBox* box : {method_, policy_, device_, dtype_, level_}) {
         connect(box, &QComboBox::currentTextChanged, this, &RecordDialog::check);
     }
     for (QSpinBox* box : {generate_, context_, stride_, batch_}) {
         connect(box, &QSpinBox::valueChanged, this, &RecordDialog::check);
     }
     connect(name_, &QLineEdit::textChanged, this, &RecordDialog::check);
+    connect(jacobi_, &QLineEdit::textChanged, this, &RecordDialog::check);
     asking_.setSingleShot(true);
     asking_.setInterval(250); // a path that is being typed
     connect(&asking_, &QTimer::timeout, this, &RecordDialog::inquire);
@@ -311,6 +328,8 @@ void RecordDialog::setRequest(const RecordRequest& request) {
     generate_->setValue(request.generate);
     method_->setCurrentIndex(std::max(0, method_->findData(request.method)));
     inquire();
+    policy_->setCurrentText(request.policy);
+    jacobi_->setText(request.jacobi);
     device_->setCurrentText(request.device);
     dtype_->setCurrentText(request.dtype);
     level_->setCurrentIndex(level_->findData(request.level));
@@ -330,6 +349,8 @@ RecordRequest RecordDialog::request() const {
     request.prompt = prompt_->toPlainText();
     request.generate = generate_->value();
     request.method = method_->currentData().toString();
+    request.policy = policy_->currentText().trimmed();
+    request.jacobi = jacobi_->text().trimmed();
     request.device = device_->currentText().trimmed();
     request.dtype = dtype_->currentText();
     request.level = level_->currentData().toString();

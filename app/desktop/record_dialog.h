@@ -60,6 +60,8 @@ private:
     QPlainTextEdit* prompt_;
     QSpinBox* generate_;
     QComboBox* method_;
+    QComboBox* policy_;
+    QLineEdit* jacobi_;
     QComboBox* device_;
     QComboBox* dtype_;
     QComboBox* level_;

@@ -73,6 +73,8 @@ private slots:
         request.prompt = QStringLiteral("--help me, it's \"late\"");
         request.generate = 32;
         request.method = QStringLiteral("ponderlm");
+        request.policy = QStringLiteral("full");
+        request.jacobi = QStringLiteral("exact");
         request.level = QStringLiteral("basic");
         request.context = 512;
         request.stride = 256;
@@ -82,6 +84,8 @@ private slots:
         QVERIFY(arguments.contains(QStringLiteral("--prompt=--help me, it's \"late\"")));
         QVERIFY(arguments.contains(QStringLiteral("--generate=32")));
         QVERIFY(arguments.contains(QStringLiteral("--method=ponderlm")));
+        QVERIFY(arguments.contains(QStringLiteral("--policy=full")));
+        QVERIFY(arguments.contains(QStringLiteral("--jacobi=exact")));
         QVERIFY(arguments.contains(QStringLiteral("--record=basic")));
         QVERIFY(arguments.contains(QStringLiteral("--context=512")));
         QVERIFY(arguments.contains(QStringLiteral("--stride=256")));
@@ -120,6 +124,10 @@ private slots:
                      r.stride = 20;
                  }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) { r.trace.clear(); }).isEmpty());
+        QVERIFY(broken([](RecordRequest& r) {
+                    r.jacobi = QStringLiteral("often");
+                }).contains(QStringLiteral("often")));
+        QVERIFY(!broken([](RecordRequest& r) { r.jacobi = QStringLiteral("-1"); }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) {
                      r.trace = QStringLiteral("/no/such/folder/a.ponder");
                  }).isEmpty());
@@ -144,6 +152,8 @@ private slots:
         prompt.dtype = QStringLiteral("bfloat16");
         prompt.level = QStringLiteral("basic");
         prompt.stride = 7;
+        prompt.policy = QStringLiteral("full");
+        prompt.jacobi = QStringLiteral("5");
         dialog.setRequest(prompt);
         QCOMPARE(record_arguments(dialog.request()), record_arguments(prompt));
         dialog.remember();
