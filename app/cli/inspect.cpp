@@ -4,6 +4,8 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/checkpoint/peculiarities.h"
+#include "core/ponder/runnable.h"
 #include "core/trace/reader.h"
 #include "core/trace/summary.h"
 
@@ -61,6 +63,12 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
             tokenizer = {{"error", error.what()}}; // the checkpoint still runs on ids
         }
     }
+    nlohmann::json not_supported = nullptr;
+    try {
+        require_runnable(config);
+    } catch (const Error& error) {
+        not_supported = error.what();
+    }
     return {
         {"kind", "checkpoint"},
         {"path", checkpoint.folder.string()},
@@ -87,6 +95,8 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         {"memory_bfloat16_bytes", run_bytes(config, static_cast<double>(parameters), 2, shape.context, 8)},
         {"default_context", shape.context},
         {"default_stride", shape.stride},
+        {"unusual", peculiarities(config)},
+        {"not_supported", not_supported},
         {"notices", config.notices}};
 }
 
@@ -136,6 +146,12 @@ void print_checkpoint(const nlohmann::json& about) {
     std::cout << "  a run in windows of " << number("default_context") << " tokens, 8 at a time, needs about "
               << human_bytes(about.at("memory_float32_bytes").get<double>()) << " in float32, "
               << human_bytes(about.at("memory_bfloat16_bytes").get<double>()) << " in bfloat16\n";
+    for (const auto& phrase : about.at("unusual")) {
+        std::cout << "  unusual: " << phrase.get<std::string>() << '\n';
+    }
+    if (!about.at("not_supported").is_null()) {
+        std::cout << "  not supported: " << about.at("not_supported").get<std::string>() << '\n';
+    }
     for (const auto& notice : about.at("notices")) {
         std::cout << "  note: " << notice.get<std::string>() << '\n';
     }

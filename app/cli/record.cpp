@@ -3,6 +3,7 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/model/depth_sources.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
@@ -25,9 +26,12 @@ struct RecordVerb {
     std::string level = "steps";
     RecordOptions options;
     GenerateOptions generate;
+    std::vector<std::string> ablated_sources;
     bool json = false;
 
     void run();
+    /// The checkpoint, changed as the user wants it; the run says what was changed.
+    [[nodiscard]] Checkpoint open();
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
                           std::vector<SequenceInput>& sequences) const;
 };
@@ -52,6 +56,14 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
 }
 
+Checkpoint RecordVerb::open() {
+    Checkpoint checkpoint = model.open();
+    for (const std::string& spec : ablated_sources) {
+        options.changes += "-" + ablate_source(checkpoint.config, spec);
+    }
+    return checkpoint;
+}
+
 void RecordVerb::run() {
     input.check();
     options.level = level == "basic" ? RecordLevel::basic : RecordLevel::steps;
@@ -61,7 +73,7 @@ void RecordVerb::run() {
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
 
-    const Checkpoint checkpoint = model.open();
+    const Checkpoint checkpoint = open();
     const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
     std::vector<SequenceInput> sequences = input.read(tokenizer ? &*tokenizer : nullptr, checkpoint);
     resolve_windows(checkpoint.config, options.context, options.stride);
@@ -138,6 +150,10 @@ void add_record(CLI::App& program) {
     app->add_option("--batch", verb->options.batch, "Windows computed together")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
+    app->add_option("--ablate-source", verb->ablated_sources,
+                    "Leave the value of layer S out of the depth attention of all layers, or of one; the "
+                    "other weights are renormalised. Record it beside a run without, and compare the two")
+        ->type_name("S[:LAYER]");
     app->add_option("--generate", verb->generate.max_new_tokens,
                     "Let the model continue the prompt by N tokens and record all of it")
         ->type_name("N")

@@ -91,6 +91,23 @@ NamedArray tail(const NamedArray& logits, std::int64_t positions) {
     return last;
 }
 
+/// Weights of depth attention, ours [B, T, head, source], in the reference's order [B, head, T, source].
+NamedArray heads_first(const NamedArray& ours) {
+    NamedArray result = ours;
+    const std::int64_t batch = ours.shape[0];
+    const std::int64_t tokens = ours.shape[1];
+    const std::int64_t heads = ours.shape[2];
+    const std::int64_t sources = ours.shape[3];
+    std::swap(result.shape[1], result.shape[2]);
+    for (std::int64_t i = 0; i < batch * heads * tokens; ++i) {
+        const std::int64_t b = i / (heads * tokens);
+        const std::int64_t head = i / tokens % heads;
+        const std::int64_t from = ((b * tokens + i % tokens) * heads + head) * sources;
+        std::copy_n(ours.floats.begin() + from, sources, result.floats.begin() + i * sources);
+    }
+    return result;
+}
+
 std::vector<std::vector<std::int32_t>> rows_of(const NamedArray& ids, const std::filesystem::path& path,
                                                std::int64_t length) {
     if (ids.shape.size() != 2 || ids.dtype != DType::i64) {
@@ -135,6 +152,13 @@ std::string our_name(const std::string& theirs) {
         {"halting_mass", "signal.halting_mass"},
         {"router.probability", "signal.router_probability"},
         {"router.log_tail_mass", "signal.router_log_tail_mass"}};
+    const std::string weights = "depth_weights.";
+    if (theirs.starts_with(weights + "layer")) {
+        return weights + "step0." + theirs.substr(weights.size()); // one pass only
+    }
+    if (theirs.starts_with("hidden.step") && theirs.find(".layer") != std::string::npos) {
+        return "layer_output" + theirs.substr(std::string("hidden").size());
+    }
     const auto found = others.find(theirs);
     return found != others.end()              ? found->second
            : theirs.starts_with("input.step") ? "embeds" + theirs.substr(5)
@@ -212,7 +236,9 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
                 compare(name, generate_like(engine, ids->second, theirs, description, golden_path), theirs,
                         result.tolerance, decides));
         } else if (const auto found = ours.find(our_name(name)); found != ours.end()) {
-            result.comparisons.push_back(compare(name, found->second, theirs, result.tolerance, decides));
+            const bool turned = name.starts_with("depth_weights") && found->second.shape.size() == 4;
+            result.comparisons.push_back(compare(name, turned ? heads_first(found->second) : found->second,
+                                                 theirs, result.tolerance, decides));
         } else {
             result.missing.push_back(name);
         }

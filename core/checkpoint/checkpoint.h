@@ -42,6 +42,7 @@ public:
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
     [[nodiscard]] std::uint64_t total_bytes() const; ///< of the tensors
     /// Hints for a loader: read this tensor ahead in the background; let its pages go again after copying it.
+    /// `bytes` may be a part of the tensor's.
     void will_need(const TensorView& tensor) const;
     void done_with(const TensorView& tensor) const;
 

@@ -86,6 +86,13 @@ struct PonderConfig {
 
 enum class DepthMixing : std::uint8_t { none, depth_attention, denseformer, attnres, mhc };
 
+/// A source of Depth-Attention that is left out, as an intervention: the other weights add up to 1 without
+/// it.
+struct DepthAblation {
+    std::int64_t source = 0;
+    std::int64_t layer = -1; ///< the layer that does without it; -1: all
+};
+
 struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
     std::int64_t stride = 1;
@@ -93,11 +100,12 @@ struct DepthMixingConfig {
     /// There are q_norm and k_norm. The authors' Llama has them also where nothing is mixed.
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;
-    std::int64_t streams = 4;         ///< mhc
-    std::int64_t sinkhorn_iters = 20; ///< mhc
-    std::int64_t block_size = 12;     ///< attnres, in sublayers
-    std::int64_t dilation = 1;        ///< denseformer
-    std::int64_t period = 1;          ///< denseformer
+    std::int64_t streams = 4;             ///< mhc
+    std::int64_t sinkhorn_iters = 20;     ///< mhc
+    std::int64_t block_size = 12;         ///< attnres, in sublayers
+    std::int64_t dilation = 1;            ///< denseformer
+    std::int64_t period = 1;              ///< denseformer
+    std::vector<DepthAblation> ablations; ///< depth_attention; never from config.json
 };
 
 /// config.json as one typed structure: what a backbone needs, with the defaults of transformers'
@@ -122,8 +130,9 @@ struct ModelConfig {
     bool tied_embeddings = false;
     bool qk_norm = false; ///< per-head RMSNorm on q and k before RoPE (qwen3, nanbeige)
     RopeConfig rope;
-    std::vector<std::int64_t> sliding_windows;    ///< a layer; 0 = none
-    std::int64_t embed_dim = 0;                   ///< opt: word_embed_proj_dim; otherwise hidden_size
+    std::vector<std::int64_t> sliding_windows; ///< a layer; 0 = none
+    /// Width of embeddings and of a slot's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
+    std::int64_t embed_dim = 0;
     bool pre_norm = true;                         ///< opt: do_layer_norm_before
     bool norm_affine = true;                      ///< opt: layer_norm_elementwise_affine
     bool remove_final_norm = false;               ///< opt

@@ -151,13 +151,13 @@ std::uint64_t Weights::total_bytes() const {
 
 void Weights::will_need(const TensorView& tensor) const {
     if (const auto position = impl_->tensors.find(tensor.name); position != impl_->tensors.end()) {
-        impl_->shards[position->second.shard].will_need(*position->second.view);
+        impl_->shards[position->second.shard].will_need(tensor);
     }
 }
 
 void Weights::done_with(const TensorView& tensor) const {
     if (const auto position = impl_->tensors.find(tensor.name); position != impl_->tensors.end()) {
-        impl_->shards[position->second.shard].done_with(*position->second.view);
+        impl_->shards[position->second.shard].done_with(tensor);
     }
 }
 

@@ -2,9 +2,9 @@
 #include "core/model/backbone.h"
 
 #include "core/base/error.h"
-#include "core/model/gpt2.h"
-#include "core/model/gpt_neox.h"
-#include "core/model/llama.h"
+#include "core/model/backbone_table.h"
+#include "core/model/depth_attention.h"
+#include "core/model/residual.h"
 #include "core/model/rope.h"
 #include "core/model/workspace.h"
 
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace ponderscope {
 
@@ -26,21 +27,50 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
     return (value + step - 1) / step * step;
 }
 
-void require_supported(const ModelConfig& config) {
-    if (!is_runnable(config.architecture)) {
-        throw InputError("This build runs gpt2, gpt_neox and llama models, not " +
+/// The architectures that this build computes.
+const std::vector<BackboneEntry>& table() {
+    static const std::vector<BackboneEntry> entries{
+        gpt2_backbone(),  gpt_neox_backbone(), llama_backbone(), mistral_backbone(),  qwen2_backbone(),
+        qwen3_backbone(), phi_backbone(),      opt_backbone(),   nanbeige_backbone(),
+    };
+    return entries;
+}
+
+const BackboneEntry* find_entry(Architecture architecture) {
+    for (const BackboneEntry& entry : table()) {
+        if (entry.architecture == architecture) {
+            return &entry;
+        }
+    }
+    return nullptr;
+}
+
+const BackboneEntry& require_entry(const ModelConfig& config) {
+    const BackboneEntry* entry = find_entry(config.architecture);
+    if (entry == nullptr) {
+        std::string known;
+        for (const BackboneEntry& runnable : table()) {
+            known += (known.empty() ? "" : ", ") + to_string(runnable.architecture);
+        }
+        throw InputError("This build runs models of the architectures " + known + ", not " +
                          to_string(config.architecture) + ".");
     }
-    if (config.depth.kind != DepthMixing::none) {
-        throw InputError("This build does not run the depth mixing " + to_string(config.depth.kind) + ".");
+    if (config.embed_dim != config.hidden_size && config.ponder.method == MethodKind::looped) {
+        throw InputError("This build does not loop a stack whose stream of " +
+                         std::to_string(config.hidden_size) + " elements is wider than its embeddings of " +
+                         std::to_string(config.embed_dim) + ": the one cannot take the place of the other.");
     }
+    if (config.depth.kind == DepthMixing::depth_attention && config.rope.kind == RopeConfig::Kind::none) {
+        throw InputError("Depth-Attention mixes the values of layers with rotary positions, and " +
+                         to_string(config.architecture) + " models have none.");
+    }
+    return *entry;
 }
 
 } // namespace
 
 bool is_runnable(Architecture architecture) {
-    return architecture == Architecture::gpt2 || architecture == Architecture::gpt_neox ||
-           architecture == Architecture::llama;
+    return find_entry(architecture) != nullptr;
 }
 
 KvRows::KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
@@ -79,17 +109,20 @@ Backbone::Backbone(ModelConfig config, const Parameters& parameters, const Param
                    const std::string& block_prefix)
     : config_(std::move(config)),
       embedding_(parameters.at(layout.embedding)),
-      head_(parameters.at(layout.head)) {
+      head_(parameters.at(layout.head)),
+      residual_(make_residual_structure(config_, parameters)) {
     for (const TensorSpec& spec : layout.tensors) {
-        if (spec.shape.size() == 2 && spec.name.starts_with(block_prefix)) {
+        if (spec.shape.size() == 2 && spec.multiplies && spec.name.starts_with(block_prefix)) {
             block_matrix_elements_ += spec.shape[0] * spec.shape[1];
         }
     }
 }
 
+Backbone::~Backbone() = default;
+
 std::int64_t Backbone::longest_sequence() const {
-    return config_.architecture == Architecture::gpt2 ? config_.max_positions
-                                                      : std::numeric_limits<std::int64_t>::max();
+    return config_.rope.kind == RopeConfig::Kind::none ? config_.max_positions
+                                                       : std::numeric_limits<std::int64_t>::max();
 }
 
 at::Tensor Backbone::embed(const at::Tensor& ids) const {
@@ -101,10 +134,27 @@ at::Tensor Backbone::enter(const at::Tensor& x, const Pass&) const {
 }
 
 at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
-    at::Tensor stream = enter(x, pass);
+    if (config_.depth.kind == DepthMixing::depth_attention && pass.mixer == nullptr) {
+        const std::unique_ptr<ValueMixer> mixer = make_mixer();
+        Pass mixing = pass;
+        mixing.mixer = mixer.get();
+        return run(x, mixing);
+    }
+    if (pass.mixer != nullptr) {
+        pass.mixer->begin_pass(pass);
+    }
+    return final_norm(run_layers(enter(x, pass), pass));
+}
+
+at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
+    if (residual_ != nullptr) {
+        return residual_->run(
+            stream, [&](std::int64_t c, const at::Tensor& input) { return sublayer(c, input, pass); }, pass);
+    }
     if (pass.workspace != nullptr) {
         // Layers add to the stream in place, and the slots' inputs belong to the method.
-        at::Tensor residual = pass.workspace->take(Workspace::Use::residual, x.sizes(), x.options());
+        at::Tensor residual =
+            pass.workspace->take(Workspace::Use::residual, stream.sizes(), stream.options());
         residual.copy_(stream);
         stream = residual;
     }
@@ -115,7 +165,16 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
     if (pass.stream != nullptr) {
         *pass.stream = pass.workspace != nullptr ? stream.clone() : stream;
     }
-    return final_norm(stream);
+    return stream;
+}
+
+at::Tensor Backbone::sublayer(std::int64_t, const at::Tensor&, const Pass&) const {
+    TORCH_CHECK(false, to_string(config_.architecture), " has no sublayers to join in another way");
+}
+
+std::unique_ptr<ValueMixer> Backbone::make_mixer() const {
+    return config_.depth.kind == DepthMixing::depth_attention ? std::make_unique<DepthAttention>(config_)
+                                                              : nullptr;
 }
 
 HeadWeights Backbone::head() const {
@@ -158,27 +217,11 @@ RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const
 }
 
 ParameterLayout backbone_layout(const ModelConfig& config) {
-    require_supported(config);
-    switch (config.architecture) {
-    case Architecture::gpt2:
-        return Gpt2::layout(config);
-    case Architecture::gpt_neox:
-        return GptNeox::layout(config);
-    default:
-        return Llama::layout(config);
-    }
+    return require_entry(config).layout(config);
 }
 
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {
-    require_supported(config);
-    switch (config.architecture) {
-    case Architecture::gpt2:
-        return std::make_unique<Gpt2>(config, parameters);
-    case Architecture::gpt_neox:
-        return std::make_unique<GptNeox>(config, parameters);
-    default:
-        return std::make_unique<Llama>(config, parameters);
-    }
+    return require_entry(config).make(config, parameters);
 }
 
 } // namespace ponderscope

@@ -15,7 +15,9 @@
 
 namespace ponderscope {
 
+class ResidualStructure;
 class Workspace;
+struct Pass;
 
 /// Whether this build computes that architecture. Others are refused by make_backbone with the list of those
 /// that run.
@@ -44,14 +46,16 @@ private:
 };
 
 /// Depth mixing, the small separate answer of design.md: given a layer's q, k, v, which value goes to
-/// attention and into the K/V rows.
+/// attention and into the K/V rows. One for all passes over the same tokens.
 class ValueMixer {
 public:
     virtual ~ValueMixer() = default;
+    /// Before the first layer of every pass.
+    virtual void begin_pass(const Pass& pass) = 0;
     /// q [n, n_q, d_h], k and v [n, g, d_h] of layer \p layer after rotation; returns the value rows [n, g,
-    /// d_h].
-    virtual at::Tensor mix(std::int64_t layer, const at::Tensor& q, const at::Tensor& k,
-                           const at::Tensor& v) = 0;
+    /// d_h]. With a workspace, \p v may be overwritten.
+    virtual at::Tensor mix(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const Pass& pass) = 0;
 };
 
 /// One pass of the stack over n packed slots: everything that is not a weight.
@@ -64,7 +68,9 @@ struct Pass {
     KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
-    ValueMixer* mixer = nullptr;
+    at::Tensor tokens; ///< int64 [n], ascending: whose slots these are, where `mixer` lives on from pass to
+                       ///< pass; undefined: all tokens in order
+    ValueMixer* mixer = nullptr;    ///< make_mixer's; nullptr: this pass mixes by itself, if the model mixes
     at::Tensor* stream = nullptr;   ///< when given: the residual stream before the final norm is put there
     Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
     Tap tap;
@@ -80,7 +86,7 @@ struct RotationTable {
 /// what a layer computes. Immutable after construction; holds references to the parameters' tensors.
 class Backbone {
 public:
-    virtual ~Backbone() = default;
+    virtual ~Backbone();
 
     [[nodiscard]] const ModelConfig& config() const { return config_; }
     /// Tokens that a sequence may have: learned positions end, rotations do not.
@@ -89,6 +95,8 @@ public:
     /// Runs all layers and the final norm over the slots' inputs [n, d]; returns h [n, d], a tensor of its
     /// own. \p x is left alone.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
+    /// What mixes values across layers; nullptr where nothing does. For all passes of one forward.
+    [[nodiscard]] std::unique_ptr<ValueMixer> make_mixer() const;
     [[nodiscard]] HeadWeights head() const;
     /// Elements of the matrices of all blocks: a slot costs twice that in FLOPs, without attention
     /// (methods.md section 11).
@@ -100,6 +108,8 @@ protected:
              const std::string& block_prefix);
     /// Layer \p l: the residual stream in, the residual stream out. With a workspace, x may be overwritten.
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
+    /// F_c(x) of residual.h; only where the structure of the residual may be another one.
+    [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
     [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;
     /// What enters the first layer, when it is more than the slot's input (learned positions).
     [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
@@ -108,6 +118,9 @@ protected:
     at::Tensor embedding_, head_, head_bias_;
 
 private:
+    at::Tensor run_layers(at::Tensor stream, const Pass& pass) const;
+
+    std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     std::int64_t block_matrix_elements_ = 0;
     mutable RotationTable cached_rotation_; ///< of position-only kinds; grows
 };

@@ -69,6 +69,11 @@ at::Tensor add_rows(const at::Tensor& residual, const at::Tensor& x, const Linea
     return out;
 }
 
+/// Each of the heads of \p x [n, heads, d_h] by itself.
+at::Tensor normalise_heads(const at::Tensor& x, const Norm& norm, const Pass& pass, Workspace::Use use) {
+    return normalise(x.reshape({-1, x.size(2)}), norm, pass, use).view(x.sizes());
+}
+
 /// Whether x's dtype is the weights': not so under autocast, where the residual stream is fp32.
 at::Tensor plain_linear(const at::Tensor& x, const Linear& weights) {
     return at::linear(x, weights.weight,
@@ -201,23 +206,33 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
 }
 
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const ModelConfig& config, const Pass& pass, std::optional<double> scale) {
-    at::Tensor query = q;
-    at::Tensor key = k;
+                          const ModelConfig& config, const Pass& pass, const HeadNorms& norms,
+                          std::optional<double> scale) {
+    const bool normed = norms.query.weight.defined();
+    const at::Tensor plain_query =
+        normed ? normalise_heads(q, norms.query, pass, Workspace::Use::query_normed) : q;
+    const at::Tensor plain_key = normed && !norms.key_after_rotation
+                                     ? normalise_heads(k, norms.key, pass, Workspace::Use::key_normed)
+                                     : k;
+    at::Tensor query = plain_query;
+    at::Tensor key = plain_key;
     at::Tensor value = v;
     if (pass.workspace != nullptr) {
         query = pass.workspace->take(Workspace::Use::query, q.sizes(), q.options());
         key = pass.workspace->take(Workspace::Use::key, k.sizes(), k.options());
         value = pass.workspace->take(Workspace::Use::value, v.sizes(), v.options());
-        rotate_into(query, q, pass.cos, pass.sin, pass.rotation_rows);
-        rotate_into(key, k, pass.cos, pass.sin, pass.rotation_rows);
+        rotate_into(query, plain_query, pass.cos, pass.sin, pass.rotation_rows);
+        rotate_into(key, plain_key, pass.cos, pass.sin, pass.rotation_rows);
         rotate_into(value, v, {}, {}, {});
     } else if (pass.cos.defined()) {
-        query = rotate(q, pass.cos, pass.sin, pass.rotation_rows);
-        key = rotate(k, pass.cos, pass.sin, pass.rotation_rows);
+        query = rotate(plain_query, pass.cos, pass.sin, pass.rotation_rows);
+        key = rotate(plain_key, pass.cos, pass.sin, pass.rotation_rows);
+    }
+    if (normed && norms.key_after_rotation) {
+        key = normalise_heads(key, norms.key, pass, Workspace::Use::key_normed);
     }
     if (pass.mixer != nullptr) {
-        value = pass.mixer->mix(layer, query, key, value);
+        value = pass.mixer->mix(layer, query, key, value, pass);
     }
     if (pass.kv != nullptr) {
         pass.kv->put(layer, pass.rows, key, value);

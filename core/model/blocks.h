@@ -50,10 +50,16 @@ at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear
 at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
                          const Linear& up, const Linear& down, Activation activation, const Pass& pass);
 
-/// Rotation, depth mixing, K/V rows, attention: q [n, n_q, d_h], k and v [n, g, d_h], any layout with a dense
-/// last axis. Returns [n, n_q·d_h].
+/// Norms over the d_h elements of each query and key head; without weights: none.
+struct HeadNorms {
+    Norm query, key;
+    bool key_after_rotation = false; ///< the query's is before it in any case
+};
+
+/// Norms per head, rotation, depth mixing, K/V rows, attention: q [n, n_q, d_h], k and v [n, g, d_h], any
+/// layout with a dense last axis (dense throughout where there are norms). Returns [n, n_q·d_h].
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const ModelConfig& config, const Pass& pass,
+                          const ModelConfig& config, const Pass& pass, const HeadNorms& norms = {},
                           std::optional<double> scale = std::nullopt);
 
 } // namespace ponderscope::blocks

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/gpt2.h"
 
+#include "core/model/backbone_table.h"
 #include "core/model/layout_builder.h"
 
 #include <ATen/ATen.h>
@@ -84,7 +85,7 @@ at::Tensor Gpt2::attention(std::int64_t l, const at::Tensor& input, const Pass& 
     // All queries, then all keys, then all values.
     const at::Tensor qkv = blocks::linear(input, w.c_attn, pass, Workspace::Use::projection)
                                .view({input.size(0), 3, config_.query_heads, config_.head_dim});
-    return blocks::self_attention(l, qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2), config_, pass,
+    return blocks::self_attention(l, qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2), config_, pass, {},
                                   attention_scale(l));
 }
 
@@ -98,6 +99,10 @@ at::Tensor Gpt2::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) co
 
 at::Tensor Gpt2::final_norm(const at::Tensor& x) const {
     return blocks::normalise(x, ln_f_);
+}
+
+BackboneEntry gpt2_backbone() {
+    return backbone_entry<Gpt2>(Architecture::gpt2);
 }
 
 } // namespace ponderscope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/gpt_neox.h"
 
+#include "core/model/backbone_table.h"
 #include "core/model/layout_builder.h"
 
 #include <ATen/ATen.h>
@@ -78,6 +79,10 @@ at::Tensor GptNeox::layer(std::int64_t l, const at::Tensor& x, const Pass& pass)
 
 at::Tensor GptNeox::final_norm(const at::Tensor& x) const {
     return blocks::normalise(x, final_layer_norm_);
+}
+
+BackboneEntry gpt_neox_backbone() {
+    return backbone_entry<GptNeox>(Architecture::gpt_neox);
 }
 
 } // namespace ponderscope

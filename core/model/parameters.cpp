@@ -56,13 +56,14 @@ void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const Tens
                          "the shape " + shape_text(spec.shape) + " for tensor " + view->name,
                          shape_text(view->shape), remedy);
     }
-    if (view->dtype != DType::f32 && view->dtype != DType::f16 && view->dtype != DType::bf16) {
-        throw InputError(file_of(checkpoint), "F32, F16 or BF16 values in tensor " + view->name,
+    if (view->dtype != DType::f32 && view->dtype != DType::f16 && view->dtype != DType::bf16 &&
+        view->dtype != DType::f64) {
+        throw InputError(file_of(checkpoint), "F32, F16, BF16 or F64 values in tensor " + view->name,
                          std::string(name_of(view->dtype)), "convert the weights to one of these types");
     }
 }
 
-/// Copies and converts a mapped tensor. Elements that do not lie on their natural boundary go through a small
+/// Copies and converts mapped elements. Those that do not lie on their natural boundary go through a small
 /// aligned buffer.
 void copy_into(at::Tensor& destination, const TensorView& view) {
     const at::ScalarType type = scalar_type_of(view.dtype);
@@ -82,6 +83,28 @@ void copy_into(at::Tensor& destination, const TensorView& view) {
         std::memcpy(buffer.data_ptr(), begin + static_cast<std::size_t>(at) * element,
                     static_cast<std::size_t>(part) * element);
         flat.narrow(0, at, part).copy_(buffer.narrow(0, 0, part));
+    }
+}
+
+/// The same, some megabytes at a time: the next ones are read while these are copied, and their pages go when
+/// they are, so that the file is never in memory beside the weights.
+void copy_in_pieces(at::Tensor& destination, const TensorView& view, const Weights& weights) {
+    constexpr std::size_t piece = std::size_t{16} << 20;
+    const std::size_t element = size_of(view.dtype);
+    at::Tensor flat = destination.view({-1});
+    TensorView part = view;
+    TensorView next = view;
+    for (std::size_t at = 0; at < view.bytes.size(); at += piece) {
+        part.bytes = view.bytes.subspan(at, std::min(piece, view.bytes.size() - at));
+        next.bytes = view.bytes.subspan(at + part.bytes.size());
+        next.bytes = next.bytes.subspan(0, std::min(piece, next.bytes.size()));
+        if (!next.bytes.empty()) {
+            weights.will_need(next);
+        }
+        at::Tensor target = flat.narrow(0, static_cast<std::int64_t>(at / element),
+                                        static_cast<std::int64_t>(part.bytes.size() / element));
+        copy_into(target, part);
+        weights.done_with(part);
     }
 }
 
@@ -155,7 +178,7 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
             throw Cancelled();
         }
         at::Tensor tensor = at::empty(views[i]->shape, at::TensorOptions(dtype).device(device));
-        copy_into(tensor, *views[i]);
+        copy_in_pieces(tensor, *views[i], weights);
         result.index_.emplace(layout.tensors[i].name, result.items_.size());
         result.items_.emplace_back(layout.tensors[i].name, std::move(tensor));
         done += static_cast<std::int64_t>(views[i]->bytes.size());

@@ -26,6 +26,7 @@ struct TensorSpec {
     std::vector<std::string> aliases; ///< other names under which files hold it
     int flexible_axis =
         -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
+    bool multiplies = true; ///< a matrix of a block that products read; counts in FLOPs
 };
 
 /// All tensors of a model, in the order in which they are saved, and which two may be one.
@@ -45,7 +46,7 @@ class Parameters {
 public:
     /// Reads every tensor of the layout straight from the mapped files into its place (no second full copy),
     /// converting as it goes. InputError: a tensor that is absent, of another shape or of a dtype that is not
-    /// F32, F16 or BF16. Cancelled.
+    /// F32, F16, BF16 or F64. Cancelled.
     static Parameters load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
                            at::ScalarType dtype, const ProgressSink& progress = {},
                            const std::stop_token& stop = {});

@@ -13,6 +13,11 @@ namespace ponderscope {
 class TapListener {
 public:
     virtual ~TapListener() = default;
+    /// What is computed only for listeners is asked for first.
+    [[nodiscard]] virtual bool wants(std::string_view name) const {
+        (void)name;
+        return true;
+    }
     /// \p layer is -1 for what belongs to no layer.
     virtual void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                        const at::Tensor& tensor) = 0;
@@ -22,8 +27,11 @@ public:
 struct Tap {
     TapListener* listener = nullptr;
     std::int64_t step = 0;
+    [[nodiscard]] bool wanted(std::string_view name) const {
+        return listener != nullptr && listener->wants(name);
+    }
     void operator()(std::string_view name, const at::Tensor& tensor, std::int64_t layer = -1) const {
-        if (listener != nullptr) {
+        if (wanted(name)) {
             listener->heard(name, step, layer, tensor);
         }
     }

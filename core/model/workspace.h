@@ -20,6 +20,8 @@ public:
         projection,
         key_projection,
         value_projection,
+        query_normed,
+        key_normed,
         query,
         key,
         value,

@@ -151,7 +151,7 @@ std::vector<std::string> Engine::notices() const {
 }
 
 std::vector<SignalInfo> Engine::signals(RecordLevel level) const {
-    return recorded_signals(impl_->method(), impl_->choices, level);
+    return recorded_signals(config(), impl_->method(), impl_->choices, level);
 }
 
 std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordLevel level) const {
@@ -192,6 +192,7 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
     Recorder recorder(impl_->backbone(), impl_->method(), impl_->choices, level,
                       reported_tokens(windows, impl_->device, impl_->halts()));
     options.observer = &recorder;
+    options.taps = recorder.listener();
     recorder.finish(run_steps(impl_->backbone(), impl_->method(), batch, options));
     return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
 } catch (const c10::OutOfMemoryError&) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/flops.h"
 
+#include "core/model/depth_sources.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -15,18 +17,28 @@ SlotCost::SlotCost(const Backbone& backbone)
     for (std::int64_t l = 0; l < backbone.config().layers; ++l) {
         ++layers_[windows.empty() ? 0 : windows[static_cast<std::size_t>(l)]];
     }
+    const ModelConfig& config = backbone.config();
+    for (std::int64_t step = 0; step <= config.ponder.max_steps; ++step) {
+        // Scores and mixture of every KV head, over the sources and the layer's own value.
+        std::int64_t values = 0;
+        for (std::int64_t l = 0; config.depth.kind == DepthMixing::depth_attention && l < config.layers;
+             ++l) {
+            values += static_cast<std::int64_t>(depth_sources(config, step, l).size()) + 1;
+        }
+        mixing_.push_back(4 * config.kv_heads * config.head_dim * values);
+    }
 }
 
-std::int64_t SlotCost::of_slot(std::int64_t visible) const {
+std::int64_t SlotCost::of_slot(std::int64_t visible, std::int64_t step) const {
     std::int64_t keys = 0;
     for (const auto& [window, layers] : layers_) {
         keys += layers * (window > 0 ? std::min(window, visible) : visible);
     }
-    return fixed_ + per_key_ * keys;
+    return fixed_ + mixing_.at(static_cast<std::size_t>(step)) + per_key_ * keys;
 }
 
 at::Tensor SlotCost::of_slots(const at::Tensor& visible) const {
-    at::Tensor cost = at::full_like(visible, fixed_);
+    at::Tensor cost = at::full_like(visible, fixed_ + mixing_.front());
     for (const auto& [window, layers] : layers_) {
         cost = cost + (window > 0 ? visible.clamp_max(window) : visible) * (per_key_ * layers);
     }
@@ -60,7 +72,7 @@ std::vector<std::int64_t> count_flops(const Backbone& backbone, const Method& me
                 visible = below;
                 break;
             }
-            flops += cost.of_slot(visible);
+            flops += cost.of_slot(visible, k);
         }
         slots_before += stop + 1;
         flops += stop * method.input_flops() + cost.of_read_out();

@@ -3,6 +3,7 @@
 
 #include "core/model/backbone.h"
 #include "core/model/parameters.h"
+#include "core/ponder/runnable.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -77,12 +78,8 @@ private:
 /// Every tensor of backbone and method. InputError for what this build does not run.
 ParameterLayout parameter_layout(const ModelConfig& config);
 
-/// Throws InputError, naming what runs, when this build does not run the config. Cheap: no weights are
-/// needed.
-void require_runnable(const ModelConfig& config);
-
-/// The same for training: InputError for a method that runs but whose loss has a penalty that this build does
-/// not compute. The cross-entropy alone would teach its gates nothing about stopping.
+/// As require_runnable, for training: InputError for a method that runs but whose loss has a penalty that
+/// this build does not compute. The cross-entropy alone would teach its gates nothing about stopping.
 void require_trainable(const ModelConfig& config);
 
 } // namespace ponderscope

@@ -149,6 +149,7 @@ private:
         Recorder recorder(impl_.backbone(), impl_.method(), options.choices, level_,
                           reported_tokens(windows, impl_.device, impl_.halts()));
         options.observer = &recorder;
+        options.taps = recorder.listener();
         options.cache = cache_ ? &*cache_ : nullptr;
         const StepsResult result = run_steps(impl_.backbone(), impl_.method(), batch, options);
         recorder.finish(result);

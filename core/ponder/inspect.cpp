@@ -54,10 +54,13 @@ private:
         for (auto& [name, tensor] : waiting_) {
             at::Tensor all = tensor;
             if (tokens.defined()) {
-                all = at::zeros({batch_ * tokens_, tensor.size(1)}, tensor.options())
-                          .index_copy_(0, tokens, tensor);
+                std::vector<std::int64_t> whole = tensor.sizes().vec();
+                whole.front() = batch_ * tokens_;
+                all = at::zeros(whole, tensor.options()).index_copy_(0, tokens, tensor);
             }
-            arrays.insert_or_assign(name, to_array(all, {batch_, tokens_, all.size(1)}));
+            std::vector<std::int64_t> shape{batch_, tokens_};
+            shape.insert(shape.end(), all.sizes().begin() + 1, all.sizes().end());
+            arrays.insert_or_assign(name, to_array(all, std::move(shape)));
         }
         waiting_.clear();
     }

@@ -17,7 +17,7 @@ double scale_of(const ModelConfig& config) {
     if (config.ponder.method == MethodKind::vanilla) {
         return 1.0; // `scale_embeds` counts only in a method that runs (methods.md section 1)
     }
-    const auto d = static_cast<double>(config.hidden_size);
+    const auto d = static_cast<double>(config.embed_dim);
     switch (config.ponder.embed_scale) {
     case EmbedScale::sqrt_d:
         return std::sqrt(d);
@@ -32,7 +32,7 @@ double scale_of(const ModelConfig& config) {
 
 Method::Method(const ModelConfig& config)
     : config_(config.ponder),
-      hidden_size_(config.hidden_size),
+      hidden_size_(config.embed_dim),
       vocab_size_(config.vocab_size),
       max_steps_(config.ponder.method == MethodKind::vanilla ? 0 : config.ponder.max_steps),
       embed_scale_(scale_of(config)) {}

@@ -98,7 +98,7 @@ public:
 
 protected:
     PonderConfig config_;
-    std::int64_t hidden_size_ = 0;
+    std::int64_t hidden_size_ = 0; ///< of a slot's input and state: config.embed_dim
     std::int64_t vocab_size_ = 0;
 
     /// FLOPs of an expected embedding: head and mixture.

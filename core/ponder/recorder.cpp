@@ -38,9 +38,19 @@ std::int64_t recorded_refreshes(const Method& method, const RunChoices& choices)
                                     : 0;
 }
 
+/// The config as the depth recorder sees it. Where all slots are computed over and over, a pass belongs to no
+/// step, and what it weighs is not recorded.
+ModelConfig mixing_heard(ModelConfig config, const Method& method) {
+    if (method.visibility() == VisibilityRule::interleaved) {
+        config.depth.kind = DepthMixing::none;
+    }
+    return config;
+}
+
 } // namespace
 
-std::vector<SignalInfo> recorded_signals(const Method& method, const RunChoices& choices, RecordLevel level) {
+std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
+                                         const RunChoices& choices, RecordLevel level) {
     std::vector<SignalInfo> signals;
     if (level == RecordLevel::nll) {
         return signals;
@@ -108,6 +118,9 @@ std::vector<SignalInfo> recorded_signals(const Method& method, const RunChoices&
                            "What the passes over all slots cost for this token; `flops` is what decoding "
                            "costs."});
     }
+    for (SignalInfo& depth : DepthRecorder::infos(mixing_heard(config, method))) {
+        signals.push_back(std::move(depth));
+    }
     return signals;
 }
 
@@ -119,9 +132,19 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
       reported_(std::move(reported)),
       candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
       free_steps_(level != RecordLevel::nll && reads_steps_anyway(method)),
-      extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0) {
+      extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0),
+      depth_(level == RecordLevel::nll ? ModelConfig() : mixing_heard(backbone.config(), method),
+             reported_.count, method.max_steps() + 1,
+             at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
     const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
-    for (const SignalInfo& info : recorded_signals(method, choices, level)) {
+    for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
+        const auto& depth = depth_.values();
+        if (const auto found = std::find_if(depth.begin(), depth.end(),
+                                            [&](const auto& one) { return one.first == info.name; });
+            found != depth.end()) {
+            signals_.push_back({info.name, found->second, true});
+            continue;
+        }
         std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
         if (info.name == signal::gate) {
             shape[1] = method.max_steps(); // the last step asks nothing
@@ -133,8 +156,9 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         if (info.axes.size() == 3) {
             shape.push_back(candidates_);
         }
-        signals_.push_back(
-            {info.name, at::zeros(shape, is_integer(info.name) ? options.dtype(at::kLong) : options)});
+        signals_.push_back({info.name,
+                            at::zeros(shape, is_integer(info.name) ? options.dtype(at::kLong) : options),
+                            info.name == signal::candidate_probabilities});
     }
 }
 
@@ -204,8 +228,10 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     }
     const Rows rows = rows_of(slots.tokens);
     if (rows.empty) {
+        depth_.forget();
         return;
     }
+    depth_.place(slots.hidden.size(0), slots.step, rows.local, rows.place);
     if (decision.value.defined() && !slots.last) {
         put(signal::gate, rows.place, slots.step, pick(decision.value, rows.local));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/ponder/depth_recorder.h"
 #include "core/ponder/engine.h"
 #include "core/ponder/steps.h"
 
@@ -44,9 +45,12 @@ public:
     struct Signal {
         std::string name;
         at::Tensor values;
+        bool half = false; ///< stored as fp16
     };
     [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
     at::Tensor steps; ///< int64 [N], K_t; undefined: K everywhere
+    /// What must hear the forward; nullptr where nothing has to.
+    [[nodiscard]] TapListener* listener() { return depth_.values().empty() ? nullptr : &depth_; }
 
 private:
     /// Rows of slots that are reported, and their places among the M.
@@ -70,12 +74,14 @@ private:
     bool free_steps_;  ///< the pass that makes the expected embedding reads the step out
     bool extra_steps_; ///< read-outs made only for the record
     std::vector<Signal> signals_;
+    DepthRecorder depth_;
     at::Tensor state_;                     ///< [M, d]: h of each reported token's last step
     at::Tensor mass_on_;                   ///< [M]: of each token's last step, had it gone on
     at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
 };
 
 /// The signals that a run of this level records, in the order of Recorder::signals.
-std::vector<SignalInfo> recorded_signals(const Method& method, const RunChoices& choices, RecordLevel level);
+std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
+                                         const RunChoices& choices, RecordLevel level);
 
 } // namespace ponderscope

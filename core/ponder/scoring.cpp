@@ -28,7 +28,7 @@ std::vector<std::byte> bytes_of(const T* values, std::int64_t count) {
     return bytes;
 }
 
-/// Probabilities of candidates are read by people: half the bytes say as much.
+/// Probabilities of candidates and weights of sources are read by people: half the bytes say as much.
 std::vector<std::byte> half_bytes_of(const float* values, std::int64_t count) {
     std::vector<std::uint16_t> halves(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < halves.size(); ++i) {
@@ -110,8 +110,8 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
     }
     for (const Recorder::Signal& entry : recorder.signals()) {
         tensors.push_back(entry.values);
-        fields_.push_back(
-            {entry.name, entry.values.sizes().slice(1).vec(), entry.values.scalar_type() == at::kLong});
+        fields_.push_back({entry.name, entry.values.sizes().slice(1).vec(),
+                           entry.values.scalar_type() == at::kLong, entry.half});
     }
     copy_ = std::make_unique<HostCopy>(tensors);
 }
@@ -163,7 +163,7 @@ std::vector<WindowResult> ScoreTransfer::collect(const Backbone& backbone, const
             if (field.integer) {
                 chunk.dtype = DType::i32;
                 chunk.data = bytes_of(copy_->integers(next + f) + row * each, count * each);
-            } else if (field.name == signal::candidate_probabilities) {
+            } else if (field.half) {
                 chunk.dtype = DType::f16;
                 chunk.data = half_bytes_of(copy_->floats(next + f) + row * each, count * each);
             } else {

@@ -36,6 +36,7 @@ private:
         std::string name;
         std::vector<std::int64_t> shape; ///< without the token axis
         bool integer = false;
+        bool half = false;
     };
     std::vector<ReportedWindow> windows_;
     std::vector<Field> fields_; ///< signals, after the scalar columns

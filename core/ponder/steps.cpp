@@ -193,6 +193,7 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
     KeptRows kept(backbone, method, batch, options.cache, options.choices.rule.get());
     Walk walk({method, backbone.head(), batch.size(), options.choices.rule.get(), &batch.places,
                options.observer, options.taps});
+    const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
     StepsResult result;
     if (may_halt(method, options.choices.rule.get())) {
         result.steps = at::zeros_like(batch.ids);
@@ -207,6 +208,8 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         pass.cos = batch.cos;
         pass.sin = batch.sin;
         pass.workspace = options.workspace;
+        pass.tokens = slots.tokens;
+        pass.mixer = mixer.get();
         pass.tap = {options.taps, slots.step};
         pass.stream = method.wants_stream() ? &stream : nullptr;
         kept.prepare(slots, pass);

@@ -58,7 +58,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
     const std::filesystem::path folder = std::filesystem::absolute(checkpoint.folder).lexically_normal();
     const std::string folder_name =
         folder.has_filename() ? folder.filename().string() : folder.parent_path().filename().string();
-    info.name = options.run_name.empty() ? folder_name : options.run_name;
+    info.name = options.run_name.empty() ? folder_name + options.changes : options.run_name;
     info.checkpoint = checkpoint.folder.string();
     info.checkpoint_digest = checkpoint_digest(checkpoint, progress, stop);
     info.architecture = to_string(config.architecture);

@@ -42,6 +42,7 @@ struct RecordOptions {
     std::int64_t stride = 0;       ///< 0: half the context
     std::int64_t batch = 8;        ///< windows computed together
     std::string run_name;          ///< empty: the checkpoint's folder name
+    std::string changes;           ///< appended to that: what was changed in the model, "-without-source-3"
     std::string dtype = "float32"; ///< as the engine was loaded
     std::string text_source;       ///< what the user named: files, "prompt", an ids file
     std::uint64_t seed = 0;

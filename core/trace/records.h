@@ -128,6 +128,11 @@ inline constexpr const char* halting_mass = "halting_mass";
 inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
 inline constexpr const char* scoring_flops = "scoring_flops";         ///< [token], of Jacobi passes
+// Of depth mixing, fp16, computed in any case (methods.md section 3).
+inline constexpr const char* depth_weights = "depth_weights";     ///< [token, step, layer, source, head]
+inline constexpr const char* mhc_read = "mhc_read";               ///< [token, step, sublayer, stream]
+inline constexpr const char* mhc_write = "mhc_write";             ///< [token, step, sublayer, stream]
+inline constexpr const char* attnres_weights = "attnres_weights"; ///< [token, step, sublayer, source]
 } // namespace signal
 
 } // namespace ponderscope

@@ -18,3 +18,9 @@ if python3 -c 'import torch, transformers' 2>/dev/null; then
 else
     echo "## against transformers: skipped, this Python has no torch and transformers (versions in resources/build/versions.env)"
 fi
+if python3 -c 'import torch, safetensors' 2>/dev/null; then
+    echo "## loading, against safetensors"
+    python3 "$here/loading/compare_with_safetensors.py" "$build/bench/loading/loading_bench"
+else
+    echo "## loading, against safetensors: skipped, this Python has no torch and safetensors"
+fi

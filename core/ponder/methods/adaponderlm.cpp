@@ -44,7 +44,7 @@ std::string gate(std::int64_t step) {
 }
 
 std::vector<TensorSpec> AdaPonderLm::tensors(const ModelConfig& config) {
-    const std::int64_t d = config.hidden_size;
+    const std::int64_t d = config.embed_dim;
     const std::int64_t width = 4 * d; // where training starts; files may have another
     std::vector<TensorSpec> specs;
     for (std::int64_t i = 0; i < config.ponder.max_steps; ++i) {

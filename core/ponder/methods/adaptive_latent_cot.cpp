@@ -37,7 +37,7 @@ std::vector<TensorSpec> AdaptiveLatentCot::tensors(const ModelConfig& config) {
     if (config.ponder.max_steps == 0) {
         return {};
     }
-    return {{"pondering.router.weight", {1, config.hidden_size}, TensorSpec::Init::normal, 0.02, {}, 0},
+    return {{"pondering.router.weight", {1, config.embed_dim}, TensorSpec::Init::normal, 0.02, {}, 0},
             {"pondering.router.bias", {1}, TensorSpec::Init::constant, 0.0, {}, 0}};
 }
 

@@ -29,7 +29,8 @@ TEST(Golden, CasesAgreeWithTheirReference) {
     static const std::set<std::string> methods{
         "vanilla",         "looped",    "pause",       "ponderlm",  "ponderlm_reset",
         "ponderlm_hidden", "ponderlm2", "adaponderlm", "ponderlm3", "adaptive_latent_cot"};
-    static const std::set<std::string> backbones{"gpt2", "gpt_neox", "llama"};
+    static const std::set<std::string> backbones{"gpt2",  "gpt_neox", "llama", "mistral", "qwen2",
+                                                 "qwen3", "phi",      "opt",   "nanbeige"};
     std::vector<std::string> arguments{"verify"};
     std::size_t others = 0;
     for (const auto& entry : std::filesystem::directory_iterator(test_data() / "golden")) {
@@ -38,7 +39,6 @@ TEST(Golden, CasesAgreeWithTheirReference) {
         }
         const nlohmann::json description = read_json_file(entry.path() / "case.json");
         if (methods.contains(description.at("method").get<std::string>()) &&
-            description.at("depth_mixing") == "none" &&
             backbones.contains(description.at("backbone").get<std::string>())) {
             arguments.push_back(entry.path().string());
         } else {
@@ -50,6 +50,86 @@ TEST(Golden, CasesAgreeWithTheirReference) {
     const ProgramResult result = run_ponderscope(arguments);
     std::cout << result.out << others
               << " further cases are for methods and backbones that this build does not run\n";
+    EXPECT_EQ(result.code, 0) << result.err;
+}
+
+TEST(Golden, DepthWeightsAgreeWithTheirReference) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("golden");
+    std::vector<std::string> arguments{"verify", "--json"};
+    for (const auto& entry : std::filesystem::directory_iterator(test_data() / "golden")) {
+        if (entry.path().filename().string().starts_with("da_")) {
+            arguments.push_back(entry.path().string());
+        }
+    }
+    const ProgramResult result = run_ponderscope(arguments);
+    std::size_t compared = 0;
+    double worst = 0;
+    for (const nlohmann::json& one : nlohmann::json::parse(result.out)) {
+        for (const auto& [name, difference] : one.at("tensors").items()) {
+            if (name.starts_with("depth_weights.")) {
+                ASSERT_TRUE(difference.is_number()) << one.at("case") << ' ' << name << ' ' << difference;
+                worst = std::max(worst, difference.get<double>());
+                ++compared;
+            }
+        }
+    }
+    std::cout << compared << " arrays of weights: max |difference| " << worst << '\n';
+    EXPECT_GE(compared, 6U);
+    EXPECT_LE(worst, 1e-4);
+}
+
+TEST(Golden, ASourceCanBeLeftOut) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("golden/da_llama_gqa_stride2_window2");
+    const std::string model = (test_data() / "golden/da_llama_gqa_stride2_window2").string();
+    const TemporaryFolder temporary;
+    write_file_atomically(temporary / "ids.json", "[[1, 5, 9, 200, 31, 77, 5, 9, 12, 400, 3, 8]]");
+    const std::string trace = (temporary / "t.ponder").string();
+    std::set<std::string> means;
+    std::set<std::string> names;
+    const std::vector<std::vector<std::string>> changes{{},
+                                                        {"--ablate-source", "2"},
+                                                        {"--ablate-source", "2:5"},
+                                                        {"--ablate-source", "0", "--ablate-source", "4:5"}};
+    for (const std::vector<std::string>& change : changes) {
+        std::vector<std::string> arguments{"record", model, "--ids", (temporary / "ids.json").string(),
+                                           "-o",     trace, "--json"};
+        arguments.insert(arguments.end(), change.begin(), change.end());
+        const ProgramResult result = run_ponderscope(arguments);
+        ASSERT_EQ(result.code, 0) << result.err;
+        const nlohmann::json report = nlohmann::json::parse(result.out);
+        means.insert(report.at("mean_nll").dump());
+        names.insert(report.at("run").get<std::string>());
+    }
+    EXPECT_EQ(means.size(), changes.size()) << "every change changes the result";
+    EXPECT_TRUE(names.contains("da_llama_gqa_stride2_window2-without-source-2")) << *names.begin();
+    EXPECT_TRUE(names.contains("da_llama_gqa_stride2_window2-without-source-2-in-layer-5"));
+    const auto refusal = [&](const std::string& folder, const std::string& spec) {
+        const ProgramResult result =
+            run_ponderscope({"record", folder, "--ids", (temporary / "ids.json").string(), "-o", trace,
+                             "--ablate-source", spec});
+        EXPECT_EQ(result.code, 2) << spec;
+        return result.err;
+    };
+    EXPECT_NE(refusal(model, "3:4:1").find("expected SOURCE or SOURCE:LAYER"), std::string::npos);
+    EXPECT_NE(refusal(model, "-1").find("expected SOURCE or SOURCE:LAYER"), std::string::npos);
+    EXPECT_NE(refusal(model, "5").find("no layer of this model reads a source 5"), std::string::npos);
+    EXPECT_NE(refusal(model, "1:5").find("layer 5 of this model does not read a source 1"),
+              std::string::npos);
+    EXPECT_NE(
+        refusal((test_data() / "golden/mhc_llama_4streams").string(), "0").find("has no Depth-Attention"),
+        std::string::npos);
+}
+
+TEST(Golden, OwnCasesAgreeWithTheirReference) {
+    std::vector<std::string> arguments{"verify"};
+    for (const auto& entry : std::filesystem::directory_iterator(testing::source_tree() / "tests/golden")) {
+        if (entry.is_directory()) {
+            arguments.push_back(entry.path().string());
+        }
+    }
+    ASSERT_GT(arguments.size(), 1U);
+    const ProgramResult result = run_ponderscope(arguments);
+    std::cout << result.out;
     EXPECT_EQ(result.code, 0) << result.err;
 }
 

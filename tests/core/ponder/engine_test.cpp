@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/half.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/halting_rules.h"
 #include "tests/core/ponder/tiny_models.h"
@@ -31,6 +32,13 @@ using testing::TemporaryFolder;
 using testing::tiny_gpt2;
 using testing::tiny_gpt_neox;
 using testing::tiny_llama;
+using testing::tiny_mistral;
+using testing::tiny_nanbeige;
+using testing::tiny_opt;
+using testing::tiny_phi;
+using testing::tiny_qwen2;
+using testing::tiny_qwen3;
+using testing::with_depth_attention;
 using testing::with_ponderlm;
 
 constexpr std::int64_t vocabulary = 61;
@@ -43,6 +51,31 @@ struct Subject {
 
 nlohmann::json own_section(nlohmann::json config, nlohmann::json section) {
     config["pondering"] = std::move(section);
+    return config;
+}
+
+nlohmann::json own_section(nlohmann::json config, const char* method, double threshold) {
+    config["pondering"] = {{"method", method}, {"max_steps", 3}, {"threshold", threshold}};
+    return config;
+}
+
+nlohmann::json qwen3_of_five_layers() {
+    nlohmann::json config = tiny_qwen3();
+    config["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention", "full_attention",
+                             "full_attention"};
+    return config;
+}
+
+nlohmann::json with_baseline(const char* name) {
+    nlohmann::json config = tiny_llama();
+    config.update({{"baseline_mode", name},
+                   {"use_qk_norm", true},
+                   {"num_hidden_layers", 4},
+                   {"mhc_num_streams", 3},
+                   {"mhc_sinkhorn_iters", 5},
+                   {"attnres_block_size", 4},
+                   {"denseformer_dwa_dilation", 2},
+                   {"denseformer_dwa_period", 2}});
     return config;
 }
 
@@ -85,6 +118,35 @@ std::vector<Subject> subjects() {
                       {"interpolation_use_topk", true},
                       {"interpolation_topk", 9}});
     all.push_back({"ponderlm2_refreshed", refreshed, MethodKind::ponderlm2});
+    const std::vector<Subject> others{
+        // The other backbones, each with another way to ponder: a state may be fed back into all of them.
+        {"mistral", tiny_mistral()},
+        {"qwen2", tiny_qwen2()},
+        {"qwen3", tiny_qwen3()},
+        {"phi", tiny_phi()},
+        {"opt", tiny_opt()},
+        {"nanbeige", tiny_nanbeige()},
+        {"adaponderlm_mistral", own_section(tiny_mistral(), "adaponderlm", 0.4)},
+        {"adaptive_latent_cot_qwen3", own_section(tiny_qwen3(), "adaptive_latent_cot", 0.25)},
+        {"adaponderlm_phi", own_section(tiny_phi(), "adaponderlm", 0.5)},
+        {"ponderlm_opt", own_section(tiny_opt(), {{"method", "ponderlm"}, {"max_steps", 2}})},
+        // Depth mixing, alone and below each way to ponder.
+        {"depth_attention", with_depth_attention(tiny_llama(), 2, 2)},
+        {"depth_attention_nanbeige", with_depth_attention(tiny_nanbeige(), 1)},
+        {"depth_attention_qwen3", with_depth_attention(qwen3_of_five_layers(), 3)},
+        {"depth_attention_ponderlm", with_ponderlm(with_depth_attention(tiny_llama(), 1), 2)},
+        {"depth_attention_looped",
+         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "looped"}, {"max_steps", 2}})},
+        {"depth_attention_adaptive_latent_cot",
+         own_section(with_depth_attention(tiny_llama(), 4, 1), "adaptive_latent_cot", 0.25)},
+        {"mhc", with_baseline("mhc")},
+        {"attnres", with_baseline("attnres")},
+        {"denseformer", with_baseline("denseformer")},
+        {"mhc_adaponderlm", own_section(with_baseline("mhc"), "adaponderlm", 0.5)},
+        {"attnres_ponderlm", with_ponderlm(with_baseline("attnres"), 2)},
+        {"depth_attention_ponderlm2",
+         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "ponderlm2"}, {"max_steps", 2}})}};
+    all.insert(all.end(), others.begin(), others.end());
     return all;
 }
 
@@ -258,7 +320,7 @@ TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
     const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
     const auto arrays = engine_->inspect_batch({ids});
     const auto steps = static_cast<std::size_t>(engine_->config().ponder.max_steps) + 1;
-    const auto d = static_cast<std::size_t>(engine_->config().hidden_size);
+    const auto d = static_cast<std::size_t>(engine_->config().embed_dim);
     const auto cosine = values<float>(result, signal::cosine);
     const auto difference = values<float>(result, signal::latent_difference);
     const auto kl = values<float>(result, signal::kl_previous_current);
@@ -404,6 +466,77 @@ TEST_P(EveryModel, HalfPrecisionStaysClose) {
     }
 }
 
+TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
+    const ModelConfig& config = engine_->config();
+    if (config.depth.kind != DepthMixing::depth_attention) {
+        GTEST_SKIP() << "nothing is mixed by attention over depth";
+    }
+    if (config.ponder.method == MethodKind::ponderlm2) {
+        for (const SignalInfo& info : engine_->signals(RecordLevel::steps)) {
+            EXPECT_NE(info.name, signal::depth_weights) << "a pass over all slots belongs to no step";
+        }
+        return;
+    }
+    const auto ids = random_ids(30, vocabulary, 17);
+    const auto other = random_ids(11, vocabulary, 18);
+    const std::vector<Window> windows{whole(other), {ids, 10, 30}};
+    const WindowResult result = engine_->score(windows, RecordLevel::basic).at(1);
+    const auto steps = static_cast<std::size_t>(config.ponder.max_steps) + 1;
+    std::vector<std::int64_t> shape;
+    for (const auto& [name, chunk] : result.signals) {
+        if (name == signal::depth_weights) {
+            shape = chunk.shape;
+            EXPECT_EQ(chunk.dtype, DType::f16);
+        }
+    }
+    ASSERT_EQ(shape.size(), 5U);
+    EXPECT_EQ(shape[0], 20);
+    EXPECT_EQ(shape[1], static_cast<std::int64_t>(steps));
+    EXPECT_EQ(shape[2], config.layers);
+    EXPECT_EQ(shape[4], config.kv_heads);
+    const auto halves = values<std::uint16_t>(result, signal::depth_weights);
+    const auto arrays = engine_->inspect_batch({ids});
+    const auto heads = static_cast<std::size_t>(config.kv_heads);
+    const auto columns = static_cast<std::size_t>(shape[3]);
+    std::size_t at = 0;
+    std::size_t mixed = 0;
+    for (std::size_t t = 0; t < 20; ++t) {
+        for (std::size_t k = 0; k < steps; ++k) {
+            const bool ran = k <= static_cast<std::size_t>(result.tokens.steps[t]);
+            for (std::int64_t l = 0; l < config.layers; ++l, at += columns * heads) {
+                const auto found =
+                    arrays.find("depth_weights.step" + std::to_string(k) + ".layer" + std::to_string(l));
+                for (std::size_t h = 0; h < heads; ++h) {
+                    double sum = 0;
+                    std::vector<float> kept;
+                    for (std::size_t s = 0; s < columns; ++s) {
+                        const float weight = float16_to_float(halves[at + s * heads + h]);
+                        sum += weight;
+                        if (weight != 0) {
+                            kept.push_back(weight);
+                        }
+                    }
+                    EXPECT_NEAR(sum, ran ? 1.0 : 0.0, 4e-3)
+                        << "token " << t << " step " << k << " layer " << l;
+                    if (!ran) {
+                        continue;
+                    }
+                    EXPECT_EQ(found == arrays.end(), l == 0) << "only the first layer has no source";
+                    if (found == arrays.end()) {
+                        continue;
+                    }
+                    // In a window that begins at position 0 the whole text is the same.
+                    const auto sources = static_cast<std::size_t>(found->second.shape.at(3));
+                    const float own = found->second.floats.at(((t + 10) * heads + h) * sources + sources - 1);
+                    EXPECT_NEAR(kept.back(), own, 1e-3);
+                    mixed += own < 0.9F ? 1 : 0;
+                }
+            }
+        }
+    }
+    EXPECT_GT(mixed, 40U) << "weights that are all 1 would prove nothing";
+}
+
 TEST_P(EveryModel, HaltingHappensWhereAMethodHalts) {
     const auto ids = random_ids(60, vocabulary, 16);
     const Window window = whole(ids);
@@ -543,7 +676,7 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     // Nothing before a forced token knows of it.
     for (std::size_t t = 0; t < 5; ++t) {
         EXPECT_EQ(forced[0].tokens.steps[t], usual.tokens.steps[t]);
-        EXPECT_NEAR(forced[0].tokens.nll[t], usual.tokens.nll[t], 1e-5);
+        EXPECT_NEAR(forced[0].tokens.nll[t], usual.tokens.nll[t], 3e-5);
     }
     if (usual.tokens.steps[5] != 0) {
         EXPECT_GT(std::abs(forced[0].tokens.nll[5] - usual.tokens.nll[5]), 1e-5) << "what it was told for";

@@ -51,6 +51,86 @@ nlohmann::json tiny_gpt2(std::int64_t vocabulary) {
             {"torch_dtype", "float32"}};
 }
 
+nlohmann::json tiny_mistral(std::int64_t vocabulary) {
+    nlohmann::json config = tiny_llama(vocabulary);
+    config["model_type"] = "mistral";
+    config["sliding_window"] = 5;
+    return config;
+}
+
+nlohmann::json tiny_qwen2(std::int64_t vocabulary) {
+    nlohmann::json config = tiny_llama(vocabulary);
+    config.erase("head_dim");
+    config.update({{"model_type", "qwen2"},
+                   {"use_sliding_window", true},
+                   {"sliding_window", 6},
+                   {"max_window_layers", 1}});
+    return config;
+}
+
+nlohmann::json tiny_qwen3(std::int64_t vocabulary) {
+    nlohmann::json config = tiny_llama(vocabulary);
+    config.update({{"model_type", "qwen3"},
+                   {"use_sliding_window", true},
+                   {"sliding_window", 7},
+                   {"layer_types", {"sliding_attention", "full_attention", "sliding_attention"}}});
+    return config;
+}
+
+nlohmann::json tiny_phi(std::int64_t vocabulary) {
+    return {{"model_type", "phi"},
+            {"vocab_size", vocabulary},
+            {"hidden_size", 32},
+            {"num_hidden_layers", 3},
+            {"num_attention_heads", 4},
+            {"num_key_value_heads", 2},
+            {"intermediate_size", 40},
+            {"max_position_embeddings", 128},
+            {"partial_rotary_factor", 0.5},
+            {"hidden_act", "gelu_new"},
+            {"layer_norm_eps", 1e-5},
+            {"tie_word_embeddings", false},
+            {"torch_dtype", "float32"},
+            {"bos_token_id", 0},
+            {"eos_token_id", 0}};
+}
+
+nlohmann::json tiny_opt(std::int64_t vocabulary) {
+    return {{"model_type", "opt"},
+            {"vocab_size", vocabulary},
+            {"hidden_size", 24},
+            {"word_embed_proj_dim", 20},
+            {"num_hidden_layers", 3},
+            {"num_attention_heads", 4},
+            {"ffn_dim", 40},
+            {"max_position_embeddings", 64},
+            {"do_layer_norm_before", false},
+            {"activation_function", "relu"},
+            {"torch_dtype", "float32"},
+            {"bos_token_id", 0},
+            {"eos_token_id", 0}};
+}
+
+nlohmann::json tiny_nanbeige(std::int64_t vocabulary) {
+    nlohmann::json config = tiny_llama(vocabulary);
+    config.update({{"model_type", "nanbeige"}, {"qk_layernorm", true}, {"num_loops", 1}});
+    return config;
+}
+
+nlohmann::json with_depth_attention(nlohmann::json config, std::int64_t stride, std::int64_t window) {
+    if (config.at("model_type") == "nanbeige") {
+        config.update({{"enable_depth_attention", true}, {"depth_attention_stride", stride}});
+        return config;
+    }
+    config.update({{"use_depth_attention", true},
+                   {"recurrent_model", true},
+                   {"use_qk_norm", true},
+                   {"num_hidden_layers", 5},
+                   {"depth_attention_stride", stride},
+                   {"depth_attention_recent_window", window}});
+    return config;
+}
+
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps) {
     config["ponderinglm"] = true;
     config["pondering_steps"] = steps;

@@ -17,6 +17,14 @@ namespace ponderscope::testing {
 nlohmann::json tiny_gpt_neox(std::int64_t vocabulary = 61);
 nlohmann::json tiny_gpt2(std::int64_t vocabulary = 61);
 nlohmann::json tiny_llama(std::int64_t vocabulary = 61);
+nlohmann::json tiny_mistral(std::int64_t vocabulary = 61); ///< a window of 5 keys in every layer
+nlohmann::json tiny_qwen2(std::int64_t vocabulary = 61);   ///< a window of 6 keys in the upper layers
+nlohmann::json tiny_qwen3(std::int64_t vocabulary = 61);   ///< a window of 7 keys by layer_types
+nlohmann::json tiny_phi(std::int64_t vocabulary = 61);
+nlohmann::json tiny_opt(std::int64_t vocabulary = 61);      ///< norms after the sums, narrow embeddings
+nlohmann::json tiny_nanbeige(std::int64_t vocabulary = 61); ///< norms per head, one pass
+/// The config of a Llama, or of its kind, with Depth-Attention and norms per head.
+nlohmann::json with_depth_attention(nlohmann::json config, std::int64_t stride, std::int64_t window = 0);
 /// The config with PonderLM on it.
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps);
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/peculiarities.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace ponderscope {
+namespace {
+
+std::string short_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
+
+const char* name_of(RopeConfig::Kind kind) {
+    switch (kind) {
+    case RopeConfig::Kind::linear:
+        return "linear";
+    case RopeConfig::Kind::dynamic:
+        return "dynamic";
+    case RopeConfig::Kind::llama3:
+        return "llama3";
+    case RopeConfig::Kind::yarn:
+        return "yarn";
+    case RopeConfig::Kind::none:
+    case RopeConfig::Kind::standard:
+        break;
+    }
+    return "";
+}
+
+void describe_positions(const ModelConfig& config, std::vector<std::string>& said) {
+    const RopeConfig& rope = config.rope;
+    if (const std::string kind = name_of(rope.kind); !kind.empty()) {
+        said.push_back("rotary positions scaled by " + kind + ", factor " + short_number(rope.factor) +
+                       " from " +
+                       std::to_string(rope.original_max_positions > 0 ? rope.original_max_positions
+                                                                      : config.max_positions) +
+                       " tokens");
+    }
+    if (rope.kind != RopeConfig::Kind::none && rope.rotary_dims < config.head_dim) {
+        said.push_back("rotates " + std::to_string(rope.rotary_dims) + " of the " +
+                       std::to_string(config.head_dim) + " elements of a head");
+    }
+    std::map<std::int64_t, std::int64_t> windows;
+    for (const std::int64_t window : config.sliding_windows) {
+        ++windows[window];
+    }
+    for (const auto& [window, layers] : windows) {
+        if (window > 0) {
+            said.push_back((layers == config.layers ? std::string("all layers see")
+                                                    : std::to_string(layers) + " of " +
+                                                          std::to_string(config.layers) + " layers see") +
+                           " the last " + std::to_string(window) + " tokens only");
+        }
+    }
+}
+
+void describe_attention(const ModelConfig& config, std::vector<std::string>& said) {
+    if (config.head_dim * config.query_heads != config.hidden_size) {
+        said.push_back("heads of " + std::to_string(config.head_dim) + " elements, " +
+                       std::to_string(config.head_dim * config.query_heads) + " together, in a stream of " +
+                       std::to_string(config.hidden_size));
+    }
+    if (config.depth.use_qk_norm || config.qk_norm) {
+        said.push_back(std::string("norms over each query and key head, the key's ") +
+                       (config.depth.key_norm_after_rope ? "after" : "before") + " the rotation");
+    }
+    if (!config.scale_attn_weights) {
+        said.emplace_back("attention scores that are not scaled");
+    }
+    if (config.scale_attn_by_inverse_layer_idx) {
+        said.emplace_back("attention scores divided by the number of the layer");
+    }
+}
+
+} // namespace
+
+std::vector<std::string> peculiarities(const ModelConfig& config) {
+    std::vector<std::string> said;
+    describe_positions(config, said);
+    describe_attention(config, said);
+    if (config.architecture == Architecture::gpt_neox && !config.parallel_residual) {
+        said.emplace_back("attention and MLP one after the other, where GPT-NeoX has them side by side");
+    }
+    if (!config.pre_norm) {
+        said.emplace_back("norms after the residual sums, and no final norm");
+    } else if (config.remove_final_norm) {
+        said.emplace_back("no final norm");
+    }
+    if (!config.norm_affine) {
+        said.emplace_back("norms without weights");
+    }
+    if (config.norm_eps > 1e-3) {
+        said.push_back("a large epsilon in the norms, " + short_number(config.norm_eps));
+    }
+    if (config.embed_dim != config.hidden_size) {
+        said.push_back("embeddings of " + std::to_string(config.embed_dim) + " elements, projected to " +
+                       std::to_string(config.hidden_size));
+    }
+    const DepthMixingConfig& depth = config.depth;
+    if (depth.kind == DepthMixing::depth_attention) {
+        said.push_back("values mixed with those of " +
+                       (depth.stride <= 1 ? std::string("every earlier layer")
+                                          : "earlier layers 0, " + std::to_string(depth.stride) + ", " +
+                                                std::to_string(2 * depth.stride) + ", ...") +
+                       (depth.recent_window > 0 && depth.stride > 1
+                            ? " and of the " + std::to_string(depth.recent_window) + " before"
+                            : ""));
+    } else if (depth.kind == DepthMixing::mhc) {
+        said.push_back(std::to_string(depth.streams) + " residual streams");
+    } else if (depth.kind == DepthMixing::attnres) {
+        said.push_back("sublayers read snapshots of the stream, one every " +
+                       std::to_string(depth.block_size) + " sublayers");
+    } else if (depth.kind == DepthMixing::denseformer) {
+        said.emplace_back("layers read averages of earlier layers");
+    }
+    return said;
+}
+
+} // namespace ponderscope

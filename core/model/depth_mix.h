@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+
+namespace ponderscope {
+
+/// A layer whose key and value are mixed into a later one's. n slots, g KV heads of d_h elements.
+struct DepthSource {
+    at::Tensor key;   ///< [n, g, d_h], as it went into its attention
+    at::Tensor value; ///< [n, g, d_h], already mixed
+};
+
+struct DepthMixed {
+    at::Tensor value;   ///< [n, g, d_h]
+    at::Tensor weights; ///< fp32 [n, g, S + 1], the layer's own value last; undefined unless asked for
+};
+
+/// Depth-Attention (arXiv 2606.05014; methods.md section 3), the mixing of values of one layer:
+///   qbar = mean of the group's queries,  e_j = qbar·k_j / sqrt(d_h),  alpha = softmax(e) in fp32,
+///   vhat = Σ_j alpha_j · v_j over the S sources and the layer itself.
+/// q [n, n_q, d_h], k and v [n, g, d_h] of the layer, all of one dtype and device; n_q is a multiple of g.
+/// Sums are fp32, rounded once. \p out, when defined, is contiguous and takes the value; it may be \p v.
+/// Every slot is mixed by itself. Differentiable where a gradient is wanted; otherwise one fused pass on the
+/// CPU and the GPU.
+DepthMixed depth_mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     std::span<const DepthSource> sources, bool want_weights, const at::Tensor& out = {});
+
+/// The same in plain operations: any device, any floating dtype, differentiable. What the others are checked
+/// against.
+DepthMixed depth_mix_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                               std::span<const DepthSource> sources, bool want_weights);
+
+} // namespace ponderscope

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Phi-1, 1.5 and 2: one LayerNorm feeds attention and MLP, both are added to the stream; partial rotary,
+// biases everywhere, in the head too.
+#include "core/model/backbone_table.h"
+#include "core/model/blocks.h"
+#include "core/model/layout_builder.h"
+
+#include <ATen/ATen.h>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr const char* block_prefix = "model.layers.";
+
+std::string block(std::int64_t l) {
+    return block_prefix + std::to_string(l) + ".";
+}
+
+class Phi final : public Backbone {
+public:
+    static ParameterLayout layout(const ModelConfig& config);
+    Phi(const ModelConfig& config, const Parameters& parameters);
+
+private:
+    struct Layer {
+        blocks::Norm input_layernorm;
+        blocks::Linear q_proj, k_proj, v_proj, dense, fc1, fc2;
+    };
+    [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
+    [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
+        return blocks::normalise(x, final_layernorm_);
+    }
+
+    std::vector<Layer> layers_;
+    blocks::Norm final_layernorm_;
+};
+
+ParameterLayout Phi::layout(const ModelConfig& config) {
+    const std::int64_t d = config.hidden_size;
+    const std::int64_t queries = config.query_heads * config.head_dim;
+    const std::int64_t keys = config.kv_heads * config.head_dim;
+    LayoutBuilder builder;
+    builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        builder.norm(block(l) + "input_layernorm", d, true);
+        builder.linear(block(l) + "self_attn.q_proj", queries, d, true);
+        builder.linear(block(l) + "self_attn.k_proj", keys, d, true);
+        builder.linear(block(l) + "self_attn.v_proj", keys, d, true);
+        builder.linear(block(l) + "self_attn.dense", d, queries, true);
+        builder.linear(block(l) + "mlp.fc1", config.intermediate_size, d, true);
+        builder.linear(block(l) + "mlp.fc2", d, config.intermediate_size, true);
+    }
+    builder.norm("model.final_layernorm", d, true);
+    builder.matrix("lm_head.weight", config.vocab_size, d);
+    builder.vector("lm_head.bias", config.vocab_size, 0.0);
+    return builder.finish("model.embed_tokens.weight", "lm_head.weight", config.tied_embeddings,
+                          {"rotary_emb.inv_freq"});
+}
+
+Phi::Phi(const ModelConfig& config, const Parameters& parameters)
+    : Backbone(config, parameters, layout(config), block_prefix) {
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        layers_.push_back({blocks::Norm::from(parameters, block(l) + "input_layernorm", config),
+                           blocks::Linear::from(parameters, block(l) + "self_attn.q_proj"),
+                           blocks::Linear::from(parameters, block(l) + "self_attn.k_proj"),
+                           blocks::Linear::from(parameters, block(l) + "self_attn.v_proj"),
+                           blocks::Linear::from(parameters, block(l) + "self_attn.dense"),
+                           blocks::Linear::from(parameters, block(l) + "mlp.fc1"),
+                           blocks::Linear::from(parameters, block(l) + "mlp.fc2")});
+    }
+    final_layernorm_ = blocks::Norm::from(parameters, "model.final_layernorm", config);
+    head_bias_ = parameters.at("lm_head.bias");
+}
+
+at::Tensor Phi::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
+    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
+    const auto heads = [&](const blocks::Linear& projection, std::int64_t count, Workspace::Use use) {
+        return blocks::linear(normed, projection, pass, use).view({x.size(0), count, config_.head_dim});
+    };
+    const at::Tensor attended = blocks::self_attention(
+        l, heads(w.q_proj, config_.query_heads, Workspace::Use::projection),
+        heads(w.k_proj, config_.kv_heads, Workspace::Use::key_projection),
+        heads(w.v_proj, config_.kv_heads, Workspace::Use::value_projection), config_, pass);
+    return blocks::add_mlp(blocks::add_linear(x, attended, w.dense, pass), normed, w.fc1, w.fc2,
+                           config_.activation, pass);
+}
+
+} // namespace
+
+BackboneEntry phi_backbone() {
+    return backbone_entry<Phi>(Architecture::phi);
+}
+
+} // namespace ponderscope

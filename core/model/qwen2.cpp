@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Qwen2 is Llama with biases on q, k and v but none on the output projection, and sliding windows in chosen
+// layers.
+#include "core/model/llama.h"
+
+namespace ponderscope {
+
+namespace {
+
+LlamaTraits traits(const ModelConfig&) {
+    return {};
+}
+
+} // namespace
+
+BackboneEntry qwen2_backbone() {
+    return llama_entry<traits>(Architecture::qwen2);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Qwen3 is Llama with an RMSNorm over each query and key head before the rotation, and sliding windows in
+// chosen layers.
+#include "core/model/llama.h"
+
+namespace ponderscope {
+
+namespace {
+
+LlamaTraits traits(const ModelConfig& config) {
+    return {config.attention_bias, "self_attn.q_norm", "self_attn.k_norm"};
+}
+
+} // namespace
+
+BackboneEntry qwen3_backbone() {
+    return llama_entry<traits>(Architecture::qwen3);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// DenseFormer: after every P-th layer, a learned average of the outputs of earlier layers (every D-th of
+// them) goes on in the place of the last one. Equations: methods.md section 3.
+#include "core/model/residual.h"
+
+#include <ATen/ATen.h>
+
+namespace ponderscope {
+
+namespace {
+
+std::string alphas(std::int64_t layer) {
+    return "model.densetransformer_dwa.alphas." + std::to_string(layer);
+}
+
+class DepthAverage final : public ResidualStructure {
+public:
+    DepthAverage(const ModelConfig& config, const Parameters& parameters)
+        : layers_(config.layers), dilation_(config.depth.dilation) {
+        for (std::int64_t l = 0; l < layers_; ++l) {
+            const at::Tensor stored = parameters.find(alphas(l));
+            alphas_.push_back(stored.defined() ? stored.to(at::kFloat) : stored);
+        }
+    }
+
+    [[nodiscard]] at::Tensor run(const at::Tensor& x, const Sublayer& apply,
+                                 const Pass& pass) const override {
+        std::vector<at::Tensor> outputs{x}; // h_0, h_1, ...: of the layers, not of the averages
+        at::Tensor mixed = x;
+        for (std::int64_t l = 0; l < layers_; ++l) {
+            const at::Tensor attended = mixed + apply(2 * l, mixed);
+            outputs.push_back(attended + apply(2 * l + 1, attended));
+            pass.tap("layer_output", outputs.back(), l);
+            mixed = average(l, outputs);
+        }
+        return mixed;
+    }
+
+private:
+    [[nodiscard]] at::Tensor average(std::int64_t l, const std::vector<at::Tensor>& outputs) const {
+        const at::Tensor& weights = alphas_[static_cast<std::size_t>(l)];
+        if (!weights.defined()) {
+            return outputs.back();
+        }
+        at::Tensor sum;
+        for (std::int64_t i = 0; i < weights.size(0); ++i) {
+            const auto source = static_cast<std::size_t>((l + 1) % dilation_ + i * dilation_);
+            const at::Tensor part = weights.select(0, i) * outputs[source].to(at::kFloat);
+            sum = sum.defined() ? sum + part : part;
+        }
+        return sum.to(outputs.back().scalar_type());
+    }
+
+    std::int64_t layers_, dilation_;
+    std::vector<at::Tensor> alphas_; ///< fp32; undefined after layers that average nothing
+};
+
+} // namespace
+
+std::vector<TensorSpec> depth_average_tensors(const ModelConfig& config) {
+    std::vector<TensorSpec> specs;
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        if ((l + 1) % config.depth.period == 0) {
+            specs.push_back(small_tensor(alphas(l), {(l + 1) / config.depth.dilation + 1}, 0.0));
+        }
+    }
+    return specs;
+}
+
+std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config,
+                                                      const Parameters& parameters) {
+    return std::make_unique<DepthAverage>(config, parameters);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ponderscope {
+
+/// Whether weights over sources (of depth attention, of snapshots) depend on the token at all. A routing that
+/// is the same for every token chooses nothing, however sharp it is (arXiv 2606.13168). The total variance of
+/// the weights falls into two parts: sources differ from each other, and a source's weight differs from token
+/// to token; the share of the second part is told.
+class TokenDependence {
+public:
+    /// One token's weights over the sources; the same number of sources every time (std::invalid_argument).
+    void add(std::span<const float> weights);
+
+    [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+    /// Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)², in [0, 1]. 0 where nothing varies; NaN for fewer
+    /// than two tokens or two sources: there is nothing to choose.
+    [[nodiscard]] double share_between_tokens() const;
+
+    /// Below this share a layer is flagged.
+    static constexpr double usual_threshold = 0.02;
+    /// NaN is never flagged.
+    [[nodiscard]] bool hardly_depends(double threshold = usual_threshold) const {
+        return share_between_tokens() < threshold;
+    }
+
+private:
+    std::int64_t tokens_ = 0;
+    std::vector<double> means_;   ///< a source
+    std::vector<double> squares_; ///< a source: Σ_t (w_ts - mean_s)²
+};
+
+} // namespace ponderscope
