@@ -146,7 +146,7 @@ protected:
 };
 
 TEST_F(Loading, ConvertsFromEveryDtypeToEveryDtype) {
-    for (const at::ScalarType stored : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    for (const at::ScalarType stored : {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble}) {
         at::Tensor original;
         const Checkpoint checkpoint = write(false, [&](Tensors& tensors) {
             for (auto& [name, tensor] : tensors) {
