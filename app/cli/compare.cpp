@@ -3,6 +3,7 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/stats/byte_alignment.h"
 #include "core/stats/paired.h"
 #include "core/trace/reader.h"
 
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
+#include <variant>
 
 namespace ponderscope::cli {
 namespace {
@@ -66,6 +68,16 @@ nlohmann::json to_json(const PairedComparison& comparison) {
             {"notices", comparison.notices}};
 }
 
+nlohmann::json to_json(const ByteComparison& comparison) {
+    return {{"by", "bytes"},
+            {"segments", comparison.segments},
+            {"bytes", comparison.bytes},
+            {"bits_per_byte_a", to_json(comparison.bits_per_byte_a)},
+            {"bits_per_byte_b", to_json(comparison.bits_per_byte_b)},
+            {"bits_per_byte_difference", to_json(comparison.difference)},
+            {"notices", comparison.notices}};
+}
+
 std::string with_interval(const Estimate& estimate, int decimals) {
     return fixed(estimate.value, decimals) + " [" + fixed(estimate.low, decimals) + ", " +
            fixed(estimate.high, decimals) + "]";
@@ -79,38 +91,39 @@ struct CompareVerb {
     bool json = false;
 
     void run();
-    void print(const std::vector<Opened>& runs, const std::vector<PairedComparison>& comparisons) const;
+    void print(const PairedComparison& pair) const;
+    void print(const ByteComparison& pair) const;
 };
 
-void CompareVerb::print(const std::vector<Opened>& runs,
-                        const std::vector<PairedComparison>& comparisons) const {
-    const std::string level =
-        fixed(bootstrap.level * 100, 0) + " % intervals, paired moving-block bootstrap: blocks of " +
-        std::to_string(bootstrap.block) + " tokens, " + with_separators(bootstrap.replicates) + " replicates";
-    std::cout << "A  " << runs.front().reference << "\n";
-    for (std::size_t at = 0; at < comparisons.size(); ++at) {
-        const PairedComparison& pair = comparisons[at];
-        std::cout << "B  " << runs[at + 1].reference << "\n"
-                  << "   common scored tokens  " << with_separators(pair.tokens) << "\n"
-                  << "   NLL B - A             " << with_interval(pair.difference, 4) << " nats a token\n"
-                  << "   NLL A, B              " << with_interval(pair.mean_a, 4) << "   "
-                  << with_interval(pair.mean_b, 4) << "\n"
-                  << "   perplexity A, B       " << with_interval(pair.perplexity_a, 2) << "   "
-                  << with_interval(pair.perplexity_b, 2) << "\n"
-                  << "   perplexity B / A      " << with_interval(pair.perplexity_ratio, 4) << "\n";
-        if (!std::isnan(pair.bits_per_byte_a.value)) {
-            std::cout << "   bits per byte A, B    " << with_interval(pair.bits_per_byte_a, 4) << "   "
-                      << with_interval(pair.bits_per_byte_b, 4) << "\n";
-        }
-        std::cout << "   correlation           Pearson " << with_interval(pair.pearson, 3) << "   Spearman "
-                  << with_interval(pair.spearman, 3) << "\n"
-                  << "   B better on           " << fixed(100 * pair.share_b_better, 1)
-                  << " % of the tokens\n";
-        for (const std::string& notice : pair.notices) {
-            std::cout << "   note: " << notice << "\n";
-        }
+void CompareVerb::print(const PairedComparison& pair) const {
+    std::cout << "   common scored tokens  " << with_separators(pair.tokens) << "\n"
+              << "   NLL B - A             " << with_interval(pair.difference, 4) << " nats a token\n"
+              << "   NLL A, B              " << with_interval(pair.mean_a, 4) << "   "
+              << with_interval(pair.mean_b, 4) << "\n"
+              << "   perplexity A, B       " << with_interval(pair.perplexity_a, 2) << "   "
+              << with_interval(pair.perplexity_b, 2) << "\n"
+              << "   perplexity B / A      " << with_interval(pair.perplexity_ratio, 4) << "\n";
+    if (!std::isnan(pair.bits_per_byte_a.value)) {
+        std::cout << "   bits per byte A, B    " << with_interval(pair.bits_per_byte_a, 4) << "   "
+                  << with_interval(pair.bits_per_byte_b, 4) << "\n";
     }
-    std::cout << level << "\n";
+    std::cout << "   correlation           Pearson " << with_interval(pair.pearson, 3) << "   Spearman "
+              << with_interval(pair.spearman, 3) << "\n"
+              << "   B better on           " << fixed(100 * pair.share_b_better, 1) << " % of the tokens\n";
+    for (const std::string& notice : pair.notices) {
+        std::cout << "   note: " << notice << "\n";
+    }
+}
+
+void CompareVerb::print(const ByteComparison& pair) const {
+    std::cout << "   common scored bytes   " << with_separators(pair.bytes) << " in "
+              << with_separators(pair.segments) << " stretches\n"
+              << "   bits per byte B - A   " << with_interval(pair.difference, 4) << "\n"
+              << "   bits per byte A, B    " << with_interval(pair.bits_per_byte_a, 4) << "   "
+              << with_interval(pair.bits_per_byte_b, 4) << "\n";
+    for (const std::string& notice : pair.notices) {
+        std::cout << "   note: " << notice << "\n";
+    }
 }
 
 void CompareVerb::run() {
@@ -123,20 +136,30 @@ void CompareVerb::run() {
         throw InputError("compare: expected at least two runs, found " + std::to_string(runs.size()) +
                          "; name them as TRACE.ponder#RUN, or a trace with several.");
     }
-    std::vector<PairedComparison> comparisons;
+    // Tokens of one tokenizer are compared one by one, those of several by the bytes under them.
+    std::vector<std::variant<PairedComparison, ByteComparison>> comparisons;
     nlohmann::json pairs = nlohmann::json::array();
+    const Opened& a = runs.front();
     for (std::size_t at = 1; at < runs.size(); ++at) {
-        const PairedSample sample = pair_runs(*runs[0].reader, runs[0].run, *runs[at].reader, runs[at].run,
-                                              printer.sink(), bootstrap.stop);
-        PairedComparison comparison = compare_paired(sample, bootstrap);
-        comparison.notices.insert(comparison.notices.begin(), sample.notices.begin(), sample.notices.end());
-        if (json) {
-            nlohmann::json pair = to_json(comparison);
-            pair["a"] = runs[0].reference;
-            pair["b"] = runs[at].reference;
-            pairs.push_back(std::move(pair));
+        const Opened& b = runs[at];
+        const bool by_bytes =
+            a.run.tokenizer_digest != b.run.tokenizer_digest && a.run.text_digest == b.run.text_digest;
+        nlohmann::json pair;
+        if (by_bytes) {
+            ByteComparison comparison = compare_by_bytes(
+                pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(), bootstrap.stop),
+                bootstrap);
+            pair = to_json(comparison);
+            comparisons.emplace_back(std::move(comparison));
+        } else {
+            PairedComparison comparison = compare_paired(
+                pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), bootstrap.stop), bootstrap);
+            pair = to_json(comparison);
+            comparisons.emplace_back(std::move(comparison));
         }
-        comparisons.push_back(std::move(comparison));
+        pair["a"] = a.reference;
+        pair["b"] = b.reference;
+        pairs.push_back(std::move(pair));
     }
     printer.finish();
     if (json) {
@@ -144,9 +167,15 @@ void CompareVerb::run() {
             {"pairs", pairs},           {"block", bootstrap.block}, {"replicates", bootstrap.replicates},
             {"level", bootstrap.level}, {"interval", interval},     {"seed", bootstrap.seed}};
         std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    } else {
-        print(runs, comparisons);
+        return;
     }
+    std::cout << "A  " << a.reference << "\n";
+    for (std::size_t at = 0; at < comparisons.size(); ++at) {
+        std::cout << "B  " << runs[at + 1].reference << "\n";
+        std::visit([this](const auto& comparison) { print(comparison); }, comparisons[at]);
+    }
+    std::cout << fixed(bootstrap.level * 100, 0) << " % intervals, paired moving-block bootstrap: blocks of "
+              << bootstrap.block << " tokens, " << with_separators(bootstrap.replicates) << " replicates\n";
 }
 
 } // namespace
@@ -154,7 +183,9 @@ void CompareVerb::run() {
 void add_compare(CLI::App& program) {
     auto verb = std::make_shared<CompareVerb>();
     CLI::App* app = program.add_subcommand(
-        "compare", "Compare runs of one text token by token: the first with each of the others");
+        "compare",
+        "Compare runs of one text: the first with each of the others, token by token, or byte by byte "
+        "where their tokenizers differ");
     app->add_option("run", verb->references, "TRACE.ponder#RUN, or TRACE.ponder for all its runs")
         ->required();
     app->add_option("--block", verb->bootstrap.block, "Tokens a bootstrap block")

@@ -2,7 +2,9 @@
 #include "app/cli/options.h"
 
 #include "core/base/error.h"
+#include "core/policy/policy_spec.h"
 #include "core/ponder/halting_rules.h"
+#include "core/ponder/policy_halting.h"
 
 #include <charconv>
 #include <cstdint>
@@ -118,8 +120,10 @@ void RunOptions::add_to(CLI::App& verb) {
             "Slots that follow each other (ponderlm2, ponderlm3): N refreshes of all of them at once, "
             "or exact (default: the config's number)")
         ->type_name("N|exact");
-    verb.add_option("--policy", policy,
-                    "Who goes on to the next step: learned (the method's own rule) or full (nothing halts)")
+    verb.add_option(
+            "--policy", policy,
+            "Who goes on to the next step: learned (the method's own rule), full (nothing halts), or any "
+            "other policy that ponderscope policy --help lists, as in entropy:theta=2.5")
         ->type_name("SPEC");
     verb.add_option("--force-steps", force_steps,
                     "Let chosen tokens run to a given step whatever the policy says: position:steps, several "
@@ -139,10 +143,15 @@ void RunOptions::apply(Engine& engine) const {
         engine.use_scoring(refreshes);
     }
     std::shared_ptr<const HaltingRule> rule;
-    if (policy == "full") {
-        rule = full_halting();
-    } else if (!policy.empty() && policy != "learned") {
-        throw InputError("--policy: expected learned or full, found '" + policy + "'.");
+    if (!policy.empty()) {
+        const PolicySpec spec = PolicySpec::parse(policy);
+        const std::string text = spec.text();
+        // The method's own rule, and nothing halting, need no questions.
+        if (text == "full") {
+            rule = full_halting();
+        } else if (text != "learned") {
+            rule = policy_halting(spec, engine.config());
+        }
     }
     if (!force_steps.empty()) {
         rule = forced_halting(forced_steps(force_steps, engine.config().ponder.max_steps), rule);

@@ -33,8 +33,8 @@ void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceRe
     }
     if (a.tokenizer_digest != b.tokenizer_digest) {
         throw InputError(both + ": expected two runs of one tokenizer, found different ones, so that tokens "
-                                "have no partners; compare "
-                                "their bits per byte.");
+                                "have no partners; "
+                                "ponderscope compare sets their bits per byte against each other.");
     }
 }
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/policy_halting.h"
+
+#include "core/base/error.h"
+#include "core/model/head.h"
+#include "core/policy/policy.h"
+#include "core/ponder/halting.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+bool has_own_rule(MethodKind method) {
+    return method == MethodKind::adaponderlm || method == MethodKind::ponderlm3 ||
+           method == MethodKind::adaptive_latent_cot;
+}
+
+class PolicyHalting final : public HaltingRule {
+public:
+    PolicyHalting(const PolicySpec& spec, const PolicyContext& context, MethodKind method)
+        : spec_(spec), max_steps_(context.max_steps), method_(method), policy_(make_policy(spec, context)) {}
+
+    [[nodiscard]] std::string name() const override { return spec_.text(); }
+    [[nodiscard]] bool may_halt() const override { return spec_.kind->name != "full"; }
+    [[nodiscard]] bool looks_back() const override {
+        return needs(PolicySignal::kl) || needs(PolicySignal::cosine) || needs(PolicySignal::latent);
+    }
+
+    [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
+        const std::int64_t k = question.slots.step;
+        const std::int64_t n = question.slots.hidden.size(0);
+        HaltingAnswer result;
+        SignalColumns columns(max_steps_, static_cast<std::size_t>(n));
+        const std::vector<PolicySignal>& wanted = spec_.kind->needs;
+        if (!wanted.empty()) {
+            // What the rule was told before travels with the tokens: [n, steps so far, signals].
+            std::vector<at::Tensor> now = measure(question);
+            at::Tensor history = at::stack(now, 1).unsqueeze(1);
+            if (question.carry.defined()) {
+                history = at::cat({question.carry, history}, 1);
+            }
+            result.carry = history;
+            const at::Tensor host = history.permute({2, 1, 0}).contiguous().to(at::kCPU);
+            const float* values = host.const_data_ptr<float>();
+            for (const PolicySignal signal : wanted) {
+                columns.add(signal);
+                for (std::int64_t step = 0; step <= k; ++step) {
+                    std::copy_n(values, n, columns.column(signal, step).data());
+                    values += n;
+                }
+            }
+        }
+        const std::vector<TokenPlace> places = places_of(question);
+        std::vector<double> numbers(places.size());
+        policy_->per_token(places, numbers);
+        std::vector<std::uint8_t> stop(places.size());
+        policy_->stops(columns, 0, k, numbers, stop);
+        at::Tensor go_on = at::empty({n}, at::kBool);
+        std::transform(stop.begin(), stop.end(), go_on.mutable_data_ptr<bool>(),
+                       [](std::uint8_t one) { return one == 0; });
+        result.go_on = go_on.to(question.slots.hidden.device());
+        return result;
+    }
+
+private:
+    [[nodiscard]] bool needs(PolicySignal signal) const {
+        const std::vector<PolicySignal>& wanted = spec_.kind->needs;
+        return std::find(wanted.begin(), wanted.end(), signal) != wanted.end();
+    }
+
+    /// The wanted signals of this step, fp32 [n] each, in the order of the kind's needs.
+    [[nodiscard]] std::vector<at::Tensor> measure(const HaltingQuestion& question) const {
+        HeadResult read;
+        if (needs(PolicySignal::entropy) || needs(PolicySignal::margin) || needs(PolicySignal::argmax) ||
+            needs(PolicySignal::kl)) {
+            const at::ScalarType type = question.head.head.scalar_type();
+            HeadRequest request;
+            request.distribution = true;
+            if (needs(PolicySignal::kl) && question.previous_readout.defined()) {
+                request.previous = question.previous_readout.to(type);
+            }
+            read = read_out(question.readout.to(type), question.head, request);
+        }
+        const at::Tensor hidden = question.slots.hidden.to(at::kFloat);
+        const at::Tensor nothing = at::zeros({hidden.size(0)}, hidden.options());
+        const bool back = question.slots.step > 0 && question.previous_hidden.defined();
+        const at::Tensor before = back ? question.previous_hidden.to(at::kFloat) : at::Tensor();
+        std::vector<at::Tensor> signals;
+        for (const PolicySignal signal : spec_.kind->needs) {
+            switch (signal) {
+            case PolicySignal::entropy:
+                signals.push_back(read.entropy);
+                break;
+            case PolicySignal::margin:
+                signals.push_back(read.margin);
+                break;
+            case PolicySignal::argmax:
+                signals.push_back(read.argmax.to(at::kFloat));
+                break;
+            case PolicySignal::kl:
+                signals.push_back(read.kl_previous_current.defined() ? read.kl_previous_current : nothing);
+                break;
+            case PolicySignal::cosine:
+                signals.push_back(back ? (hidden * before).sum(1) / (hidden.norm(2, 1) * before.norm(2, 1))
+                                       : nothing);
+                break;
+            case PolicySignal::latent:
+                signals.push_back(back ? (hidden - before).norm(2, 1) / hidden.norm(2, 1) : nothing);
+                break;
+            case PolicySignal::continue_value:
+                // Adaptive latent CoT compares its reach, which it carries; the others what they record.
+                signals.push_back((method_ == MethodKind::adaptive_latent_cot ? question.decision.carry
+                                                                              : question.decision.value)
+                                      .to(at::kFloat));
+                break;
+            case PolicySignal::nll: // refused when the rule was made
+                signals.push_back(nothing);
+                break;
+            }
+        }
+        return signals;
+    }
+
+    static std::vector<TokenPlace> places_of(const HaltingQuestion& question) {
+        const at::Tensor& rows = question.slots.tokens;
+        const auto host = [&](const at::Tensor& all) {
+            return (rows.defined() ? all.index_select(0, rows) : all).to(at::kCPU).contiguous();
+        };
+        const at::Tensor sequence = host(question.places.sequence);
+        const at::Tensor position = host(question.places.position);
+        const at::Tensor length = host(question.places.length);
+        std::vector<TokenPlace> places(static_cast<std::size_t>(sequence.size(0)));
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            places[i] = {static_cast<std::uint32_t>(sequence.const_data_ptr<std::int64_t>()[i]),
+                         static_cast<std::uint32_t>(position.const_data_ptr<std::int64_t>()[i]),
+                         static_cast<std::uint32_t>(length.const_data_ptr<std::int64_t>()[i])};
+        }
+        return places;
+    }
+
+    PolicySpec spec_;
+    std::int64_t max_steps_;
+    MethodKind method_;
+    std::unique_ptr<Policy> policy_;
+};
+
+} // namespace
+
+std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const ModelConfig& config) {
+    const std::string method = to_string(config.ponder.method);
+    if (!spec.kind->causal) {
+        throw InputError(
+            "Policy " + spec.kind->name +
+            " knows the next token, so no run can follow it; replay it with ponderscope policy.");
+    }
+    PolicyContext context;
+    context.max_steps = config.ponder.method == MethodKind::vanilla ? 0 : config.ponder.max_steps;
+    if (context.max_steps == 0) {
+        throw InputError("Policy " + spec.text() + ": this model (method " + method +
+                         ") runs one step a token, so there is nothing to halt.");
+    }
+    if (has_own_rule(config.ponder.method)) {
+        context.own_threshold = config.ponder.threshold;
+    } else if (spec.kind->name == "learned") {
+        throw InputError("Policy " + spec.text() + ": the method " + method +
+                         " has no gate or router; choose another policy.");
+    }
+    return std::make_shared<PolicyHalting>(spec, context, config.ponder.method);
+}
+
+} // namespace ponderscope
