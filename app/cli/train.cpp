@@ -41,9 +41,14 @@ void TrainVerb::run() {
     if (progress.style == ProgressStyle::automatic) {
         options.logged = [&printer](const TrainLogRow& row) {
             printer.finish();
-            std::fprintf(stderr, "step %lld  loss %s  learning rate %s%s\n", static_cast<long long>(row.step),
-                         fixed(row.loss, 4).c_str(), fixed(row.learning_rate, 6).c_str(),
-                         row.held_out_nll ? ("  held-out NLL " + fixed(*row.held_out_nll, 4)).c_str() : "");
+            const auto also = [](const char* name, const std::optional<double>& number) {
+                return number ? std::string("  ") + name + " " + fixed(*number, 4) : std::string();
+            };
+            std::fprintf(stderr, "step %lld  loss %s  learning rate %s%s%s%s\n",
+                         static_cast<long long>(row.step), fixed(row.loss, 4).c_str(),
+                         fixed(row.learning_rate, 6).c_str(), also("mean steps", row.mean_steps).c_str(),
+                         also("penalty", row.penalty).c_str(),
+                         also("held-out NLL", row.held_out_nll).c_str());
         };
     }
     const TrainResult result = train(read_recipe(recipe), options);

@@ -38,14 +38,6 @@ void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) 
     }
 }
 
-/// methods.md section 4: the config's number, 3 where a public config has none, exact with our own section.
-std::optional<std::int64_t> usual_refreshes(const ModelConfig& config) {
-    if (config.ponder.jacobi_iterations) {
-        return config.ponder.jacobi_iterations;
-    }
-    return config.ponder.from_own_section ? std::nullopt : std::optional<std::int64_t>(3);
-}
-
 } // namespace
 
 StepsOptions EngineParts::steps_options() const {

@@ -84,14 +84,19 @@ const Method& Model::method() const {
     return *impl_->method;
 }
 
-ForwardResult Model::forward(const PackedBatch& batch) const {
+ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) const {
     const Backbone& backbone = *impl_->backbone;
+    const Method& method = *impl_->method;
+    StepsOptions options;
+    options.choices.refreshes = form.refreshes;
+    if (form.training && !method.halts_in_training()) {
+        options.choices.rule = full_halting();
+    }
     TORCH_CHECK(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0}) ==
                     batch.ids.size(0),
                 "forward: the lengths do not add up to the ids");
-    const TokenBatch tokens =
-        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, keeps_rows(*impl_->method, nullptr));
-    StepsOptions options;
+    const TokenBatch tokens = TokenBatch::from_ids(backbone, batch.ids, batch.lengths,
+                                                   keeps_rows(method, options.choices.rule.get()));
     options.keep_states = true;
     // Training goes through a fixed number of passes: the config's, or the usual three.
     options.choices.refreshes = backbone.config().ponder.jacobi_iterations.value_or(3);
@@ -99,13 +104,20 @@ ForwardResult Model::forward(const PackedBatch& batch) const {
         !at::autocast::is_autocast_enabled(at::kCPU)) {
         options.workspace = &impl_->workspace;
     }
-    StepsResult run = run_steps(backbone, *impl_->method, tokens, options);
+    StepsResult run = run_steps(backbone, method, tokens, options);
     ForwardResult result;
     result.steps = std::move(run.states);
     result.readout = run.readout;
     if (batch.targets.defined()) {
         result.cross_entropy = cross_entropy(run.readout, backbone.head(), batch.targets);
+        if (form.training) {
+            result.penalty =
+                method.penalty({result.steps, tokens.size(), batch.targets, backbone.head(), form.penalty});
+        }
     }
+    result.mean_steps = run.steps.defined()
+                            ? run.steps.to(at::kFloat).mean()
+                            : at::full({}, static_cast<double>(method.max_steps()), at::kFloat);
     return result;
 }
 
@@ -121,12 +133,15 @@ void require_runnable(const ModelConfig& config) {
     (void)parameter_layout(config);
 }
 
-void require_trainable(const ModelConfig& config) {
-    require_runnable(config);
-    if (method_entry(config.ponder.method).has_penalty) {
-        throw InputError("This build runs " + to_string(config.ponder.method) +
-                         " but does not train it: its loss has a penalty on steps, which is not here.");
+std::optional<std::int64_t> usual_refreshes(const ModelConfig& config) {
+    if (config.ponder.jacobi_iterations) {
+        return config.ponder.jacobi_iterations;
     }
+    return config.ponder.from_own_section ? std::nullopt : std::optional<std::int64_t>(3);
+}
+
+bool has_penalty(const ModelConfig& config) {
+    return method_entry(config.ponder.method).has_penalty;
 }
 
 } // namespace ponderscope

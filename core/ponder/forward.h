@@ -4,11 +4,13 @@
 #include "core/model/backbone.h"
 #include "core/model/parameters.h"
 #include "core/ponder/runnable.h"
+#include "core/ponder/training.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,7 +46,9 @@ struct ForwardResult {
     at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, what the head reads
     at::Tensor
         cross_entropy;  ///< scalar, fp32: mean over the tokens with a target, nats. Undefined without targets
-    at::Tensor penalty; ///< scalar of the method (gates, routers); undefined where it has none
+    at::Tensor penalty; ///< scalar of the method (gates, routers); undefined where it has none, and without
+                        ///< targets or ForwardForm::training
+    at::Tensor mean_steps; ///< scalar, fp32: K_t over all tokens
 };
 
 /// A backbone with a method on it: the one forward that scoring, generation and training share. methods.md
@@ -68,7 +72,7 @@ public:
     [[nodiscard]] const Backbone& backbone() const;
     [[nodiscard]] const Method& method() const;
 
-    [[nodiscard]] ForwardResult forward(const PackedBatch& batch) const;
+    [[nodiscard]] ForwardResult forward(const PackedBatch& batch, const ForwardForm& form = {}) const;
 
 private:
     struct Impl;
@@ -78,8 +82,11 @@ private:
 /// Every tensor of backbone and method. InputError for what this build does not run.
 ParameterLayout parameter_layout(const ModelConfig& config);
 
-/// As require_runnable, for training: InputError for a method that runs but whose loss has a penalty that
-/// this build does not compute. The cross-entropy alone would teach its gates nothing about stopping.
-void require_trainable(const ModelConfig& config);
+/// Refreshes of the interleaved rule that scoring uses when nobody says otherwise: the config's number, 3
+/// where a public config has none, exact (nothing) with our own section (methods.md section 4).
+std::optional<std::int64_t> usual_refreshes(const ModelConfig& config);
+
+/// Whether the method's loss has a penalty on steps.
+bool has_penalty(const ModelConfig& config);
 
 } // namespace ponderscope

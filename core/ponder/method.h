@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/model/backbone.h"
+#include "core/ponder/training.h"
 #include "core/ponder/visibility.h"
 #include "core/trace/records.h"
 
@@ -96,6 +97,12 @@ public:
     [[nodiscard]] virtual std::int64_t input_flops() const { return 0; }
     [[nodiscard]] virtual std::int64_t decision_flops(std::int64_t step) const;
 
+    // Training.
+    /// The penalty on steps, fp32 scalar, that a loss adds times lambda; undefined: none.
+    [[nodiscard]] virtual at::Tensor penalty(const TrainingRun&) const { return {}; }
+    /// Whether the halting rule holds in training too; otherwise every slot runs then.
+    [[nodiscard]] virtual bool halts_in_training() const { return true; }
+
 protected:
     PonderConfig config_;
     std::int64_t hidden_size_ = 0; ///< of a slot's input and state: config.embed_dim
@@ -117,7 +124,7 @@ struct MethodEntry {
                                     const Backbone& backbone);
     /// In the order in which they are saved; nullptr: none.
     std::vector<TensorSpec> (*tensors)(const ModelConfig& config) = nullptr;
-    /// Its loss has a penalty on steps, which training would have to compute.
+    /// Its loss has a penalty on steps: Method::penalty gives one.
     bool has_penalty = false;
 
     /// The entry of a method whose constructor takes some or all of (config, parameters, backbone).

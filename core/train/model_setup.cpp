@@ -94,7 +94,7 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config) 
     write_file_atomically(path, config.dump(2) + "\n");
     try {
         ModelConfig result = read_model_config(path);
-        require_trainable(result);
+        require_runnable(result);
         return result;
     } catch (const InputError& error) {
         // The file that the reader names is a passing one; the user's is the recipe.

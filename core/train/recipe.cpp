@@ -167,8 +167,8 @@ void read_texts(const JsonObject& texts, Recipe& recipe) {
 }
 
 void read_training(const JsonObject& training, Recipe& recipe) {
-    allow_only(training,
-               {"steps", "tokens", "context", "batch", "accumulation", "seed", "precision", "clip_norm"});
+    allow_only(training, {"steps", "tokens", "context", "batch", "accumulation", "seed", "precision",
+                          "clip_norm", "jacobi_iterations"});
     recipe.context = training.required_integer("context", 1, most_context);
     recipe.batch = training.required_integer("batch", 1, most_batch);
     recipe.accumulation = training.integer("accumulation", 1, most_batch).value_or(1);
@@ -197,7 +197,52 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     } else {
         training.fail("precision", "auto, float32 or bfloat16");
     }
+    recipe.jacobi_iterations =
+        training.integer("jacobi_iterations", 0, 1000).value_or(recipe.jacobi_iterations);
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
+}
+
+/// The method's name as our own section says it; empty for methods that public keys choose, none of which has
+/// a penalty.
+std::string own_method(const Recipe& recipe) {
+    const auto section = recipe.model.find("pondering");
+    if (section == recipe.model.end() || !section->is_object()) {
+        return {};
+    }
+    const auto name = section->find("method");
+    return name != section->end() && name->is_string() ? name->get<std::string>() : std::string();
+}
+
+void read_penalty(const std::optional<JsonObject>& penalty, Recipe& recipe) {
+    const std::string method = own_method(recipe);
+    const bool gates = method == "adaponderlm";
+    const bool beta = method == "adaptive_latent_cot";
+    recipe.ramp_start = recipe.steps / 2;
+    recipe.ramp_end = recipe.steps;
+    if (!penalty) {
+        return;
+    }
+    if (!gates && !beta && method != "ponderlm3") {
+        throw InputError(penalty->source().string() +
+                         ": \"penalty\" is of the methods adaponderlm, ponderlm3 and adaptive_latent_cot in "
+                         "\"model.pondering\"; this model has no penalty on steps.");
+    }
+    if (gates) {
+        allow_only(*penalty, {"lambda", "k_max", "ramp_start", "ramp_end"});
+    } else if (beta) {
+        allow_only(*penalty, {"lambda", "beta"});
+    } else {
+        allow_only(*penalty, {"lambda"});
+    }
+    recipe.penalty_weight =
+        number_in(*penalty, "lambda", recipe.penalty_weight, 0, 1e6, "a number from 0 to 1e6");
+    recipe.penalty_beta = number_in(*penalty, "beta", recipe.penalty_beta, 0, 100, "a number from 0 to 100");
+    recipe.gate_share = number_in(*penalty, "k_max", recipe.gate_share, 0, 1, "a share between 0 and 1");
+    recipe.ramp_start = penalty->integer("ramp_start", 0, most_steps).value_or(recipe.ramp_start);
+    recipe.ramp_end = penalty->integer("ramp_end", 0, most_steps).value_or(recipe.ramp_end);
+    if (recipe.ramp_end < recipe.ramp_start) {
+        penalty->fail("ramp_end", "at least ramp_start, " + std::to_string(recipe.ramp_start));
+    }
 }
 
 void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
@@ -264,7 +309,7 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     const json document = parse_json(text, source);
     const JsonObject root(document, source);
     allow_only(root, {"name", "description", "model", "initialization", "tokenizer", "texts", "training",
-                      "optimizer", "evaluation", "checkpoint", "log", "output"});
+                      "penalty", "optimizer", "evaluation", "checkpoint", "log", "output"});
     Recipe recipe;
     recipe.source = source;
     recipe.name = root.text("name").value_or(source.stem().string());
@@ -277,6 +322,7 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     recipe.tokenizer = from_folder_of(source, root.required_text("tokenizer"));
     read_texts(root.required_object("texts"), recipe);
     read_training(root.required_object("training"), recipe);
+    read_penalty(root.object("penalty"), recipe);
     const json empty = json::object();
     read_optimizer(root.object("optimizer").value_or(JsonObject(empty, source, "optimizer")), recipe);
     if (const auto evaluation = root.object("evaluation")) {
@@ -309,31 +355,57 @@ Recipe read_recipe(const std::filesystem::path& path) {
     return parse_recipe(read_file(path), path);
 }
 
+double Recipe::gate_share_at(std::int64_t step) const {
+    if (step < ramp_start) {
+        return 0;
+    }
+    const auto length = static_cast<double>(ramp_end - ramp_start);
+    const double way = length > 0 ? static_cast<double>(step - ramp_start) / length : 1.0;
+    return gate_share * std::clamp(way, 0.0, 1.0);
+}
+
 nlohmann::json essence(const Recipe& recipe) {
-    return {{"model", recipe.model},
-            {"initialization", {{"scale_residual_outputs", recipe.scale_residual_outputs}}},
-            {"texts",
-             {{"train", recipe.train_texts},
-              {"held_out", recipe.held_out_texts},
-              {"held_out_fraction", recipe.held_out_fraction},
-              {"document_end", recipe.document_end}}},
-            {"training",
-             {{"steps", recipe.steps},
-              {"context", recipe.context},
-              {"batch", recipe.batch},
-              {"accumulation", recipe.accumulation},
-              {"seed", recipe.seed},
-              {"precision", recipe.precision == TrainPrecision::automatic ? "auto"
-                            : recipe.precision == TrainPrecision::float32 ? "float32"
-                                                                          : "bfloat16"},
-              {"clip_norm", recipe.clip_norm}}},
-            {"optimizer",
-             {{"learning_rate", recipe.learning_rate},
-              {"betas", {recipe.beta1, recipe.beta2}},
-              {"eps", recipe.eps},
-              {"weight_decay", recipe.weight_decay},
-              {"warmup_steps", recipe.warmup_steps},
-              {"final_fraction", recipe.final_fraction}}}};
+    nlohmann::json penalty;
+    const std::string method = own_method(recipe);
+    if (method == "adaponderlm") {
+        penalty = {{"lambda", recipe.penalty_weight},
+                   {"k_max", recipe.gate_share},
+                   {"ramp_start", recipe.ramp_start},
+                   {"ramp_end", recipe.ramp_end}};
+    } else if (method == "ponderlm3") {
+        penalty = {{"lambda", recipe.penalty_weight}};
+    } else if (method == "adaptive_latent_cot") {
+        penalty = {{"lambda", recipe.penalty_weight}, {"beta", recipe.penalty_beta}};
+    }
+    nlohmann::json all = {{"model", recipe.model},
+                          {"initialization", {{"scale_residual_outputs", recipe.scale_residual_outputs}}},
+                          {"texts",
+                           {{"train", recipe.train_texts},
+                            {"held_out", recipe.held_out_texts},
+                            {"held_out_fraction", recipe.held_out_fraction},
+                            {"document_end", recipe.document_end}}},
+                          {"training",
+                           {{"steps", recipe.steps},
+                            {"context", recipe.context},
+                            {"batch", recipe.batch},
+                            {"accumulation", recipe.accumulation},
+                            {"seed", recipe.seed},
+                            {"precision", recipe.precision == TrainPrecision::automatic ? "auto"
+                                          : recipe.precision == TrainPrecision::float32 ? "float32"
+                                                                                        : "bfloat16"},
+                            {"jacobi_iterations", recipe.jacobi_iterations},
+                            {"clip_norm", recipe.clip_norm}}},
+                          {"optimizer",
+                           {{"learning_rate", recipe.learning_rate},
+                            {"betas", {recipe.beta1, recipe.beta2}},
+                            {"eps", recipe.eps},
+                            {"weight_decay", recipe.weight_decay},
+                            {"warmup_steps", recipe.warmup_steps},
+                            {"final_fraction", recipe.final_fraction}}}};
+    if (!penalty.is_null()) {
+        all["penalty"] = penalty;
+    }
+    return all;
 }
 
 } // namespace ponderscope

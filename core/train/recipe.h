@@ -59,6 +59,14 @@ struct Recipe {
     std::int64_t warmup_steps = 0;
     double final_fraction = 0.1;
 
+    /// Refreshes of the interleaved rule in training (PonderLM-2's schedule).
+    std::int64_t jacobi_iterations = 3;
+    double penalty_weight = 0.1; ///< lambda, of the method's penalty on steps
+    double penalty_beta = 0;     ///< adaptive latent CoT
+    double gate_share = 0.1;     ///< k_max of AdaPonderLM
+    std::int64_t ramp_start = 0; ///< S0 and S1: the steps between which k_s rises from 0 to k_max
+    std::int64_t ramp_end = 0;
+
     std::int64_t evaluate_every = 0; ///< steps; 0: at the end alone
     std::int64_t evaluate_windows =
         64; ///< contexts of held-out text in an evaluation on the way; the last one takes all
@@ -67,6 +75,8 @@ struct Recipe {
     DType output_dtype = DType::bf16;  ///< of model.safetensors: bf16 or f32
 
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch * accumulation; }
+    /// k_s of a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
+    [[nodiscard]] double gate_share_at(std::int64_t step) const;
     [[nodiscard]] Schedule schedule() const { return {learning_rate, warmup_steps, steps, final_fraction}; }
 };
 

@@ -13,7 +13,8 @@ namespace ponderscope {
 
 namespace {
 
-constexpr std::string_view header = "step,tokens,loss,learning_rate,gradient_norm,held_out_nll,seconds\n";
+constexpr std::string_view header =
+    "step,tokens,loss,learning_rate,gradient_norm,held_out_nll,penalty,mean_steps,seconds\n";
 
 /// The lines of \p log that belong to steps up to \p step; whatever does not start with a step number ends
 /// them.
@@ -62,6 +63,9 @@ void TrainLog::append(const TrainLogRow& row) {
                        shortest(row.gradient_norm) + ',';
     if (row.held_out_nll) {
         line += shortest(*row.held_out_nll);
+    }
+    for (const std::optional<double>& number : {row.penalty, row.mean_steps}) {
+        line += ',' + (number ? shortest(*number) : std::string());
     }
     line += ',' + shortest(row.seconds) + '\n';
     errno = 0;

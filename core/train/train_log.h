@@ -18,11 +18,13 @@ struct TrainLogRow {
     double gradient_norm = 0;           ///< of the last step, before clipping
     std::optional<double> held_out_nll; ///< nats a token
     double seconds = 0;                 ///< of training so far, interruptions not counted
+    std::optional<double> penalty;      ///< on steps, before lambda; mean over the same steps as the loss
+    std::optional<double> mean_steps;   ///< K_t over all tokens, likewise; absent: the model does not ponder
 };
 
-/// log.csv: "step,tokens,loss,learning_rate,gradient_norm,held_out_nll,seconds", numbers in the shortest form
-/// that reads back to the same value, a field left empty where there was no evaluation. Every row is on the
-/// disk's side when append returns.
+/// log.csv: "step,tokens,loss,learning_rate,gradient_norm,held_out_nll,penalty,mean_steps,seconds", numbers
+/// in the shortest form that reads back to the same value, a field left empty where there was no evaluation
+/// or is no such number. Every row is on the disk's side when append returns.
 class TrainLog {
 public:
     /// A new file, or with \p resume_after an existing one cut back to the rows up to that step: what an

@@ -67,8 +67,12 @@ void save_train_state(const std::filesystem::path& path, const NamedTensors& par
                                {"windows", counters.windows},
                                {"seconds", counters.seconds},
                                {"loss_sum", counters.loss_sum},
+                               {"penalty_sum", counters.penalty_sum},
+                               {"steps_sum", counters.steps_sum},
                                {"loss_count", counters.loss_count},
                                {"last_loss", counters.last_loss},
+                               {"last_penalty", counters.last_penalty},
+                               {"last_mean_steps", counters.last_mean_steps},
                                {"last_norm", counters.last_norm},
                                {"recipe", counters.recipe},
                                {"corpus", counters.corpus_digest}};
@@ -92,8 +96,12 @@ TrainCounters read_train_counters(const std::filesystem::path& path) {
     counters.windows = about.required_integer("windows", 0);
     counters.seconds = about.required_number("seconds");
     counters.loss_sum = about.required_number("loss_sum");
+    counters.penalty_sum = about.required_number("penalty_sum");
+    counters.steps_sum = about.required_number("steps_sum");
     counters.loss_count = about.required_integer("loss_count", 0);
     counters.last_loss = about.required_number("last_loss");
+    counters.last_penalty = about.required_number("last_penalty");
+    counters.last_mean_steps = about.required_number("last_mean_steps");
     counters.last_norm = about.required_number("last_norm");
     counters.recipe = about.required_object("recipe").value();
     counters.corpus_digest = about.required_text("corpus");

@@ -23,8 +23,12 @@ struct TrainCounters {
     std::int64_t windows = 0; ///< contexts taken from the sampler
     double seconds = 0;
     double loss_sum = 0; ///< since the last line of the log
+    double penalty_sum = 0;
+    double steps_sum = 0; ///< of pondering, mean over the tokens
     std::int64_t loss_count = 0;
-    double last_loss = 0;  ///< mean over the steps of the last line of the log
+    double last_loss = 0; ///< mean over the steps of the last line of the log
+    double last_penalty = 0;
+    double last_mean_steps = 0;
     double last_norm = 0;  ///< of the last step's gradient, before clipping
     nlohmann::json recipe; ///< its essence
     std::string corpus_digest;

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/ponder/forward.h"
+#include "core/ponder/method.h"
 #include "core/text/tokenizer.h"
 #include "core/train/adamw.h"
 #include "core/train/contexts.h"
@@ -117,11 +118,24 @@ private:
     [[nodiscard]] bool finished_before(TrainResult& result) const;
     void begin();
     void resume();
-    [[nodiscard]] double forward_backward();
+    struct StepNumbers {
+        double loss = 0;    ///< cross-entropy, nats a token
+        double penalty = 0; ///< before lambda
+        double mean_steps = 0;
+    };
+    [[nodiscard]] StepNumbers forward_backward();
+    /// How the model runs while it is trained, and when it is measured on the way.
+    [[nodiscard]] ForwardForm training_form() const {
+        ForwardForm form;
+        form.training = true;
+        form.refreshes = recipe_.jacobi_iterations;
+        return form;
+    }
     void step();
-    [[nodiscard]] double measure(std::int64_t most_windows, bool half, const std::stop_token& stop,
-                                 std::int64_t& scored);
+    [[nodiscard]] double measure(const ForwardForm& form, std::int64_t most_windows, bool half,
+                                 const std::stop_token& stop, std::int64_t& scored);
     void log(double rate);
+    [[nodiscard]] TrainLogRow row_of_last_steps(double rate) const;
     void append(const TrainLogRow& row);
     void save(bool complete);
     void round_weights();
@@ -231,8 +245,8 @@ at::Tensor Trainer::rows(std::int64_t count) {
     return ids;
 }
 
-/// Gradients of one optimiser step; returns the mean loss over its forwards.
-double Trainer::forward_backward() {
+/// Gradients of one optimiser step; the means over its forwards.
+Trainer::StepNumbers Trainer::forward_backward() {
     optimizer_->zero_gradients();
     at::Tensor total;
     const double share = 1.0 / static_cast<double>(recipe_.accumulation);
@@ -241,21 +255,29 @@ double Trainer::forward_backward() {
         at::Tensor loss;
         {
             const Autocast autocast(half_, device_.type());
-            const ForwardResult result = model_->forward(batch);
+            ForwardForm form = training_form();
+            form.penalty = {recipe_.gate_share_at(counters_.step), recipe_.penalty_beta};
+            const ForwardResult result = model_->forward(batch, form);
             loss = result.cross_entropy * share;
-            total = total.defined() ? total + loss.detach() : loss.detach();
+            at::Tensor numbers = at::stack({loss.detach().to(at::kFloat), at::zeros_like(loss).to(at::kFloat),
+                                            result.mean_steps.to(loss.device()) * share});
             if (result.penalty.defined()) {
-                loss = loss + result.penalty * share;
+                numbers.select(0, 1).copy_(result.penalty.detach() * share);
+                loss = loss + result.penalty * (recipe_.penalty_weight * share);
             }
+            total = total.defined() ? total + numbers : numbers;
         }
         loss.backward();
     }
-    return total.item<double>();
+    const at::Tensor here = total.to(at::kCPU, at::kDouble);
+    const auto* numbers = here.const_data_ptr<double>();
+    return {numbers[0], numbers[1], numbers[2]};
 }
 
 void Trainer::step() {
     const double rate = learning_rate(recipe_.schedule(), counters_.step);
-    const double loss = forward_backward();
+    const StepNumbers numbers = forward_backward();
+    const double loss = numbers.loss;
     const double norm = optimizer_->gradient_norm();
     if (!std::isfinite(loss)) {
         diverged("the loss is " + shortest(loss), loss, norm);
@@ -269,6 +291,8 @@ void Trainer::step() {
     optimizer_->step(rate);
     ++counters_.step;
     counters_.loss_sum += loss;
+    counters_.penalty_sum += numbers.penalty;
+    counters_.steps_sum += numbers.mean_steps;
     ++counters_.loss_count;
     counters_.last_norm = norm;
     counters_.seconds = seconds_before_ + seconds_since(began_);
@@ -283,20 +307,43 @@ void Trainer::log(double rate) {
     if (!last && !measured && counters_.step % recipe_.log_every != 0) {
         return;
     }
-    counters_.last_loss = counters_.loss_sum / static_cast<double>(counters_.loss_count);
+    const auto count = static_cast<double>(counters_.loss_count);
+    counters_.last_loss = counters_.loss_sum / count;
+    counters_.last_penalty = counters_.penalty_sum / count;
+    counters_.last_mean_steps = counters_.steps_sum / count;
     counters_.loss_sum = 0;
+    counters_.penalty_sum = 0;
+    counters_.steps_sum = 0;
     counters_.loss_count = 0;
     if (last) {
         return;
     }
-    TrainLogRow row{counters_.step,      tokens(),     counters_.last_loss, rate,
-                    counters_.last_norm, std::nullopt, counters_.seconds};
+    TrainLogRow row = row_of_last_steps(rate);
     if (measured) {
         std::int64_t scored = 0;
         // Short, and not to be cut off: the line would be missing after a resume.
-        row.held_out_nll = measure(recipe_.evaluate_windows, half_, {}, scored);
+        row.held_out_nll = measure(training_form(), recipe_.evaluate_windows, half_, {}, scored);
     }
     append(row);
+}
+
+TrainLogRow Trainer::row_of_last_steps(double rate) const {
+    TrainLogRow row{counters_.step,
+                    tokens(),
+                    counters_.last_loss,
+                    rate,
+                    counters_.last_norm,
+                    std::nullopt,
+                    counters_.seconds,
+                    {},
+                    {}};
+    if (has_penalty(config_)) {
+        row.penalty = counters_.last_penalty;
+    }
+    if (model_->method().max_steps() > 0) {
+        row.mean_steps = counters_.last_mean_steps;
+    }
+    return row;
 }
 
 void Trainer::append(const TrainLogRow& row) {
@@ -308,8 +355,15 @@ void Trainer::append(const TrainLogRow& row) {
 
 void Trainer::diverged(const std::string& what, double loss, double norm) {
     const std::string weights = optimizer_->first_bad_parameter();
-    append({counters_.step + 1, tokens(), loss, learning_rate(recipe_.schedule(), counters_.step), norm,
-            std::nullopt, seconds_before_ + seconds_since(began_)});
+    append({counters_.step + 1,
+            tokens(),
+            loss,
+            learning_rate(recipe_.schedule(), counters_.step),
+            norm,
+            std::nullopt,
+            seconds_before_ + seconds_since(began_),
+            {},
+            {}});
     throw CheckFailed(folder_.path().string() + ": training stopped at step " +
                       std::to_string(counters_.step + 1) + " of " + std::to_string(recipe_.steps) + ": " +
                       what +
@@ -318,8 +372,8 @@ void Trainer::diverged(const std::string& what, double loss, double norm) {
                       " is kept. Lower the learning rate, lengthen the warm-up or clip the gradient.");
 }
 
-double Trainer::measure(std::int64_t most_windows, bool half, const std::stop_token& stop,
-                        std::int64_t& scored) {
+double Trainer::measure(const ForwardForm& form, std::int64_t most_windows, bool half,
+                        const std::stop_token& stop, std::int64_t& scored) {
     const at::NoGradGuard no_grad;
     const auto begins =
         held_out_windows(static_cast<std::int64_t>(corpus_.held_out.size()), recipe_.context, most_windows);
@@ -341,7 +395,7 @@ double Trainer::measure(std::int64_t most_windows, bool half, const std::stop_to
         const auto batch = PackedBatch::from_rows(ids, device_);
         const Autocast autocast(half, device_.type());
         const auto tokens = static_cast<std::int64_t>(count) * recipe_.context;
-        sum += model_->forward(batch).cross_entropy.item<double>() * static_cast<double>(tokens);
+        sum += model_->forward(batch, form).cross_entropy.item<double>() * static_cast<double>(tokens);
         scored += tokens;
         report({"measuring held-out text", scored, total, "tokens"});
     }
@@ -430,12 +484,10 @@ TrainResult Trainer::run() {
         save(false);
     }
     round_weights();
-    TrainLogRow row{counters_.step,      tokens(),
-                    counters_.last_loss, learning_rate(recipe_.schedule(), counters_.step - 1),
-                    counters_.last_norm, std::nullopt,
-                    counters_.seconds};
+    TrainLogRow row = row_of_last_steps(learning_rate(recipe_.schedule(), counters_.step - 1));
     if (!corpus_.held_out.empty()) {
-        result_.held_out_nll = measure(0, false, options_.stop, result_.held_out_tokens);
+        result_.held_out_nll =
+            measure({usual_refreshes(config_), false, {}}, 0, false, options_.stop, result_.held_out_tokens);
         row.held_out_nll = result_.held_out_nll;
     }
     append(row);

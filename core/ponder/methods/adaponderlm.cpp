@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/blocks.h"
+#include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"
@@ -7,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace ponderscope {
@@ -28,6 +30,7 @@ public:
                                         const at::Tensor& expected) const override;
     [[nodiscard]] bool halts() const override;
     [[nodiscard]] Decision decide(const Slots& slots) const override;
+    [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override;
     [[nodiscard]] std::vector<SignalInfo> signals() const override;
     [[nodiscard]] std::int64_t input_flops() const override;
     [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
@@ -119,6 +122,28 @@ std::int64_t AdaPonderLm::input_flops() const {
 std::int64_t AdaPonderLm::decision_flops(std::int64_t step) const {
     const Gate& one = gates_[static_cast<std::size_t>(step)];
     return 2 * (one.fc_in.weight.numel() + one.fc_out.weight.numel());
+}
+
+/// Mean of the n smallest values in the pool of all gates of the batch, tokens x K, n = floor(k_s pool +
+/// 0.5); a gate that was not asked, because its token had halted, is in the pool as the constant 0.
+at::Tensor AdaPonderLm::penalty(const TrainingRun& run) const {
+    std::vector<at::Tensor> asked;
+    for (const StepStates& states : run.states) {
+        if (states.value.defined()) {
+            asked.push_back(states.value);
+        }
+    }
+    const at::Tensor values = asked.empty() ? at::zeros({0}, at::kFloat) : at::cat(asked);
+    const std::int64_t pool = run.tokens * max_steps();
+    const auto smallest =
+        static_cast<std::int64_t>(std::floor(run.settings.gate_share * static_cast<double>(pool) + 0.5));
+    const std::int64_t of_asked = smallest - (pool - values.size(0));
+    if (of_asked <= 0) {
+        return at::zeros({}, run.head.head.options().dtype(at::kFloat).requires_grad(false));
+    }
+    const at::Tensor chosen =
+        std::get<0>(at::topk(values, std::min(of_asked, values.size(0)), 0, /*largest=*/false));
+    return chosen.sum() / static_cast<double>(smallest);
 }
 
 } // namespace

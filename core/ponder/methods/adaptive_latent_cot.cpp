@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <string>
 
@@ -25,6 +27,7 @@ public:
     [[nodiscard]] bool halts() const override;
     [[nodiscard]] bool mixes_states() const override { return max_steps() > 0; }
     [[nodiscard]] Decision decide(const Slots& slots) const override;
+    [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override;
     [[nodiscard]] std::vector<SignalInfo> signals() const override;
     [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
 
@@ -104,6 +107,35 @@ std::vector<SignalInfo> AdaptiveLatentCot::signals() const {
 
 std::int64_t AdaptiveLatentCot::decision_flops(std::int64_t) const {
     return 2 * hidden_size_;
+}
+
+/// Mean over tokens with a next token of the sum of sg(pi_k)^beta r_k g_k over the decisions taken, the
+/// refused one included; pi_k is the probability of the next token by the state itself, without a gradient.
+at::Tensor AdaptiveLatentCot::penalty(const TrainingRun& run) const {
+    at::Tensor reach = at::ones({run.tokens}, run.head.head.options().dtype(at::kFloat).requires_grad(false));
+    at::Tensor sum = at::zeros_like(reach);
+    for (const StepStates& states : run.states) {
+        if (!states.value.defined()) {
+            break;
+        }
+        const at::Tensor tokens =
+            states.tokens.defined() ? states.tokens : at::arange(run.tokens, run.targets.options());
+        const at::Tensor targets = run.targets.index_select(0, tokens);
+        const at::Tensor on = reach.index_select(0, tokens) * states.value; // r_{k+1}
+        at::Tensor weight = at::ones_like(on).detach();
+        if (run.settings.beta != 0) {
+            const at::NoGradGuard no_gradient;
+            HeadRequest request;
+            request.targets = targets;
+            const at::Tensor nll =
+                read_out(states.hidden.detach().to(run.head.head.scalar_type()), run.head, request).nll;
+            weight = at::where(targets >= 0, at::exp(nll * -run.settings.beta), at::zeros_like(nll));
+        }
+        const at::Tensor counted = at::where(targets >= 0, weight * on, at::zeros_like(on));
+        sum = at::index_add(sum, 0, tokens, counted);
+        reach = at::index_copy(reach, 0, tokens, on);
+    }
+    return sum.sum() / run.targets.ge(0).sum().clamp_min(1);
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -61,6 +62,18 @@ public:
         }
         return decision;
     }
+
+    /// The expected number of steps: the mean over all tokens of the sum of w_k, k = 1..K.
+    [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override {
+        at::Tensor sum = at::zeros({}, weight_.options().dtype(at::kFloat).requires_grad(false));
+        for (const StepStates& states : run.states) {
+            if (states.value.defined()) {
+                sum = sum + states.value.sum(); // w of the step after
+            }
+        }
+        return sum / static_cast<double>(run.tokens);
+    }
+    [[nodiscard]] bool halts_in_training() const override { return false; }
 
     [[nodiscard]] std::vector<SignalInfo> signals() const override {
         const std::vector<std::string> axes{"token", "step"};

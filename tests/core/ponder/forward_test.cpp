@@ -149,17 +149,6 @@ TEST(Forward, TiedTablesLearnThroughBothUses) {
     }
 }
 
-TEST(Forward, MethodsWithoutTheirPenaltyAreNotTrained) {
-    const TemporaryFolder folder;
-    EXPECT_NO_THROW(require_trainable(make_checkpoint(folder.path(), with_ponderlm(tiny_llama(), 2)).config));
-    const TemporaryFolder other;
-    nlohmann::json ada = tiny_llama();
-    ada["pondering"] = {{"method", "adaponderlm"}, {"max_steps", 2}};
-    const ModelConfig config = make_checkpoint(other.path(), ada).config;
-    EXPECT_NO_THROW(require_runnable(config));
-    EXPECT_THROW(require_trainable(config), InputError);
-}
-
 TEST(Forward, FreshWeightsDependOnTheSeedAlone) {
     const TemporaryFolder folder;
     const ModelConfig config = make_checkpoint(folder.path(), tiny_gpt_neox()).config;

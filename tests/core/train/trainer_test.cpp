@@ -34,6 +34,23 @@ json ponderlm_recipe() {
     return recipe;
 }
 
+/// With our own section for a method.
+json recipe_of(const std::string& method) {
+    json recipe = small_recipe();
+    recipe["model"]["pondering"] = {{"method", method}, {"max_steps", 2}, {"embed_scale", "sqrt_d"}};
+    if (method == "adaponderlm") {
+        recipe["penalty"] = {{"lambda", 0.1}, {"k_max", 0.3}, {"ramp_start", 2}, {"ramp_end", 8}};
+    } else if (method == "adaptive_latent_cot") {
+        recipe["penalty"] = {{"lambda", 0.01}, {"beta", 0.5}};
+    } else if (method == "ponderlm3") {
+        recipe["penalty"] = {{"lambda", 0.01}};
+    }
+    if (method == "pause") {
+        recipe["model"]["pause_token_id"] = 0;
+    }
+    return recipe;
+}
+
 json llama_recipe() {
     json recipe = small_recipe();
     recipe["model"] = {
@@ -81,7 +98,8 @@ protected:
     [[nodiscard]] json recipe() const {
         return GetParam() == "llama"      ? llama_recipe()
                : GetParam() == "ponderlm" ? ponderlm_recipe()
-                                          : small_recipe();
+               : GetParam() == "vanilla"  ? small_recipe()
+                                          : recipe_of(GetParam());
     }
 };
 
@@ -178,8 +196,61 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
     EXPECT_EQ(std::filesystem::last_write_time(folder / "pieces" / "model.safetensors"), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Train, EveryModel, ::testing::Values("vanilla", "ponderlm", "llama"),
+INSTANTIATE_TEST_SUITE_P(Train, EveryModel,
+                         ::testing::Values("vanilla", "ponderlm", "llama", "looped", "pause", "ponderlm2",
+                                           "adaponderlm", "ponderlm3", "adaptive_latent_cot"),
                          [](const auto& model) { return model.param; });
+
+TEST(Train, LogsStepsAndPenaltiesOfMethodsThatHaveThem) {
+    const auto rows_of = [](const json& document) {
+        const TemporaryFolder folder;
+        std::vector<TrainLogRow> rows;
+        TrainOptions options = into(folder / "out");
+        options.logged = [&](const TrainLogRow& row) { rows.push_back(row); };
+        static_cast<void>(train(read_recipe(testing::write_small_recipe(folder.path(), document)), options));
+        return rows;
+    };
+    for (const TrainLogRow& row : rows_of(small_recipe())) {
+        EXPECT_FALSE(row.penalty.has_value());
+        EXPECT_FALSE(row.mean_steps.has_value());
+    }
+    for (const TrainLogRow& row : rows_of(ponderlm_recipe())) {
+        EXPECT_FALSE(row.penalty.has_value());
+        EXPECT_EQ(row.mean_steps, 2.0);
+    }
+    for (const std::string method : {"adaponderlm", "adaptive_latent_cot", "ponderlm3"}) {
+        const auto rows = rows_of(recipe_of(method));
+        ASSERT_FALSE(rows.empty());
+        for (const TrainLogRow& row : rows) {
+            ASSERT_TRUE(row.penalty.has_value() && row.mean_steps.has_value()) << method;
+            EXPECT_GE(*row.penalty, 0);
+            EXPECT_LE(*row.mean_steps, 2.0);
+        }
+        EXPECT_GT(*rows.back().penalty, 0) << method;
+    }
+}
+
+TEST(Train, AStrongPenaltyMakesTheModelStopEarlier) {
+    for (const std::string method : {"adaponderlm", "adaptive_latent_cot"}) {
+        const auto steps_with = [&](double lambda) {
+            const TemporaryFolder folder;
+            json document = recipe_of(method);
+            document["model"]["pondering"]["threshold"] = 0.3;
+            document["penalty"] = {{"lambda", lambda}};
+            if (method == "adaponderlm") {
+                document["penalty"].update({{"k_max", 1.0}, {"ramp_start", 0}, {"ramp_end", 0}});
+            }
+            document["training"]["steps"] = 60;
+            double last = 0;
+            TrainOptions options = into(folder / "out");
+            options.logged = [&](const TrainLogRow& row) { last = row.mean_steps.value_or(-1); };
+            static_cast<void>(
+                train(read_recipe(testing::write_small_recipe(folder.path(), document)), options));
+            return last;
+        };
+        EXPECT_LT(steps_with(20.0), steps_with(0.0)) << method;
+    }
+}
 
 TEST(Train, HeldOutNllIsTheEnginesOfTheStoredWeights) {
     const TemporaryFolder folder;

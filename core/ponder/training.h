@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/head.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace ponderscope {
+
+struct StepStates;
+
+/// What a method's penalty on steps takes from the recipe beside its weight lambda.
+struct PenaltySettings {
+    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of the pool of gates that is
+                           ///< pushed down
+    double beta = 0;       ///< of adaptive latent CoT (section 7): power of the probability of the next token
+};
+
+/// How Model::forward runs.
+struct ForwardForm {
+    /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
+    std::optional<std::int64_t> refreshes;
+    /// As a loss wants it: with the method's penalty, and every slot running where the method does not halt
+    /// in training.
+    bool training = false;
+    PenaltySettings penalty;
+};
+
+/// What a penalty is computed from: every slot that ran, with gradients.
+struct TrainingRun {
+    std::span<const StepStates> states; ///< steps 0..K, as far as any token went
+    std::int64_t tokens = 0;            ///< N
+    at::Tensor targets;                 ///< int64 [N], -1: none
+    HeadWeights head;
+    PenaltySettings settings;
+};
+
+} // namespace ponderscope
