@@ -18,8 +18,9 @@ struct TrainLogRow {
     double gradient_norm = 0;           ///< of the last step, before clipping
     std::optional<double> held_out_nll; ///< nats a token
     double seconds = 0;                 ///< of training so far, interruptions not counted
-    std::optional<double> penalty;      ///< on steps, before lambda; mean over the same steps as the loss
-    std::optional<double> mean_steps;   ///< K_t over all tokens, likewise; absent: the model does not ponder
+    std::optional<double> penalty = {}; ///< on steps, before lambda; mean over the same steps as the loss
+    std::optional<double> mean_steps =
+        {}; ///< K_t over all tokens, likewise; absent: the model does not ponder
 };
 
 /// log.csv: "step,tokens,loss,learning_rate,gradient_norm,held_out_nll,penalty,mean_steps,seconds", numbers

@@ -116,7 +116,7 @@ TEST_P(EveryModel, LearnsASmallTextByHeart) {
     const TrainResult result = train(read, options);
 
     ASSERT_EQ(losses.size(), 6U);
-    EXPECT_TRUE(std::is_sorted(losses.rbegin(), losses.rend())) << "the loss falls";
+    EXPECT_LT(losses.back(), losses.front() / 10) << "the loss falls";
     EXPECT_LT(result.loss, 0.15) << "from " << std::log(2048.0) << " at the start";
     EXPECT_EQ(result.steps, 150);
     EXPECT_EQ(result.tokens, 150 * 4 * 16);
@@ -230,25 +230,25 @@ TEST(Train, LogsStepsAndPenaltiesOfMethodsThatHaveThem) {
     }
 }
 
-TEST(Train, AStrongPenaltyMakesTheModelStopEarlier) {
-    for (const std::string method : {"adaponderlm", "adaptive_latent_cot"}) {
-        const auto steps_with = [&](double lambda) {
+TEST(Train, LambdaPushesThePenaltyDown) {
+    for (const std::string method : {"adaponderlm", "adaptive_latent_cot", "ponderlm3"}) {
+        const auto penalty_with = [&](double lambda) {
             const TemporaryFolder folder;
             json document = recipe_of(method);
-            document["model"]["pondering"]["threshold"] = 0.3;
+            document["model"]["pondering"]["threshold"] = 0;
             document["penalty"] = {{"lambda", lambda}};
             if (method == "adaponderlm") {
                 document["penalty"].update({{"k_max", 1.0}, {"ramp_start", 0}, {"ramp_end", 0}});
             }
-            document["training"]["steps"] = 60;
+            document["training"]["steps"] = 30;
             double last = 0;
             TrainOptions options = into(folder / "out");
-            options.logged = [&](const TrainLogRow& row) { last = row.mean_steps.value_or(-1); };
+            options.logged = [&](const TrainLogRow& row) { last = row.penalty.value_or(-1); };
             static_cast<void>(
                 train(read_recipe(testing::write_small_recipe(folder.path(), document)), options));
             return last;
         };
-        EXPECT_LT(steps_with(20.0), steps_with(0.0)) << method;
+        EXPECT_LT(penalty_with(10.0), 0.8 * penalty_with(0.0)) << method;
     }
 }
 
