@@ -98,8 +98,6 @@ ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) 
     const TokenBatch tokens = TokenBatch::from_ids(backbone, batch.ids, batch.lengths,
                                                    keeps_rows(method, options.choices.rule.get()));
     options.keep_states = true;
-    // Training goes through a fixed number of passes: the config's, or the usual three.
-    options.choices.refreshes = backbone.config().ponder.jacobi_iterations.value_or(3);
     if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&
         !at::autocast::is_autocast_enabled(at::kCPU)) {
         options.workspace = &impl_->workspace;

@@ -197,8 +197,7 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     } else {
         training.fail("precision", "auto, float32 or bfloat16");
     }
-    recipe.jacobi_iterations =
-        training.integer("jacobi_iterations", 0, 1000).value_or(recipe.jacobi_iterations);
+    recipe.jacobi_iterations = training.integer("jacobi_iterations", 0, 1000);
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
 }
 
@@ -393,7 +392,6 @@ nlohmann::json essence(const Recipe& recipe) {
                             {"precision", recipe.precision == TrainPrecision::automatic ? "auto"
                                           : recipe.precision == TrainPrecision::float32 ? "float32"
                                                                                         : "bfloat16"},
-                            {"jacobi_iterations", recipe.jacobi_iterations},
                             {"clip_norm", recipe.clip_norm}}},
                           {"optimizer",
                            {{"learning_rate", recipe.learning_rate},
@@ -402,6 +400,9 @@ nlohmann::json essence(const Recipe& recipe) {
                             {"weight_decay", recipe.weight_decay},
                             {"warmup_steps", recipe.warmup_steps},
                             {"final_fraction", recipe.final_fraction}}}};
+    if (recipe.jacobi_iterations) {
+        all["training"]["jacobi_iterations"] = *recipe.jacobi_iterations;
+    }
     if (!penalty.is_null()) {
         all["penalty"] = penalty;
     }

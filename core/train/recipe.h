@@ -59,8 +59,9 @@ struct Recipe {
     std::int64_t warmup_steps = 0;
     double final_fraction = 0.1;
 
-    /// Refreshes of the interleaved rule in training (PonderLM-2's schedule).
-    std::int64_t jacobi_iterations = 3;
+    /// Refreshes of the interleaved rule in training (PonderLM-2's schedule); absent: the config's number,
+    /// or 3.
+    std::optional<std::int64_t> jacobi_iterations;
     double penalty_weight = 0.1; ///< lambda, of the method's penalty on steps
     double penalty_beta = 0;     ///< adaptive latent CoT
     double gate_share = 0.1;     ///< k_max of AdaPonderLM

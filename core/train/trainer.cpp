@@ -128,7 +128,7 @@ private:
     [[nodiscard]] ForwardForm training_form() const {
         ForwardForm form;
         form.training = true;
-        form.refreshes = recipe_.jacobi_iterations;
+        form.refreshes = recipe_.jacobi_iterations.value_or(config_.ponder.jacobi_iterations.value_or(3));
         return form;
     }
     void step();

@@ -46,7 +46,8 @@ TEST(Forward, EveryMethodWithoutAPenaltyHasAGradient) {
         Model model = load(checkpoint, at::kDouble);
         model.parameters().requires_grad(true);
         const PackedBatch batch = PackedBatch::pack({random_ids(7, 61, 3), random_ids(5, 61, 4)}, at::kCPU);
-        model.forward(batch).cross_entropy.backward();
+        const ForwardForm passes{3, true, {}}; // a fixed number of them
+        model.forward(batch, passes).cross_entropy.backward();
         // Against a central difference along one matrix.
         const at::Tensor weight = model.parameters().at("model.layers.1.mlp.down_proj.weight");
         const at::Tensor direction = at::randn_like(weight).detach();
@@ -54,9 +55,9 @@ TEST(Forward, EveryMethodWithoutAPenaltyHasAGradient) {
         const at::NoGradGuard plain;
         const double step = 1e-4;
         weight.add_(direction, step);
-        const double above = model.forward(batch).cross_entropy.item<double>();
+        const double above = model.forward(batch, passes).cross_entropy.item<double>();
         weight.sub_(direction, 2 * step);
-        const double below = model.forward(batch).cross_entropy.item<double>();
+        const double below = model.forward(batch, passes).cross_entropy.item<double>();
         EXPECT_NEAR(slope, (above - below) / (2 * step), 2e-3 * std::max(1.0, std::abs(slope))) << method;
         EXPECT_NE(slope, 0.0);
     }
