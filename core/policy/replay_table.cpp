@@ -156,8 +156,8 @@ private:
         } else if (last == 0) {
             throw InputError(
                 table_.run +
-                ": a run with one step a token has nothing to choose from; for exits over the layers "
-                "record it again with ponderscope record ... --layers.");
+                ": every token of this run has one step, so there is nothing to choose from; take a run of "
+                "a model that ponders, recorded with ponderscope record ... --policy full.");
         }
         constexpr std::int64_t most_steps = 4096;
         if (last < 1 || last > most_steps) {

@@ -200,7 +200,7 @@ TEST_F(WrongInput, Methods) {
         {"refreshes", section({{"method", "looped"}}), {"--jacobi", "3"}, {"looped", "Jacobi"}},
         {"refreshes-word", section({{"method", "ponderlm2"}}), {"--jacobi", "many"}, {"--jacobi", "many"}},
         {"refreshes-minus", section({{"method", "ponderlm2"}}), {"--jacobi=-1"}, {"--jacobi", "-1"}},
-        {"policy", section({{"method", "looped"}}), {"--policy", "sometimes"}, {"--policy", "sometimes"}},
+        {"policy", section({{"method", "looped"}}), {"--policy", "sometimes"}, {"Unknown policy", "sometimes"}},
         {"policy-vanilla", nlohmann::json::object(), {"--policy", "full"}, {"vanilla", "full"}},
         {"forced-words", section({{"method", "looped"}}), {"--force-steps", "3"}, {"--force-steps", "'3'"}},
         {"forced-far", section({{"method", "looped"}}), {"--force-steps", "1:3"}, {"--force-steps", "3", "2"}},

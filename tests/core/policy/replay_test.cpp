@@ -351,7 +351,7 @@ TEST(ReplayTable, EveryMistakeHasItsSentence) {
     };
     const Case cases[] = {
         {changed([](TraceOptions& o) { o.nll_name = "other"; }), "--record steps"},
-        {changed([](TraceOptions& o) { o.max_steps = 0; }), "--layers"},
+        {changed([](TraceOptions& o) { o.max_steps = 0; }), "--policy full"},
         {changed([](TraceOptions& o) { o.max_steps = 1'000'000; }), "from 1 to 4096"},
         {changed([](TraceOptions& o) {
              o.nll_shape = {3, 5};
