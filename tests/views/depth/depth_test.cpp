@@ -31,7 +31,7 @@ SignalInfo info_of(std::vector<std::string> axes) {
 }
 
 struct Stage {
-    explicit Stage(bool depth = true) {
+    explicit Stage(bool depth = true) : hasDepth(depth) {
         const auto path = folder / "deep.ponder";
         testing::write_sample_trace(path, {.sequences = 1, .tokens = 200, .withDepth = depth});
         trace = QString::fromStdString(path.string());
@@ -44,8 +44,10 @@ struct Stage {
             return false;
         }
         selection.setRunA({trace, data.runs(trace).front().id});
-        return QTest::qWaitFor([&] { return view.depth().has_value() || data.idle(); }, 10'000);
+        // Nothing is under way for a moment between the sequence and its signal.
+        return QTest::qWaitFor([&] { return hasDepth ? view.depth().has_value() : data.idle(); }, 10'000);
     }
+    bool hasDepth;
     testing::TemporaryFolder folder;
     QString trace;
     TraceData data;
