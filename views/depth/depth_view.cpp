@@ -208,8 +208,9 @@ void DepthView::refreshData() {
         hint = tr("Reading the weights…");
     }
     const bool there = sequence_ && chunk;
+    // The weights may arrive before the sequence that they belong to.
     if (!there || chunk != chunk_) {
-        chunk_ = chunk;
+        chunk_ = there ? chunk : nullptr;
         depth_.reset();
         averages_.reset();
         if (there) {

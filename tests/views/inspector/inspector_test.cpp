@@ -46,7 +46,7 @@ private slots:
         f.selection.setToken(57);
         QTRY_COMPARE(f.view.report().token, 57);
         QTRY_VERIFY(!f.view.report().candidates.empty() && f.view.report().curves.size() >= 4 &&
-                    !f.view.report().gates.empty());
+                    !f.view.report().curves[0].b.empty() && !f.view.report().gates.empty());
         const TraceReader reader = TraceReader::open(folder_ / "story.ponder");
         const TokenColumns a = reader.tokens(1, 0);
         const TokenColumns b = reader.tokens(2, 0);
