@@ -24,6 +24,9 @@ T load(const SignalChunk& chunk, std::size_t i) {
 template <class Result, class T>
 std::vector<Result> convert(const SignalChunk& chunk) {
     std::vector<Result> values(chunk.data.size() / sizeof(T));
+    if (values.empty()) {
+        return values; // an empty vector has no memory to copy to
+    }
     if constexpr (std::is_same_v<Result, T>) {
         std::memcpy(values.data(), chunk.data.data(), values.size() * sizeof(T));
     } else {

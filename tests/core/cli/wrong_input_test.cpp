@@ -283,7 +283,8 @@ TEST_F(WrongInput, DiskFull) {
         const ProgramResult inspected =
             run_ponderscope({"inspect", at("small/t.ponder"), "--check", "--json"});
         if (inspected.code == 0) {
-            for (const nlohmann::json& run : nlohmann::json::parse(inspected.out).at("runs")) {
+            const auto report = nlohmann::json::parse(inspected.out);
+            for (const nlohmann::json& run : report.at("runs")) {
                 EXPECT_FALSE(run.at("complete").get<bool>());
             }
         } else {

@@ -23,8 +23,9 @@ namespace {
 
 const std::filesystem::path folder = testing::source_tree() / "tests/core/stats";
 
-nlohmann::json reference() {
-    return nlohmann::json::parse(read_file(folder / "significance_values.json"));
+const nlohmann::json& reference() {
+    static const auto values = nlohmann::json::parse(read_file(folder / "significance_values.json"));
+    return values;
 }
 
 Moments moments_of(const std::vector<double>& values) {
@@ -44,7 +45,7 @@ TEST(Significance, StoredValuesAreThoseOfTheInstalledSciPy) {
 }
 
 TEST(Significance, WelchAgreesWithSciPy) {
-    for (const nlohmann::json& entry : reference()["welch"]) {
+    for (const nlohmann::json& entry : reference().at("welch")) {
         const double p = welch_p(moments_of(entry["a"]), moments_of(entry["b"]));
         const double expected = entry["p"];
         EXPECT_NEAR(p, expected, 1e-10 * std::max(expected, 1e-3)) << entry["a"] << entry["b"];
@@ -55,7 +56,7 @@ TEST(Significance, WelchAgreesWithSciPy) {
 }
 
 TEST(Significance, StudentAgreesWithSciPy) {
-    for (const nlohmann::json& entry : reference()["student"]) {
+    for (const nlohmann::json& entry : reference().at("student")) {
         const double expected = entry[2];
         EXPECT_NEAR(student_cdf(entry[0], entry[1]), expected, 1e-9 * expected + 1e-15) << entry;
     }
@@ -64,7 +65,7 @@ TEST(Significance, StudentAgreesWithSciPy) {
 }
 
 TEST(Significance, FalseDiscoveryControlAgreesWithStatsmodels) {
-    for (const nlohmann::json& entry : reference()["discovery"]) {
+    for (const nlohmann::json& entry : reference().at("discovery")) {
         const auto p = entry["p"].get<std::vector<double>>();
         const std::vector<double> q = benjamini_hochberg(p);
         for (std::size_t i = 0; i < p.size(); ++i) {

@@ -16,7 +16,8 @@ namespace {
 using testing::TemporaryFolder;
 
 bool same(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 void expect_same_tokens(const TokenColumns& got, const TokenColumns& want) {
