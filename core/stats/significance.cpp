@@ -33,19 +33,28 @@ double beta_fraction(double x, double a, double b) {
     return result;
 }
 
-/// I_x(a, b), regularised.
-double incomplete_beta(double x, double a, double b) {
+/// I_x(a, b), regularised. \p rest is 1 - x, which the caller knows to the last digit where x is nearly 1.
+double incomplete_beta(double x, double rest, double a, double b) {
     if (!(x > 0)) {
         return 0;
     }
-    if (x >= 1) {
+    if (!(rest > 0)) {
         return 1;
     }
-    const double front =
-        std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+    const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+                                  a * (x < 0.5 ? std::log(x) : std::log1p(-rest)) + b * std::log(rest));
     // The fraction converges quickly on one side of the mean.
     return x < (a + 1) / (a + b + 2) ? front * beta_fraction(x, a, b) / a
-                                     : 1 - front * beta_fraction(1 - x, b, a) / b;
+                                     : 1 - front * beta_fraction(rest, b, a) / b;
+}
+
+/// Both tails of Student's t.
+double two_tails(double t, double degrees) {
+    const double square = t * t;
+    if (std::isinf(square)) {
+        return 0;
+    }
+    return incomplete_beta(degrees / (degrees + square), square / (degrees + square), degrees / 2, 0.5);
 }
 
 } // namespace
@@ -80,7 +89,7 @@ double student_cdf(double t, double degrees) {
     if (std::isnan(t) || !(degrees > 0)) {
         return nan;
     }
-    const double tail = incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5) / 2;
+    const double tail = two_tails(t, degrees) / 2;
     return t < 0 ? tail : 1 - tail;
 }
 
@@ -98,7 +107,7 @@ double welch_p(const Moments& a, const Moments& b) {
     const double degrees =
         error * error /
         (of_a * of_a / static_cast<double>(a.count - 1) + of_b * of_b / static_cast<double>(b.count - 1));
-    return incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5);
+    return two_tails(t, degrees);
 }
 
 std::vector<double> benjamini_hochberg(std::span<const double> p) {
