@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/depth_recorder.h"
 
+#include "core/trace/column_labels.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -25,18 +27,15 @@ std::vector<Shape> shapes(const ModelConfig& config) {
     switch (config.depth.kind) {
     case DepthMixing::depth_attention: {
         const DepthColumns columns(config);
-        std::string list;
-        for (const std::string& label : columns.labels()) {
-            list += (list.empty() ? "" : ", ") + label;
-        }
-        return {{{signal::depth_weights,
-                  {"token", "step", "layer", "source", "head"},
-                  "weight",
-                  "Depth-attention weights",
-                  "Share of each source layer's value in the value that a layer's attention reads, a KV head "
-                  "(arXiv 2606.05014); 0 where a layer has no such source. Sources: " +
-                      list + "."},
-                 {config.layers, columns.size(), config.kv_heads}}};
+        return {
+            {{signal::depth_weights,
+              {"token", "step", "layer", "source", "head"},
+              "weight",
+              "Depth-attention weights",
+              with_column_labels("Share of each source layer's value in the value that a layer's attention "
+                                 "reads, a KV head (arXiv 2606.05014); 0 where a layer has no such source.",
+                                 columns.labels())},
+             {config.layers, columns.size(), config.kv_heads}}};
     }
     case DepthMixing::mhc:
         return {
@@ -54,14 +53,21 @@ std::vector<Shape> shapes(const ModelConfig& config) {
               "Weight w of a sublayer's output in each residual stream; sublayers are attention and MLP in "
               "turn."},
              {sublayers, config.depth.streams}}};
-    case DepthMixing::attnres:
+    case DepthMixing::attnres: {
+        std::vector<std::string> labels{"embedding"};
+        for (std::int64_t snapshot = 1; snapshot < snapshots(config); ++snapshot) {
+            labels.push_back("snapshot " + std::to_string(snapshot));
+        }
+        labels.emplace_back("running stream");
         return {{{signal::attnres_weights,
                   {"token", "step", "sublayer", "source"},
                   "weight",
                   "Weights over snapshots",
-                  "Share of each snapshot of the stream in a sublayer's input, the embedding first and the "
-                  "running stream last; the last sublayer is the final mixture."},
+                  with_column_labels("Share of each snapshot of the stream in a sublayer's input; the last "
+                                     "sublayer is the final mixture.",
+                                     labels)},
                  {sublayers + 1, snapshots(config) + 1}}};
+    }
     case DepthMixing::none:
     case DepthMixing::denseformer: // its weights are parameters: the same for every token
         break;

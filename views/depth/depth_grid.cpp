@@ -36,7 +36,8 @@ void DepthGrid::setValues(std::vector<float> values, int layers, int sources, co
     update();
 }
 
-void DepthGrid::setNames(const QString& layer, const QString& source) {
+void DepthGrid::setNames(const QString& layer, const QString& source, const QStringList& labels) {
+    labels_ = labels;
     names_ = tr("%1 → (%2 ↓)").arg(source, layer);
     update();
 }
@@ -133,11 +134,15 @@ void DepthGrid::paintEvent(QPaintEvent*) {
         painter.drawText(QRectF(0, place.top(), gutter - 7, place.height()),
                          Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip, QString::number(layer));
     }
-    const int right = every(box.width() / sources_, metrics.horizontalAdvance(QStringLiteral("00")) + 6);
+    int widest = 0;
+    for (const QString& label : labels_) {
+        widest = std::max(widest, metrics.horizontalAdvance(label));
+    }
+    const int right = every(box.width() / sources_, widest + 6);
     for (int source = 0; source < sources_; source += right) {
         const QRectF place = cell(0, source);
         painter.drawText(QRectF(place.left(), box.bottom() + 1, place.width(), metrics.height()),
-                         Qt::AlignCenter | Qt::TextDontClip, QString::number(source));
+                         Qt::AlignCenter | Qt::TextDontClip, labels_.value(source));
     }
     painter.drawText(
         QRectF(box.left(), box.bottom() + metrics.height(), width() - box.left(), metrics.height()),

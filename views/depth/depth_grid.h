@@ -19,7 +19,7 @@ public:
 
     /// \p values [layer * sources + source]; NaN is left empty.
     void setValues(std::vector<float> values, int layers, int sources, const ColourScale& scale);
-    void setNames(const QString& layer, const QString& source);
+    void setNames(const QString& layer, const QString& source, const QStringList& labels);
     void clear(const QString& hint);
     void setChosen(int layer, int source); ///< -1: none
     [[nodiscard]] int layers() const { return layers_; }
@@ -51,7 +51,8 @@ private:
     int sources_ = 0;
     ColourScale scale_;
     QString hint_;
-    QString names_; ///< of the axes
+    QString names_;      ///< of the axes
+    QStringList labels_; ///< [source]
     int layer_ = -1;
     int source_ = -1;
 };

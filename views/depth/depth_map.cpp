@@ -6,6 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/half.h"
+#include "core/stats/token_dependence.h"
+#include "core/trace/column_labels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,6 +69,7 @@ DepthMap::DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& i
     place("step", steps_, step_stride_);
     place(layer_name_, layers_, layer_stride_);
     place(source_name_, sources_, source_stride_);
+    source_labels_ = column_labels(info.description, static_cast<std::size_t>(sources_));
     place("head", heads_, head_stride_);
     if (chunk_->dtype != DType::f16 && chunk_->dtype != DType::bf16 && chunk_->dtype != DType::f32) {
         throw InputError("The signal \"" + info.name + "\": expected F16, BF16 or F32, found " +
@@ -162,6 +165,33 @@ std::vector<float> DepthMap::over_tokens(std::int64_t source, std::int64_t step,
     return values;
 }
 
+double DepthMap::token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
+                             std::int64_t end_head) const {
+    std::vector<std::int64_t> read;
+    for (std::int64_t source = 0; source < sources_; ++source) {
+        if (reads(layer, source)) {
+            read.push_back(source);
+        }
+    }
+    if (read.size() < 2) {
+        return nan;
+    }
+    TokenDependence dependence;
+    std::vector<float> weights;
+    for (std::int64_t row = 0; row < rows_; row += row_stride()) {
+        weights.clear();
+        for (const std::int64_t source : read) {
+            for (std::int64_t h = first_head; h < end_head; ++h) {
+                weights.push_back(at(row, step, layer, source, h));
+            }
+        }
+        if (std::all_of(weights.begin(), weights.end(), [](float value) { return std::isfinite(value); })) {
+            dependence.add(weights);
+        }
+    }
+    return dependence.share_between_tokens();
+}
+
 DepthMap::Averages DepthMap::averages(std::int64_t step, std::int64_t head) const {
     Averages all;
     const std::int64_t stride = row_stride();
@@ -171,18 +201,12 @@ DepthMap::Averages DepthMap::averages(std::int64_t step, std::int64_t head) cons
         ++all.used_rows;
     }
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
-        double between = 0; // sum over sources and heads of the variance between tokens
-        double sum_of_means = 0;
-        double sum_of_squares = 0;
-        std::int64_t places = 0;
+        all.token_share.push_back(token_share(layer, step, first_head, end_head));
         for (std::int64_t source = 0; source < sources_; ++source) {
-            double cell_sum = 0;
-            double cell_squares = 0;
-            std::int64_t cell_count = 0;
+            double sum = 0;
+            double squares = 0;
+            std::int64_t count = 0;
             for (std::int64_t h = first_head; h < end_head; ++h) {
-                double sum = 0;
-                double squares = 0;
-                std::int64_t count = 0;
                 for (std::int64_t row = 0; row < rows_; row += stride) {
                     const auto value = static_cast<double>(at(row, step, layer, source, h));
                     if (std::isfinite(value)) {
@@ -191,31 +215,14 @@ DepthMap::Averages DepthMap::averages(std::int64_t step, std::int64_t head) cons
                         ++count;
                     }
                 }
-                if (count == 0) {
-                    continue;
-                }
-                const double mean = sum / static_cast<double>(count);
-                between += std::max(0.0, squares / static_cast<double>(count) - mean * mean);
-                sum_of_means += mean;
-                sum_of_squares += mean * mean;
-                ++places;
-                cell_sum += sum;
-                cell_squares += squares;
-                cell_count += count;
             }
-            const double mean = cell_sum / static_cast<double>(cell_count); // NaN without a value
+            const double mean = sum / static_cast<double>(count); // NaN without a value
             all.mean.push_back(static_cast<float>(mean));
             // Over tokens and heads: what a reader sees scatter about the mean.
             all.deviation.push_back(static_cast<float>(
-                std::sqrt(std::max(0.0, cell_squares / static_cast<double>(cell_count) - mean * mean)) +
-                (cell_count == 0 ? std::nan("") : 0)));
+                std::sqrt(std::max(0.0, squares / static_cast<double>(count) - mean * mean)) +
+                (count == 0 ? std::nan("") : 0)));
         }
-        const double n = static_cast<double>(places);
-        const double within = places == 0 ? 0 : between / n;
-        const double mean = places == 0 ? 0 : sum_of_means / n;
-        const double across = places == 0 ? 0 : std::max(0.0, sum_of_squares / n - mean * mean);
-        const bool choice = places > end_head - first_head;
-        all.token_share.push_back(choice && within + across > 0 ? within / (within + across) : std::nan(""));
     }
     return all;
 }

@@ -33,6 +33,8 @@ public:
     [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
     [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
     [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
+    /// What each source column stands for, as the signal's description says it; numbers where it does not.
+    [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// A layer that reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
     /// Of one row; \p head -1: the mean over the heads. NaN outside, and where the layer has no such source.
@@ -49,20 +51,18 @@ public:
         std::vector<float> mean; ///< [layer * sources + source]; NaN where no token has a value
         std::vector<float>
             deviation; ///< standard deviation over tokens, and over heads where they are averaged
-        /// [layer] Between-token variance over total: the share of the variance of a layer's weights that
-        /// lies between tokens (law of total variance over sources and heads). NaN where a layer has a single
-        /// source and so no choice.
+        /// [layer] Share of the variance of a layer's weights, over sources and heads, that lies between
+        /// tokens (TokenDependence). NaN where a layer has a single source and so no choice.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };
     static constexpr std::int64_t most_rows = 1024;
     [[nodiscard]] Averages averages(std::int64_t step, std::int64_t head) const;
-    /// Under this share a layer's weights hardly depend on the token (methods.md section 3; the number is
-    /// ours).
-    static constexpr double hardly_depends = 0.05;
 
 private:
     [[nodiscard]] float element(std::size_t index) const;
+    [[nodiscard]] double token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
+                                     std::int64_t end_head) const;
     [[nodiscard]] std::int64_t row_stride() const; ///< of samples: every so many rows
 
     std::shared_ptr<const SignalChunk> chunk_;
@@ -70,6 +70,7 @@ private:
     std::vector<bool> reads_; ///< [layer * sources + source]
     std::string layer_name_;
     std::string source_name_;
+    std::vector<std::string> source_labels_;
     std::int64_t rows_ = 0;
     std::int64_t steps_ = 0;
     std::int64_t layers_ = 0;

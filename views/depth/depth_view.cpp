@@ -2,6 +2,7 @@
 #include "views/depth/depth_view.h"
 
 #include "core/base/error.h"
+#include "core/stats/token_dependence.h"
 #include "views/common/format.h"
 #include "views/depth/depth_grid.h"
 #include "views/heatmap/heatmap_view.h"
@@ -259,7 +260,7 @@ void DepthView::refreshGrid() {
         averagesOf_ = {step, head};
         QStringList names;
         for (std::size_t layer = 0; layer < averages_->token_share.size(); ++layer) {
-            if (averages_->token_share[layer] < DepthMap::hardly_depends) {
+            if (averages_->token_share[layer] < TokenDependence::usual_threshold) {
                 names << QString::number(layer);
             }
         }
@@ -269,7 +270,7 @@ void DepthView::refreshGrid() {
                 ? tr("Layer %1 hardly depends on the token.").arg(names.first())
                 : tr("Layers %1 hardly depend on the token.").arg(names.join(QStringLiteral(", "))));
         flag_->setToolTip(tr("Less than %1 % of the variance of these layers' weights lies between tokens")
-                              .arg(DepthMap::hardly_depends * 100));
+                              .arg(TokenDependence::usual_threshold * 100));
         flag_->setVisible(!names.isEmpty());
     }
     const auto layers = static_cast<int>(depth_->layers());
@@ -307,8 +308,12 @@ void DepthView::refreshGrid() {
         }
     }
     grid_->setValues(std::move(values), layers, sources, scale);
+    QStringList labels;
+    for (const std::string& label : depth_->source_labels()) {
+        labels << QString::fromStdString(label);
+    }
     grid_->setNames(QString::fromStdString(depth_->layer_name()),
-                    QString::fromStdString(depth_->source_name()));
+                    QString::fromStdString(depth_->source_name()), labels);
     grid_->setChosen(selection_.layer(), source_);
     scale_->setScale(scale, {}, false);
     readout_->setText(summary);
@@ -338,8 +343,12 @@ void DepthView::refreshMap() {
     }
     mapTitle_->setText(tr("Weight of %1 %2 by %3 and token")
                            .arg(QString::fromStdString(depth_->source_name()))
-                           .arg(source_)
+                           .arg(sourceLabel(source_))
                            .arg(QString::fromStdString(depth_->layer_name())));
+}
+
+QString DepthView::sourceLabel(int source) const {
+    return QString::fromStdString(depth_->source_labels()[static_cast<std::size_t>(source)]);
 }
 
 void DepthView::showCell(int layer, int source) {
@@ -352,7 +361,7 @@ void DepthView::showCell(int layer, int source) {
                        .arg(QString::fromStdString(depth_->layer_name()))
                        .arg(layer)
                        .arg(QString::fromStdString(depth_->source_name()))
-                       .arg(source)
+                       .arg(sourceLabel(source))
                        .arg(format_probability(static_cast<double>(value)));
     if (shown_ == Shown::mean && averages_) {
         const auto place = static_cast<std::size_t>(layer * grid_->sources() + source);

@@ -46,6 +46,7 @@ private:
     void refreshData();
     void refreshGrid();
     void refreshMap();
+    [[nodiscard]] QString sourceLabel(int source) const;
     void showCell(int layer, int source);
 
     TraceData& data_;

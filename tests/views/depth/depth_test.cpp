@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
 
 #include "core/base/error.h"
@@ -148,6 +149,23 @@ private slots:
         QCOMPARE(all.token_share[1],
                  1.0); // the mean of both sources is the same: all of it lies between tokens
         QVERIFY(all.token_share[2] < 1e-12);
+    }
+
+    void columnsHaveTheNamesOfTheirSources() {
+        const std::vector<std::string> labels{"0", "4", "1 before", "own"};
+        SignalInfo info = info_of({"token", "layer", "source"});
+        info.description = with_column_labels("Weights.", labels);
+        QCOMPARE(info.description, std::string("Weights. Sources: 0, 4, 1 before, own."));
+        const auto map_of = [](const SignalInfo& one) {
+            return DepthMap(chunk_of({1, 2, 3, 4}, {1, 1, 4}), one, {0});
+        };
+        QCOMPARE(map_of(info).source_labels(), labels);
+        const std::vector<std::string> numbers{"0", "1", "2", "3"};
+        for (const char* other :
+             {"", "Weights.", " Sources: .", "Weights. Sources: a, b.", "Sources: 0, 4, 1, own"}) {
+            info.description = other;
+            QCOMPARE(map_of(info).source_labels(), numbers);
+        }
     }
 
     void whatDoesNotFitIsRefused() {
