@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
+#include "app/cli/interval_options.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -85,8 +86,7 @@ std::string with_interval(const Estimate& estimate, int decimals) {
 
 struct CompareVerb {
     std::vector<std::string> references;
-    BootstrapOptions bootstrap;
-    std::string interval = "percentile";
+    IntervalOptions intervals;
     ProgressOption progress;
     bool json = false;
 
@@ -128,9 +128,8 @@ void CompareVerb::print(const ByteComparison& pair) const {
 
 void CompareVerb::run() {
     ProgressPrinter printer(progress.style);
-    bootstrap.kind = interval == "bca" ? IntervalKind::bca : IntervalKind::percentile;
-    bootstrap.progress = printer.sink();
-    bootstrap.stop = stop_on_interrupt();
+    intervals.begin(printer);
+    const BootstrapOptions& bootstrap = intervals.bootstrap;
     const std::vector<Opened> runs = open_runs(references);
     if (runs.size() < 2) {
         throw InputError("compare: expected at least two runs, found " + std::to_string(runs.size()) +
@@ -163,9 +162,8 @@ void CompareVerb::run() {
     }
     printer.finish();
     if (json) {
-        const nlohmann::json report{
-            {"pairs", pairs},           {"block", bootstrap.block}, {"replicates", bootstrap.replicates},
-            {"level", bootstrap.level}, {"interval", interval},     {"seed", bootstrap.seed}};
+        nlohmann::json report{{"pairs", pairs}};
+        intervals.write_to(report);
         std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         return;
     }
@@ -174,8 +172,7 @@ void CompareVerb::run() {
         std::cout << "B  " << runs[at + 1].reference << "\n";
         std::visit([this](const auto& comparison) { print(comparison); }, comparisons[at]);
     }
-    std::cout << fixed(bootstrap.level * 100, 0) << " % intervals, paired moving-block bootstrap: blocks of "
-              << bootstrap.block << " tokens, " << with_separators(bootstrap.replicates) << " replicates\n";
+    std::cout << intervals.sentence() << "\n";
 }
 
 } // namespace
@@ -188,19 +185,7 @@ void add_compare(CLI::App& program) {
         "where their tokenizers differ");
     app->add_option("run", verb->references, "TRACE.ponder#RUN, or TRACE.ponder for all its runs")
         ->required();
-    app->add_option("--block", verb->bootstrap.block, "Tokens a bootstrap block")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app->add_option("--replicates", verb->bootstrap.replicates, "Bootstrap replicates")
-        ->check(CLI::Range(100, 10'000'000))
-        ->capture_default_str();
-    app->add_option("--level", verb->bootstrap.level, "Level of the intervals")
-        ->check(CLI::Range(0.5, 0.9999))
-        ->capture_default_str();
-    app->add_option("--interval", verb->interval, "percentile or bca")
-        ->check(CLI::IsMember({"percentile", "bca"}))
-        ->capture_default_str();
-    app->add_option("--seed", verb->bootstrap.seed, "Of the bootstrap")->capture_default_str();
+    verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Differences are B - A: negative means that B predicts better.\n"

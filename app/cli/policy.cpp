@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `policy`: what halting policies would do on a recorded run, and what they cost.
 #include "app/cli/console.h"
+#include "app/cli/interval_options.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -58,8 +59,7 @@ struct PolicyVerb {
     std::vector<std::string> policies;
     std::string sweep;
     std::filesystem::path csv;
-    BootstrapOptions bootstrap;
-    std::string interval = "percentile";
+    IntervalOptions intervals;
     ProgressOption progress;
     bool json = false;
 
@@ -160,8 +160,7 @@ void PolicyVerb::print(const ReplayTable& table, const std::vector<Point>& point
                   << fixed(gap.fronts.gap.low, 4) << ", " << fixed(gap.fronts.gap.high, 4)
                   << "] nats a token\n";
     }
-    std::cout << fixed(bootstrap.level * 100, 0) << " % intervals, paired moving-block bootstrap: blocks of "
-              << bootstrap.block << " tokens, " << with_separators(bootstrap.replicates) << " replicates\n";
+    std::cout << intervals.sentence() << "\n";
 }
 
 nlohmann::json PolicyVerb::to_report(const ReplayTable& table, const std::vector<Point>& points,
@@ -189,18 +188,15 @@ nlohmann::json PolicyVerb::to_report(const ReplayTable& table, const std::vector
                          {"to", number(gap.fronts.high)},
                          {"nll_b_minus_a", to_json(gap.fronts.gap)}});
     }
-    return {{"run", table.run},
-            {"scored_tokens", points.front().replayed.scored},
-            {"max_steps", table.columns.max_steps()},
-            {"layers_as_steps", table.layers_as_steps},
-            {"halted", table.halted},
-            {"points", rows},
-            {"fronts", areas},
-            {"block", bootstrap.block},
-            {"replicates", bootstrap.replicates},
-            {"level", bootstrap.level},
-            {"interval", interval},
-            {"seed", bootstrap.seed}};
+    nlohmann::json report{{"run", table.run},
+                          {"scored_tokens", points.front().replayed.scored},
+                          {"max_steps", table.columns.max_steps()},
+                          {"layers_as_steps", table.layers_as_steps},
+                          {"halted", table.halted},
+                          {"points", rows},
+                          {"fronts", areas}};
+    intervals.write_to(report);
+    return report;
 }
 
 std::string PolicyVerb::to_csv(const std::vector<Point>& points) const {
@@ -223,9 +219,8 @@ std::string PolicyVerb::to_csv(const std::vector<Point>& points) const {
 
 void PolicyVerb::run() {
     ProgressPrinter printer(progress.style);
-    bootstrap.kind = interval == "bca" ? IntervalKind::bca : IntervalKind::percentile;
-    bootstrap.progress = printer.sink();
-    bootstrap.stop = stop_on_interrupt();
+    intervals.begin(printer);
+    const BootstrapOptions& bootstrap = intervals.bootstrap;
     const std::vector<PolicySpec> specs = read_specs();
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
@@ -376,19 +371,7 @@ void add_policy(CLI::App& program) {
         "KEY=FIRST:LAST:COUNT, with :log for equal ratios, or KEY=VALUE,VALUE,...; KEY threshold is the "
         "first of each policy");
     app->add_option("--csv", verb->csv, "Also write the points as a table")->type_name("FILE");
-    app->add_option("--block", verb->bootstrap.block, "Tokens a bootstrap block")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app->add_option("--replicates", verb->bootstrap.replicates, "Bootstrap replicates")
-        ->check(CLI::Range(100, 10'000'000))
-        ->capture_default_str();
-    app->add_option("--level", verb->bootstrap.level, "Level of the intervals")
-        ->check(CLI::Range(0.5, 0.9999))
-        ->capture_default_str();
-    app->add_option("--interval", verb->interval, "percentile or bca")
-        ->check(CLI::IsMember({"percentile", "bca"}))
-        ->capture_default_str();
-    app->add_option("--seed", verb->bootstrap.seed, "Of the bootstrap")->capture_default_str();
+    verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer(list_of_policies());

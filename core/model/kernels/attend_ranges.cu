@@ -6,6 +6,7 @@
 // the L1 cache.
 #include "core/model/kernels/attend_ranges.h"
 
+#include "core/model/kernels/device_elements.cuh"
 #include "core/model/kernels/online_sums.h"
 
 #include <cuda_bf16.h>
@@ -20,26 +21,6 @@ constexpr int teams = 32 / team_lanes;
 constexpr int chunk = 8;           // elements that a lane reads at once
 constexpr int rows_at_once = 4;    // of a team, so that their loads overlap
 constexpr int warps_per_block = 8; // queries of a block
-constexpr unsigned all_lanes = 0xffffffffU;
-
-__device__ float widen(float x) {
-    return x;
-}
-__device__ float widen(__half x) {
-    return __half2float(x);
-}
-__device__ float widen(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-__device__ void narrow(float x, float* to) {
-    *to = x;
-}
-__device__ void narrow(float x, __half* to) {
-    *to = __float2half_rn(x);
-}
-__device__ void narrow(float x, __nv_bfloat16* to) {
-    *to = __float2bfloat16_rn(x);
-}
 
 /// Elements [begin, begin + 8) of a row of `size` elements; zeros past its end.
 template <typename T>

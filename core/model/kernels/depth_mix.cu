@@ -5,6 +5,8 @@
 // (2·sources + 2 + group + 1) · rows · kv_heads · head_size elements.
 #include "core/model/kernels/depth_mix.h"
 
+#include "core/model/kernels/device_elements.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -14,26 +16,6 @@ namespace {
 
 constexpr int warps_per_block = 8;
 constexpr int at_once = 4; // sources whose loads overlap
-constexpr unsigned all_lanes = 0xffffffffU;
-
-__device__ float widen(float x) {
-    return x;
-}
-__device__ float widen(__half x) {
-    return __half2float(x);
-}
-__device__ float widen(__nv_bfloat16 x) {
-    return __bfloat162float(x);
-}
-__device__ void narrow(float x, float* to) {
-    *to = x;
-}
-__device__ void narrow(float x, __half* to) {
-    *to = __float2half_rn(x);
-}
-__device__ void narrow(float x, __nv_bfloat16* to) {
-    *to = __float2bfloat16_rn(x);
-}
 
 __device__ float sum_of_warp(float x) {
 #pragma unroll

@@ -2,6 +2,7 @@
 // One block a row of logits.
 #include "core/model/kernels/head_stats.h"
 
+#include "core/model/kernels/device_elements.cuh"
 #include "core/model/kernels/online_sums.h"
 
 #include <cuda_runtime.h>
@@ -12,7 +13,6 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
 constexpr int collected_most = 1024; // candidates that shared memory holds
-constexpr unsigned all_lanes = 0xffffffffU;
 static_assert(longest_cuda_list <= threads, "each thread's maximum is one logit of the list's bound");
 
 template <typename T>

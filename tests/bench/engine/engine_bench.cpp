@@ -10,6 +10,7 @@
 #include "core/ponder/forward.h"
 #include "core/record/session.h"
 #include "core/trace/writer.h"
+#include "tests/bench/engine/random_checkpoint.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -94,9 +95,7 @@ struct Shape {
 };
 
 /// A checkpoint with fresh weights in Hugging Face layout.
-std::filesystem::path make_checkpoint(const std::filesystem::path& folder, const Shape& shape,
-                                      std::int64_t steps) {
-    std::filesystem::create_directories(folder);
+Checkpoint make_checkpoint(const std::filesystem::path& folder, const Shape& shape, std::int64_t steps) {
     nlohmann::json config{{"model_type", "gpt_neox"},
                           {"hidden_size", shape.d},
                           {"intermediate_size", shape.intermediate},
@@ -110,19 +109,7 @@ std::filesystem::path make_checkpoint(const std::filesystem::path& folder, const
         config["mutiply_pondering_steps"] = false;
         config["scale_embeds"] = true;
     }
-    write_file_atomically(folder / "config.json", config.dump(1));
-    const ModelConfig parsed = read_model_config(folder / "config.json");
-    const Parameters parameters = Parameters::initialise(parameter_layout(parsed), 7, at::kCPU);
-    std::vector<TensorView> tensors;
-    for (const auto& [name, tensor] : parameters.items()) {
-        tensors.push_back({name,
-                           DType::f32,
-                           tensor.sizes().vec(),
-                           {static_cast<const std::byte*>(tensor.const_data_ptr()),
-                            static_cast<std::size_t>(tensor.nbytes())}});
-    }
-    write_safetensors(folder / "model.safetensors", tensors);
-    return folder;
+    return bench::make_random_checkpoint(folder, config);
 }
 
 std::vector<std::vector<std::int32_t>> random_ids(std::int64_t rows, std::int64_t tokens,
@@ -153,9 +140,8 @@ void reset_peak_rss() {
 
 void measure(const std::filesystem::path& folder, const Shape& shape, std::int64_t steps, std::int64_t batch,
              bool recording) {
-    const std::filesystem::path path =
+    const Checkpoint checkpoint =
         make_checkpoint(folder / (std::string(shape.name) + "-" + std::to_string(steps)), shape, steps);
-    const Checkpoint checkpoint = Checkpoint::open(path);
     const auto ids = random_ids(batch, shape.context, shape.vocabulary);
     const c10::NoGradGuard no_grad;
     const Model model(checkpoint.config, Parameters::load(parameter_layout(checkpoint.config), checkpoint,
@@ -215,8 +201,7 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
 }
 
 void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
-    const std::filesystem::path path = make_checkpoint(folder / "memory", shape, 3);
-    const Checkpoint checkpoint = Checkpoint::open(path);
+    const Checkpoint checkpoint = make_checkpoint(folder / "memory", shape, 3);
     const Engine engine = Engine::load(checkpoint);
     for (const std::int64_t tokens : {10'000, 100'000}) {
         SequenceInput input;

@@ -13,6 +13,7 @@
 #include "core/ponder/engine.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/halting.h"
+#include "tests/bench/engine/random_checkpoint.h"
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
@@ -62,19 +63,7 @@ Checkpoint make_checkpoint(const std::filesystem::path& folder, const Options& o
         {"vocab_size", 4096},
         {"max_position_embeddings", 2048},
         {"pondering", {{"method", options.at("--method")}, {"max_steps", 3}, {"threshold", 0}}}};
-    write_file_atomically(folder / "config.json", config.dump(1));
-    const Parameters parameters =
-        Parameters::initialise(parameter_layout(read_model_config(folder / "config.json")), 7, at::kCPU);
-    std::vector<TensorView> tensors;
-    for (const auto& [name, tensor] : parameters.items()) {
-        tensors.push_back({name,
-                           DType::f32,
-                           tensor.sizes().vec(),
-                           {static_cast<const std::byte*>(tensor.const_data_ptr()),
-                            static_cast<std::size_t>(tensor.nbytes())}});
-    }
-    write_safetensors(folder / "model.safetensors", tensors);
-    return Checkpoint::open(folder);
+    return bench::make_random_checkpoint(folder, config);
 }
 
 struct Run {
