@@ -6,6 +6,7 @@
 #include "core/base/half.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/halting_rules.h"
+#include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
 
 #include <gtest/gtest.h>
@@ -28,127 +29,11 @@ namespace {
 
 using testing::make_checkpoint;
 using testing::random_ids;
+using testing::Subject;
+using testing::subjects;
 using testing::TemporaryFolder;
-using testing::tiny_gpt2;
-using testing::tiny_gpt_neox;
-using testing::tiny_llama;
-using testing::tiny_mistral;
-using testing::tiny_nanbeige;
-using testing::tiny_opt;
-using testing::tiny_phi;
-using testing::tiny_qwen2;
-using testing::tiny_qwen3;
-using testing::with_depth_attention;
-using testing::with_ponderlm;
 
 constexpr std::int64_t vocabulary = 61;
-
-struct Subject {
-    std::string name;
-    nlohmann::json config;
-    std::optional<MethodKind> method = std::nullopt; ///< where the config fits several
-};
-
-nlohmann::json own_section(nlohmann::json config, nlohmann::json section) {
-    config["pondering"] = std::move(section);
-    return config;
-}
-
-nlohmann::json own_section(nlohmann::json config, const char* method, double threshold) {
-    config["pondering"] = {{"method", method}, {"max_steps", 3}, {"threshold", threshold}};
-    return config;
-}
-
-nlohmann::json qwen3_of_five_layers() {
-    nlohmann::json config = tiny_qwen3();
-    config["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention", "full_attention",
-                             "full_attention"};
-    return config;
-}
-
-nlohmann::json with_baseline(const char* name) {
-    nlohmann::json config = tiny_llama();
-    config.update({{"baseline_mode", name},
-                   {"use_qk_norm", true},
-                   {"num_hidden_layers", 4},
-                   {"mhc_num_streams", 3},
-                   {"mhc_sinkhorn_iters", 5},
-                   {"attnres_block_size", 4},
-                   {"denseformer_dwa_dilation", 2},
-                   {"denseformer_dwa_period", 2}});
-    return config;
-}
-
-/// Every method on the three families of backbones, with the keys that change its arithmetic.
-std::vector<Subject> subjects() {
-    std::vector<Subject> all{{"gpt_neox", tiny_gpt_neox()},
-                             {"llama", tiny_llama()},
-                             {"gpt2", tiny_gpt2()},
-                             {"ponderlm_gpt_neox", with_ponderlm(tiny_gpt_neox(), 3)},
-                             {"ponderlm_llama", with_ponderlm(tiny_llama(), 2)}};
-    const std::pair<const char*, nlohmann::json> backbones[] = {
-        {"gpt_neox", tiny_gpt_neox()}, {"llama", tiny_llama()}, {"gpt2", tiny_gpt2()}};
-    // Thresholds near the middle of what random gates say: some tokens stop at every step.
-    const std::pair<const char*, nlohmann::json> sections[] = {
-        {"ponderlm_top_k",
-         {{"method", "ponderlm"}, {"max_steps", 2}, {"top_k", 5}, {"embed_scale", "sqrt_d"}}},
-        {"looped", {{"method", "looped"}, {"max_steps", 2}, {"embed_scale", "sqrt_2.5d"}}},
-        {"pause", {{"method", "pause"}, {"max_steps", 2}, {"embed_scale", "sqrt_d"}}},
-        {"ponderlm_reset", {{"method", "ponderlm_reset"}, {"max_steps", 2}}},
-        {"ponderlm_hidden", {{"method", "ponderlm_hidden"}, {"max_steps", 2}}},
-        {"ponderlm2", {{"method", "ponderlm2"}, {"max_steps", 2}, {"embed_scale", "sqrt_2.5d"}}},
-        {"adaponderlm",
-         {{"method", "adaponderlm"}, {"max_steps", 3}, {"threshold", 0.5}, {"embed_scale", "sqrt_d"}}},
-        {"ponderlm3", {{"method", "ponderlm3"}, {"max_steps", 3}, {"threshold", 0.35}}},
-        {"ponderlm3_drop",
-         {{"method", "ponderlm3"}, {"max_steps", 2}, {"threshold", 0.3}, {"remainder", "drop"}}},
-        {"adaptive_latent_cot", {{"method", "adaptive_latent_cot"}, {"max_steps", 3}, {"threshold", 0.25}}}};
-    for (const auto& [method, section] : sections) {
-        for (const auto& [backbone, config] : backbones) {
-            nlohmann::json one = own_section(config, section);
-            one["pause_token_id"] = 7;
-            all.push_back({std::string(method) + "_on_" + backbone, one});
-        }
-    }
-    nlohmann::json refreshed = tiny_llama();
-    refreshed.update({{"recurrent_model", true},
-                      {"num_latent_thoughts", 2},
-                      {"num_jacobi_iterations", 3},
-                      {"interpolation", true},
-                      {"interpolation_use_topk", true},
-                      {"interpolation_topk", 9}});
-    all.push_back({"ponderlm2_refreshed", refreshed, MethodKind::ponderlm2});
-    const std::vector<Subject> others{
-        // The other backbones, each with another way to ponder: a state may be fed back into all of them.
-        {"mistral", tiny_mistral()},
-        {"qwen2", tiny_qwen2()},
-        {"qwen3", tiny_qwen3()},
-        {"phi", tiny_phi()},
-        {"opt", tiny_opt()},
-        {"nanbeige", tiny_nanbeige()},
-        {"adaponderlm_mistral", own_section(tiny_mistral(), "adaponderlm", 0.4)},
-        {"adaptive_latent_cot_qwen3", own_section(tiny_qwen3(), "adaptive_latent_cot", 0.25)},
-        {"adaponderlm_phi", own_section(tiny_phi(), "adaponderlm", 0.5)},
-        {"ponderlm_opt", own_section(tiny_opt(), {{"method", "ponderlm"}, {"max_steps", 2}})},
-        // Depth mixing, alone and below each way to ponder.
-        {"depth_attention", with_depth_attention(tiny_llama(), 2, 2)},
-        {"depth_attention_nanbeige", with_depth_attention(tiny_nanbeige(), 1)},
-        {"depth_attention_qwen3", with_depth_attention(qwen3_of_five_layers(), 3)},
-        {"depth_attention_ponderlm", with_ponderlm(with_depth_attention(tiny_llama(), 1), 2)},
-        {"depth_attention_looped",
-         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "looped"}, {"max_steps", 2}})},
-        {"depth_attention_adaptive_latent_cot",
-         own_section(with_depth_attention(tiny_llama(), 4, 1), "adaptive_latent_cot", 0.25)},
-        {"mhc", with_baseline("mhc")},
-        {"attnres", with_baseline("attnres")},
-        {"denseformer", with_baseline("denseformer")},
-        {"mhc_adaponderlm", own_section(with_baseline("mhc"), "adaponderlm", 0.5)},
-        {"attnres_ponderlm", with_ponderlm(with_baseline("attnres"), 2)},
-        {"depth_attention_ponderlm2",
-         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "ponderlm2"}, {"max_steps", 2}})}};
-    all.insert(all.end(), others.begin(), others.end());
-    return all;
-}
 
 Window whole(const std::vector<std::int32_t>& ids) {
     return {ids, 0, static_cast<std::int64_t>(ids.size())};
@@ -695,129 +580,6 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range<std::size_t>(0, subjects().size()),
                          [](const auto& one) { return std::string(subjects().at(one.param).name); });
-
-std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "no InputError";
-}
-
-void rewrite_config(const std::filesystem::path& folder, const nlohmann::json& config) {
-    std::ofstream(folder / "config.json") << config.dump(1);
-}
-
-TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
-    const TemporaryFolder folder;
-    nlohmann::json config = tiny_llama();
-    (void)make_checkpoint(folder.path(), config);
-    config["num_hidden_layers"] = 4;
-    rewrite_config(folder.path(), config);
-    EXPECT_NE(message_of([&] {
-                  (void)Engine::load(Checkpoint::open(folder.path()));
-              }).find("model.layers.3.input_layernorm.weight"),
-              std::string::npos);
-    config["num_hidden_layers"] = 3;
-    config["intermediate_size"] = 44;
-    rewrite_config(folder.path(), config);
-    const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
-    EXPECT_NE(message.find("[44, 24]"), std::string::npos) << message;
-    EXPECT_NE(message.find("[40, 24]"), std::string::npos) << message;
-    EXPECT_NE(message.find("model.safetensors"), std::string::npos) << message;
-    config["intermediate_size"] = 40;
-    config["num_hidden_layers"] = 2;
-    rewrite_config(folder.path(), config);
-    const Engine fewer = Engine::load(Checkpoint::open(folder.path()));
-    bool named = false;
-    for (const std::string& notice : fewer.notices()) {
-        named = named || notice.find("model.layers.2.") != std::string::npos;
-    }
-    EXPECT_TRUE(named) << "tensors that nobody asked for must be named";
-}
-
-TEST(EngineErrors, DevicesAndIds) {
-    const TemporaryFolder folder;
-    const Checkpoint checkpoint = make_checkpoint(folder.path(), tiny_gpt_neox());
-    LoadOptions options;
-    for (const char* const device : {"gpu", "cuda:x", "cuda:", "cuda:-1", ""}) {
-        options.device = device;
-        EXPECT_NE(message_of([&] { (void)Engine::load(checkpoint, options); }).find("device"),
-                  std::string::npos)
-            << device;
-    }
-    options.device = "cuda:99";
-    EXPECT_NE(message_of([&] { (void)Engine::load(checkpoint, options); }).find("cuda:99"),
-              std::string::npos);
-    const Engine engine = Engine::load(checkpoint);
-    const std::vector<std::int32_t> outside{1, 2, 61};
-    const Window window{outside, 0, 3};
-    EXPECT_NE(message_of([&] { (void)engine.score(std::span(&window, 1), RecordLevel::basic); }).find("61"),
-              std::string::npos);
-    const Window empty;
-    EXPECT_THROW((void)engine.score(std::span(&empty, 1), RecordLevel::basic), InputError);
-    EXPECT_THROW((void)engine.generate({{}}, {}), InputError);
-    EXPECT_THROW((void)engine.inspect_batch({{1, 2}, {1, 2, 3}}), InputError);
-    EXPECT_EQ(engine.scoring(), "exact");
-    EXPECT_EQ(engine.device_name(), "cpu");
-}
-
-TEST(EngineErrors, GatesAndRoutersThatAreNoNumbers) {
-    for (const char* const method : {"adaponderlm", "ponderlm3", "adaptive_latent_cot"}) {
-        const TemporaryFolder folder;
-        nlohmann::json config = own_section(tiny_llama(), {{"method", method}, {"max_steps", 1}});
-        (void)make_checkpoint(folder.path(), config);
-        // The first tensor of the method lies somewhere in the file: overwrite one of its numbers.
-        std::string bytes = read_file(folder.path() / "model.safetensors");
-        const SafetensorsFile file = SafetensorsFile::open(folder.path() / "model.safetensors");
-        for (const TensorView& view : file.tensors()) {
-            if (view.name.starts_with("pondering.") && view.name.ends_with("weight")) {
-                const std::string_view whole(bytes);
-                const std::string_view part(reinterpret_cast<const char*>(view.bytes.data()),
-                                            view.bytes.size());
-                const std::size_t at = whole.find(part);
-                ASSERT_NE(at, std::string_view::npos);
-                const float nan = std::numeric_limits<float>::quiet_NaN();
-                std::memcpy(bytes.data() + at + 4, &nan, sizeof nan);
-                break;
-            }
-        }
-        write_file_atomically(folder.path() / "model.safetensors", bytes);
-        const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
-        EXPECT_NE(message.find("pondering."), std::string::npos) << message;
-        EXPECT_NE(message.find("NaN"), std::string::npos) << message;
-    }
-}
-
-TEST(EngineErrors, GatesAndRoutersThatDoNotFit) {
-    struct Case {
-        nlohmann::json section; ///< of the config when the weights were made
-        nlohmann::json wanted;  ///< of the config that is loaded
-        std::vector<std::string> words;
-    };
-    const auto section = [](const char* method, std::int64_t steps) {
-        return nlohmann::json{{"method", method}, {"max_steps", steps}};
-    };
-    const Case cases[] = {
-        {section("ponderlm", 2), section("ponderlm3", 2), {"pondering.router.weight"}},
-        {section("ponderlm", 2), section("adaptive_latent_cot", 2), {"pondering.router.weight"}},
-        {section("ponderlm", 2), section("adaponderlm", 2), {"pondering.gates.0.fc_in.weight"}},
-        {section("adaponderlm", 2), section("adaponderlm", 3), {"pondering.gates.2.fc_in.weight"}},
-        {section("ponderlm3", 2), section("ponderlm3", 3), {"pondering.router.weight", "[4, 24]", "[3, 24]"}},
-        {section("ponderlm3", 2), section("adaptive_latent_cot", 2), {"pondering.router.weight", "3"}}};
-    for (const Case& one : cases) {
-        const TemporaryFolder folder;
-        nlohmann::json config = own_section(tiny_llama(), one.section);
-        (void)make_checkpoint(folder.path(), config);
-        config["pondering"] = one.wanted;
-        rewrite_config(folder.path(), config);
-        const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
-        for (const std::string& word : one.words) {
-            EXPECT_NE(message.find(word), std::string::npos) << message;
-        }
-    }
-}
 
 } // namespace
 } // namespace ponderscope

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/checkpoint/safetensors.h"
+#include "core/ponder/engine.h"
+#include "tests/core/ponder/engine_subjects.h"
+#include "tests/core/ponder/tiny_models.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace ponderscope {
+namespace {
+
+using testing::make_checkpoint;
+using testing::own_section;
+using testing::TemporaryFolder;
+using testing::tiny_gpt_neox;
+using testing::tiny_llama;
+
+std::string message_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "no InputError";
+}
+
+void rewrite_config(const std::filesystem::path& folder, const nlohmann::json& config) {
+    std::ofstream(folder / "config.json") << config.dump(1);
+}
+
+TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
+    const TemporaryFolder folder;
+    nlohmann::json config = tiny_llama();
+    (void)make_checkpoint(folder.path(), config);
+    config["num_hidden_layers"] = 4;
+    rewrite_config(folder.path(), config);
+    EXPECT_NE(message_of([&] {
+                  (void)Engine::load(Checkpoint::open(folder.path()));
+              }).find("model.layers.3.input_layernorm.weight"),
+              std::string::npos);
+    config["num_hidden_layers"] = 3;
+    config["intermediate_size"] = 44;
+    rewrite_config(folder.path(), config);
+    const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+    EXPECT_NE(message.find("[44, 24]"), std::string::npos) << message;
+    EXPECT_NE(message.find("[40, 24]"), std::string::npos) << message;
+    EXPECT_NE(message.find("model.safetensors"), std::string::npos) << message;
+    config["intermediate_size"] = 40;
+    config["num_hidden_layers"] = 2;
+    rewrite_config(folder.path(), config);
+    const Engine fewer = Engine::load(Checkpoint::open(folder.path()));
+    bool named = false;
+    for (const std::string& notice : fewer.notices()) {
+        named = named || notice.find("model.layers.2.") != std::string::npos;
+    }
+    EXPECT_TRUE(named) << "tensors that nobody asked for must be named";
+}
+
+TEST(EngineErrors, DevicesAndIds) {
+    const TemporaryFolder folder;
+    const Checkpoint checkpoint = make_checkpoint(folder.path(), tiny_gpt_neox());
+    LoadOptions options;
+    for (const char* const device : {"gpu", "cuda:x", "cuda:", "cuda:-1", ""}) {
+        options.device = device;
+        EXPECT_NE(message_of([&] { (void)Engine::load(checkpoint, options); }).find("device"),
+                  std::string::npos)
+            << device;
+    }
+    options.device = "cuda:99";
+    EXPECT_NE(message_of([&] { (void)Engine::load(checkpoint, options); }).find("cuda:99"),
+              std::string::npos);
+    const Engine engine = Engine::load(checkpoint);
+    const std::vector<std::int32_t> outside{1, 2, 61};
+    const Window window{outside, 0, 3};
+    EXPECT_NE(message_of([&] { (void)engine.score(std::span(&window, 1), RecordLevel::basic); }).find("61"),
+              std::string::npos);
+    const Window empty;
+    EXPECT_THROW((void)engine.score(std::span(&empty, 1), RecordLevel::basic), InputError);
+    EXPECT_THROW((void)engine.generate({{}}, {}), InputError);
+    EXPECT_THROW((void)engine.inspect_batch({{1, 2}, {1, 2, 3}}), InputError);
+    EXPECT_EQ(engine.scoring(), "exact");
+    EXPECT_EQ(engine.device_name(), "cpu");
+}
+
+TEST(EngineErrors, GatesAndRoutersThatAreNoNumbers) {
+    for (const char* const method : {"adaponderlm", "ponderlm3", "adaptive_latent_cot"}) {
+        const TemporaryFolder folder;
+        nlohmann::json config = own_section(tiny_llama(), {{"method", method}, {"max_steps", 1}});
+        (void)make_checkpoint(folder.path(), config);
+        // The first tensor of the method lies somewhere in the file: overwrite one of its numbers.
+        std::string bytes = read_file(folder.path() / "model.safetensors");
+        const SafetensorsFile file = SafetensorsFile::open(folder.path() / "model.safetensors");
+        for (const TensorView& view : file.tensors()) {
+            if (view.name.starts_with("pondering.") && view.name.ends_with("weight")) {
+                const std::string_view whole(bytes);
+                const std::string_view part(reinterpret_cast<const char*>(view.bytes.data()),
+                                            view.bytes.size());
+                const std::size_t at = whole.find(part);
+                ASSERT_NE(at, std::string_view::npos);
+                const float nan = std::numeric_limits<float>::quiet_NaN();
+                std::memcpy(bytes.data() + at + 4, &nan, sizeof nan);
+                break;
+            }
+        }
+        write_file_atomically(folder.path() / "model.safetensors", bytes);
+        const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+        EXPECT_NE(message.find("pondering."), std::string::npos) << message;
+        EXPECT_NE(message.find("NaN"), std::string::npos) << message;
+    }
+}
+
+TEST(EngineErrors, GatesAndRoutersThatDoNotFit) {
+    struct Case {
+        nlohmann::json section; ///< of the config when the weights were made
+        nlohmann::json wanted;  ///< of the config that is loaded
+        std::vector<std::string> words;
+    };
+    const auto section = [](const char* method, std::int64_t steps) {
+        return nlohmann::json{{"method", method}, {"max_steps", steps}};
+    };
+    const Case cases[] = {
+        {section("ponderlm", 2), section("ponderlm3", 2), {"pondering.router.weight"}},
+        {section("ponderlm", 2), section("adaptive_latent_cot", 2), {"pondering.router.weight"}},
+        {section("ponderlm", 2), section("adaponderlm", 2), {"pondering.gates.0.fc_in.weight"}},
+        {section("adaponderlm", 2), section("adaponderlm", 3), {"pondering.gates.2.fc_in.weight"}},
+        {section("ponderlm3", 2), section("ponderlm3", 3), {"pondering.router.weight", "[4, 24]", "[3, 24]"}},
+        {section("ponderlm3", 2), section("adaptive_latent_cot", 2), {"pondering.router.weight", "3"}}};
+    for (const Case& one : cases) {
+        const TemporaryFolder folder;
+        nlohmann::json config = own_section(tiny_llama(), one.section);
+        (void)make_checkpoint(folder.path(), config);
+        config["pondering"] = one.wanted;
+        rewrite_config(folder.path(), config);
+        const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+        for (const std::string& word : one.words) {
+            EXPECT_NE(message.find(word), std::string::npos) << message;
+        }
+    }
+}
+
+} // namespace
+} // namespace ponderscope
