@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/interleaved.h"
 
+#include "core/ponder/dense_taps.h"
 #include "core/ponder/flops.h"
 
 #include <ATen/ATen.h>
@@ -26,7 +27,8 @@ public:
           options_(options),
           slots_a_token_(method.max_steps() + 1),
           halts_(may_halt(method, options.choices.rule.get())),
-          cost_(backbone) {
+          cost_(backbone),
+          taps_(options.taps, batch.size(), slots_a_token_) {
         const double scale = method.embed_scale();
         const at::Tensor embedded = backbone.embed(batch.ids);
         const at::Tensor first = method.first_input(scale == 1.0 ? embedded : embedded * scale);
@@ -45,7 +47,7 @@ public:
                                                      [](std::int64_t length) { return length == 1; });
         if (method_.max_steps() == 0 || (method_.knows_inputs() && !options_.choices.rule)) {
             fill_known_inputs();
-            pass();
+            pass(Heard::last);
         } else if (one_by_one) {
             run_token_by_token();
         } else {
@@ -83,12 +85,16 @@ private:
         return pass;
     }
 
+    /// What listeners hear of a pass: nothing where a further one must follow.
+    enum class Heard : std::uint8_t { no, perhaps_last, last };
+
     /// The stack over all slots of the live sequences.
-    void pass() {
+    void pass(Heard heard) {
         const at::Tensor packed_count = all_live() ? count_ : count_ * live_tokens_;
         const InterleavedRows rows = interleaved_rows(packed_count, batch_.space.sequence);
         const at::Tensor index = rows.tokens * slots_a_token_ + rows.steps; // into the dense form
         Pass pass = pass_of(rows.tokens);
+        pass.tap = taps_.of_pass(rows.tokens, rows.steps, heard != Heard::no, heard == Heard::last);
         at::Tensor bias;
         if (bias_.defined()) {
             bias = bias_.view({-1}).index_select(0, index);
@@ -221,8 +227,9 @@ private:
         const std::int64_t refreshes = std::min(options_.choices.refreshes.value_or(exact_refreshes), enough);
         known_count_ = halts_ ? 0 : 1;
         for (std::int64_t done = -growth;; ++done) {
-            pass();
-            if (!exact && done == refreshes) {
+            const bool last = !exact && done == refreshes;
+            pass(last ? Heard::last : exact && done >= 0 ? Heard::perhaps_last : Heard::no);
+            if (last) {
                 return;
             }
             Refreshed next = refresh();
@@ -346,6 +353,7 @@ private:
             const at::Tensor sequence = batch_.space.sequence.index_select(0, slots.tokens);
             const at::Tensor begin = begins.index_select(0, slots.tokens);
             Pass pass = pass_of(slots.tokens);
+            pass.tap = taps_.of_pass(slots.tokens, at::full_like(slots.tokens, slots.step), true, true);
             pass.kv = &cache.rows;
             pass.rows = begin + used.index_select(0, sequence);
             pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
@@ -385,6 +393,7 @@ private:
             const at::Tensor hidden = select_rows(hidden_.select(1, slots.step), slots.tokens);
             tap("embeds", slots.input);
             tap("hidden", hidden);
+            taps_.tell(slots.step, slots.tokens);
             walk.ran(hidden);
             if (options_.keep_states) {
                 result.states.push_back({slots.tokens, slots.input, slots.hidden, walk.decision().value});
@@ -420,6 +429,7 @@ private:
     std::int64_t slots_a_token_;
     bool halts_;
     SlotCost cost_;
+    DenseTaps taps_;
     at::Tensor inputs_, hidden_;   ///< [N, K + 1, d]
     at::Tensor bias_;              ///< fp32 [N, K + 1] or undefined
     at::Tensor count_;             ///< int64 [N]: slots that each token has

@@ -21,7 +21,8 @@ inline constexpr double still_movement = 1e-6;
 /// itself, so that a batch gives what its members give alone.
 ///
 /// With a cache, K/V of the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in
-/// use), and a run of single tokens goes slot by slot. Taps: `embeds` and `hidden` by step, of the result.
+/// use), and a run of single tokens goes slot by slot. Taps: `embeds` and `hidden` by step, of the result,
+/// and what the passes that made it said (dense_taps.h).
 StepsResult run_interleaved(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                             const StepsOptions& options);
 

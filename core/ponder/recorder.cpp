@@ -38,15 +38,6 @@ std::int64_t recorded_refreshes(const Method& method, const RunChoices& choices)
                                     : 0;
 }
 
-/// The config as the depth recorder sees it. Where all slots are computed over and over, a pass belongs to no
-/// step, and what it weighs is not recorded.
-ModelConfig mixing_heard(ModelConfig config, const Method& method) {
-    if (method.visibility() == VisibilityRule::interleaved) {
-        config.depth.kind = DepthMixing::none;
-    }
-    return config;
-}
-
 } // namespace
 
 std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
@@ -118,7 +109,7 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                            "What the passes over all slots cost for this token; `flops` is what decoding "
                            "costs."});
     }
-    for (SignalInfo& depth : DepthRecorder::infos(mixing_heard(config, method))) {
+    for (SignalInfo& depth : DepthRecorder::infos(config)) {
         signals.push_back(std::move(depth));
     }
     return signals;
@@ -133,9 +124,8 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
       candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
       free_steps_(level != RecordLevel::nll && reads_steps_anyway(method)),
       extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0),
-      depth_(level == RecordLevel::nll ? ModelConfig() : mixing_heard(backbone.config(), method),
-             reported_.count, method.max_steps() + 1,
-             at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
+      depth_(level == RecordLevel::nll ? ModelConfig() : backbone.config(), reported_.count,
+             method.max_steps() + 1, at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
     const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
     for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
         const auto& depth = depth_.values();

@@ -39,6 +39,12 @@ nlohmann::json with_baseline(const char* name) {
     return config;
 }
 
+nlohmann::json paused(const nlohmann::json& config) {
+    nlohmann::json result = own_section(config, {{"method", "pause"}, {"max_steps", 2}});
+    result["pause_token_id"] = 7;
+    return result;
+}
+
 } // namespace
 
 std::vector<Subject> subjects() {
@@ -106,7 +112,11 @@ std::vector<Subject> subjects() {
         {"mhc_adaponderlm", own_section(with_baseline("mhc"), "adaponderlm", 0.5)},
         {"attnres_ponderlm", with_ponderlm(with_baseline("attnres"), 2)},
         {"depth_attention_ponderlm2",
-         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "ponderlm2"}, {"max_steps", 2}})}};
+         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "ponderlm2"}, {"max_steps", 2}})},
+        {"depth_attention_ponderlm3",
+         own_section(with_depth_attention(tiny_llama(), 2, 1), "ponderlm3", 0.35)},
+        {"depth_attention_pause", paused(with_depth_attention(tiny_llama(), 1))},
+        {"mhc_ponderlm2", own_section(with_baseline("mhc"), {{"method", "ponderlm2"}, {"max_steps", 2}})}};
     all.insert(all.end(), others.begin(), others.end());
     return all;
 }

@@ -356,12 +356,6 @@ TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
     if (config.depth.kind != DepthMixing::depth_attention) {
         GTEST_SKIP() << "nothing is mixed by attention over depth";
     }
-    if (config.ponder.method == MethodKind::ponderlm2) {
-        for (const SignalInfo& info : engine_->signals(RecordLevel::steps)) {
-            EXPECT_NE(info.name, signal::depth_weights) << "a pass over all slots belongs to no step";
-        }
-        return;
-    }
     const auto ids = random_ids(30, vocabulary, 17);
     const auto other = random_ids(11, vocabulary, 18);
     const std::vector<Window> windows{whole(other), {ids, 10, 30}};

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/tap.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace ponderscope {
+
+/// Hears passes whose slots are of several steps, computed perhaps over and over, and tells a listener what
+/// became of them step by step, as it would hear a run in which every step has its own pass. What a later
+/// pass says of a slot takes the place of what an earlier one said.
+class DenseTaps final : public TapListener {
+public:
+    /// Of \p tokens tokens with \p slots slots each. \p listener may be nullptr: nothing is heard then.
+    DenseTaps(TapListener* listener, std::int64_t tokens, std::int64_t slots)
+        : listener_(listener), tokens_(tokens), slots_(slots) {}
+
+    /// The tap of a pass over these slots: \p tokens and \p steps int64 [n]. \p heard: this pass may be the
+    /// one that counts. \p last: it is, so that what has a price of its own may be computed.
+    [[nodiscard]] Tap of_pass(const at::Tensor& tokens, const at::Tensor& steps, bool heard, bool last);
+    /// Says everything about the slots of \p tokens (int64 [n], undefined: all) at \p step.
+    void tell(std::int64_t step, const at::Tensor& tokens) const;
+
+    [[nodiscard]] bool wants(std::string_view name) const override;
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override;
+
+private:
+    TapListener* listener_;
+    std::int64_t tokens_;
+    std::int64_t slots_;
+    at::Tensor index_; ///< int64 [n]: places of the pass's slots in the dense form
+    bool last_ = false;
+    std::map<std::pair<std::string, std::int64_t>, at::Tensor> dense_; ///< [tokens * slots, ...], by layer
+};
+
+} // namespace ponderscope
