@@ -11,6 +11,7 @@
 #include "views/compare/compare_view.h"
 #include "views/figure/export_dialog.h"
 #include "views/library/library_panel.h"
+#include "views/policy/policy_lab.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -54,6 +55,7 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     buildMenus();
     connectData();
     connectRecorder();
+    connectRerun();
     arrange(height());
     if (!settings_.geometry().isEmpty()) {
         restoreGeometry(settings_.geometry());
@@ -149,6 +151,47 @@ void MainWindow::connectRecorder() {
     });
 }
 
+void MainWindow::connectRerun() {
+    connect(lab_, &PolicyLab::rerunRequested, this, [this](const RunKey& key, const QString& policy) {
+        if (recorder_.isRunning()) {
+            messages_->show(tr("A recording is running already; wait for it or cancel it."));
+        } else if (const RunInfo* run = data_.run(key)) {
+            rerun_.start(key, *run, policy);
+        }
+    });
+    connect(lab_, &PolicyLab::rerunCancelRequested, this, [this] {
+        recording_->cancelling();
+        recorder_.cancel();
+    });
+    connect(&rerun_, &Rerun::failed, this, [this](const QString& sentence) { messages_->show(sentence); });
+    connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
+        if (const QString problem = problem_of(request); !problem.isEmpty()) {
+            messages_->show(tr("The rerun needs something from you. %1").arg(problem));
+            showRecordDialog(request);
+            return;
+        }
+        rerunning_ = true;
+        lab_->setRerunProgress(0);
+        recorder_.start(request);
+    });
+    connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
+        if (rerunning_) {
+            lab_->setRerunProgress(progress.total > 0 ? static_cast<int>(std::clamp<qint64>(
+                                                            progress.done * 1000 / progress.total, 0, 1000))
+                                                      : 0);
+        }
+    });
+    const auto ended = [this] {
+        if (rerunning_ && !recorder_.isRunning()) {
+            rerunning_ = false;
+            lab_->setRerunProgress(-1);
+        }
+    };
+    connect(&recorder_, &Recorder::finished, this, ended);
+    connect(&recorder_, &Recorder::cancelled, this, ended);
+    connect(&recorder_, &Recorder::failed, this, ended);
+}
+
 void MainWindow::open(const QString& path) {
     const QFileInfo whole(path);
     if (whole.isDir()) {
@@ -240,6 +283,10 @@ void MainWindow::traceChanged(const QString& path) {
         });
         if (fresh != runs.end()) {
             runsBefore_.push_back(fresh->id);
+        }
+        if (fresh != runs.end() && rerunning_) {
+            selection_.setRunB({path, fresh->id}); // the lab stays with what it reruns
+        } else if (fresh != runs.end()) {
             const RunKey before = selection_.runA();
             selection_.setRunA({path, fresh->id});
             const RunInfo* old = data_.run(before);
@@ -386,7 +433,9 @@ void MainWindow::showRecordDialog(const RecordRequest& wanted) {
             recorder_.start(recordDialog_->request());
         });
     }
-    if (!wanted.checkpoint.isEmpty()) {
+    if (!wanted.trace.isEmpty()) {
+        recordDialog_->setRequest(wanted);
+    } else if (!wanted.checkpoint.isEmpty()) {
         RecordRequest request = recordDialog_->request();
         request.checkpoint = wanted.checkpoint;
         recordDialog_->setRequest(request);

@@ -3,6 +3,7 @@
 
 #include "app/desktop/launch.h"
 #include "app/desktop/recorder.h"
+#include "app/desktop/rerun.h"
 #include "views/common/trace_data.h"
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
@@ -92,6 +93,7 @@ private:
     void addPanel(const QString& name, const QString& title, QWidget* widget, bool header);
     void connectData();
     void connectRecorder();
+    void connectRerun();
     void traceOpened(const QString& path);
     void traceChanged(const QString& path);
     void chooseRuns();
@@ -107,6 +109,8 @@ private:
     TraceData data_;
     Selection selection_;
     Recorder recorder_;
+    Rerun rerun_;
+    bool rerunning_ = false; ///< what is being recorded is the lab's rerun
     TopBar* top_ = nullptr;
     TextPanel* text_ = nullptr;
     LibraryPanel* library_ = nullptr;

@@ -104,6 +104,7 @@ void MainWindow::buildPanels() {
             text_->view().setReplay({});
         }
     });
+    connect(text_, &TextPanel::replayDismissed, this, [this] { lab_->setColoursText(false); });
     connect(halting_, &HaltingView::tokenTypeChosen, this,
             [this](int id) { text_->findText(QStringLiteral("#%1").arg(id)); });
     status_ = new QLabel(this);

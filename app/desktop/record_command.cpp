@@ -108,6 +108,9 @@ QStringList record_arguments(const RecordRequest& request) {
     option(QStringLiteral("--method"), request.method);
     option(QStringLiteral("--policy"), request.policy);
     option(QStringLiteral("--jacobi"), request.jacobi);
+    for (const QString& source : request.ablated) {
+        option(QStringLiteral("--ablate-source"), source);
+    }
     option(QStringLiteral("--device"), request.device);
     option(QStringLiteral("--dtype"), request.dtype);
     option(QStringLiteral("--record"), request.level);

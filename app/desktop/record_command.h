@@ -16,6 +16,7 @@ struct RecordRequest {
     QString method;   ///< empty: what the checkpoint says
     QString policy;   ///< who halts: "full", "learned"; empty: the method itself
     QString jacobi;   ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
+    QStringList ablated; ///< sources of depth attention that are left out: "3", "0:5"
     QString device = QStringLiteral("cpu");
     QString dtype = QStringLiteral("float32");
     QString level = QStringLiteral("steps");

@@ -321,6 +321,7 @@ QString RecordDialog::suggestedTrace() const {
 }
 
 void RecordDialog::setRequest(const RecordRequest& request) {
+    ablated_ = request.ablated;
     checkpoint_->setPath(request.checkpoint);
     textFile_->setPath(request.textFile);
     prompt_->setPlainText(request.prompt);
@@ -351,6 +352,7 @@ RecordRequest RecordDialog::request() const {
     request.method = method_->currentData().toString();
     request.policy = policy_->currentText().trimmed();
     request.jacobi = jacobi_->text().trimmed();
+    request.ablated = ablated_;
     request.device = device_->currentText().trimmed();
     request.dtype = dtype_->currentText();
     request.level = level_->currentData().toString();

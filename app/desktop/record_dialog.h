@@ -66,6 +66,7 @@ private:
     QComboBox* dtype_;
     QComboBox* level_;
     QLabel* price_;
+    QStringList ablated_; ///< of the request that was set: nothing here changes it
     QLineEdit* name_;
     QSpinBox* context_;
     QSpinBox* stride_;

@@ -6,6 +6,7 @@
 
 #include "views/common/format.h"
 #include "views/policy/policy_fronts.h"
+#include "views/policy/rerun_difference.h"
 
 #include <cmath>
 
@@ -37,6 +38,7 @@ void PolicyData::check() {
     const RunKey run = selection_.runA();
     const RunInfo* info = data_.run(run);
     const qint64 scored = info == nullptr ? -1 : info->scored_tokens;
+    findReruns();
     if (run == run_ && scored == scored_) {
         return;
     }
@@ -57,6 +59,31 @@ void PolicyData::check() {
     }
     emit tableChanged();
     emit frontsChanged();
+}
+
+void PolicyData::findReruns() {
+    std::map<QString, RunKey> found;
+    const RunKey key = selection_.runA();
+    if (const RunInfo* known = data_.run(key)) {
+        const RunInfo run = *known;
+        const QStringList traces = data_.traces();
+        for (const QString& trace : traces) {
+            for (const RunInfo& other : data_.runs(trace)) {
+                if (RunKey{trace, other.id} != key && is_rerun_of(other, run, other.policy)) {
+                    found[QString::fromStdString(other.policy)] = {trace, other.id}; // the newest
+                }
+            }
+        }
+    }
+    if (found != reruns_) {
+        reruns_ = std::move(found);
+        emit rerunsChanged();
+    }
+}
+
+RunKey PolicyData::rerunOf(const QString& policy) const {
+    const auto found = reruns_.find(policy);
+    return found == reruns_.end() ? RunKey() : found->second;
 }
 
 void PolicyData::want() {

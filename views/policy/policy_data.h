@@ -6,7 +6,9 @@
 
 #include <QObject>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -36,15 +38,20 @@ public:
     [[nodiscard]] std::vector<RunPoint> runs() const;
     /// Rows of a sequence of run A within the table: [first, first + count); nothing: {-1, 0}.
     [[nodiscard]] std::pair<qint64, qint64> rowsOf(qint64 sequence) const;
+    [[nodiscard]] RunKey run() const { return run_; } ///< that all of this is of
+    /// A run of the open traces that computed this policy on the model and text of run(): its exact rerun.
+    [[nodiscard]] RunKey rerunOf(const QString& policy) const;
 
 signals:
     void tableChanged();
     void frontsChanged();
+    void rerunsChanged(); ///< a run came or went that a replay can be set against
 
 private:
     PolicyData(const ViewContext& context, QObject* parent);
     void check();
     void load();
+    void findReruns();
 
     TraceData& data_;
     Selection& selection_;
@@ -53,6 +60,7 @@ private:
     bool wanted_ = false;
     bool failed_ = false; ///< this run has no table; sentence_ says why
     QString sentence_;
+    std::map<QString, RunKey> reruns_; ///< by policy
     std::shared_ptr<const ReplayTable> table_;
     std::shared_ptr<const std::vector<PolicyFront>> fronts_;
     Background loading_;

@@ -8,12 +8,14 @@
 #include "views/figure/chart_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_fronts.h"
+#include "views/policy/rerun_difference.h"
 
 #include <QCheckBox>
 #include <QComboBox>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QPushButton>
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QVBoxLayout>
@@ -39,11 +41,14 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       summary_(new QLabel(this)),
       note_(new QLabel(this)),
       colour_(new QCheckBox(tr("Colour the text by these steps"), this)),
+      rerun_(new QPushButton(this)),
+      rerunLabel_(new QLabel(this)),
       hint_(new QLabel(this)),
       body_(new QWidget(this)),
       histogram_(new ChartView(context.theme, this)),
       front_(new ChartView(context.theme, this)),
-      result_(std::make_unique<ReplayResult>()) {
+      result_(std::make_unique<ReplayResult>()),
+      comparing_(this) {
     policy_->setAccessibleName(tr("Policy"));
     policy_->setMinimumWidth(190);
     slider_->setAccessibleName(tr("Threshold"));
@@ -52,6 +57,8 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     threshold_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     colour_->setChecked(true);
     note_->setWordWrap(true);
+    rerunLabel_->setWordWrap(true);
+    rerunLabel_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setTextFormat(Qt::PlainText);
@@ -70,9 +77,11 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->addWidget(slider_, 1, 1);
     grid->addWidget(threshold_, 1, 2);
     grid->addWidget(summary_, 2, 0, 1, 3);
-    grid->addWidget(colour_, 3, 0, 1, 3);
-    grid->addWidget(note_, 4, 0, 1, 3);
-    grid->setRowStretch(5, 1);
+    grid->addWidget(rerunLabel_, 3, 0, 1, 3);
+    grid->addWidget(colour_, 4, 0, 1, 2);
+    grid->addWidget(rerun_, 4, 2);
+    grid->addWidget(note_, 5, 0, 1, 3);
+    grid->setRowStretch(6, 1);
     auto* row = new QHBoxLayout(body_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(18);
@@ -93,6 +102,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
         note_->setFont(context_.theme.small());
         threshold_->setFont(context_.theme.mono());
         summary_->setFont(context_.theme.body());
+        rerunLabel_->setFont(context_.theme.body());
     };
     dress();
     connect(&context_.theme, &Theme::changed, this, dress);
@@ -102,13 +112,31 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::refresh);
     connect(&shared_, &PolicyData::frontsChanged, this, &PolicyLab::drawFront);
     connect(&context_.selection, &Selection::sequenceChanged, this, &PolicyLab::tellText);
+    connect(&shared_, &PolicyData::rerunsChanged, this, &PolicyLab::findRerun);
+    connect(rerun_, &QPushButton::clicked, this, [this] {
+        if (rerunProgress_ >= 0) {
+            emit rerunCancelRequested();
+        } else if (!spec_.isEmpty()) {
+            emit rerunRequested(shared_.run(), spec_);
+        }
+    });
     refresh();
+    showRerun();
 }
 
 PolicyLab::~PolicyLab() = default;
 
 bool PolicyLab::isBusy() const {
-    return onScreen() && shared_.isBusy();
+    return onScreen() && (shared_.isBusy() || comparing_.isBusy());
+}
+
+QString PolicyLab::rerunText() const {
+    return rerunLabel_->text();
+}
+
+void PolicyLab::setRerunProgress(int perMille) {
+    rerunProgress_ = perMille;
+    showRerun();
 }
 
 QString PolicyLab::summary() const {
@@ -139,6 +167,7 @@ void PolicyLab::refresh() {
     if (!table) {
         kind_ = nullptr;
         spec_.clear();
+        findRerun();
         tellText();
         return;
     }
@@ -227,9 +256,87 @@ void PolicyLab::replayNow() {
     }
     notes << tr("Replay: as if no token's halting changed another's context.");
     note_->setText(notes.join(u' '));
-    histogram_->setChart(steps_chart(result_->histogram, QString()));
+    figure::Chart steps = steps_chart(result_->histogram, QString());
+    steps.title = tr("Steps by replay");
+    histogram_->setChart(std::move(steps));
+    findRerun();
     drawFront();
     tellText();
+}
+
+void PolicyLab::findRerun() {
+    const auto table = shared_.table();
+    const RunKey found = table && !spec_.isEmpty() ? shared_.rerunOf(spec_) : RunKey();
+    if (found == rerunKey_ && spec_ == rerunSpec_) {
+        showRerun();
+        return;
+    }
+    comparing_.cancel();
+    difference_.reset();
+    rerunProblem_.clear();
+    rerunKey_ = found;
+    rerunSpec_ = spec_;
+    const RunInfo* info = context_.data.run(shared_.run());
+    const RunInfo* again = context_.data.run(found);
+    if (info != nullptr && again != nullptr) {
+        // The table that it is of goes along: it may be another one when the answer comes.
+        comparing_.start(
+            [table, run = shared_.run(), info = *info, found, again = *again,
+             spec = spec_.toStdString()](const std::stop_token& stop) {
+                const auto open = [](const RunKey& key) {
+                    return TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+                };
+                return rerun_difference(*table, replay(*table, PolicySpec::parse(spec)), open(run), info,
+                                        open(found), again, stop);
+            },
+            [this](const RerunDifference& difference) {
+                difference_ = std::make_unique<RerunDifference>(difference);
+                showRerun();
+                drawFront();
+            },
+            [this](const QString& sentence) {
+                rerunProblem_ = sentence;
+                showRerun();
+            });
+    }
+    showRerun();
+}
+
+void PolicyLab::showRerun() {
+    const bool running = rerunProgress_ >= 0;
+    const bool causal = kind_ == nullptr || kind_->causal;
+    rerun_->setText(running ? tr("Cancel the rerun") : tr("Rerun exactly"));
+    rerun_->setEnabled(running || (causal && !spec_.isEmpty() && !rerunKey_.isValid()));
+    rerun_->setToolTip(
+        running   ? tr("What is finished stays in the trace, marked as partial")
+        : !causal ? tr("This rule looks at the next token: no model can run it")
+        : rerunKey_.isValid()
+            ? tr("The open traces hold this rerun already")
+            : tr("Runs the checkpoint on the same tokens with this policy, so that halted tokens change what "
+                 "later ones see, and adds the run to the trace: ponderscope record --policy %1")
+                  .arg(spec_));
+    QString text;
+    if (difference_) {
+        const RerunDifference& exact = *difference_;
+        text = tr("<b>rerun</b>&nbsp;&nbsp; steps %1&nbsp;&nbsp; NLL %2&nbsp;&nbsp; perplexity %3")
+                   .arg(format_nats(exact.mean_steps), format_nats(exact.mean_nll, 3),
+                        format_nats(std::exp(exact.mean_nll)));
+        if (std::isfinite(result_->mean_flops)) {
+            text += tr("&nbsp;&nbsp; FLOPs %1").arg(format_si(exact.mean_flops));
+        }
+        text += tr("<br>rerun − replay&nbsp;&nbsp; NLL %1, of a token at most %2; other steps at %3 of %4 "
+                   "tokens")
+                    .arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
+                         format_count(exact.steps_changed), format_count(exact.tokens));
+    } else if (!rerunProblem_.isEmpty()) {
+        text = rerunProblem_.toHtmlEscaped();
+    } else if (running) {
+        text = tr("<b>rerun</b>&nbsp;&nbsp; under way: %1 %").arg(rerunProgress_ / 10);
+    } else if (rerunKey_.isValid()) {
+        text = tr("<b>rerun</b>&nbsp;&nbsp; comparing…");
+    }
+    rerunLabel_->setText(text);
+    rerunLabel_->setVisible(!text.isEmpty());
 }
 
 void PolicyLab::drawFront() {
@@ -249,7 +356,13 @@ void PolicyLab::drawFront() {
         }
     }
     const PolicyPoint now{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops};
-    figure::Chart chart = front_chart(shown, {}, &now);
+    std::vector<RunPoint> exact;
+    if (difference_) {
+        exact.push_back({tr("rerun, exact"), figure::Chart::b, difference_->mean_steps, difference_->mean_nll,
+                         difference_->mean_flops});
+    }
+    figure::Chart chart = front_chart(shown, exact, &now);
+    chart.title = tr("Perplexity against compute, by replay");
     chart.note.clear(); // it stands beside
     front_->setChart(std::move(chart));
 }

@@ -12,6 +12,7 @@
 class QCheckBox;
 class QComboBox;
 class QLabel;
+class QPushButton;
 class QSlider;
 
 namespace ponderscope {
@@ -20,6 +21,7 @@ class ChartView;
 class PolicyData;
 struct PolicyKind;
 struct ReplayResult;
+struct RerunDifference;
 
 /// The steps that a policy would have given to the tokens of one sequence, by replay.
 struct ReplayedSteps {
@@ -32,7 +34,8 @@ struct ReplayedSteps {
 
 /// Asks what another halting policy would have done: policy, threshold, histogram of steps, the text coloured
 /// by the steps it would have had, and the point among the fronts of all policies. Everything here is replay
-/// from recorded signals, and says so.
+/// from recorded signals, and says so, but for the exact rerun of the policy: where the open traces hold one,
+/// its numbers and its difference from the replay stand beside it.
 class PolicyLab : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -50,8 +53,15 @@ public:
     [[nodiscard]] QString summary() const;
     [[nodiscard]] bool coloursText() const;
     void setColoursText(bool on);
+    [[nodiscard]] QPushButton* rerunButton() const { return rerun_; }
+    /// What the exact rerun gave, or how far it is; empty when there is none.
+    [[nodiscard]] QString rerunText() const;
+    /// A rerun that was asked for is under way; negative: none is. Its end shows as a run of the trace.
+    void setRerunProgress(int perMille);
 
 signals:
+    void rerunRequested(const ponderscope::RunKey& run, const QString& policy);
+    void rerunCancelRequested();
     /// Steps of the sequence on the screen; null: the text goes back to what was recorded.
     void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
 
@@ -61,6 +71,8 @@ private:
     void replayNow();    ///< another threshold
     void drawFront();
     void tellText();
+    void findRerun(); ///< of the policy that is shown
+    void showRerun();
 
     ViewContext context_;
     PolicyData& shared_;
@@ -70,6 +82,8 @@ private:
     QLabel* summary_;
     QLabel* note_;
     QCheckBox* colour_;
+    QPushButton* rerun_;
+    QLabel* rerunLabel_;
     QLabel* hint_;
     QWidget* body_;
     ChartView* histogram_;
@@ -78,6 +92,12 @@ private:
     const PolicyKind* kind_ = nullptr;
     std::unique_ptr<ReplayResult> result_;
     QString spec_;
+    Background comparing_;
+    RunKey rerunKey_; ///< that difference_ is of, or will be
+    QString rerunSpec_;
+    std::unique_ptr<RerunDifference> difference_;
+    QString rerunProblem_;
+    int rerunProgress_ = -1;
 };
 
 /// Perplexity against compute: the fronts of all policies by replay, and the runs over the same text as they

@@ -10,9 +10,16 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
+#include <QSignalBlocker>
 #include <QVBoxLayout>
 
 namespace ponderscope {
+
+namespace {
+
+constexpr int replayed = -1; ///< data of the entry that stands for a replay's steps
+
+} // namespace
 
 TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     : QWidget(parent),
@@ -65,14 +72,45 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     column->addWidget(view_, 1);
     setFocusProxy(view_);
 
-    connect(colour_, &QComboBox::currentIndexChanged, this,
-            [this] { view_->setQuantity(static_cast<Quantity>(colour_->currentData().toInt())); });
+    connect(colour_, &QComboBox::currentIndexChanged, this, [this] {
+        if (const int chosen = colour_->currentData().toInt(); chosen != replayed) {
+            const bool dismissed = view_->showsReplay();
+            view_->setQuantity(static_cast<Quantity>(chosen));
+            if (dismissed) {
+                view_->setReplay({});
+                emit replayDismissed();
+            }
+        }
+    });
     connect(bars_, &QComboBox::currentIndexChanged, this,
             [this] { view_->setShowSteps(bars_->currentData().toBool()); });
     connect(difference_, &QCheckBox::toggled, view_, &TextView::setShowDifference);
-    connect(view_, &TextView::valuesChanged, this, [this] { legend_->show(view_->values()); });
+    connect(view_, &TextView::valuesChanged, this, [this] {
+        legend_->show(view_->values());
+        nameColour();
+    });
     connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     legend_->show(view_->values());
+}
+
+void TextPanel::nameColour() {
+    const QSignalBlocker quiet(colour_);
+    const int entry = colour_->findData(replayed);
+    difference_->setEnabled(view_->values().replay.isEmpty());
+    if (view_->values().replay.isEmpty()) {
+        if (entry >= 0) {
+            colour_->removeItem(entry);
+            colour_->setCurrentIndex(colour_->findData(static_cast<int>(view_->quantity())));
+        }
+        return;
+    }
+    if (entry < 0) {
+        colour_->addItem(tr("Steps (replay)"), replayed);
+    }
+    const int place = colour_->findData(replayed);
+    colour_->setItemData(place, tr("Steps that %1 would have given, by replay").arg(view_->values().replay),
+                         Qt::ToolTipRole);
+    colour_->setCurrentIndex(place);
 }
 
 void TextPanel::find() {

@@ -32,10 +32,15 @@ public slots:
     void setDifference(bool on);
     void setQuantity(ponderscope::Quantity quantity);
 
+signals:
+    void replayDismissed(); ///< a recorded quantity was chosen while the text showed a replay
+
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    void nameColour(); ///< the box says what colours the text, a replay too
+
     ViewContext context_;
     TextView* view_;
     FindBar* find_;

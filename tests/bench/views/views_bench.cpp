@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Frame times of the text view: the real widget, driven through fixed gestures. A frame is the gesture's step
-// and the painting that follows it, up to the window's backing store. Goal: the 99th percentile below
-// the 16.7 ms of a 60 Hz screen.
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
-
+// Frame times of the text view and of the policy lab: the real widgets, driven through fixed gestures. A
+// frame is the gesture's step and the painting that follows it, up to the window's backing store. Goal: the
+// 99th percentile below the 16.7 ms of a 60 Hz screen.
 #include "tests/support/sample_trace.h"
 #include "views/common/style.h"
+#include "views/policy/policy_lab.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
 #include <QApplication>
+#include <QComboBox>
 #include <QElapsedTimer>
 #include <QScrollBar>
+#include <QSlider>
 #include <QTemporaryDir>
+#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cstdio>
@@ -144,47 +145,57 @@ void measure(std::int64_t tokens) {
         recolour.frame(viewport, [&] { view.setQuantity(i % 2 == 0 ? Quantity::entropy : Quantity::nll); });
     }
     recolour.print("recolour");
-    // What a moved slider of the policy lab costs: a replay over all tokens, then the text by its steps.
-    ReplayTable table;
-    {
-        const auto count = static_cast<std::size_t>(tokens);
-        const std::int64_t steps = 3;
-        table.columns = SignalColumns(steps, count);
-        for (const PolicySignal signal : {PolicySignal::nll, PolicySignal::entropy}) {
-            table.columns.add(signal);
-            for (std::int64_t k = 0; k <= steps; ++k) {
-                const auto column = table.columns.column(signal, k);
-                for (std::size_t i = 0; i < count; ++i) {
-                    column[i] =
-                        static_cast<float>((i * 2654435761U + static_cast<std::size_t>(k) * 977U) % 8000U) /
-                        1000.0F;
-                }
-            }
-        }
-        table.ran.assign(count, static_cast<std::int32_t>(steps));
-        table.nll.assign(count, 1.0F);
-        table.sequences = {tokens};
-        for (std::size_t i = 0; i < count; ++i) {
-            table.places.push_back({0, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count)});
-        }
-        table.context.max_steps = steps;
-        table.finish();
-    }
-    ReplayResult result;
-    Times lab;
-    for (int i = 0; i < 60; ++i) {
-        lab.frame(viewport, [&] {
-            replay(table, PolicySpec::parse("entropy:theta=" + std::to_string(0.5 + 0.1 * i)), result);
-            view.setReplay({selection.runA(), 0, QStringLiteral("entropy"), 3, result.steps});
-        });
-    }
-    view.setReplay({});
-    lab.print("policy lab: move the slider");
     Times resize;
     for (int i = 0; i < 40; ++i) {
         resize.frame(viewport, [&] { panel.resize(900 + i * 5, 800); });
     }
     resize.print("resize by 5 pixels");
+}
+
+/// A moved slider of the policy lab, in the real widgets: the replay over all tokens, the histogram, the
+/// point on the front and the text by the new steps, all painted.
+void measure_lab(std::int64_t tokens) {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("lab.ponder"));
+    testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = tokens, .secondRun = false});
+    Theme theme(Appearance::light);
+    TraceData data;
+    Selection selection;
+    const ViewContext context{data, selection, theme};
+    QWidget window;
+    auto* column = new QVBoxLayout(&window);
+    auto* panel = new TextPanel(context, &window);
+    auto* lab = new PolicyLab(context, &window);
+    column->addWidget(panel, 3);
+    column->addWidget(lab, 1);
+    window.resize(1100, 900);
+    QObject::connect(
+        lab, &PolicyLab::replayed, panel, [&](const std::shared_ptr<const ReplayedSteps>& steps) {
+            panel->view().setReplay(
+                steps ? TextReplay{steps->run, steps->sequence, steps->policy, steps->maxSteps, steps->steps}
+                      : TextReplay{});
+        });
+    window.show();
+    data.open(path);
+    while (!data.isOpen(path)) {
+        QCoreApplication::processEvents();
+    }
+    selection.setRunA({path, data.runs(path)[0].id});
+    lab->setOnScreen(true);
+    while (lab->isBusy() || !panel->view().sequence() || !panel->view().settled()) {
+        QCoreApplication::processEvents();
+    }
+    for (const char* policy : {"entropy", "learned", "calm_margin"}) {
+        lab->policies()->setCurrentIndex(lab->policies()->findText(QLatin1String(policy)));
+        if (lab->policies()->currentText() != QLatin1String(policy)) {
+            continue;
+        }
+        Times times;
+        for (int i = 0; i < 200; ++i) {
+            times.frame(&window, [&] { lab->slider()->setValue(20 + i); });
+        }
+        times.print(qPrintable(QStringLiteral("lab, %1: move the slider").arg(QLatin1String(policy))));
+    }
 }
 
 } // namespace
@@ -199,6 +210,10 @@ int main(int argc, char** argv) {
     std::printf("text view, 900 x 800, platform %s\n", qPrintable(QGuiApplication::platformName()));
     for (const std::int64_t tokens : {std::int64_t{10'000}, std::int64_t{100'000}, std::int64_t{1'000'000}}) {
         measure(tokens);
+    }
+    for (const std::int64_t tokens : {std::int64_t{100'000}, std::int64_t{1'000'000}}) {
+        std::printf("policy lab beside the text, %lld tokens\n", static_cast<long long>(tokens));
+        measure_lab(tokens);
     }
     return 0;
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "app/desktop/rerun.h"
+
+#include "core/base/files.h"
+#include "views/depth/ablation.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QRegularExpression>
+
+namespace ponderscope {
+
+namespace {
+
+std::filesystem::path path_of(const QString& text) {
+    return std::filesystem::path(text.toStdU16String());
+}
+
+/// [[1, 2], [3]]: what --ids reads.
+std::string ids_of(const TraceReader& reader, std::int64_t run, const std::stop_token& stop) {
+    constexpr std::int64_t slice = 1 << 16;
+    std::string json = "[";
+    for (const SequenceInfo& sequence : reader.sequences(run)) {
+        json += json.size() > 1 ? ",\n[" : "[";
+        bool first = true;
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            for (const std::int32_t id : reader.tokens(run, sequence.index, begin, begin + slice).id) {
+                json += (first ? "" : ",") + std::to_string(id);
+                first = false;
+            }
+        }
+        json += "]";
+    }
+    return json + "]\n";
+}
+
+} // namespace
+
+QString find_checkpoint(const RunInfo& run, const QString& trace) {
+    const QString named = QString::fromStdString(run.checkpoint);
+    if (QFileInfo(named).isDir()) {
+        return QFileInfo(named).absoluteFilePath();
+    }
+    if (QFileInfo(named).isAbsolute() || named.isEmpty()) {
+        return {};
+    }
+    for (QDir folder = QFileInfo(trace).absoluteDir();; folder.cdUp()) {
+        const QFileInfo candidate(folder, named);
+        if (candidate.isDir()) {
+            return QDir::cleanPath(candidate.absoluteFilePath());
+        }
+        if (folder.isRoot()) {
+            return {};
+        }
+    }
+}
+
+RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy) {
+    RecordRequest request;
+    request.checkpoint = find_checkpoint(run, trace);
+    request.method = QString::fromStdString(run.method);
+    request.policy = policy;
+    // "jacobi:3"; "exact" is said where a method could be scored otherwise, too.
+    const QString scoring = QString::fromStdString(run.scoring);
+    if (scoring.startsWith(QLatin1String("jacobi:"))) {
+        request.jacobi = scoring.mid(7);
+    } else if (run.method == "ponderlm2" || run.method == "ponderlm3") {
+        request.jacobi = QStringLiteral("exact");
+    }
+    for (const AblatedSource& one : ablated_sources(run)) {
+        request.ablated << (one.layer ? QStringLiteral("%1:%2").arg(one.source).arg(*one.layer)
+                                      : QString::number(one.source));
+    }
+    request.device = QString::fromStdString(run.device).section(u' ', 0, 0);
+    request.dtype = QString::fromStdString(run.dtype);
+    request.level = QString::fromStdString(run.record_level);
+    request.name = QString::fromStdString(run.name) + u' ' + policy;
+    request.context = static_cast<int>(run.context);
+    request.stride = static_cast<int>(run.stride);
+    request.trace = trace;
+    return request;
+}
+
+void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy) {
+    auto folder = std::make_shared<QTemporaryDir>();
+    if (!folder->isValid()) {
+        emit failed(
+            tr("The tokens of the run could not be written for the rerun: %1.").arg(folder->errorString()));
+        return;
+    }
+    QString name = QString::fromStdString(run.name);
+    name.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9._-]+")), QStringLiteral("-"));
+    const QString ids = folder->filePath(tr("tokens-of-%1.json").arg(name.left(80)));
+    RecordRequest request = rerun_request(run, key.trace, policy);
+    request.textFile = ids;
+    work_.start(
+        [key, ids](const std::stop_token& stop) {
+            const TraceReader reader = TraceReader::open(path_of(key.trace));
+            write_file_atomically(path_of(ids), ids_of(reader, key.run, stop));
+            return true;
+        },
+        [this, request, folder](bool) {
+            folder_ = folder;
+            emit prepared(request);
+        },
+        [this](const QString& sentence) { emit failed(sentence); });
+}
+
+} // namespace ponderscope

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/record_command.h"
+#include "core/trace/records.h"
+#include "views/common/background.h"
+#include "views/common/selection.h"
+
+#include <QTemporaryDir>
+
+#include <memory>
+
+namespace ponderscope {
+
+/// The recording that repeats a run with another policy: the same checkpoint, windows and precision. The text
+/// is left open.
+RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy);
+
+/// The checkpoint folder of a run: as it is named, else relative to the trace's folder or one above it; empty
+/// when it is nowhere.
+QString find_checkpoint(const RunInfo& run, const QString& trace);
+
+/// Prepares the exact rerun of a policy on a recorded run: its tokens are read from the trace, so that the
+/// very same ones are computed again whatever became of the text file. GUI thread.
+class Rerun : public QObject {
+    Q_OBJECT
+public:
+    explicit Rerun(QObject* parent = nullptr) : QObject(parent), work_(this) {}
+
+    /// Ends in prepared or failed. A second start overtakes the first.
+    void start(const RunKey& key, const RunInfo& run, const QString& policy);
+
+signals:
+    /// The request of `ponderscope record`. Its checkpoint is empty where the folder was not found.
+    void prepared(const ponderscope::RecordRequest& request);
+    void failed(const QString& sentence);
+
+private:
+    Background work_;
+    std::shared_ptr<QTemporaryDir> folder_; ///< of the token ids, until the next rerun
+};
+
+} // namespace ponderscope

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/replay.h"
+
+#include "app/desktop/main_window.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/settings.h"
+#include "tests/support/tiny_checkpoint.h"
+#include "views/policy/policy_data.h"
+#include "views/policy/policy_lab.h"
+#include "views/policy/rerun_difference.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QComboBox>
+#include <QDir>
+#include <QFile>
+#include <QProcess>
+#include <QPushButton>
+#include <QSlider>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace ponderscope;
+
+namespace {
+
+const QString program = QStringLiteral(PONDERSCOPE_PROGRAM);
+
+struct Stage {
+    Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
+        testing::TinyCheckpoint{.pondering_steps = 3}.write(
+            (folder.path() + QStringLiteral("/model")).toStdString());
+        QFile text(folder.filePath(QStringLiteral("story.txt")));
+        text.open(QIODevice::WriteOnly);
+        for (int i = 0; i < 6; ++i) {
+            text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
+        }
+        text.close();
+        window.recorder().setProgram(program);
+    }
+    /// The run that replays start from; the checkpoint by a relative name, as the trace will keep it.
+    [[nodiscard]] bool record() const {
+        QProcess engine;
+        engine.setWorkingDirectory(folder.path());
+        engine.start(program, {QStringLiteral("record"), QStringLiteral("model"), QStringLiteral("--text"),
+                               QStringLiteral("story.txt"), QStringLiteral("--policy"),
+                               QStringLiteral("full"), QStringLiteral("-o"), QStringLiteral("t.ponder"),
+                               QStringLiteral("--progress"), QStringLiteral("none")});
+        return engine.waitForFinished(60'000) && engine.exitCode() == 0;
+    }
+    [[nodiscard]] bool open() {
+        window.show();
+        window.open(trace());
+        window.raisePanel(QStringLiteral("policy"));
+        window.lab().setOnScreen(true);
+        return QTest::qWaitFor(
+            [&] {
+                return !window.isBusy() &&
+                       PolicyData::of({window.data(), window.selection(), theme}).table() != nullptr;
+            },
+            30'000);
+    }
+    void chooseEntropyInTheMiddle() {
+        PolicyLab& lab = window.lab();
+        lab.policies()->setCurrentIndex(lab.policies()->findText(QStringLiteral("entropy")));
+        lab.slider()->setValue(lab.slider()->maximum() / 2);
+    }
+    [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
+
+    QTemporaryDir folder;
+    Theme theme{Appearance::light};
+    Settings settings;
+    MainWindow window{theme, settings};
+};
+
+} // namespace
+
+class DesktopRerunTest : public QObject {
+    Q_OBJECT
+private slots:
+    void theRerunIsRecordedAndSetAgainstTheReplay() {
+        Stage stage;
+        QVERIFY(stage.record());
+        QVERIFY(stage.open());
+        PolicyLab& lab = stage.window.lab();
+        stage.chooseEntropyInTheMiddle();
+        QVERIFY(lab.rerunText().isEmpty());
+        QVERIFY(lab.rerunButton()->isEnabled());
+        const RunKey run = stage.window.selection().runA();
+        lab.rerunButton()->click();
+        QTRY_VERIFY_WITH_TIMEOUT(lab.rerunText().contains(QStringLiteral("rerun − replay")), 60'000);
+        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        QVERIFY(!lab.rerunButton()->isEnabled()); // it is there already
+        QCOMPARE(stage.window.selection().runA(), run);
+
+        // The run is the policy's, over the very tokens, and the numbers are its own.
+        const TraceReader reader = TraceReader::open(stage.trace().toStdString());
+        const RunInfo first = find_run(reader, "1");
+        const RunInfo again = find_run(reader, "2");
+        QCOMPARE(QString::fromStdString(again.policy), lab.policyText());
+        QCOMPARE(reader.tokens(2, 0).id, reader.tokens(1, 0).id);
+        QCOMPARE(again.text_digest, first.text_digest);
+        const ReplayTable table = ReplayTable::load(reader, first);
+        const ReplayResult replayed = replay(table, PolicySpec::parse(again.policy));
+        const RerunDifference difference = rerun_difference(table, replayed, reader, first, reader, again);
+        QCOMPARE(difference.tokens, first.scored_tokens);
+        QVERIFY(std::abs(difference.mean_nll - again.nll_sum / static_cast<double>(again.scored_tokens)) <
+                1e-9);
+        QVERIFY(std::abs(difference.mean_nll - replayed.mean_nll - difference.difference) < 1e-6);
+        QVERIFY(difference.largest >= std::abs(difference.difference));
+        QVERIFY(difference.mean_steps > 0 && difference.mean_steps < 3);
+        QVERIFY2(lab.rerunText().contains(QString::number(difference.mean_nll, 'f', 3)),
+                 qPrintable(lab.rerunText()));
+
+        // Another threshold has no rerun; the first one finds its again.
+        lab.slider()->setValue(0);
+        QVERIFY(lab.rerunText().isEmpty());
+        lab.slider()->setValue(lab.slider()->maximum() / 2);
+        QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("rerun − replay")));
+    }
+
+    void itCanBeCancelled() {
+        Stage stage;
+        QVERIFY(stage.record());
+        QVERIFY(stage.open());
+        QFile slow(stage.folder.filePath(QStringLiteral("slow.sh")));
+        QVERIFY(slow.open(QIODevice::WriteOnly));
+        slow.write("#!/bin/sh\necho '{\"activity\":\"recording\",\"done\":1,\"total\":4,\"unit\":"
+                   "\"tokens\"}' >&2\nexec sleep 60\n");
+        slow.close();
+        QVERIFY(slow.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+        stage.window.recorder().setProgram(slow.fileName());
+        PolicyLab& lab = stage.window.lab();
+        stage.chooseEntropyInTheMiddle();
+        lab.rerunButton()->click();
+        QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("25 %")));
+        lab.rerunButton()->click();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.recorder().isRunning(), 10'000);
+        QVERIFY(lab.rerunText().isEmpty());
+        QVERIFY(lab.rerunButton()->isEnabled());
+    }
+
+    void aCheckpointThatIsGoneIsAskedFor() {
+        Stage stage;
+        QVERIFY(stage.record());
+        QVERIFY(QDir(stage.folder.path()).rename(QStringLiteral("model"), QStringLiteral("elsewhere")));
+        QVERIFY(stage.open());
+        stage.chooseEntropyInTheMiddle();
+        stage.window.lab().rerunButton()->click();
+        QTRY_VERIFY(stage.window.recordDialog() != nullptr);
+        const RecordRequest request = stage.window.recordDialog()->request();
+        QCOMPARE(request.policy, stage.window.lab().policyText());
+        QCOMPARE(request.trace, stage.trace());
+        QVERIFY(request.textFile.endsWith(QStringLiteral(".json")));
+        stage.window.recordDialog()->close();
+    }
+
+    void theColourBoxSaysWhatColours() {
+        Stage stage;
+        QVERIFY(stage.record());
+        QVERIFY(stage.open());
+        stage.chooseEntropyInTheMiddle();
+        auto* box = stage.window.text().findChild<QComboBox*>();
+        QVERIFY(stage.window.text().view().showsReplay());
+        QCOMPARE(box->currentText(), QStringLiteral("Steps (replay)"));
+        const int nll = box->findText(QStringLiteral("NLL"));
+        box->setCurrentIndex(nll);
+        QVERIFY(!stage.window.text().view().showsReplay());
+        QVERIFY(!stage.window.lab().coloursText());
+        QCOMPARE(box->currentText(), QStringLiteral("NLL"));
+        QVERIFY(box->findText(QStringLiteral("Steps (replay)")) < 0);
+        stage.window.lab().setColoursText(true);
+        QCOMPARE(box->currentText(), QStringLiteral("Steps (replay)"));
+        stage.window.lab().setColoursText(false);
+        QCOMPARE(box->currentText(), QStringLiteral("NLL"));
+    }
+};
+
+QTEST_MAIN(DesktopRerunTest)
+#include "desktop_rerun_test.moc"
