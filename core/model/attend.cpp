@@ -3,6 +3,7 @@
 
 #include "core/model/attend_cpu.h"
 #include "core/model/attend_cuda.h"
+#include "core/model/attend_gradient.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -126,6 +127,9 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     if (!gradient && attend_cuda_fits(q)) {
         const c10::NoGradGuard no_grad;
         return attend_cuda(q, k, v, visibility, scale, row_bias);
+    }
+    if (gradient && q.size(0) > 0) {
+        return attend_with_gradient(q, k, v, visibility, scale, row_bias);
     }
     return attend_reference(q, k, v, visibility, scale, row_bias);
 }

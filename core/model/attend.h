@@ -40,7 +40,8 @@ struct Visibility {
 ///
 /// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's causal
 /// kernel for whole sequences and ours (attend_cuda.h) for everything else; with a gradient, the library's
-/// kernel where it fits and else attend_reference. c10::Error when shapes do not fit.
+/// kernel where it fits and else attend_gradient.h. Elsewhere attend_reference. c10::Error when shapes do not
+/// fit.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {});
 

@@ -5,9 +5,13 @@
 #include "core/base/files.h"
 #include "core/ponder/forward.h"
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -83,7 +87,10 @@ nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer)
             }
         }
     }
-    config["architectures"] = {class_of(config.at("model_type").get<std::string>())};
+    if (!given("architectures")) {
+        config["architectures"] = {class_of(config.at("model_type").get<std::string>())};
+    }
+    config.erase("dtype"); // the newer name of the same
     config["torch_dtype"] = recipe.output_dtype == DType::bf16 ? "bfloat16" : "float32";
     return config;
 }
@@ -123,6 +130,54 @@ ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config)
         }
     }
     return layout;
+}
+
+Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, at::Device device,
+                               const std::function<void(const std::string&)>& notice,
+                               const std::stop_token& stop) {
+    ParameterLayout layout = starting_layout(recipe, config);
+    Parameters fresh = Parameters::initialise(layout, recipe.seed, device);
+    if (recipe.start.empty()) {
+        return fresh;
+    }
+    // Whatever method the checkpoint has: names and shapes decide what is taken.
+    const Checkpoint checkpoint = Checkpoint::open(recipe.start);
+    std::set<std::string> plain;
+    ModelConfig without = config;
+    without.ponder = {};
+    without.depth = {};
+    without.depth.use_qk_norm =
+        config.qk_norm || (config.depth.use_qk_norm && config.depth.kind == DepthMixing::none);
+    for (const auto& tensor : parameter_layout(without).tensors) {
+        plain.insert(tensor.name);
+    }
+    std::string begun;
+    std::erase_if(layout.tensors, [&](const TensorSpec& tensor) {
+        const bool absent = !plain.contains(tensor.name) && checkpoint.weights.find(tensor.name) == nullptr;
+        if (absent) {
+            begun += (begun.empty() ? "" : ", ") + tensor.name;
+        }
+        return absent;
+    });
+    const Parameters taken = Parameters::load(layout, checkpoint, at::kCPU, at::kFloat, {}, stop);
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : taken.items()) {
+        if (!at::isfinite(tensor).all().item<bool>()) {
+            throw InputError(recipe.start, "finite weights", "infinities or NaN in " + name,
+                             "get the checkpoint again");
+        }
+        if (fresh.at(name).sizes() != tensor.sizes()) {
+            throw InputError(recipe.start, "a tensor of this model's shape for " + name, "another shape",
+                             "correct the recipe's model");
+        }
+        fresh.at(name).copy_(tensor);
+    }
+    for (const auto& sentence : taken.notices()) {
+        notice(sentence);
+    }
+    notice(begun.empty() ? "Every weight comes from " + recipe.start.string() + "."
+                         : "Not in " + recipe.start.string() + " and begun anew: " + begun + ".");
+    return fresh;
 }
 
 } // namespace ponderscope

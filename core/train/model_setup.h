@@ -8,6 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
+#include <stop_token>
+#include <string>
+
 namespace ponderscope {
 
 /// The config.json that a training writes: the recipe's model, completed by what follows from recipe and
@@ -23,5 +27,13 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config);
 /// whose output is added to the residual stream divided by sqrt(2 L), so that the stream's variance does not
 /// grow with the depth (Radford et al. 2019).
 ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config);
+
+/// The weights before the first step, on \p device in fp32. Fresh ones; or, where the recipe goes on from a
+/// checkpoint, that one's, with fresh ones for what its plain model has not got: gates, routers, depth
+/// mixing. \p notice hears which those are. InputError: a tensor that is absent, misshapen or not finite.
+/// Cancelled.
+Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, at::Device device,
+                               const std::function<void(const std::string&)>& notice,
+                               const std::stop_token& stop = {});
 
 } // namespace ponderscope

@@ -137,6 +137,32 @@ std::vector<std::string> texts_in(const JsonObject& object, std::string_view key
     return result;
 }
 
+/// The model of a training that goes on from a checkpoint: everything but the method is the checkpoint's.
+void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe) {
+    const auto path = std::filesystem::is_directory(recipe.start)
+                          ? recipe.start / "config.json"
+                          : recipe.start.parent_path() / "config.json";
+    if (!std::filesystem::exists(path)) {
+        throw InputError(recipe.source.string() + ": \"initialization.from\" is " + recipe.start.string() +
+                         ", expected the folder of a checkpoint with a config.json, found none; correct it.");
+    }
+    recipe.start = path.parent_path();
+    recipe.model = read_json_file(path);
+    if (!model) {
+        return;
+    }
+    for (const auto& key : model->keys()) {
+        if (std::find(method_keys.begin(), method_keys.end(), key) == method_keys.end()) {
+            throw InputError(recipe.source.string() + ": \"" + model->name_of(key) + "\" is decided by " +
+                             path.string() + ", from which this training goes on; a recipe with " +
+                             "\"initialization.from\" sets keys of the method alone. Leave it out.");
+        }
+    }
+    recipe.model.merge_patch(model->value());
+    recipe.initial_deviation = number_in(JsonObject(recipe.model, path), "initializer_range", 0.02, 1e-6, 10,
+                                         "a number between 1e-6 and 10");
+}
+
 void read_model(const JsonObject& model, Recipe& recipe) {
     const std::string type = model.required_text("model_type");
     const Keys own = architecture_keys(type);
@@ -307,18 +333,27 @@ std::optional<std::string_view> nearest(std::string_view word, const std::vector
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) {
     const json document = parse_json(text, source);
     const JsonObject root(document, source);
-    allow_only(root, {"name", "description", "model", "initialization", "tokenizer", "texts", "training",
-                      "penalty", "optimizer", "evaluation", "checkpoint", "log", "output"});
+    allow_only(root, {"extends", "name", "description", "model", "initialization", "tokenizer", "texts",
+                      "training", "penalty", "optimizer", "evaluation", "checkpoint", "log", "output"});
     Recipe recipe;
     recipe.source = source;
     recipe.name = root.text("name").value_or(source.stem().string());
     recipe.description = root.text("description").value_or("");
-    read_model(root.required_object("model"), recipe);
     if (const auto initialization = root.object("initialization")) {
-        allow_only(*initialization, {"scale_residual_outputs"});
+        allow_only(*initialization, {"scale_residual_outputs", "from"});
         recipe.scale_residual_outputs = initialization->boolean("scale_residual_outputs").value_or(true);
+        if (const auto start = initialization->text("from")) {
+            recipe.start = from_folder_of(source, *start);
+        }
     }
-    recipe.tokenizer = from_folder_of(source, root.required_text("tokenizer"));
+    if (recipe.start.empty()) {
+        read_model(root.required_object("model"), recipe);
+        recipe.tokenizer = from_folder_of(source, root.required_text("tokenizer"));
+    } else {
+        read_continued_model(root.object("model"), recipe);
+        const auto tokenizer = root.text("tokenizer");
+        recipe.tokenizer = tokenizer ? from_folder_of(source, *tokenizer) : recipe.start / "tokenizer.json";
+    }
     read_texts(root.required_object("texts"), recipe);
     read_training(root.required_object("training"), recipe);
     read_penalty(root.object("penalty"), recipe);
@@ -351,7 +386,31 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
 }
 
 Recipe read_recipe(const std::filesystem::path& path) {
-    return parse_recipe(read_file(path), path);
+    std::vector<json> chain{read_json_file(path)}; // the recipe, what it extends, what that extends, ...
+    std::vector<std::string> names{path.filename().string()};
+    while (chain.back().is_object() && chain.back().contains("extends")) {
+        const auto source = path.parent_path() / names.back();
+        const JsonObject object(chain.back(), source);
+        const std::string name = object.required_text("extends");
+        if (name.empty() || name[0] == '.' || name != std::filesystem::path(name).filename()) {
+            object.fail("extends", "the name of a recipe in the same folder");
+        }
+        if (std::find(names.begin(), names.end(), name) != names.end()) {
+            throw InputError(source.string() + ": \"extends\" leads back to " + name +
+                             "; one of the recipes must stand alone.");
+        }
+        names.push_back(name);
+        chain.push_back(read_json_file(path.parent_path() / name));
+    }
+    json merged = chain.back();
+    for (auto next = std::next(chain.rbegin()); next != chain.rend(); ++next) {
+        // A name and a description are of one recipe.
+        merged.erase("name");
+        merged.erase("description");
+        merged.merge_patch(*next);
+        merged.erase("extends");
+    }
+    return parse_recipe(merged.dump(), path);
 }
 
 double Recipe::gate_share_at(std::int64_t step) const {
@@ -400,6 +459,9 @@ nlohmann::json essence(const Recipe& recipe) {
                             {"weight_decay", recipe.weight_decay},
                             {"warmup_steps", recipe.warmup_steps},
                             {"final_fraction", recipe.final_fraction}}}};
+    if (!recipe.start.empty()) {
+        all["initialization"]["from"] = recipe.start_digest;
+    }
     if (recipe.jacobi_iterations) {
         all["training"]["jacobi_iterations"] = *recipe.jacobi_iterations;
     }

@@ -35,6 +35,10 @@ struct Recipe {
     double initial_deviation = 0.02; ///< standard deviation of normally drawn weights
     bool scale_residual_outputs =
         true; ///< matrices that add to the residual stream: divided by sqrt(2 L) (GPT-2)
+    /// A checkpoint to go on from; empty: fresh weights. `model` then is its config.json with the recipe's
+    /// keys of the method over it.
+    std::filesystem::path start;
+    std::string start_digest; ///< checkpoint_digest() of it, once somebody read it (train() does)
 
     std::filesystem::path tokenizer;         ///< tokenizer.json
     std::filesystem::path texts;             ///< folder in which the patterns are looked up
@@ -82,7 +86,8 @@ struct Recipe {
 };
 
 /// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; a key that
-/// is not known is named together with the nearest one that is.
+/// is not known is named together with the nearest one that is. `"extends": "other.json"` takes a recipe of
+/// the same folder and lays this one over it (RFC 7396: objects are merged, null takes away).
 Recipe read_recipe(const std::filesystem::path& path);
 
 /// The same for JSON in memory; \p source names it in messages and is where relative paths start.

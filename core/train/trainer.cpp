@@ -197,7 +197,8 @@ void Trainer::begin() {
         notice(sentence);
     }
 
-    auto parameters = Parameters::initialise(starting_layout(recipe_, config_), recipe_.seed, device_);
+    auto parameters = starting_parameters(
+        recipe_, config_, device_, [this](const std::string& sentence) { notice(sentence); }, options_.stop);
     parameters.requires_grad(true);
     // Before the model looks at the tensors: the optimiser moves them into one buffer.
     optimizer_ = std::make_unique<AdamW>(
@@ -504,6 +505,10 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
     Recipe recipe = given;
     if (!options.texts.empty()) {
         recipe.texts = options.texts;
+    }
+    if (!recipe.start.empty()) {
+        recipe.start_digest =
+            checkpoint_digest(Checkpoint::open(recipe.start), options.progress, options.stop);
     }
     return Trainer(recipe, options).run();
 }

@@ -157,6 +157,42 @@ TEST(Recipe, RefusesWhatCannotBeMeant) {
     EXPECT_EQ(complaint(testing::small_recipe()), "");
 }
 
+TEST(Recipe, ExtendsAnotherOne) {
+    const testing::TemporaryFolder folder;
+    json base = testing::small_recipe();
+    base["description"] = "of the base";
+    testing::write_text(folder / "base.json", base.dump());
+    testing::write_text(folder / "middle.json",
+                        json{{"extends", "base.json"}, {"training", {{"steps", 77}}}}.dump());
+    testing::write_text(folder / "top.json", json{{"extends", "middle.json"},
+                                                  {"name", "top"},
+                                                  {"model", {{"rotary_pct", nullptr}, {"hidden_size", 48}}}}
+                                                 .dump());
+    const Recipe recipe = read_recipe(folder / "top.json");
+    EXPECT_EQ(recipe.name, "top");
+    EXPECT_EQ(recipe.description, "") << "a description is of one recipe";
+    EXPECT_EQ(recipe.steps, 77);
+    EXPECT_EQ(recipe.context, 16);
+    EXPECT_EQ(recipe.model.at("hidden_size"), 48);
+    EXPECT_FALSE(recipe.model.contains("rotary_pct")) << "null takes a key away";
+    EXPECT_EQ(read_recipe(folder / "middle.json").name, "middle");
+
+    const auto refused = [&](const json& document) {
+        testing::write_text(folder / "bad.json", document.dump());
+        try {
+            static_cast<void>(read_recipe(folder / "bad.json"));
+        } catch (const InputError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_NE(refused({{"extends", "bad.json"}}).find("leads back to bad.json"), std::string::npos);
+    EXPECT_NE(refused({{"extends", "../base.json"}}).find("in the same folder"), std::string::npos);
+    EXPECT_NE(refused({{"extends", 3}}).find("extends"), std::string::npos);
+    EXPECT_NE(refused({{"extends", "none.json"}}).find("none.json"), std::string::npos);
+    EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("\"training\"?"), std::string::npos);
+}
+
 TEST(Recipe, EssenceHoldsWhatDecidesTheResult) {
     const json before = essence(parse_recipe(testing::small_recipe().dump(), "a.json"));
     for (const auto* pointer : {"/training/seed", "/training/batch", "/training/context",

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Training that goes on from a checkpoint.
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/model/parameters.h"
+#include "core/ponder/forward.h"
+#include "core/train/train_state.h"
+#include "core/train/trainer.h"
+#include "tests/core/ponder/tiny_models.h"
+#include "tests/core/train/small_recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+using nlohmann::json;
+using testing::TemporaryFolder;
+
+/// A checkpoint with random weights and the samples' tokenizer in \p folder / "start".
+void write_checkpoint(const TemporaryFolder& folder, json config, double spoilt = 0) {
+    config["vocab_size"] = 2048;
+    config["max_position_embeddings"] = 64;
+    const auto start = folder / "start";
+    std::filesystem::create_directories(start);
+    testing::write_text(start / "config.json", config.dump(2));
+    std::filesystem::copy_file(testing::source_tree() / "sample_models" / "tokenizer" / "tokenizer.json",
+                               start / "tokenizer.json");
+    const auto parameters =
+        Parameters::initialise(parameter_layout(read_model_config(start / "config.json")), 3, at::kCPU);
+    if (spoilt != 0) {
+        parameters.items().front().second.view({-1})[3] = spoilt;
+    }
+    save_tensors(start / "model.safetensors", parameters.items(), DType::f32);
+}
+
+json continued(const json& model = nullptr) {
+    json recipe = testing::small_recipe();
+    recipe.erase("model");
+    recipe.erase("tokenizer");
+    recipe["initialization"] = {{"from", "start"}};
+    if (!model.is_null()) {
+        recipe["model"] = model;
+    }
+    return recipe;
+}
+
+struct Outcome {
+    std::string complaint;
+    std::vector<std::string> notices;
+    std::vector<double> losses;
+};
+
+Outcome outcome_of(const TemporaryFolder& folder, const json& recipe) {
+    Outcome outcome;
+    TrainOptions options;
+    options.output = folder / "out";
+    options.existing = ExistingOutput::overwrite;
+    options.notice = [&](const std::string& sentence) { outcome.notices.push_back(sentence); };
+    options.logged = [&](const TrainLogRow& row) { outcome.losses.push_back(row.loss); };
+    try {
+        static_cast<void>(train(read_recipe(testing::write_small_recipe(folder.path(), recipe)), options));
+    } catch (const InputError& error) {
+        outcome.complaint = error.what();
+    }
+    return outcome;
+}
+
+class EveryBackbone : public ::testing::TestWithParam<std::pair<const char*, json (*)()>> {};
+
+TEST_P(EveryBackbone, GoesOnLearning) {
+    const TemporaryFolder folder;
+    write_checkpoint(folder, GetParam().second());
+    json recipe = continued();
+    recipe["training"] = {{"steps", 40}, {"context", 16}, {"batch", 4}, {"seed", 1}};
+    recipe["log"] = {{"every", 10}};
+    const Outcome outcome = outcome_of(folder, recipe);
+    ASSERT_EQ(outcome.complaint, "");
+    ASSERT_EQ(outcome.losses.size(), 4U);
+    EXPECT_LT(outcome.losses.back(), outcome.losses.front() * 0.7);
+    // The folder is a checkpoint again, of the same architecture.
+    const auto before = read_model_config(folder / "start" / "config.json");
+    const auto after = read_model_config(folder / "out" / "config.json");
+    EXPECT_EQ(after.architecture, before.architecture);
+    EXPECT_EQ(after.query_heads, before.query_heads);
+    EXPECT_EQ(after.rope.theta, before.rope.theta);
+}
+
+INSTANTIATE_TEST_SUITE_P(Continue, EveryBackbone,
+                         ::testing::Values(std::pair{"gpt_neox", +[] { return testing::tiny_gpt_neox(); }},
+                                           std::pair{"llama", +[] { return testing::tiny_llama(); }},
+                                           std::pair{"gpt2", +[] { return testing::tiny_gpt2(); }},
+                                           std::pair{"mistral", +[] { return testing::tiny_mistral(); }},
+                                           std::pair{"qwen2", +[] { return testing::tiny_qwen2(); }},
+                                           std::pair{"qwen3", +[] { return testing::tiny_qwen3(); }},
+                                           std::pair{"phi", +[] { return testing::tiny_phi(); }},
+                                           std::pair{"opt", +[] { return testing::tiny_opt(); }},
+                                           std::pair{"nanbeige", +[] { return testing::tiny_nanbeige(); }}),
+                         [](const auto& one) { return std::string(one.param.first); });
+
+/// With a learning rate of next to nothing, what is saved is what was there.
+TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
+    const TemporaryFolder folder;
+    write_checkpoint(folder, testing::tiny_llama());
+    json recipe = continued(
+        {{"pondering",
+          {{"method", "adaponderlm"}, {"max_steps", 2}, {"threshold", 0.0001}, {"embed_scale", "sqrt_d"}}}});
+    recipe["training"]["steps"] = 1;
+    recipe["optimizer"] = {{"learning_rate", 1e-12}, {"weight_decay", 0}, {"warmup_steps", 0}};
+    const Outcome outcome = outcome_of(folder, recipe);
+    ASSERT_EQ(outcome.complaint, "");
+    const auto said = std::find_if(outcome.notices.begin(), outcome.notices.end(), [](const auto& sentence) {
+        return sentence.find("begun anew") != std::string::npos;
+    });
+    ASSERT_NE(said, outcome.notices.end());
+    EXPECT_NE(said->find("pondering.gates.0.fc_in.weight"), std::string::npos) << *said;
+    EXPECT_EQ(said->find("model.layers"), std::string::npos) << *said;
+
+    const Checkpoint start = Checkpoint::open(folder / "start");
+    const Checkpoint end = Checkpoint::open(folder / "out");
+    EXPECT_EQ(end.config.ponder.method, MethodKind::adaponderlm);
+    const auto before = Parameters::load(parameter_layout(start.config), start, at::kCPU, at::kFloat);
+    const auto after = Parameters::load(parameter_layout(end.config), end, at::kCPU, at::kFloat);
+    for (const auto& [name, tensor] : before.items()) {
+        EXPECT_LE((after.at(name) - tensor).abs().max().item<float>(), 1e-10F) << name;
+    }
+    EXPECT_GT(after.items().size(), before.items().size());
+
+    const json provenance = read_json_file(folder / "out" / "training.json");
+    EXPECT_EQ(provenance.at("recipe").at("initialization").at("from"), checkpoint_digest(start));
+}
+
+/// Gates that a checkpoint has are taken too.
+TEST(Continue, KeepsTheGatesOfTheSameMethod) {
+    const TemporaryFolder folder;
+    json config = testing::tiny_llama();
+    config["pondering"] = {{"method", "ponderlm3"}, {"max_steps", 2}};
+    write_checkpoint(folder, config);
+    json recipe = continued();
+    recipe["training"]["steps"] = 1;
+    recipe["optimizer"]["warmup_steps"] = 0;
+    const Outcome outcome = outcome_of(folder, recipe);
+    ASSERT_EQ(outcome.complaint, "");
+    EXPECT_TRUE(std::any_of(outcome.notices.begin(), outcome.notices.end(), [](const auto& sentence) {
+        return sentence.find("Every weight comes from") != std::string::npos;
+    }));
+}
+
+TEST(Continue, SaysWhatDoesNotFit) {
+    const TemporaryFolder folder;
+    write_checkpoint(folder, testing::tiny_llama());
+    const auto refused = [&](const json& recipe, const std::string& part) {
+        const std::string said = outcome_of(folder, recipe).complaint;
+        EXPECT_NE(said.find(part), std::string::npos) << "\"" << said << "\" lacks \"" << part << '"';
+    };
+    refused(continued({{"hidden_size", 64}}), "\"model.hidden_size\" is decided by");
+    json nowhere = continued();
+    nowhere["initialization"]["from"] = "elsewhere";
+    refused(nowhere, "elsewhere, expected the folder of a checkpoint");
+    json misspelt = continued();
+    misspelt["initialization"] = {{"form", "start"}};
+    refused(misspelt, "did you mean \"from\"?");
+    json long_context = continued();
+    long_context["training"]["context"] = 1000;
+    refused(long_context, "training.context");
+    // A part of the plain model that is missing is an error, not a fresh start.
+    json other = read_json_file(folder / "start" / "config.json");
+    other["num_hidden_layers"] = other["num_hidden_layers"].get<int>() + 1;
+    testing::write_text(folder / "start" / "config.json", other.dump());
+    refused(continued(), "model.layers.");
+
+    const TemporaryFolder spoilt;
+    write_checkpoint(spoilt, testing::tiny_llama(), std::nan(""));
+    EXPECT_NE(outcome_of(spoilt, continued()).complaint.find("infinities or NaN"), std::string::npos);
+}
+
+} // namespace
+} // namespace ponderscope
