@@ -218,10 +218,19 @@ Parameters Parameters::initialise(const ParameterLayout& layout, std::uint64_t s
             continue;
         }
         at::Tensor tensor = at::empty(spec.shape, at::kFloat);
-        if (spec.init == TensorSpec::Init::normal) {
+        switch (spec.init) {
+        case TensorSpec::Init::normal:
             tensor.normal_(0.0, spec.value, generator);
-        } else {
+            break;
+        case TensorSpec::Init::constant:
             tensor.fill_(spec.value);
+            break;
+        case TensorSpec::Init::last:
+            tensor.zero_().view({-1}).narrow(0, tensor.numel() - 1, 1).fill_(spec.value);
+            break;
+        case TensorSpec::Init::diagonal:
+            tensor.fill_(spec.value).fill_diagonal_(0.0);
+            break;
         }
         result.index_.emplace(spec.name, result.items_.size());
         result.items_.emplace_back(spec.name, tensor.to(device, dtype));

@@ -18,7 +18,12 @@ namespace ponderscope {
 
 /// One tensor that a model needs: its Hugging Face name, its shape, and how training starts it.
 struct TensorSpec {
-    enum class Init : std::uint8_t { normal, constant };
+    enum class Init : std::uint8_t {
+        normal,
+        constant,
+        last,    ///< `value` in the last element, 0 before it: an average that begins as its newest member
+        diagonal ///< of a square matrix: 0 on the diagonal, `value` beside it (logits that begin as identity)
+    };
     std::string name;
     std::vector<std::int64_t> shape;
     Init init = Init::normal;

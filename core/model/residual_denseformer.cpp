@@ -61,7 +61,9 @@ std::vector<TensorSpec> depth_average_tensors(const ModelConfig& config) {
     std::vector<TensorSpec> specs;
     for (std::int64_t l = 0; l < config.layers; ++l) {
         if ((l + 1) % config.depth.period == 0) {
-            specs.push_back(small_tensor(alphas(l), {(l + 1) / config.depth.dilation + 1}, 0.0));
+            // Training begins with the plain model: the newest output alone (arXiv 2402.02622, section 3).
+            specs.push_back(small_tensor(alphas(l), {(l + 1) / config.depth.dilation + 1}, 1.0));
+            specs.back().init = TensorSpec::Init::last;
         }
     }
     return specs;

@@ -102,7 +102,9 @@ std::vector<TensorSpec> hyper_connection_tensors(const ModelConfig& config) {
         const std::string prefix = connector(c);
         specs.push_back(small_tensor(prefix + "pre_logits", {s}, 0.0));
         specs.push_back(small_tensor(prefix + "post_logits", {s}, 0.0));
-        specs.push_back(small_tensor(prefix + "residual_logits", {s, s}, 0.0));
+        // Nearly the identity: each stream begins as its own residual sum.
+        specs.push_back(small_tensor(prefix + "residual_logits", {s, s}, -8.0));
+        specs.back().init = TensorSpec::Init::diagonal;
         specs.push_back(small_tensor(prefix + "mhc_input_norm.weight", {width}, 1.0));
         specs.push_back({prefix + "mhc_dynamic_projection.weight",
                          {2 * s + s * s, width},

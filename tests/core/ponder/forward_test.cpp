@@ -168,5 +168,33 @@ TEST(Forward, FreshWeightsDependOnTheSeedAlone) {
     EXPECT_NEAR(loss, std::log(61.0), 0.1) << "a fresh model knows nothing";
 }
 
+/// DenseFormer's averages begin as the newest output, mHC's maps nearly as the residual sum.
+TEST(Forward, FreshDepthMixingBeginsAsThePlainModel) {
+    const auto states = [](const nlohmann::json& document) {
+        const TemporaryFolder folder;
+        const ModelConfig config = make_checkpoint(folder.path(), document).config;
+        const Model model(config, Parameters::initialise(parameter_layout(config), 7, at::kCPU));
+        const at::NoGradGuard no_gradients;
+        return model.forward(PackedBatch::pack({random_ids(30, 61, 9)}, at::kCPU)).readout;
+    };
+    nlohmann::json plain = tiny_llama();
+    plain["use_qk_norm"] = true;
+    const at::Tensor expected = states(plain);
+    for (const int period : {1, 2}) {
+        for (const int dilation : {1, 2}) {
+            nlohmann::json mixed = plain;
+            mixed["baseline_mode"] = "denseformer";
+            mixed["denseformer_dwa_period"] = period;
+            mixed["denseformer_dwa_dilation"] = dilation;
+            EXPECT_LE((states(mixed) - expected).abs().max().item<float>(), 1e-5F) << period << dilation;
+        }
+    }
+    nlohmann::json streams = plain;
+    streams["baseline_mode"] = "mhc";
+    // Two inputs to a norm that differ by a factor of two differ by its epsilon; the dynamic maps by 0.01.
+    EXPECT_LE((states(streams) - expected).abs().max().item<float>(), 0.3F);
+    EXPECT_GT((states(streams) - expected).abs().max().item<float>(), 0.0F);
+}
+
 } // namespace
 } // namespace ponderscope
