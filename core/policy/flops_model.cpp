@@ -4,7 +4,6 @@
 #include "core/base/json.h"
 
 #include <algorithm>
-#include <map>
 
 namespace ponderscope {
 namespace {
@@ -12,17 +11,13 @@ namespace {
 /// Keys over all layers that a query with so many visible ones reads; layers of one window together.
 class VisibleKeys {
 public:
-    explicit VisibleKeys(std::span<const std::int64_t> windows) {
-        std::map<std::int64_t, std::int64_t> counts;
-        for (const std::int64_t window : windows) {
-            ++counts[window];
-        }
-        groups_.assign(counts.begin(), counts.end());
-    }
-    std::int64_t operator()(std::int64_t visible) const {
-        std::int64_t sum = 0;
+    explicit VisibleKeys(const std::map<std::int64_t, std::int64_t>& layers_by_window)
+        : groups_(layers_by_window.begin(), layers_by_window.end()) {}
+    std::uint64_t operator()(std::int64_t visible) const {
+        std::uint64_t sum = 0;
         for (const auto& [window, layers] : groups_) {
-            sum += layers * (window > 0 ? std::min(window, visible) : visible);
+            sum += static_cast<std::uint64_t>(layers) *
+                   static_cast<std::uint64_t>(window > 0 ? std::min(window, visible) : visible);
         }
         return sum;
     }
@@ -31,81 +26,121 @@ private:
     std::vector<std::pair<std::int64_t, std::int64_t>> groups_;
 };
 
+/// sums[k]: what steps 0..k cost together.
+std::vector<std::int64_t> running_sums(std::span<const std::int64_t> costs) {
+    std::vector<std::int64_t> sums(costs.begin(), costs.end());
+    for (std::size_t k = 1; k < sums.size(); ++k) {
+        sums[k] += sums[k - 1];
+    }
+    return sums;
+}
+
+/// Slots of the sequence's tokens, counted from its beginning, so that a window's are a difference.
+class SlotsBefore {
+public:
+    /// \p by_step: also those of each step alone.
+    SlotsBefore(std::span<const std::int32_t> last_steps, std::int64_t most_steps, bool by_step) {
+        const std::size_t rows = by_step ? static_cast<std::size_t>(most_steps) + 1 : 1;
+        counts_.assign(rows, std::vector<std::int64_t>(last_steps.size() + 1, 0));
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t t = 0; t < last_steps.size(); ++t) {
+                const std::int64_t stop = std::clamp<std::int64_t>(last_steps[t], 0, most_steps);
+                counts_[row][t + 1] =
+                    counts_[row][t] + (by_step ? (stop >= static_cast<std::int64_t>(row) ? 1 : 0) : stop + 1);
+            }
+        }
+    }
+    /// Of tokens [begin, end).
+    [[nodiscard]] std::int64_t operator()(std::int64_t begin, std::int64_t end, std::int64_t step = 0) const {
+        const std::vector<std::int64_t>& counts = counts_[static_cast<std::size_t>(step)];
+        return counts[static_cast<std::size_t>(end)] - counts[static_cast<std::size_t>(begin)];
+    }
+
+private:
+    std::vector<std::vector<std::int64_t>> counts_;
+};
+
 constexpr const char* names[] = {"per_step", "interleaved", "two_dimensional"};
 
-/// Above this a number cannot be meant, and sums of such numbers stay inside 64 bits.
-constexpr std::int64_t most = std::int64_t{1} << 50;
+/// Above this a number cannot be meant, and sums of so many of them stay inside 64 bits. Products with keys
+/// may not, and wrap.
+constexpr std::int64_t most = std::int64_t{1} << 46;
 constexpr std::size_t most_entries = 4096;
 
 } // namespace
 
-std::int64_t FlopsModel::max_steps() const {
-    return layers_as_steps ? static_cast<std::int64_t>(windows.size()) - 1
-                           : static_cast<std::int64_t>(decisions.size());
+std::map<std::int64_t, std::int64_t> FlopsModel::layers_by_window() const {
+    std::map<std::int64_t, std::int64_t> layers;
+    for (const std::int64_t window : windows) {
+        ++layers[window];
+    }
+    return layers;
 }
 
-void FlopsModel::count(std::span<const std::int32_t> steps, bool decides_by_head,
-                       std::span<std::int64_t> flops) const {
-    const auto layers = static_cast<std::int64_t>(windows.size());
+void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by_head,
+                       std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops) const {
     const std::int64_t last = max_steps();
-    if (layers_as_steps) {
-        // Running sums over the blocks of one token would be O(L) a token: windows are few, so keys of blocks
-        // 0..e are counted from groups of equal windows up to e.
-        const std::int64_t block = layers > 0 ? slot / layers : 0;
-        std::vector<VisibleKeys> below;
-        for (std::int64_t e = 0; e < layers; ++e) {
-            below.emplace_back(std::span(windows).first(static_cast<std::size_t>(e) + 1));
-        }
-        for (std::size_t t = 0; t < steps.size(); ++t) {
-            const std::int64_t e = std::clamp<std::int64_t>(steps[t], 0, last);
-            const std::int64_t heads = decides_by_head ? e + 1 : 1; // the one at e is the output's
-            flops[t] = (e + 1) * block +
-                       key * below[static_cast<std::size_t>(e)](static_cast<std::int64_t>(t) + 1) +
-                       (last - e) * key_value_projections + heads * read_out + once;
-        }
-        return;
-    }
-    const VisibleKeys keys(windows);
+    const std::vector<std::int64_t> ran = running_sums(steps);
+    std::vector<std::int64_t> asked = running_sums(decisions); // the refused one is asked too
+    asked.resize(steps.size(), asked.empty() ? 0 : asked.back());
     // A rule that reads the output runs the head after each step that it is asked at. After the last step the
     // head runs in any case.
     const std::int64_t heads = decides_by_head && !input_reads_out ? read_out : 0;
-    std::vector<std::int64_t> asked(static_cast<std::size_t>(last) + 1, 0); // decisions up to a last step
-    for (std::int64_t k = 0, sum = 0; k <= last; ++k) {
-        sum += k < last ? decisions[static_cast<std::size_t>(k)] : 0; // the refused one is asked too
-        asked[static_cast<std::size_t>(k)] = sum;
-    }
-    std::vector<std::int64_t> seen(static_cast<std::size_t>(last) + 1, 0);
-    std::int64_t slots_before = 0;
-    for (std::size_t t = 0; t < steps.size(); ++t) {
-        const std::int64_t stop = std::clamp<std::int64_t>(steps[t], 0, last);
-        std::int64_t attention = 0;
-        if (visibility == Visibility::per_step) {
-            attention = (stop + 1) * keys(static_cast<std::int64_t>(t) + 1);
-        } else {
-            std::int64_t below = 0;
-            for (std::int64_t k = 0; k <= stop; ++k) {
-                below += ++seen[static_cast<std::size_t>(k)];
-                attention += keys(visibility == Visibility::interleaved ? slots_before + k + 1 : below);
-            }
+    // Over layers a token that stops at e has attended in blocks 0..e, and leaves keys in those above.
+    std::vector<VisibleKeys> keys_up_to;
+    std::vector<std::int64_t> above(steps.size(), 0);
+    if (layers_as_steps()) {
+        std::map<std::int64_t, std::int64_t> layers;
+        for (const std::int64_t window : windows) {
+            ++layers[window];
+            keys_up_to.emplace_back(layers);
         }
-        slots_before += stop + 1;
-        flops[t] = (stop + 1) * slot + key * attention + stop * (input + heads) +
-                   asked[static_cast<std::size_t>(stop)] + once + read_out;
+        for (std::size_t e = steps.size() - 1; e-- > 0;) {
+            above[e] = above[e + 1] + exited[e + 1];
+        }
+    }
+    const VisibleKeys keys(layers_by_window());
+    std::optional<SlotsBefore> slots;
+    if (visibility != Visibility::per_step) {
+        slots.emplace(last_steps, last, visibility == Visibility::two_dimensional);
+    }
+    for (const WindowSpan& window : windows_of_it) {
+        for (std::int64_t t = window.report_begin; t < window.report_end; ++t) {
+            const std::int64_t stop =
+                std::clamp<std::int64_t>(last_steps[static_cast<std::size_t>(t)], 0, last);
+            const std::int64_t tokens = t - window.begin + 1;
+            std::uint64_t attended = 0;
+            if (layers_as_steps()) {
+                attended = keys_up_to[static_cast<std::size_t>(stop)](tokens);
+            } else if (visibility == Visibility::per_step) {
+                attended = static_cast<std::uint64_t>(stop + 1) * keys(tokens);
+            } else {
+                const std::int64_t before =
+                    visibility == Visibility::interleaved ? (*slots)(window.begin, t) : 0;
+                std::int64_t below = 0;
+                for (std::int64_t k = 0; k <= stop; ++k) {
+                    below += visibility == Visibility::interleaved ? 1 : (*slots)(window.begin, t + 1, k);
+                    attended += keys(before + below);
+                }
+            }
+            const auto at = static_cast<std::size_t>(stop);
+            const std::int64_t products = ran[at] + stop * (input + heads) + asked[at] + above[at] + read_out;
+            flops[static_cast<std::size_t>(t)] = static_cast<std::int64_t>(
+                static_cast<std::uint64_t>(products) + static_cast<std::uint64_t>(key) * attended);
+        }
     }
 }
 
 std::string FlopsModel::to_json() const {
     return nlohmann::json{{"visibility", names[static_cast<std::size_t>(visibility)]},
-                          {"slot", slot},
+                          {"steps", steps},
                           {"key", key},
                           {"windows", windows},
                           {"input", input},
                           {"decisions", decisions},
-                          {"once", once},
                           {"read_out", read_out},
                           {"input_reads_out", input_reads_out},
-                          {"layers_as_steps", layers_as_steps},
-                          {"key_value_projections", key_value_projections}}
+                          {"exited", exited}}
         .dump();
 }
 
@@ -150,17 +185,20 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
         return std::nullopt;
     }
     model.visibility = static_cast<Visibility>(found - std::begin(names));
-    model.slot = whole(field("slot"));
+    model.steps = list("steps");
     model.key = whole(field("key"));
     model.windows = list("windows");
     model.input = whole(field("input"));
     model.decisions = list("decisions");
-    model.once = whole(field("once"));
     model.read_out = whole(field("read_out"));
     model.input_reads_out = flag("input_reads_out");
-    model.layers_as_steps = flag("layers_as_steps");
-    model.key_value_projections = whole(field("key_value_projections"));
-    if (!sound || (model.layers_as_steps && model.windows.empty())) {
+    model.exited = list("exited");
+    const std::size_t count = model.steps.size();
+    sound = sound && count >= 1 &&
+            (model.layers_as_steps() ? model.exited.size() == count && model.windows.size() == count &&
+                                           model.decisions.empty() && model.visibility == Visibility::per_step
+                                     : model.decisions.size() + 1 == count);
+    if (!sound) {
         return std::nullopt;
     }
     return model;

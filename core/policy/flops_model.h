@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trace/windows.h"
+
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,28 +13,34 @@
 namespace ponderscope {
 
 /// What a model's tokens cost, as data: enough to count FLOPs for any choice of steps without the model
-/// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Kept with each run.
+/// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Runs are counted by it,
+/// and it is kept with each of them, so that replays are counted in the same way.
 struct FlopsModel {
     enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional };
     Visibility visibility = Visibility::per_step;
-    std::int64_t slot = 0;               ///< of a slot, without attention: the blocks' matrices, depth mixing
+    /// Products of step k = 0..K beside attention: a slot's blocks and depth mixing; over layers, those of
+    /// block k.
+    std::vector<std::int64_t> steps;
     std::int64_t key = 0;                ///< of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< a layer; 0: all keys are visible
     std::int64_t input = 0;              ///< of making slot k + 1's input from slot k's state
-    std::vector<std::int64_t> decisions; ///< of the gate or router after step k = 0..K-1, whoever decides
-    std::int64_t once = 0;               ///< of a token, whatever its steps
+    std::vector<std::int64_t> decisions; ///< [K] of the gate or router after step k, whoever decides
     std::int64_t read_out = 0;           ///< of the head: 2 · V · d
     bool input_reads_out = false;        ///< making an input runs the head anyway
-    // Layers as steps: a token that exits after block e has keys and values in the blocks above.
-    bool layers_as_steps = false;
-    std::int64_t key_value_projections = 0; ///< of one block
+    /// Layers as steps: of block l for a token that exited below it, whose keys and values are made there.
+    /// Empty: steps are steps of pondering.
+    std::vector<std::int64_t> exited;
 
-    [[nodiscard]] std::int64_t max_steps() const;
+    [[nodiscard]] bool layers_as_steps() const { return !exited.empty(); }
+    [[nodiscard]] std::int64_t max_steps() const { return static_cast<std::int64_t>(steps.size()) - 1; }
+    /// Layers that have a sliding window (0: none).
+    [[nodiscard]] std::map<std::int64_t, std::int64_t> layers_by_window() const;
 
-    /// FLOPs of every token of one sequence. \p steps: the last step of each token, from the first token on.
-    /// \p decides_by_head: the rule looks at the read-out after each step that it is asked at.
-    void count(std::span<const std::int32_t> steps, bool decides_by_head,
-               std::span<std::int64_t> flops) const;
+    /// FLOPs of every token of one sequence that was computed in \p windows_of_it. \p last_steps: of each
+    /// token, from the first on. \p decides_by_head: the rule looks at the read-out after each step that it
+    /// is asked at. A window's context tokens are taken to have run as far as where they were read out.
+    void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
+               std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops) const;
 
     [[nodiscard]] std::string to_json() const;
     /// Nothing for a text that is none, or one with numbers out of range: a trace is a stranger's.

@@ -34,6 +34,13 @@ void Policy::choose(const SignalColumns& columns, std::size_t first, std::span<c
     }
 }
 
+bool PolicyKind::reads_head() const {
+    return causal && std::any_of(needs.begin(), needs.end(), [](PolicySignal signal) {
+               return signal == PolicySignal::entropy || signal == PolicySignal::margin ||
+                      signal == PolicySignal::argmax || signal == PolicySignal::kl;
+           });
+}
+
 const PolicyParameter* PolicyKind::find(std::string_view key) const {
     const auto found = std::find_if(parameters.begin(), parameters.end(),
                                     [&](const PolicyParameter& parameter) { return parameter.key == key; });

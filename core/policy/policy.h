@@ -71,6 +71,8 @@ struct PolicyKind {
     /// InputError when the spec does not fit the run ("fixed:n=7" with K = 3).
     std::unique_ptr<Policy> (*make)(const PolicySpec& spec, const PolicyContext& context) = nullptr;
 
+    /// Whether the rule looks at the read-out, so that a run that follows it runs the head to decide.
+    [[nodiscard]] bool reads_head() const;
     [[nodiscard]] const PolicyParameter* find(std::string_view key) const; ///< nullptr: no such key
 };
 

@@ -34,13 +34,6 @@ const char* words(PolicySignal signal) {
     return "gate or router value";
 }
 
-bool looks_at_the_read_out(const PolicyKind& kind) {
-    return kind.causal && std::any_of(kind.needs.begin(), kind.needs.end(), [](PolicySignal signal) {
-               return signal == PolicySignal::entropy || signal == PolicySignal::margin ||
-                      signal == PolicySignal::argmax || signal == PolicySignal::kl;
-           });
-}
-
 } // namespace
 
 bool ReplayTable::can(const PolicyKind& kind) const {
@@ -123,11 +116,11 @@ void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& resu
         return;
     }
     result.flops.resize(tokens);
-    const bool by_head = looks_at_the_read_out(*spec.kind);
+    const bool by_head = spec.kind->reads_head();
     std::size_t first = 0;
-    for (const std::int64_t length : table.sequences) {
-        const auto n = static_cast<std::size_t>(length);
-        table.flops->count(std::span(result.steps).subspan(first, n), by_head,
+    for (std::size_t i = 0; i < table.sequences.size(); ++i) {
+        const auto n = static_cast<std::size_t>(table.sequences[i]);
+        table.flops->count(std::span(result.steps).subspan(first, n), by_head, table.windows[i],
                            std::span(result.flops).subspan(first, n));
         first += n;
     }

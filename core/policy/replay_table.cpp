@@ -14,17 +14,16 @@ namespace {
 /// Where a column comes from: a signal over (token, step).
 struct Source {
     PolicySignal signal;
-    const char* name;       ///< over steps
-    const char* layer_name; ///< over blocks of a vanilla model
+    const char* name;
 };
 constexpr Source sources[] = {
-    {PolicySignal::nll, signal::nll, "layer_nll"},
-    {PolicySignal::entropy, signal::entropy, "layer_entropy"},
-    {PolicySignal::margin, signal::margin, "layer_margin"},
-    {PolicySignal::argmax, signal::argmax, "layer_argmax"},
-    {PolicySignal::kl, signal::kl_previous_current, "layer_kl_previous_current"},
-    {PolicySignal::cosine, signal::cosine, "layer_cosine"},
-    {PolicySignal::latent, signal::latent_difference, "layer_latent_difference"},
+    {PolicySignal::nll, signal::nll},
+    {PolicySignal::entropy, signal::entropy},
+    {PolicySignal::margin, signal::margin},
+    {PolicySignal::argmax, signal::argmax},
+    {PolicySignal::kl, signal::kl_previous_current},
+    {PolicySignal::cosine, signal::cosine},
+    {PolicySignal::latent, signal::latent_difference},
 };
 
 /// The signal that the method's own rule compares with tau, and how (methods.md 5 to 7).
@@ -116,6 +115,7 @@ public:
             apply(form_, table_.columns);
         }
         table_.context.own_threshold = own_threshold(run_);
+        plan_costs(sequences);
         if (std::all_of(table_.nll.begin(), table_.nll.end(), [](float nll) { return std::isnan(nll); })) {
             throw InputError(
                 table_.run +
@@ -137,6 +137,20 @@ private:
                          "the trace is damaged, record it again.");
     }
 
+    /// What steps cost, if the trace says it of a run like this one.
+    void plan_costs(const std::vector<SequenceInfo>& sequences) {
+        std::optional<FlopsModel> flops = FlopsModel::from_json(run_.flops_model);
+        if (!flops || flops->layers_as_steps() != table_.layers_as_steps ||
+            flops->max_steps() != table_.columns.max_steps() || run_.stride < 1 ||
+            run_.stride > run_.context) {
+            return;
+        }
+        table_.flops = std::move(flops);
+        for (const SequenceInfo& sequence : sequences) {
+            table_.windows.push_back(plan_windows(sequence.tokens, run_.context, run_.stride));
+        }
+    }
+
     void choose_columns(std::size_t tokens) {
         std::vector<std::string> names;
         for (const SignalInfo& info : trace_.signals(run_.id)) {
@@ -145,11 +159,15 @@ private:
         const auto there = [&](const char* name) {
             return std::find(names.begin(), names.end(), name) != names.end();
         };
-        std::int64_t last = run_.max_steps;
-        table_.layers_as_steps = run_.max_steps == 0 && there("layer_nll");
-        if (table_.layers_as_steps) {
-            last = run_.layers - 1;
-        } else if (!there(signal::nll)) {
+        const std::int64_t last = run_.max_steps;
+        table_.layers_as_steps = run_.step_unit == "layer";
+        if (last == 0 && run_.method == "vanilla") {
+            throw InputError(table_.run +
+                             ": every token of this run has one step, so there is nothing to choose from; "
+                             "record the model with ponderscope record ... --record layers to compare exits "
+                             "over its layers, or take a run of a model that ponders.");
+        }
+        if (!there(signal::nll)) {
             throw InputError(table_.run +
                              ": policies are replayed from the NLL at each step, which this trace lacks; "
                              "record the run again with ponderscope record ... --record steps.");
@@ -166,13 +184,12 @@ private:
         }
         table_.columns = SignalColumns(last, tokens);
         for (const Source& source : sources) {
-            const char* name = table_.layers_as_steps ? source.layer_name : source.name;
-            if (there(name)) {
-                wanted_.push_back({source.signal, name});
+            if (there(source.name)) {
+                wanted_.push_back({source.signal, source.name});
             }
         }
         for (const OwnRule& rule : own_rules) {
-            if (!table_.layers_as_steps && run_.method == rule.method && there(rule.signal)) {
+            if (run_.method == rule.method && there(rule.signal)) {
                 wanted_.push_back({PolicySignal::continue_value, rule.signal});
                 form_ = rule.form;
             }
@@ -208,7 +225,7 @@ private:
             const std::size_t first = table_.ran.size();
             const TokenColumns tokens = trace_.tokens(run_.id, sequence.index, begin, end);
             for (std::size_t i = 0; i < tokens.size(); ++i) {
-                const std::int32_t steps = table_.layers_as_steps ? last : tokens.steps[i];
+                const std::int32_t steps = tokens.steps[i];
                 if (steps > last) {
                     throw InputError(table_.run + ": expected at most " + std::to_string(last) +
                                      " steps a token, found " + std::to_string(steps) +

@@ -142,6 +142,14 @@ std::vector<std::string> Engine::notices() const {
     return impl_->notices;
 }
 
+std::int64_t Engine::max_steps() const {
+    return impl_->method().max_steps();
+}
+
+std::string Engine::flops_model() const {
+    return impl_->cost().to_json();
+}
+
 std::vector<SignalInfo> Engine::signals(RecordLevel level) const {
     return recorded_signals(config(), impl_->method(), impl_->choices, level);
 }

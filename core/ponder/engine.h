@@ -97,6 +97,9 @@ public:
     void use_halting(std::shared_ptr<const HaltingRule> rule);
     [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
     [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints
+    [[nodiscard]] std::int64_t max_steps() const;           ///< K
+    /// JSON of core/policy/flops_model.h, as it is stored with a run.
+    [[nodiscard]] std::string flops_model() const;
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
 

@@ -3,6 +3,7 @@
 
 #include "core/model/workspace.h"
 #include "core/ponder/engine.h"
+#include "core/ponder/flops.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/halting.h"
 #include "core/ponder/scoring.h"
@@ -29,6 +30,8 @@ struct EngineParts {
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }
+    [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method()); }
+    [[nodiscard]] bool decides_by_head() const { return choices.rule && choices.rule->reads_head(); }
     [[nodiscard]] bool plans_rows() const { return keeps_rows(method(), choices.rule.get()); }
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;
@@ -47,7 +50,7 @@ public:
     ~Pending() { --parts_.batches_under_way; }
     Pending(const Pending&) = delete;
     Pending& operator=(const Pending&) = delete;
-    std::vector<WindowResult> collect() { return transfer_.collect(parts_.backbone(), parts_.method()); }
+    std::vector<WindowResult> collect() { return transfer_.collect(parts_.cost(), parts_.decides_by_head()); }
 
 private:
     ScoreTransfer transfer_;

@@ -157,7 +157,8 @@ private:
         remember_steps(result.steps, batch.lengths);
         std::vector<WindowResult> readouts;
         if (on_token) {
-            readouts = ScoreTransfer(recorder, std::move(reported)).collect(impl_.backbone(), impl_.method());
+            readouts =
+                ScoreTransfer(recorder, std::move(reported)).collect(impl_.cost(), impl_.decides_by_head());
         }
         bool wanted = true;
         std::vector<std::size_t> still;
@@ -203,15 +204,16 @@ private:
         const at::Tensor host = steps.to(at::kCPU);
         const std::int64_t* next = host.const_data_ptr<std::int64_t>();
         for (std::size_t row = 0; row < live_.size(); ++row) {
-            std::vector<std::int64_t>& known = steps_[live_[row]];
+            std::vector<std::int32_t>& known = steps_[live_[row]];
             known.resize(cache_ ? known.size() : 0);
-            known.insert(known.end(), next, next + lengths[row]);
+            std::transform(next, next + lengths[row], std::back_inserter(known),
+                           [](std::int64_t last) { return static_cast<std::int32_t>(last); });
             next += lengths[row];
         }
     }
 
-    [[nodiscard]] std::vector<std::int64_t> past_steps(std::size_t sequence, std::int64_t past) const {
-        return past == 0 ? std::vector<std::int64_t>() : steps_[sequence];
+    [[nodiscard]] std::vector<std::int32_t> past_steps(std::size_t sequence, std::int64_t past) const {
+        return past == 0 ? std::vector<std::int32_t>() : steps_[sequence];
     }
 
     [[nodiscard]] at::Tensor last_rows(const at::Tensor& readout,
@@ -253,7 +255,7 @@ private:
     RecordLevel level_;
     std::vector<std::vector<std::int32_t>> ids_;
     std::vector<std::int64_t> past_;               ///< tokens of each sequence whose K/V are in the cache
-    std::vector<std::vector<std::int64_t>> steps_; ///< K_t of those tokens, where the method halts
+    std::vector<std::vector<std::int32_t>> steps_; ///< K_t of those tokens, where the method halts
     std::vector<std::int64_t> prompt_;
     std::vector<std::size_t> live_;
     std::optional<StepCache> cache_;

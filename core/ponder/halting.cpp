@@ -32,6 +32,7 @@ public:
         return text;
     }
 
+    [[nodiscard]] bool reads_head() const override { return otherwise_ && otherwise_->reads_head(); }
     [[nodiscard]] bool looks_back() const override { return otherwise_ && otherwise_->looks_back(); }
 
     [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {

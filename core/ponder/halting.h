@@ -55,6 +55,8 @@ public:
     [[nodiscard]] virtual std::string name() const = 0;
     /// False: no token ever stops before K, and nothing need be gathered.
     [[nodiscard]] virtual bool may_halt() const { return true; }
+    /// Whether it runs the head over `readout`, which then counts in FLOPs.
+    [[nodiscard]] virtual bool reads_head() const { return false; }
     /// Whether it reads `previous_hidden` or `previous_readout`.
     [[nodiscard]] virtual bool looks_back() const { return false; }
     [[nodiscard]] virtual HaltingAnswer answer(const HaltingQuestion& question) const = 0;

@@ -27,7 +27,7 @@ public:
           options_(options),
           slots_a_token_(method.max_steps() + 1),
           halts_(may_halt(method, options.choices.rule.get())),
-          cost_(backbone),
+          cost_(flops_model(backbone, method)),
           taps_(options.taps, batch.size(), slots_a_token_) {
         const double scale = method.embed_scale();
         const at::Tensor embedded = backbone.embed(batch.ids);
@@ -121,7 +121,7 @@ private:
                 pass.visibility.ranges = rows.ranges;
             }
         }
-        pass_flops_.index_add_(0, rows.tokens, cost_.of_slots(visible.to(at::kLong)));
+        pass_flops_.index_add_(0, rows.tokens, slot_flops(cost_, visible.to(at::kLong)));
         const at::Tensor packed = inputs_.view({-1, inputs_.size(2)}).index_select(0, index);
         const at::Tensor states = backbone_.run(packed, pass);
         hidden_ = at::index_copy(hidden_.view({-1, hidden_.size(2)}), 0, index, states).view_as(hidden_);
@@ -366,7 +366,7 @@ private:
             inputs_ = with(inputs_, slots.step, slots.tokens, slots.input);
             hidden_ = with(hidden_, slots.step, slots.tokens, states);
             count_ = with_value(count_, slots.tokens, slots.step + 1);
-            pass_flops_.index_add_(0, slots.tokens, cost_.of_slots(pass.rows + 1 - begin));
+            pass_flops_.index_add_(0, slots.tokens, slot_flops(cost_, pass.rows + 1 - begin));
             walk.ran(states);
             if (slots.last || !keep_those_going(walk)) {
                 return;
@@ -418,7 +418,7 @@ private:
         if (!differences_.empty()) {
             result.differences = at::stack(differences_, 1);
         }
-        result.pass_flops = pass_flops_ + cost_.of_read_out();
+        result.pass_flops = pass_flops_ + cost_.read_out;
         return result;
     }
 
@@ -428,7 +428,7 @@ private:
     const StepsOptions& options_;
     std::int64_t slots_a_token_;
     bool halts_;
-    SlotCost cost_;
+    FlopsModel cost_;
     DenseTaps taps_;
     at::Tensor inputs_, hidden_;   ///< [N, K + 1, d]
     at::Tensor bias_;              ///< fp32 [N, K + 1] or undefined

@@ -26,6 +26,7 @@ public:
 
     [[nodiscard]] std::string name() const override { return spec_.text(); }
     [[nodiscard]] bool may_halt() const override { return spec_.kind->name != "full"; }
+    [[nodiscard]] bool reads_head() const override { return spec_.kind->reads_head(); }
     [[nodiscard]] bool looks_back() const override {
         return needs(PolicySignal::kl) || needs(PolicySignal::cosine) || needs(PolicySignal::latent);
     }

@@ -2,7 +2,6 @@
 #include "core/ponder/scoring.h"
 
 #include "core/base/half.h"
-#include "core/ponder/flops.h"
 
 #include <ATen/ATen.h>
 
@@ -116,7 +115,7 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
     copy_ = std::make_unique<HostCopy>(tensors);
 }
 
-std::vector<WindowResult> ScoreTransfer::collect(const Backbone& backbone, const Method& method) {
+std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool decides_by_head) {
     copy_->wait();
     std::size_t next = 0;
     const float* nll = copy_->floats(next++);
@@ -129,13 +128,16 @@ std::vector<WindowResult> ScoreTransfer::collect(const Backbone& backbone, const
     std::int64_t token = 0; // among all
     for (ReportedWindow& window : windows_) {
         const std::int64_t count = window.report_end - window.report_begin;
-        std::vector<std::int64_t> all_steps(static_cast<std::size_t>(window.past + window.length),
-                                            method.max_steps());
+        const std::int64_t all = window.past + window.length;
+        std::vector<std::int32_t> all_steps(static_cast<std::size_t>(all),
+                                            static_cast<std::int32_t>(cost.max_steps()));
         std::copy(window.past_steps.begin(), window.past_steps.end(), all_steps.begin());
         for (std::int64_t t = 0; steps != nullptr && t < window.length; ++t) {
             all_steps[static_cast<std::size_t>(window.past + t)] = steps[token + t];
         }
-        const std::vector<std::int64_t> flops = count_flops(backbone, method, all_steps);
+        std::vector<std::int64_t> flops(all_steps.size());
+        const WindowSpan whole{0, all, window.past + window.report_begin, window.past + window.report_end};
+        cost.count(all_steps, decides_by_head, {&whole, 1}, flops);
         WindowResult result;
         TokenColumns& columns = result.tokens;
         columns.first = window.past + window.report_begin;
@@ -150,7 +152,7 @@ std::vector<WindowResult> ScoreTransfer::collect(const Backbone& backbone, const
             columns.max_probability = columns.entropy;
         }
         for (std::int64_t t = columns.first; t < columns.first + count; ++t) {
-            columns.steps.push_back(static_cast<std::int32_t>(all_steps[static_cast<std::size_t>(t)]));
+            columns.steps.push_back(all_steps[static_cast<std::size_t>(t)]);
             columns.flops.push_back(flops[static_cast<std::size_t>(t)]);
         }
         for (std::size_t f = 0; f < fields_.size(); ++f) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/policy/flops_model.h"
 #include "core/ponder/device.h"
 #include "core/ponder/engine.h"
 #include "core/ponder/halting.h"
@@ -18,7 +19,7 @@ namespace ponderscope {
 struct ReportedWindow {
     std::int64_t length = 0;              ///< tokens of the window in this run
     std::int64_t past = 0;                ///< tokens of the sequence before them
-    std::vector<std::int64_t> past_steps; ///< K_t of those, where the method halts; empty: K
+    std::vector<std::int32_t> past_steps; ///< K_t of those, where the method halts; empty: K
     std::int64_t report_begin = 0;
     std::int64_t report_end = 0;
     std::vector<std::int32_t> ids; ///< of the reported tokens
@@ -28,8 +29,8 @@ struct ReportedWindow {
 class ScoreTransfer {
 public:
     ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindow> windows);
-    /// Waits and unpacks; once.
-    std::vector<WindowResult> collect(const Backbone& backbone, const Method& method);
+    /// Waits and unpacks; once. \p cost counts the tokens' FLOPs, \p decides_by_head as there.
+    std::vector<WindowResult> collect(const FlopsModel& cost, bool decides_by_head);
 
 private:
     struct Field {

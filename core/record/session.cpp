@@ -5,8 +5,8 @@
 #include "core/base/files.h"
 #include "core/base/sha256.h"
 #include "core/record/batches.h"
-#include "core/record/windows.h"
 #include "core/trace/reader.h"
+#include "core/trace/windows.h"
 
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
@@ -82,7 +82,8 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
     info.notices =
         nlohmann::json(engine.notices()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     info.seed = options.seed;
-    info.max_steps = config.ponder.max_steps;
+    info.flops_model = engine.flops_model();
+    info.max_steps = engine.max_steps();
     info.layers = config.layers;
     info.vocab_size = config.vocab_size;
     info.context = shape.context;

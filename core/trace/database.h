@@ -84,6 +84,7 @@ public:
     /// First column of the first row; 0 when there is none.
     [[nodiscard]] std::int64_t integer(std::string_view sql);
     [[nodiscard]] std::string text(std::string_view sql);
+    [[nodiscard]] bool has_column(std::string_view table, std::string_view column);
     [[nodiscard]] bool in_transaction() const;
     void wait_for_locks(int milliseconds); ///< 5 s unless said
     void close();                          ///< all statements must be gone; a failing close is ignored

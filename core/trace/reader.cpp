@@ -185,14 +185,19 @@ const std::vector<std::string>& TraceReader::notices() const {
 std::vector<RunInfo> TraceReader::runs() const {
     return impl_->read([&] {
         std::vector<RunInfo> runs;
-        Statement rows =
-            impl_->database.prepare("SELECT id, name, checkpoint, checkpoint_digest, architecture, method, "
-                                    "depth_mixing, policy, scoring, device, dtype, "
-                                    "record_level, text_source, text_digest, tokenizer_digest, versions, "
-                                    "config, notices, seed, max_steps, layers, "
-                                    "vocab_size, context, stride, started, seconds, complete, sequences, "
-                                    "tokens, scored_tokens, nll_sum, steps_sum, "
-                                    "flops_sum, scored_bytes FROM run ORDER BY id");
+        // Earlier traces lack the last columns.
+        const auto later = [&](const char* column, const char* otherwise) {
+            return impl_->database.has_column("run", column) ? column : otherwise;
+        };
+        Statement rows = impl_->database.prepare(
+            std::string("SELECT id, name, checkpoint, checkpoint_digest, architecture, method, "
+                        "depth_mixing, policy, scoring, device, dtype, "
+                        "record_level, text_source, text_digest, tokenizer_digest, versions, "
+                        "config, notices, seed, max_steps, layers, "
+                        "vocab_size, context, stride, started, seconds, complete, sequences, "
+                        "tokens, scored_tokens, nll_sum, steps_sum, "
+                        "flops_sum, scored_bytes, ") +
+            later("flops_model", "''") + ", " + later("step_unit", "'step'") + " FROM run ORDER BY id");
         while (rows.step()) {
             RunInfo run;
             int i = 0;
@@ -218,6 +223,8 @@ std::vector<RunInfo> TraceReader::runs() const {
                 *value = rows.real(i++);
             }
             run.text_bytes = rows.integer(i++);
+            run.flops_model = rows.text(i++);
+            run.step_unit = rows.text(i++);
             if (run.tokens < 0 || run.scored_tokens < 0 || run.scored_tokens > run.tokens ||
                 run.sequences < 0) {
                 impl_->damaged("counts that agree in run " + std::to_string(run.id),

@@ -34,6 +34,10 @@ struct RunInfo {
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
     std::string config;           ///< config.json as read
     std::string notices;          ///< JSON array of sentences
+    /// JSON of core/policy/flops_model.h: what other steps of these tokens would cost. Empty: not known.
+    std::string flops_model;
+    /// What a step is: "step" (of pondering), or "layer": exits over the blocks of a vanilla model.
+    std::string step_unit = "step";
     std::uint64_t seed = 0;
     std::int64_t max_steps = 0; ///< K
     std::int64_t layers = 0;

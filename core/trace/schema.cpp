@@ -51,6 +51,9 @@ constexpr Column run_columns[] = {
     {"steps_sum", "REAL NOT NULL", "over the scored tokens"},
     {"flops_sum", "REAL NOT NULL", "over all tokens"},
     {"scored_bytes", "INTEGER NOT NULL", "bytes of text under the scored targets"},
+    {"flops_model", "TEXT NOT NULL DEFAULT ''",
+     "JSON: what slots, keys and decisions cost; empty if unknown"},
+    {"step_unit", "TEXT NOT NULL DEFAULT 'step'", "step, or layer where steps are blocks of the stack"},
 };
 constexpr Column sequence_columns[] = {
     {"id", "INTEGER PRIMARY KEY", "unique in the file"},
@@ -191,6 +194,10 @@ constexpr View all_views[] = {
 
 } // namespace
 
+bool came_later(const Column& column) {
+    return std::string_view(column.type).find(" DEFAULT ") != std::string_view::npos;
+}
+
 std::span<const Table> tables() {
     return all_tables;
 }
@@ -311,15 +318,19 @@ void check_trace_tables(Database& database, const std::filesystem::path& path) {
             throw InputError(path, expected, "a virtual table of that name", remedy);
         }
         std::set<std::string, std::less<>> plain;
+        std::set<std::string, std::less<>> computed;
         Statement columns = database.prepare("SELECT name, hidden FROM pragma_table_xinfo(?)");
         columns.bind(1, std::string_view(table.name));
         while (columns.step()) {
-            if (columns.integer(1) == 0) { // anything else is computed by an expression in the file
-                plain.insert(columns.text(0));
-            }
+            // anything else is computed by an expression in the file
+            (columns.integer(1) == 0 ? plain : computed).insert(columns.text(0));
         }
         for (const schema::Column& column : table.columns) {
-            if (!plain.contains(std::string_view(column.name))) {
+            const std::string_view name = column.name;
+            if (schema::came_later(column) && !computed.contains(name)) {
+                continue;
+            }
+            if (!plain.contains(name)) {
                 throw InputError(path, std::string("a plain column ") + table.name + "." + column.name,
                                  "none", remedy);
             }

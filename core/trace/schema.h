@@ -36,6 +36,9 @@ struct Column {
     const char* meaning;
 };
 
+/// Columns with a default came after the first traces: files may lack them, and writing adds them.
+bool came_later(const Column& column);
+
 struct Table {
     const char* name;
     const char* meaning;

@@ -81,6 +81,7 @@ TraceStore::TraceStore(const std::filesystem::path& path)
         create();
     } else {
         check_trace_tables(database_, path_);
+        add_later_columns();
     }
     // WAL lets others read while this writes. Where it is impossible (some network file systems) SQLite stays
     // with its rollback journal: readers then wait for a moment, nothing else changes.
@@ -97,6 +98,17 @@ void TraceStore::create() {
                       "; PRAGMA user_version=" + std::to_string(schema::version));
     database_.execute(schema::create_statements());
     database_.execute("COMMIT");
+}
+
+void TraceStore::add_later_columns() {
+    for (const schema::Table& table : schema::tables()) {
+        for (const schema::Column& column : table.columns) {
+            if (schema::came_later(column) && !database_.has_column(table.name, column.name)) {
+                database_.execute(std::string("ALTER TABLE ") + table.name + " ADD COLUMN " + column.name +
+                                  " " + column.type);
+            }
+        }
+    }
 }
 
 void TraceStore::load_contents() {
@@ -181,6 +193,8 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
         run.bind(++i, 0.0); // nll, steps, flops
     }
     run.bind(++i, std::int64_t{0}); // scored_bytes
+    run.bind(++i, std::string_view(info.flops_model));
+    run.bind(++i, std::string_view(info.step_unit));
     run.run();
 
     signals_.clear();

@@ -61,6 +61,7 @@ private:
     };
 
     void create();
+    void add_later_columns();
     void load_contents();
     void prepare_statements();
     void begin();

@@ -40,13 +40,16 @@ ReplayTable made_up(std::size_t tokens, std::int64_t last) {
     table.ran.assign(tokens, static_cast<std::int32_t>(last));
     table.nll.assign(tokens, 1.0F);
     FlopsModel flops;
-    flops.slot = 100'000'000;
+    flops.steps.assign(static_cast<std::size_t>(last) + 1, 100'000'000);
     flops.key = 4096;
     flops.windows.assign(24, 0);
     flops.decisions.assign(static_cast<std::size_t>(last), 8192);
     flops.read_out = 100'000'000;
     flops.visibility = FlopsModel::Visibility::two_dimensional; // the one that takes longest to count
     table.flops = flops;
+    for (const std::int64_t tokens_of_it : table.sequences) {
+        table.windows.push_back(plan_windows(tokens_of_it, 2048, 1024));
+    }
     table.context.own_threshold = 0.5;
     table.finish();
     return table;

@@ -8,19 +8,23 @@ namespace {
 
 FlopsModel adaptive() {
     FlopsModel model;
-    model.slot = 1000;
+    model.steps = {1000, 1000, 1000};
     model.key = 10;
     model.windows = {0, 3};
     model.input = 500;
     model.decisions = {7, 11};
-    model.once = 3;
-    model.read_out = 100;
+    model.read_out = 103;
     return model;
 }
 
-std::vector<std::int64_t> count(const FlopsModel& model, const std::vector<std::int32_t>& steps, bool head) {
+std::vector<std::int64_t> count(const FlopsModel& model, const std::vector<std::int32_t>& steps, bool head,
+                                std::vector<WindowSpan> windows = {}) {
+    const auto n = static_cast<std::int64_t>(steps.size());
+    if (windows.empty()) {
+        windows = {{0, n, 0, n}};
+    }
     std::vector<std::int64_t> flops(steps.size());
-    model.count(steps, head, flops);
+    model.count(steps, head, windows, flops);
     return flops;
 }
 
@@ -55,27 +59,54 @@ TEST(FlopsModel, ARuleThatReadsTheOutputRunsTheHead) {
     const std::vector<std::int64_t> silent = count(adaptive(), {0, 2}, false);
     const std::vector<std::int64_t> reading = count(adaptive(), {0, 2}, true);
     EXPECT_EQ(reading[0], silent[0]); // decided at its last step, where the head runs anyway
-    EXPECT_EQ(reading[1], silent[1] + 2 * 100);
+    EXPECT_EQ(reading[1], silent[1] + 2 * 103);
     FlopsModel mixture = adaptive();
     mixture.input_reads_out = true;
     EXPECT_EQ(count(mixture, {0, 2}, true), silent);
 }
 
+TEST(FlopsModel, StepsMayCostDifferently) {
+    FlopsModel model = adaptive();
+    model.steps = {1000, 1010, 1030}; // later passes mix more sources
+    EXPECT_EQ(count(model, {2, 0}, false),
+              (std::vector<std::int64_t>{3040 + 3 * 10 * 2 + 2 * 500 + 18 + 103, 1000 + 10 * 4 + 7 + 103}));
+}
+
+TEST(FlopsModel, AWindowsTokensSeeTheWindowAlone) {
+    // Windows of 4 tokens, two apart; the last token of a window is read out in the next.
+    const std::vector<std::int32_t> steps{0, 2, 1, 0, 2, 1};
+    const std::vector<WindowSpan> windows = plan_windows(6, 4, 2);
+    for (const auto visibility : {FlopsModel::Visibility::per_step, FlopsModel::Visibility::interleaved,
+                                  FlopsModel::Visibility::two_dimensional}) {
+        FlopsModel model = adaptive();
+        model.visibility = visibility;
+        const std::vector<std::int64_t> all = count(model, steps, true, windows);
+        for (const WindowSpan& window : windows) {
+            const std::vector<std::int64_t> alone =
+                count(model, {steps.begin() + window.begin, steps.begin() + window.end}, true);
+            for (std::int64_t t = window.report_begin; t < window.report_end; ++t) {
+                EXPECT_EQ(all[static_cast<std::size_t>(t)], alone[static_cast<std::size_t>(t - window.begin)])
+                    << t;
+            }
+        }
+    }
+}
+
 TEST(FlopsModel, AnExitOverLayersPaysForKeysAbove) {
     FlopsModel model;
-    model.layers_as_steps = true;
-    model.slot = 4 * 1000;
+    model.steps = {1000, 1000, 1000, 1000};
     model.key = 10;
     model.windows = {0, 0, 2, 2};
     model.read_out = 100;
-    model.key_value_projections = 30;
+    model.exited = {30, 30, 30, 32};
     EXPECT_EQ(model.max_steps(), 3);
     EXPECT_EQ(count(model, {0, 3, 2}, false),
-              (std::vector<std::int64_t>{1000 + 10 * 1 + 3 * 30 + 100, 4000 + 10 * (2 + 2 + 2 + 2) + 100,
-                                         3000 + 10 * (3 + 3 + 2) + 30 + 100}));
+              (std::vector<std::int64_t>{1000 + 10 * 1 + 92 + 100, 4000 + 10 * (2 + 2 + 2 + 2) + 100,
+                                         3000 + 10 * (3 + 3 + 2) + 32 + 100}));
     EXPECT_EQ(count(model, {0, 3, 2}, true),
-              (std::vector<std::int64_t>{1000 + 10 * 1 + 3 * 30 + 100, 4000 + 10 * 8 + 4 * 100,
-                                         3000 + 10 * 8 + 30 + 3 * 100}));
+              (std::vector<std::int64_t>{1000 + 10 * 1 + 92 + 100, 4000 + 10 * 8 + 4 * 100,
+                                         3000 + 10 * 8 + 32 + 3 * 100}));
+    EXPECT_EQ(FlopsModel::from_json(model.to_json()), model);
 }
 
 TEST(FlopsModel, ComesBackFromJson) {
@@ -97,6 +128,8 @@ TEST(FlopsModel, AStrangersTextIsRefused) {
         text.replace(text.find(from), from.size(), to);
         return text;
     };
+    EXPECT_FALSE(FlopsModel::from_json(with("[7,11]", "[7]")));
+    EXPECT_FALSE(FlopsModel::from_json(with("\"exited\":[]", "\"exited\":[1]")));
     EXPECT_FALSE(FlopsModel::from_json(with("1000", "-1")));
     EXPECT_FALSE(FlopsModel::from_json(with("1000", "1e3")));
     EXPECT_FALSE(FlopsModel::from_json(with("1000", "18446744073709551615")));

@@ -204,12 +204,13 @@ TEST(Replay, RulesThatLookBackStartAtStepOne) {
 TEST(Replay, FlopsFollowTheChoice) {
     ReplayTable table = small_table();
     FlopsModel model;
-    model.slot = 1000;
+    model.steps = {1000, 1000, 1000, 1000};
     model.key = 10;
     model.windows = {0};
     model.decisions = {0, 0, 0};
     model.read_out = 100;
     table.flops = model;
+    table.windows = {plan_windows(4, 8, 4), plan_windows(4, 8, 4)};
     const ReplayResult result = replay(table, PolicySpec::parse("fixed:n=1"));
     // Positions start anew in the second sequence.
     EXPECT_EQ(result.flops, (std::vector<std::int64_t>{2120, 2140, 2160, 2180, 2120, 2140, 2160, 2180}));

@@ -74,6 +74,8 @@ TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     EXPECT_EQ(run.config, want.config);
     EXPECT_EQ(run.notices, want.notices);
     EXPECT_EQ(run.seed, want.seed);
+    EXPECT_EQ(run.flops_model, want.flops_model);
+    EXPECT_EQ(run.step_unit, want.step_unit);
     EXPECT_EQ(run.max_steps, want.max_steps);
     EXPECT_EQ(run.layers, want.layers);
     EXPECT_EQ(run.vocab_size, want.vocab_size);
@@ -380,6 +382,30 @@ TEST(TraceRoundTrip, ChunksOfEveryTypeBecomeNumbers) {
               (std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::min() + 1}));
     EXPECT_EQ(to_integers({0, DType::boolean, {2}, bytes({1, 0})}), (std::vector<std::int64_t>{1, 0}));
     EXPECT_THROW((void)to_integers({0, DType::f32, {1}, bytes({0, 0, 0, 0})}), InputError);
+}
+
+TEST(Trace, OfTheFirstVersionsLacksLaterColumnsAndGetsThem) {
+    const testing::TemporaryFolder folder;
+    const std::filesystem::path path = folder / "old.ponder";
+    {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "old", 1, {20}, 10);
+        writer.finish();
+    }
+    testing::sql(path, "ALTER TABLE run DROP COLUMN flops_model");
+    testing::sql(path, "ALTER TABLE run DROP COLUMN step_unit");
+    EXPECT_EQ(TraceReader::open(path).runs().at(0).flops_model, "");
+    {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "new", 2, {20}, 10);
+        writer.finish();
+    }
+    const std::vector<RunInfo> runs = TraceReader::open(path).runs();
+    EXPECT_EQ(runs.at(0).flops_model, "");
+    EXPECT_EQ(runs.at(0).step_unit, "step");
+    EXPECT_EQ(runs.at(1).step_unit, testing::sample_run("new").step_unit);
+    EXPECT_EQ(runs.at(1).flops_model, testing::sample_run("new").flops_model);
+    EXPECT_EQ(runs.at(1).text_bytes, runs.at(0).text_bytes);
 }
 
 } // namespace

@@ -68,6 +68,8 @@ RunInfo sample_run(const std::string& name) {
     run.versions = R"({"ponderscope":"0.1.0"})";
     run.config = R"({"model_type":"gpt_neox"})";
     run.notices = R"(["A notice."])";
+    run.flops_model = R"({"slot":3})";
+    run.step_unit = "layer";
     run.seed = 0xFFFFFFFFFFFFFFFEULL;
     run.max_steps = sample_steps - 1;
     run.layers = 6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/record/windows.h"
+#include "core/trace/windows.h"
 
 #include "core/base/error.h"
 
