@@ -129,6 +129,12 @@ void RunOptions::add_to(CLI::App& verb) {
                     "Let chosen tokens run to a given step whatever the policy says: position:steps, several "
                     "with commas; sequence/position:steps for a further sequence")
         ->type_name("12:3,17:0");
+    verb.add_option(
+            "--attention", attention,
+            "Record the sequence attention of chosen layers and heads too: all, or numbers and ranges "
+            "from 0 as in 0,3-5:1,2 (without heads: all of them). It grows with the square of the "
+            "text; what it takes is said before the run")
+        ->type_name("LAYERS[:HEADS]");
 }
 
 void RunOptions::apply(Engine& engine) const {
@@ -141,6 +147,9 @@ void RunOptions::apply(Engine& engine) const {
                              jacobi + "'.");
         }
         engine.use_scoring(refreshes);
+    }
+    if (!attention.empty()) {
+        engine.use_attention(AttentionChoice::parse(attention, engine.config()));
     }
     std::shared_ptr<const HaltingRule> rule;
     if (!policy.empty()) {

@@ -34,6 +34,7 @@ struct RunOptions {
     std::string jacobi;      ///< a number, "exact", or empty: as the config says
     std::string policy;      ///< a halting policy, or empty: the method's own
     std::string force_steps; ///< "12:3,17:0"; empty: none
+    std::string attention;   ///< "0,3-5:1", layers and heads; empty: none
 
     void add_to(CLI::App& verb);
     /// InputError: a text that is none of these, or something that the engine's method does not have.

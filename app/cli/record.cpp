@@ -32,6 +32,7 @@ struct RecordVerb {
     void run();
     /// The checkpoint, changed as the user wants it; the run says what was changed.
     [[nodiscard]] Checkpoint open();
+    void say_price(const AttentionPrice& price) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
                           std::vector<SequenceInput>& sequences) const;
 };
@@ -54,6 +55,17 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
             attach_decoded_text(sequences[at], *tokenizer);
         }
     }
+}
+
+/// What is recorded on request only, and how much that is, before it begins.
+void RecordVerb::say_price(const AttentionPrice& price) const {
+    if (price.bytes == 0 || progress.style == ProgressStyle::none || progress.style == ProgressStyle::json) {
+        return;
+    }
+    std::cerr << "sequence attention of " << how.attention << "  at most "
+              << human_bytes(static_cast<double>(price.of_longest)) << " for the longest sequence ("
+              << with_separators(price.tokens) << " tokens)  "
+              << human_bytes(static_cast<double>(price.bytes)) << " in all\n";
 }
 
 Checkpoint RecordVerb::open() {
@@ -88,6 +100,8 @@ void RecordVerb::run() {
     }
     // Only then the trace: a wrong input must leave no file behind.
     check_sequences(sequences, checkpoint.config.vocab_size);
+    say_price(attention_price(engine, sequences,
+                              resolve_windows(checkpoint.config, options.context, options.stride)));
     TraceWriter writer(trace);
     const RecordReport report = record(engine, checkpoint, sequences, tokenizer ? &*tokenizer : nullptr,
                                        writer, options, printer.sink(), stop);

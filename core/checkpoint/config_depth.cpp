@@ -110,10 +110,9 @@ bool depth_attention_selected(const ConfigReader& reader) {
     return true;
 }
 
-/// Their code takes every stride up to 1 for "every earlier layer".
+/// Their code takes 0, as it takes 1, for "every earlier layer"; a negative stride is somebody's mistake.
 std::optional<std::int64_t> stride_of(const JsonObject& json, std::string_view key) {
-    const std::optional<std::int64_t> stride =
-        json.integer(key, -config_limits::layers, config_limits::layers);
+    const std::optional<std::int64_t> stride = json.integer(key, 0, config_limits::layers);
     return stride ? std::optional(std::max<std::int64_t>(*stride, 1)) : std::nullopt;
 }
 

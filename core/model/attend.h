@@ -30,6 +30,10 @@ struct Visibility {
     std::int64_t window = 0;
 };
 
+/// The rows that each of \p queries queries sees as int64 [queries, m, 2] on \p device, windows applied:
+/// ranges with begin >= end are empty.
+at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device);
+
 /// Softmax attention of packed queries over K/V rows, with grouped KV heads: query head h reads KV head
 /// h / (n_q / g).
 ///

@@ -4,49 +4,50 @@
 #include <ATen/ATen.h>
 
 #include <limits>
+#include <vector>
 
 namespace ponderscope {
 
 namespace {
 
-using at::indexing::None;
-
 /// bool [n, R]: which rows each query sees.
 at::Tensor visibility_mask(const Visibility& visibility, std::int64_t queries, std::int64_t rows,
                            at::Device device) {
-    const auto integers = at::TensorOptions().dtype(at::kLong).device(device);
-    const auto row = at::arange(rows, integers).unsqueeze(0);
-    if (!visibility.ranges.defined()) {
-        auto mask = at::zeros({queries, rows}, integers.dtype(at::kBool));
-        for (const auto& block : visibility.causal) {
-            const auto end =
-                (at::arange(block.length, integers) + (block.row_begin + block.past + 1)).unsqueeze(1);
-            auto visible = row.lt(end).logical_and(row.ge(block.row_begin));
-            if (visibility.window > 0) {
-                visible = visible.logical_and(row.ge(end - visibility.window));
-            }
-            mask.narrow(0, block.query_begin, block.length).copy_(visible);
-        }
-        return mask;
-    }
-    const auto begin = visibility.ranges.select(2, 0).to(at::kLong);
-    const auto end = visibility.ranges.select(2, 1).to(at::kLong);
-    auto mask = at::zeros({queries, rows}, integers.dtype(at::kBool));
-    // Rows that the ranges behind this one have already taken of the window.
-    auto taken = at::zeros({queries}, integers);
-    for (std::int64_t m = visibility.ranges.size(1) - 1; m >= 0; --m) {
-        auto first = begin.select(1, m);
-        const auto last = end.select(1, m);
-        if (visibility.window > 0) {
-            first = at::maximum(first, last - (visibility.window - taken).clamp_min(0));
-            taken = taken + (last - first).clamp_min(0);
-        }
-        mask = mask.logical_or(row.ge(first.unsqueeze(1)).logical_and(row.lt(last.unsqueeze(1))));
-    }
-    return mask;
+    const auto ranges = visible_ranges(visibility, queries, device);
+    const auto row = at::arange(rows, ranges.options()).view({1, 1, rows});
+    return row.ge(ranges.narrow(2, 0, 1)).logical_and(row.lt(ranges.narrow(2, 1, 1))).any(1);
 }
 
 } // namespace
+
+at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device) {
+    const auto integers = at::TensorOptions().dtype(at::kLong).device(device);
+    if (!visibility.ranges.defined()) {
+        auto ranges = at::zeros({queries, 1, 2}, integers);
+        for (const auto& block : visibility.causal) {
+            const auto end = at::arange(block.length, integers) + (block.row_begin + block.past + 1);
+            const auto begin = visibility.window > 0 ? (end - visibility.window).clamp_min(block.row_begin)
+                                                     : at::full_like(end, block.row_begin);
+            ranges.narrow(0, block.query_begin, block.length).copy_(at::stack({begin, end}, 1).unsqueeze(1));
+        }
+        return ranges;
+    }
+    const auto ranges = visibility.ranges.to(at::kLong);
+    if (visibility.window == 0) {
+        return ranges;
+    }
+    // Rows that the ranges behind this one have already taken of the window.
+    auto taken = at::zeros({queries}, integers);
+    std::vector<at::Tensor> trimmed;
+    for (std::int64_t m = ranges.size(1) - 1; m >= 0; --m) {
+        const auto last = ranges.select(1, m).select(1, 1);
+        const auto first =
+            at::maximum(ranges.select(1, m).select(1, 0), last - (visibility.window - taken).clamp_min(0));
+        taken = taken + (last - first).clamp_min(0);
+        trimmed.insert(trimmed.begin(), at::stack({first, last}, 1));
+    }
+    return at::stack(trimmed, 1);
+}
 
 at::Tensor attend_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const Visibility& visibility, double scale, const at::Tensor& row_bias) {

@@ -75,9 +75,14 @@ bool is_runnable(Architecture architecture) {
 
 KvRows::KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
                const at::TensorOptions& options) {
-    for (std::int64_t l = 0; l < layers; ++l) {
-        k_.push_back(at::zeros({rows, kv_heads, head_dim}, options));
-        v_.push_back(at::zeros({rows, kv_heads, head_dim}, options));
+    // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, or a GPU
+    // without our kernel) unwritten rows meet the weight 0, and must be finite.
+    const bool written_first = options.device().is_cpu() && !at::GradMode::is_enabled();
+    for (std::vector<at::Tensor>* side : {&k_, &v_}) {
+        for (std::int64_t l = 0; l < layers; ++l) {
+            side->push_back(written_first ? at::empty({rows, kv_heads, head_dim}, options)
+                                          : at::zeros({rows, kv_heads, head_dim}, options));
+        }
     }
 }
 
@@ -148,8 +153,12 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
 
 at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
     if (residual_ != nullptr) {
-        return residual_->run(
+        stream = residual_->run(
             stream, [&](std::int64_t c, const at::Tensor& input) { return sublayer(c, input, pass); }, pass);
+        if (pass.stream != nullptr) {
+            *pass.stream = stream;
+        }
+        return stream;
     }
     if (pass.workspace != nullptr) {
         // Layers add to the stream in place, and the slots' inputs belong to the method.

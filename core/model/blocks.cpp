@@ -6,8 +6,6 @@
 #include "core/model/rope.h"
 
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
-#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -76,12 +74,8 @@ at::Tensor normalise_heads(const at::Tensor& x, const Norm& norm, const Pass& pa
     return normalise(x.reshape({-1, x.size(2)}), norm, pass, use).view(x.sizes());
 }
 
-/// With a graph, or under autocast.
+/// Whether x's dtype is the weights': not so under autocast, where the residual stream is fp32.
 at::Tensor plain_linear(const at::Tensor& x, const Linear& weights) {
-    if (c10::GradMode::is_enabled() && !at::autocast::is_autocast_enabled(at::kCPU) &&
-        fused::suits(x, weights.weight, /*recurring=*/true)) {
-        return fused::linear_with_gradient(x, weights.weight, weights.bias);
-    }
     return at::linear(x, weights.weight,
                       weights.bias.defined() ? std::optional<at::Tensor>(weights.bias) : std::nullopt);
 }
@@ -223,13 +217,19 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     at::Tensor query = plain_query;
     at::Tensor key = plain_key;
     at::Tensor value = v;
+    // Keys and values go to where they are kept at once, unless something still happens to them.
+    const bool straight = pass.workspace != nullptr && pass.kv != nullptr && pass.mixer == nullptr &&
+                          !(normed && norms.key_after_rotation);
     if (pass.workspace != nullptr) {
         query = pass.workspace->take(Workspace::Use::query, q.sizes(), q.options());
-        key = pass.workspace->take(Workspace::Use::key, k.sizes(), k.options());
-        value = pass.workspace->take(Workspace::Use::value, v.sizes(), v.options());
         rotate_into(query, plain_query, pass.cos, pass.sin, pass.rotation_rows);
-        rotate_into(key, plain_key, pass.cos, pass.sin, pass.rotation_rows);
-        rotate_into(value, v, {}, {}, {});
+        key =
+            straight ? pass.kv->k(layer) : pass.workspace->take(Workspace::Use::key, k.sizes(), k.options());
+        value = straight ? pass.kv->v(layer)
+                         : pass.workspace->take(Workspace::Use::value, v.sizes(), v.options());
+        const at::Tensor places = straight ? pass.rows : at::Tensor();
+        rotate_into(key, plain_key, pass.cos, pass.sin, pass.rotation_rows, places);
+        rotate_into(value, v, {}, {}, {}, places);
     } else if (pass.cos.defined()) {
         query = rotate(plain_query, pass.cos, pass.sin, pass.rotation_rows);
         key = rotate(plain_key, pass.cos, pass.sin, pass.rotation_rows);
@@ -240,7 +240,7 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     if (pass.mixer != nullptr) {
         value = pass.mixer->mix(layer, query, key, value, pass);
     }
-    if (pass.kv != nullptr) {
+    if (pass.kv != nullptr && !straight) {
         pass.kv->put(layer, pass.rows, key, value);
         key = pass.kv->k(layer);
         value = pass.kv->v(layer);
@@ -250,6 +250,18 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
         visibility.window = config.sliding_windows[static_cast<std::size_t>(layer)];
     }
     const double factor = scale.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
+    if (pass.tap.wanted("attention")) {
+        pass.tap.listener->attends({layer,
+                                    query,
+                                    key,
+                                    visibility,
+                                    factor,
+                                    pass.row_bias,
+                                    pass.rows,
+                                    pass.tokens,
+                                    pass.tap.step,
+                                    {}});
+    }
     return attend(query, key, value, visibility, factor, pass.row_bias)
         .reshape({q.size(0), q.size(1) * q.size(2)});
 }

@@ -120,7 +120,7 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& 
 }
 
 void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                 const at::Tensor& rows) {
+                 const at::Tensor& rows, const at::Tensor& places) {
     const std::int64_t n = x.size(0);
     const std::int64_t heads = x.size(1);
     const std::int64_t size = x.size(2);
@@ -129,6 +129,7 @@ void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, co
     const float* cosines = half > 0 ? cos.const_data_ptr<float>() : nullptr;
     const float* sines = half > 0 ? sin.const_data_ptr<float>() : nullptr;
     const std::int64_t* index = half > 0 ? rows.const_data_ptr<std::int64_t>() : nullptr;
+    const std::int64_t* place = places.defined() ? places.const_data_ptr<std::int64_t>() : nullptr;
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "rotate_into", [&] {
         const scalar_t* source = x.const_data_ptr<scalar_t>();
         auto* target = out.mutable_data_ptr<scalar_t>();
@@ -139,9 +140,10 @@ void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, co
                              for (std::int64_t i = begin; i < end; ++i) {
                                  const float* c = half > 0 ? cosines + index[i] * half : nullptr;
                                  const float* s = half > 0 ? sines + index[i] * half : nullptr;
+                                 const std::int64_t row = place != nullptr ? place[i] : i;
                                  for (std::int64_t h = 0; h < heads; ++h) {
                                      const scalar_t* __restrict a = source + i * row_stride + h * head_stride;
-                                     scalar_t* __restrict b = target + (i * heads + h) * size;
+                                     scalar_t* __restrict b = target + (row * heads + h) * size;
                                      for (std::int64_t j = 0; j < half; ++j) {
                                          const auto first = static_cast<float>(a[j]);
                                          const auto second = static_cast<float>(a[j + half]);

@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/model/attend.h"
+
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace ponderscope {
+
+/// What the attention of a layer is computed from. Its weights are never all there at once: a listener that
+/// wants some of them makes them itself (core/ponder/attention_recorder.h).
+struct Attending {
+    std::int64_t layer = 0;
+    at::Tensor query;      ///< [n, n_q, d_h], as it meets the keys
+    at::Tensor keys;       ///< [R, g, d_h]
+    Visibility visibility; ///< this layer's window included
+    double scale = 1;      ///< of q·k
+    at::Tensor row_bias;   ///< fp32 [R]; undefined: none
+    at::Tensor rows;       ///< int64 [n]: the slots' own rows among R; undefined: 0, 1, 2, ...
+    at::Tensor tokens;     ///< int64 [n]: whose slots these are; undefined: all tokens in order
+    std::int64_t step = 0; ///< of all of the slots,
+    at::Tensor steps;      ///< or int64 [n], one each
+};
 
 /// Hears tensors of a forward under their names, after they exist. What is heard may be overwritten when the
 /// call returns: a listener copies what it keeps.
@@ -21,6 +40,41 @@ public:
     /// \p layer is -1 for what belongs to no layer.
     virtual void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                        const at::Tensor& tensor) = 0;
+    /// Where "attention" is wanted: what every layer's attention is about to be computed from.
+    virtual void attends(const Attending& attending) { (void)attending; }
+};
+
+/// Several listeners that hear one forward. They outlive it; nullptr is left out.
+class TapListeners final : public TapListener {
+public:
+    void add(TapListener* listener) {
+        if (listener != nullptr) {
+            all_.push_back(listener);
+        }
+    }
+    [[nodiscard]] bool empty() const { return all_.empty(); }
+    [[nodiscard]] bool wants(std::string_view name) const override {
+        return std::any_of(all_.begin(), all_.end(),
+                           [&](const TapListener* one) { return one->wants(name); });
+    }
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override {
+        for (TapListener* one : all_) {
+            if (one->wants(name)) {
+                one->heard(name, step, layer, tensor);
+            }
+        }
+    }
+    void attends(const Attending& attending) override {
+        for (TapListener* one : all_) {
+            if (one->wants("attention")) {
+                one->attends(attending);
+            }
+        }
+    }
+
+private:
+    std::vector<TapListener*> all_;
 };
 
 /// A named call in our own forward; with no listener it costs a branch.

@@ -9,17 +9,31 @@
 
 namespace ponderscope {
 
-Tap DenseTaps::of_pass(const at::Tensor& tokens, const at::Tensor& steps, bool heard, bool last) {
-    if (listener_ == nullptr || !heard) {
+Tap DenseTaps::of_pass(const at::Tensor& tokens, const at::Tensor& steps, Hear hear) {
+    if (listener_ == nullptr || hear == Hear::nothing) {
         return {};
     }
-    index_ = tokens * slots_ + steps;
-    last_ = last;
+    pass_tokens_ = tokens;
+    pass_steps_ = steps;
+    hear_ = hear;
+    attention_heard_ = attention_heard_ || hear == Hear::all || hear == Hear::attention;
     return {this, 0};
 }
 
+bool DenseTaps::lacks_attention() const {
+    return listener_ != nullptr && !attention_heard_ && listener_->wants("attention");
+}
+
 bool DenseTaps::wants(std::string_view name) const {
-    return listener_->wants(name);
+    const Hear without = name == "attention" ? Hear::all_but_attention : Hear::attention;
+    return hear_ != without && listener_->wants(name);
+}
+
+void DenseTaps::attends(const Attending& attending) {
+    Attending of_slots = attending;
+    of_slots.tokens = pass_tokens_;
+    of_slots.steps = pass_steps_;
+    listener_->attends(of_slots);
 }
 
 void DenseTaps::heard(std::string_view name, std::int64_t, std::int64_t layer, const at::Tensor& tensor) {
@@ -29,7 +43,7 @@ void DenseTaps::heard(std::string_view name, std::int64_t, std::int64_t layer, c
         shape.front() = tokens_ * slots_;
         dense = at::zeros(shape, tensor.options());
     }
-    dense.index_copy_(0, index_, tensor);
+    dense.index_copy_(0, pass_tokens_ * slots_ + pass_steps_, tensor);
 }
 
 void DenseTaps::tell(std::int64_t step, const at::Tensor& tokens) const {

@@ -21,22 +21,28 @@ public:
     DenseTaps(TapListener* listener, std::int64_t tokens, std::int64_t slots)
         : listener_(listener), tokens_(tokens), slots_(slots) {}
 
-    /// The tap of a pass over these slots: \p tokens and \p steps int64 [n]. \p heard: this pass may be the
-    /// one that counts. \p last: it is, so that what has a price of its own may be computed.
-    [[nodiscard]] Tap of_pass(const at::Tensor& tokens, const at::Tensor& steps, bool heard, bool last);
+    /// What is heard of a pass. Attention has a price of its own, so that only the pass that counts is asked
+    /// for it: where nobody knows beforehand which one that is, a pass is made for attention alone.
+    enum class Hear : std::uint8_t { nothing, all_but_attention, all, attention };
+    /// The tap of a pass over these slots: \p tokens and \p steps int64 [n].
+    [[nodiscard]] Tap of_pass(const at::Tensor& tokens, const at::Tensor& steps, Hear hear);
+    /// Whether somebody waits for attention that no pass has been asked for.
+    [[nodiscard]] bool lacks_attention() const;
     /// Says everything about the slots of \p tokens (int64 [n], undefined: all) at \p step.
     void tell(std::int64_t step, const at::Tensor& tokens) const;
 
     [[nodiscard]] bool wants(std::string_view name) const override;
     void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                const at::Tensor& tensor) override;
+    void attends(const Attending& attending) override;
 
 private:
     TapListener* listener_;
     std::int64_t tokens_;
     std::int64_t slots_;
-    at::Tensor index_; ///< int64 [n]: places of the pass's slots in the dense form
-    bool last_ = false;
+    at::Tensor pass_tokens_, pass_steps_;
+    Hear hear_ = Hear::nothing;
+    bool attention_heard_ = false;
     std::map<std::pair<std::string, std::int64_t>, at::Tensor> dense_; ///< [tokens * slots, ...], by layer
 };
 

@@ -165,10 +165,12 @@ MemoryExhausted memory_exhausted(at::Device device) {
 HostCopy::HostCopy(const std::vector<at::Tensor>& tensors) : offsets_{0} {
     std::vector<at::Tensor> parts;
     for (const at::Tensor& tensor : tensors) {
-        const at::Tensor flat = tensor.reshape({-1});
-        parts.push_back(flat.scalar_type() == at::kFloat ? flat.contiguous().view(at::kInt)
-                                                         : flat.to(at::kInt));
-        offsets_.push_back(offsets_.back() + flat.size(0));
+        at::Tensor flat = tensor.reshape({-1}).contiguous();
+        if (flat.scalar_type() == at::kHalf && flat.size(0) % 2 != 0) {
+            flat = at::cat({flat, at::zeros({1}, flat.options())}); // they travel in pairs
+        }
+        parts.push_back(flat.scalar_type() == at::kLong ? flat.to(at::kInt) : flat.view(at::kInt));
+        offsets_.push_back(offsets_.back() + parts.back().size(0));
     }
     packed_ = at::cat(parts);
     const at::Device device = packed_.device();
@@ -201,6 +203,10 @@ void HostCopy::wait() {
 
 const std::int32_t* HostCopy::integers(std::size_t i) const {
     return host_.const_data_ptr<std::int32_t>() + offsets_[i];
+}
+
+const std::uint16_t* HostCopy::halves(std::size_t i) const {
+    return reinterpret_cast<const std::uint16_t*>(integers(i));
 }
 
 const float* HostCopy::floats(std::size_t i) const {

@@ -43,13 +43,13 @@ MemoryExhausted memory_exhausted(at::Device device);
 /// tensors are there at once.
 class HostCopy {
 public:
-    /// \p tensors: fp32 or int64 (sent as int32), any shapes, one device.
+    /// \p tensors: fp32, fp16 or int64 (sent as int32), any shapes, one device.
     explicit HostCopy(const std::vector<at::Tensor>& tensors);
     /// Waits until everything has arrived; then field(i) are the tensors' elements in order.
     void wait();
     [[nodiscard]] const float* floats(std::size_t i) const;
     [[nodiscard]] const std::int32_t* integers(std::size_t i) const;
-    [[nodiscard]] std::int64_t size(std::size_t i) const { return offsets_[i + 1] - offsets_[i]; }
+    [[nodiscard]] const std::uint16_t* halves(std::size_t i) const;
 
 private:
     at::Tensor packed_; ///< int32 on the device; kept until it has been read

@@ -90,7 +90,7 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                device,
                                                describe_device(device),
                                                std::move(notices),
-                                               {nullptr, usual_refreshes(checkpoint.config)},
+                                               {nullptr, usual_refreshes(checkpoint.config), {}},
                                                {},
                                                0}}));
 }
@@ -136,6 +136,17 @@ void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
                          std::to_string(*refreshes) + ".");
     }
     impl_->choices.refreshes = refreshes;
+}
+
+void Engine::use_attention(AttentionChoice choice) {
+    impl_->choices.attention = std::move(choice);
+}
+
+std::int64_t Engine::attention_pair_bytes() const {
+    const AttentionChoice& choice = impl_->choices.attention;
+    return choice.none() ? 0
+                         : AttentionForm(choice, impl_->method().visibility(), impl_->method().max_steps())
+                               .pair_bytes();
 }
 
 std::vector<std::string> Engine::notices() const {

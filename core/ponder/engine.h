@@ -3,6 +3,7 @@
 
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/ponder/attention_choice.h"
 #include "core/trace/records.h"
 
 #include <cstdint>
@@ -96,6 +97,12 @@ public:
     /// in); nullptr: the method's own again. InputError when the method has no steps that could be halted.
     void use_halting(std::shared_ptr<const HaltingRule> rule);
     [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
+    /// Records sequence attention of these layers and heads from now on, at any level but nll; none: not any
+    /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them
+    /// for all of its windows, each as wide as the longest. Generation records none.
+    void use_attention(AttentionChoice choice);
+    /// Bytes of what one token gives to one token it sees, in all of its steps; 0: nothing is recorded.
+    [[nodiscard]] std::int64_t attention_pair_bytes() const;
     [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints
     [[nodiscard]] std::int64_t max_steps() const;           ///< K
     /// JSON of core/policy/flops_model.h, as it is stored with a run.

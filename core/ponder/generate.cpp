@@ -143,6 +143,7 @@ private:
         TokenBatch batch = make_batch(fresh, past);
         StepsOptions options = impl_.steps_options();
         options.choices.refreshes = std::nullopt; // what is kept in the cache is exact
+        options.choices.attention = {};           // of a text, not of what is being written
         if (options.choices.rule) {
             batch.places = token_places(windows, impl_.device);
         }

@@ -47,12 +47,13 @@ public:
                                                      [](std::int64_t length) { return length == 1; });
         if (method_.max_steps() == 0 || (method_.knows_inputs() && !options_.choices.rule)) {
             fill_known_inputs();
-            pass(Heard::last);
+            pass(Hear::all);
         } else if (one_by_one) {
             run_token_by_token();
         } else {
             iterate();
         }
+        attend_once_more();
         append_to_cache();
         return tell();
     }
@@ -85,16 +86,15 @@ private:
         return pass;
     }
 
-    /// What listeners hear of a pass: nothing where a further one must follow.
-    enum class Heard : std::uint8_t { no, perhaps_last, last };
+    using Hear = DenseTaps::Hear;
 
     /// The stack over all slots of the live sequences.
-    void pass(Heard heard) {
+    void pass(Hear hear) {
         const at::Tensor packed_count = all_live() ? count_ : count_ * live_tokens_;
         const InterleavedRows rows = interleaved_rows(packed_count, batch_.space.sequence);
         const at::Tensor index = rows.tokens * slots_a_token_ + rows.steps; // into the dense form
         Pass pass = pass_of(rows.tokens);
-        pass.tap = taps_.of_pass(rows.tokens, rows.steps, heard != Heard::no, heard == Heard::last);
+        pass.tap = taps_.of_pass(rows.tokens, rows.steps, hear);
         at::Tensor bias;
         if (bias_.defined()) {
             bias = bias_.view({-1}).index_select(0, index);
@@ -125,6 +125,20 @@ private:
         const at::Tensor packed = inputs_.view({-1, inputs_.size(2)}).index_select(0, index);
         const at::Tensor states = backbone_.run(packed, pass);
         hidden_ = at::index_copy(hidden_.view({-1, hidden_.size(2)}), 0, index, states).view_as(hidden_);
+    }
+
+    /// The pass over what all slots have become, for those who want its attention: it gives the states that
+    /// are there already, which stay what they are.
+    void attend_once_more() {
+        if (options_.cache != nullptr || !taps_.lacks_attention()) {
+            return;
+        }
+        const at::Tensor states = hidden_;
+        const at::Tensor flops = pass_flops_.clone();
+        live_tokens_ = at::Tensor();
+        pass(Hear::attention);
+        hidden_ = states;
+        pass_flops_ = flops;
     }
 
     /// Biases of the cache's rows, with those of this pass in their places.
@@ -228,7 +242,7 @@ private:
         known_count_ = halts_ ? 0 : 1;
         for (std::int64_t done = -growth;; ++done) {
             const bool last = !exact && done == refreshes;
-            pass(last ? Heard::last : exact && done >= 0 ? Heard::perhaps_last : Heard::no);
+            pass(last ? Hear::all : exact && done >= 0 ? Hear::all_but_attention : Hear::nothing);
             if (last) {
                 return;
             }
@@ -353,7 +367,8 @@ private:
             const at::Tensor sequence = batch_.space.sequence.index_select(0, slots.tokens);
             const at::Tensor begin = begins.index_select(0, slots.tokens);
             Pass pass = pass_of(slots.tokens);
-            pass.tap = taps_.of_pass(slots.tokens, at::full_like(slots.tokens, slots.step), true, true);
+            pass.tap =
+                taps_.of_pass(slots.tokens, at::full_like(slots.tokens, slots.step), Hear::all_but_attention);
             pass.kv = &cache.rows;
             pass.rows = begin + used.index_select(0, sequence);
             pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
@@ -366,6 +381,9 @@ private:
             inputs_ = with(inputs_, slots.step, slots.tokens, slots.input);
             hidden_ = with(hidden_, slots.step, slots.tokens, states);
             count_ = with_value(count_, slots.tokens, slots.step + 1);
+            if (walk.key_bias().defined() && bias_.defined()) {
+                bias_ = with(bias_, slots.step, slots.tokens, walk.key_bias());
+            }
             pass_flops_.index_add_(0, slots.tokens, slot_flops(cost_, pass.rows + 1 - begin));
             walk.ran(states);
             if (slots.last || !keep_those_going(walk)) {

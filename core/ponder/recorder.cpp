@@ -112,6 +112,10 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
     for (SignalInfo& depth : DepthRecorder::infos(config)) {
         signals.push_back(std::move(depth));
     }
+    if (!choices.attention.none()) {
+        signals.push_back(AttentionForm(choices.attention, method.visibility(), method.max_steps())
+                              .info(choices.attention));
+    }
     return signals;
 }
 
@@ -127,12 +131,23 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
       depth_(level == RecordLevel::nll ? ModelConfig() : backbone.config(), reported_.count,
              method.max_steps() + 1, at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
     const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
+    listeners_.add(depth_.values().empty() ? nullptr : &depth_);
+    if (!choices.attention.none() && level != RecordLevel::nll && reported_.count > 0) {
+        attention_.emplace(choices.attention,
+                           AttentionForm(choices.attention, method.visibility(), method.max_steps()),
+                           reported_.all, reported_.tokens, reported_.longest, options.device());
+        listeners_.add(&*attention_);
+    }
     for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
         const auto& depth = depth_.values();
         if (const auto found = std::find_if(depth.begin(), depth.end(),
                                             [&](const auto& one) { return one.first == info.name; });
             found != depth.end()) {
             signals_.push_back({info.name, found->second, true});
+            continue;
+        }
+        if (info.name == signal::attention && attention_) {
+            signals_.push_back({info.name, attention_->values(), true});
             continue;
         }
         std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/ponder/attention_recorder.h"
 #include "core/ponder/depth_recorder.h"
 #include "core/ponder/engine.h"
 #include "core/ponder/steps.h"
@@ -8,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +17,13 @@ namespace ponderscope {
 
 /// Which tokens of a run are read out. M of N; `tokens` undefined: all of them.
 struct ReportedTokens {
-    at::Tensor tokens;      ///< int64 [M], ascending
-    at::Tensor others;      ///< int64 [N - M]: tokens that are context only
-    at::Tensor place;       ///< int64 [N]: place among the M, -1 for context; only for methods that halt
-    std::int64_t count = 0; ///< M
-    at::Tensor targets;     ///< int64 [M], -1: none; undefined: nothing has a target
+    at::Tensor tokens;        ///< int64 [M], ascending
+    at::Tensor others;        ///< int64 [N - M]: tokens that are context only
+    at::Tensor place;         ///< int64 [N]: place among the M, -1 for context; only for methods that halt
+    std::int64_t count = 0;   ///< M
+    at::Tensor targets;       ///< int64 [M], -1: none; undefined: nothing has a target
+    std::int64_t all = 0;     ///< N
+    std::int64_t longest = 0; ///< tokens of the longest window
 };
 
 /// Candidates kept for each token and step.
@@ -50,7 +54,7 @@ public:
     [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
     at::Tensor steps; ///< int64 [N], K_t; undefined: K everywhere
     /// What must hear the forward; nullptr where nothing has to.
-    [[nodiscard]] TapListener* listener() { return depth_.values().empty() ? nullptr : &depth_; }
+    [[nodiscard]] TapListener* listener() { return listeners_.empty() ? nullptr : &listeners_; }
 
 private:
     /// Rows of slots that are reported, and their places among the M.
@@ -75,6 +79,8 @@ private:
     bool extra_steps_; ///< read-outs made only for the record
     std::vector<Signal> signals_;
     DepthRecorder depth_;
+    std::optional<AttentionRecorder> attention_; ///< where it is asked for
+    TapListeners listeners_;
     at::Tensor state_;                     ///< [M, d]: h of each reported token's last step
     at::Tensor mass_on_;                   ///< [M]: of each token's last step, had it gone on
     at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before

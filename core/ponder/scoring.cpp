@@ -68,8 +68,10 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
     std::vector<std::int64_t> places;
     std::vector<std::int64_t> targets;
     std::int64_t first = 0;
+    std::int64_t longest = 0;
     for (const Window& window : windows) {
         const auto length = static_cast<std::int64_t>(window.ids.size());
+        longest = std::max(longest, length);
         for (std::int64_t t = 0; t < length; ++t) {
             if (t < window.report_begin || t >= window.report_end) {
                 others.push_back(first + t);
@@ -84,6 +86,8 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
     }
     ReportedTokens reported;
     reported.count = static_cast<std::int64_t>(tokens.size());
+    reported.all = first;
+    reported.longest = longest;
     reported.targets = send(targets, device);
     if (!others.empty()) {
         reported.tokens = send(tokens, device);
@@ -110,7 +114,8 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
     for (const Recorder::Signal& entry : recorder.signals()) {
         tensors.push_back(entry.values);
         fields_.push_back({entry.name, entry.values.sizes().slice(1).vec(),
-                           entry.values.scalar_type() == at::kLong, entry.half});
+                           entry.values.scalar_type() == at::kLong, entry.half,
+                           entry.values.scalar_type() == at::kHalf});
     }
     copy_ = std::make_unique<HostCopy>(tensors);
 }
@@ -165,6 +170,9 @@ std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool de
             if (field.integer) {
                 chunk.dtype = DType::i32;
                 chunk.data = bytes_of(copy_->integers(next + f) + row * each, count * each);
+            } else if (field.half && field.narrow) {
+                chunk.dtype = DType::f16;
+                chunk.data = bytes_of(copy_->halves(next + f) + row * each, count * each);
             } else if (field.half) {
                 chunk.dtype = DType::f16;
                 chunk.data = half_bytes_of(copy_->floats(next + f) + row * each, count * each);

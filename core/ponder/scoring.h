@@ -38,6 +38,7 @@ private:
         std::vector<std::int64_t> shape; ///< without the token axis
         bool integer = false;
         bool half = false;
+        bool narrow = false; ///< fp16 on the device already
     };
     std::vector<ReportedWindow> windows_;
     std::vector<Field> fields_; ///< signals, after the scalar columns

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/model/backbone.h"
+#include "core/ponder/attention_choice.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 #include "core/ponder/visibility.h"
@@ -65,6 +66,7 @@ struct RunChoices {
     std::shared_ptr<const HaltingRule> rule; ///< in the place of the method's own; nullptr: that
     /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
     std::optional<std::int64_t> refreshes;
+    AttentionChoice attention; ///< recorded on request, of tokens without a past in a cache
     /// Whether slots are computed in passes over all of them.
     [[nodiscard]] bool iterates(const Method& method) const {
         return method.visibility() == VisibilityRule::interleaved && method.max_steps() > 0 &&

@@ -5,6 +5,7 @@
 #include "core/base/files.h"
 #include "core/base/sha256.h"
 #include "core/record/batches.h"
+#include "core/trace/chunk_buffer.h"
 #include "core/trace/reader.h"
 #include "core/trace/windows.h"
 
@@ -226,6 +227,46 @@ WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std
     return shape;
 }
 
+AttentionPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
+                               const WindowShape& shape) {
+    const std::int64_t pair = engine.attention_pair_bytes();
+    AttentionPrice price;
+    if (pair == 0) {
+        return price;
+    }
+    std::int64_t longest = 0;
+    for (const SequenceInput& sequence : sequences) {
+        const auto length = static_cast<std::int64_t>(sequence.ids.size());
+        std::int64_t pairs = 0;
+        for (const WindowSpan& span : plan_windows(length, shape.context, shape.stride)) {
+            longest = std::max(longest, span.end - span.begin);
+            // A token sees those of its window up to itself; a piece is as wide as its last one.
+            for (std::int64_t t = span.report_begin; t < span.report_end; t += ChunkBuffer::trimmed_tokens) {
+                const std::int64_t end = std::min(t + ChunkBuffer::trimmed_tokens, span.report_end);
+                pairs += (end - t) * (end - span.begin);
+            }
+        }
+        price.bytes += pairs * pair;
+        if (pairs * pair > price.of_longest) {
+            price.of_longest = pairs * pair;
+            price.tokens = length;
+        }
+    }
+    // A window's weights are there at once, each token as wide as the window; a batch shares the same room.
+    constexpr std::int64_t room = std::int64_t{512} << 20;
+    price.windows_a_batch = room / 4 / std::max<std::int64_t>(longest * longest * pair, 1);
+    if (longest * longest > room / pair) {
+        const auto fits = static_cast<std::int64_t>(std::sqrt(static_cast<double>(room / pair)));
+        throw InputError("--attention: the weights of a window of " + std::to_string(longest) +
+                         " tokens would take " + std::to_string((longest * longest * pair) >> 20) +
+                         " MiB of memory, and " + std::to_string(room >> 20) +
+                         " are the most; choose fewer layers or heads" +
+                         (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
+    }
+    price.windows_a_batch = std::max<std::int64_t>(price.windows_a_batch, 1);
+    return price;
+}
+
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
                     const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                     TraceWriter& writer, const RecordOptions& options, const ProgressSink& progress,
@@ -240,6 +281,10 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
         for (const WindowSpan& span : plan_windows(length, shape.context, shape.stride)) {
             tasks.push_back({at, span});
         }
+    }
+    std::int64_t batch = std::max<std::int64_t>(options.batch, 1);
+    if (engine.attention_pair_bytes() > 0) {
+        batch = std::min(batch, attention_price(engine, sequences, shape).windows_a_batch);
     }
     RecordReport report;
     RunInfo info = describe_run(engine, checkpoint, sequences, options, shape, progress, stop);
@@ -279,8 +324,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
         }
     };
     try {
-        run_in_batches(tasks.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.batch, 1)), stop,
-                       submit, collect);
+        run_in_batches(tasks.size(), static_cast<std::size_t>(batch), stop, submit, collect);
     } catch (const MemoryExhausted& full) {
         // What was finished stays, and the run says that it is partial.
         writer.leave_run(elapsed());

@@ -64,6 +64,17 @@ struct WindowShape {
 };
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
+/// What recorded sequence attention (Engine::use_attention) takes in the trace, at most.
+struct AttentionPrice {
+    std::int64_t bytes = 0;           ///< of all sequences; 0: none is recorded
+    std::int64_t of_longest = 0;      ///< of the sequence that takes most
+    std::int64_t tokens = 0;          ///< of that one
+    std::int64_t windows_a_batch = 0; ///< that fit into memory at once
+};
+/// InputError when not even one window does, with a context that would.
+AttentionPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
+                               const WindowShape& shape);
+
 /// What record() checks before it writes anything: at least one sequence, at least two tokens in each, every
 /// id below \p vocab_size (InputError). For callers that must not even create a trace for a wrong input.
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size);

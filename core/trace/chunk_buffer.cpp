@@ -49,6 +49,43 @@ void ChunkBuffer::append(const SignalChunk& chunk, const Store& store) {
     }
 }
 
+void ChunkBuffer::put_trimmed(const SignalChunk& chunk, const Store& store) {
+    const std::size_t item = size_of(chunk.dtype);
+    const auto length = static_cast<std::size_t>(chunk.shape.back());
+    const std::int64_t tokens = chunk.shape.front();
+    if (tokens == 0) {
+        return;
+    }
+    const std::size_t rows_a_token = chunk.data.size() / static_cast<std::size_t>(tokens) / (length * item);
+    std::vector<std::byte> data;
+    std::vector<std::int64_t> shape = chunk.shape;
+    for (std::int64_t first = 0; first < tokens; first += trimmed_tokens) {
+        const std::int64_t count = std::min(trimmed_tokens, tokens - first);
+        const std::span<const std::byte> piece =
+            std::span(chunk.data)
+                .subspan(static_cast<std::size_t>(first) * rows_a_token * length * item,
+                         static_cast<std::size_t>(count) * rows_a_token * length * item);
+        const std::size_t rows = static_cast<std::size_t>(count) * rows_a_token;
+        std::size_t kept = 1; // of each row; a chunk of nothing would have no type
+        for (std::size_t row = 0; row < rows; ++row) {
+            const std::span<const std::byte> values = piece.subspan(row * length * item, length * item);
+            std::size_t used = values.size();
+            while (used > kept * item && values[used - 1] == std::byte{0}) {
+                --used;
+            }
+            kept = std::max(kept, (used + item - 1) / item);
+        }
+        data.clear();
+        for (std::size_t row = 0; row < rows; ++row) {
+            const std::span<const std::byte> values = piece.subspan(row * length * item, kept * item);
+            data.insert(data.end(), values.begin(), values.end());
+        }
+        shape.front() = count;
+        shape.back() = static_cast<std::int64_t>(kept);
+        store({0, chunk.first + first, count, chunk.dtype, shape_to_json(shape), data});
+    }
+}
+
 void ChunkBuffer::put(std::span<const std::byte> data, std::int64_t tokens, const Store& store) {
     shape_.front() = tokens;
     store({row_, first_, tokens, dtype_, shape_to_json(shape_), data});

@@ -25,6 +25,9 @@ public:
     static constexpr std::size_t full_bytes = 256u << 10;
     /// One token's values can be larger than that; more than this is refused.
     static constexpr std::size_t max_token_bytes = 256u << 20;
+    /// Tokens of a piece that is stored without zeros: few enough that a triangle loses little, enough that
+    /// a piece is worth a row of the table.
+    static constexpr std::int64_t trimmed_tokens = 64;
 
     /// A chunk to be stored: a new row when row is 0. Returns its row.
     struct Piece {
@@ -39,6 +42,9 @@ public:
 
     /// The next tokens; full chunks go to \p store at once.
     void append(const SignalChunk& chunk, const Store& store);
+    /// Tokens of a signal that ends in zeros (records.h): goes to \p store in pieces of few tokens, each as
+    /// short in the last axis as its values allow. Nothing is kept.
+    static void put_trimmed(const SignalChunk& chunk, const Store& store);
     /// The rest goes to \p store as the tail, and stays here to grow.
     void flush(const Store& store);
 

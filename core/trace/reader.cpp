@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <sqlite3.h>
+#include <string>
+#include <vector>
 
 namespace ponderscope {
 namespace {
@@ -23,6 +26,25 @@ template <class Integer>
 bool fits(std::int64_t value) {
     return value >= std::numeric_limits<Integer>::min() && value <= std::numeric_limits<Integer>::max();
 }
+
+/// Bytes of one token's values in an array of that shape.
+std::int64_t bytes_a_token(DType dtype, std::span<const std::int64_t> shape) {
+    auto bytes = static_cast<std::int64_t>(size_of(dtype));
+    for (const std::int64_t length : shape.subspan(1)) {
+        bytes *= length;
+    }
+    return bytes;
+}
+
+/// A chunk without its values.
+struct ChunkRow {
+    std::int64_t id = 0;
+    std::int64_t first = 0;
+    std::int64_t tokens = 0;
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+    [[nodiscard]] std::int64_t token_bytes() const { return bytes_a_token(dtype, shape); }
+};
 
 } // namespace
 
@@ -79,6 +101,11 @@ struct TraceReader::Impl {
     }
 
     SequenceRow find_sequence(std::int64_t run, std::int64_t number) const;
+    /// The chunks of a signal that hold tokens [begin, until) of a sequence, each checked by itself and
+    /// against the first.
+    std::vector<ChunkRow> find_chunks(const SequenceRow& place, std::int64_t signal,
+                                      const nlohmann::json& axes, std::int64_t begin, std::int64_t until,
+                                      const std::string& what) const;
     void open_statements();
 };
 
@@ -117,6 +144,64 @@ TraceReader::Impl::SequenceRow TraceReader::Impl::find_sequence(std::int64_t run
     plausible(row.tokens, 10, "tokens");
     plausible(row.text_bytes, 1, "bytes of text");
     return row;
+}
+
+std::vector<ChunkRow> TraceReader::Impl::find_chunks(const SequenceRow& place, std::int64_t signal,
+                                                     const nlohmann::json& axes, std::int64_t begin,
+                                                     std::int64_t until, const std::string& what) const {
+    // Only the last axis may differ, and only where what is missing is zeros.
+    const bool trimmed = axes.is_array() && axes.size() > 1 && axes.back() == back_axis;
+    std::vector<ChunkRow> chunks;
+    Statement& rows = chunks_statement;
+    struct Reset {
+        Statement& statement;
+        ~Reset() { statement.reset(); }
+    } const reset{rows};
+    rows.bind(1, place.id).bind(2, signal).bind(3, begin).bind(4, until);
+    while (rows.step()) {
+        ChunkRow chunk;
+        chunk.id = rows.integer(0);
+        chunk.first = rows.integer(1);
+        chunk.tokens = rows.integer(2);
+        const std::string shape_text = rows.text(4);
+        const std::int64_t bytes = rows.integer(5);
+        const std::optional<DType> dtype = dtype_from_name(rows.text(3));
+        if (!dtype || rows.text(6) != "blob") {
+            damaged("a packed array in " + what, rows.text(6) + " of type " + rows.text(3));
+        }
+        chunk.dtype = *dtype;
+        const nlohmann::json shape = parse_json(shape_text, path, {.max_bytes = 10'000, .max_depth = 2});
+        bool agrees = shape.is_array() && shape.size() == axes.size() && chunk.tokens > 0 &&
+                      chunk.first >= 0 && chunk.first <= place.tokens &&
+                      chunk.tokens <= place.tokens - chunk.first && bytes <= max_blob_bytes &&
+                      bytes <= file_bytes();
+        auto product = static_cast<std::int64_t>(size_of(chunk.dtype));
+        for (std::size_t axis = 0; agrees && axis < shape.size(); ++axis) {
+            agrees = shape[axis].is_number_unsigned() && shape[axis] >= 1 && shape[axis] <= bytes / product;
+            if (agrees) {
+                chunk.shape.push_back(shape[axis].get<std::int64_t>());
+                product *= chunk.shape.back();
+            }
+        }
+        agrees = agrees && chunk.shape.front() == chunk.tokens && product == bytes;
+        if (!agrees) {
+            damaged("a chunk of " + what + " whose size agrees with its shape",
+                    shape_text.substr(0, 100) + " of " + rows.text(3) + " for " +
+                        std::to_string(chunk.tokens) + " tokens in " + std::to_string(bytes) + " bytes");
+        }
+        if (!chunks.empty()) {
+            const ChunkRow& known = chunks.front();
+            const std::ptrdiff_t last = trimmed ? 1 : 0;
+            if (chunk.dtype != known.dtype ||
+                !std::equal(chunk.shape.begin() + 1, chunk.shape.end() - last, known.shape.begin() + 1,
+                            known.shape.end() - last)) {
+                damaged("chunks of one type and shape in " + what,
+                        "another from token " + std::to_string(chunk.first));
+            }
+        }
+        chunks.push_back(std::move(chunk));
+    }
+    return chunks;
 }
 
 TraceReader TraceReader::open(const std::filesystem::path& path) {
@@ -368,79 +453,61 @@ std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t se
         const std::int64_t signal = find.integer(0);
         const nlohmann::json axes =
             parse_json(find.text(1), impl_->path, {.max_bytes = 10'000, .max_depth = 2});
-
         const std::string what = "signal " + name + " of sequence " + std::to_string(sequence);
+        // An empty range still asks for one chunk, for the type and the shape.
+        const std::vector<ChunkRow> chunks =
+            impl_->find_chunks(place, signal, axes, begin, std::max(end, begin + 1), what);
+        if (chunks.empty()) {
+            return std::nullopt;
+        }
         SignalChunk result;
         result.first = begin;
-        std::size_t token_bytes = 0;
+        result.dtype = chunks.front().dtype;
+        result.shape = chunks.front().shape;
+        result.shape.front() = end - begin;
+        for (std::size_t i = 1; axes.size() > 1 && i < chunks.size(); ++i) {
+            result.shape.back() = std::max(result.shape.back(), chunks[i].shape.back());
+        }
+        const auto token_bytes = static_cast<std::size_t>(bytes_a_token(result.dtype, result.shape));
+        impl_->plausible(end - begin, chunks.front().token_bytes(), ("tokens of " + what).c_str());
+        const std::size_t most =
+            4 * std::max<std::size_t>(static_cast<std::size_t>(impl_->file_bytes()), std::size_t{64} << 20);
+        if (token_bytes > most / std::max<std::size_t>(1, static_cast<std::size_t>(end - begin))) {
+            impl_->damaged("values of " + what + " that fit into memory",
+                           "one chunk as wide as a whole text");
+        }
+        result.data.resize(static_cast<std::size_t>(end - begin) * token_bytes);
         std::int64_t next = begin;
-        // An empty range still asks for one chunk, for the type and the shape.
-        const std::int64_t until = std::max(end, begin + 1);
-        Statement& rows = impl_->chunks_statement;
-        struct Reset {
-            Statement& statement;
-            ~Reset() { statement.reset(); }
-        } const reset{rows};
-        rows.bind(1, place.id).bind(2, signal).bind(3, begin).bind(4, until);
-        while (rows.step()) {
-            const std::int64_t first = rows.integer(1);
-            const std::int64_t tokens = rows.integer(2);
-            const std::string shape_text = rows.text(4);
-            const std::int64_t bytes = rows.integer(5);
-            const std::optional<DType> dtype = dtype_from_name(rows.text(3));
-            if (!dtype || rows.text(6) != "blob") {
-                impl_->damaged("a packed array in " + what, rows.text(6) + " of type " + rows.text(3));
+        std::vector<std::byte> narrow;
+        for (const ChunkRow& chunk : chunks) {
+            if (chunk.first > next || (chunk.first != next && next != begin)) {
+                impl_->damaged("values of " + what + " from token " + std::to_string(next),
+                               "a chunk from token " + std::to_string(chunk.first));
             }
-            const nlohmann::json shape =
-                parse_json(shape_text, impl_->path, {.max_bytes = 10'000, .max_depth = 2});
-            bool agrees = shape.is_array() && shape.size() == axes.size() && tokens > 0 && first >= 0 &&
-                          first <= place.tokens && tokens <= place.tokens - first &&
-                          bytes <= max_blob_bytes && bytes <= impl_->file_bytes();
-            std::int64_t product = static_cast<std::int64_t>(size_of(dtype.value()));
-            std::vector<std::int64_t> lengths;
-            for (std::size_t axis = 0; agrees && axis < shape.size(); ++axis) {
-                agrees =
-                    shape[axis].is_number_unsigned() && shape[axis] >= 1 && shape[axis] <= bytes / product;
-                if (agrees) {
-                    lengths.push_back(shape[axis].get<std::int64_t>());
-                    product *= lengths.back();
+            const std::int64_t stop = std::min(chunk.first + chunk.tokens, end);
+            if (stop <= next) {
+                continue;
+            }
+            const auto own_bytes = static_cast<std::size_t>(chunk.token_bytes());
+            const std::size_t skip = static_cast<std::size_t>(next - chunk.first) * own_bytes;
+            const std::size_t count = static_cast<std::size_t>(stop - next) * own_bytes;
+            const std::span<std::byte> target =
+                std::span(result.data)
+                    .subspan(static_cast<std::size_t>(next - begin) * token_bytes,
+                             static_cast<std::size_t>(stop - next) * token_bytes);
+            if (own_bytes == token_bytes) {
+                impl_->database.read_blob("chunk", "data", chunk.id, skip, target);
+            } else { // stored without the zeros that it ends in
+                narrow.resize(count);
+                impl_->database.read_blob("chunk", "data", chunk.id, skip, narrow);
+                const std::size_t from = static_cast<std::size_t>(chunk.shape.back()) * size_of(chunk.dtype);
+                const std::size_t to = static_cast<std::size_t>(result.shape.back()) * size_of(chunk.dtype);
+                for (std::size_t row = 0; row * from < count; ++row) {
+                    std::copy_n(narrow.begin() + static_cast<std::ptrdiff_t>(row * from), from,
+                                target.begin() + static_cast<std::ptrdiff_t>(row * to));
                 }
             }
-            agrees = agrees && lengths.front() == tokens && product == bytes;
-            if (!agrees) {
-                impl_->damaged("a chunk of " + what + " whose size agrees with its shape",
-                               shape_text.substr(0, 100) + " of " + rows.text(3) + " for " +
-                                   std::to_string(tokens) + " tokens in " + std::to_string(bytes) + " bytes");
-            }
-            if (token_bytes == 0) {
-                token_bytes = static_cast<std::size_t>(bytes / tokens);
-                result.dtype = *dtype;
-                result.shape = lengths;
-                result.shape.front() = end - begin;
-                impl_->plausible(end - begin, static_cast<std::int64_t>(token_bytes),
-                                 ("tokens of " + what).c_str());
-                result.data.resize(static_cast<std::size_t>(end - begin) * token_bytes);
-            } else if (*dtype != result.dtype ||
-                       !std::equal(lengths.begin() + 1, lengths.end(), result.shape.begin() + 1)) {
-                impl_->damaged("chunks of one type and shape in " + what,
-                               "another from token " + std::to_string(first));
-            }
-            if (first > next || (first != next && next != begin)) {
-                impl_->damaged("values of " + what + " from token " + std::to_string(next),
-                               "a chunk from token " + std::to_string(first));
-            }
-            const std::int64_t stop = std::min(first + tokens, end);
-            if (stop > next) {
-                const auto skip = static_cast<std::size_t>(next - first) * token_bytes;
-                const auto place_in_result = static_cast<std::size_t>(next - begin) * token_bytes;
-                const auto count = static_cast<std::size_t>(stop - next) * token_bytes;
-                impl_->database.read_blob("chunk", "data", rows.integer(0), skip,
-                                          std::span(result.data).subspan(place_in_result, count));
-                next = stop;
-            }
-        }
-        if (token_bytes == 0) {
-            return std::nullopt;
+            next = stop;
         }
         if (next != end) {
             impl_->damaged("values of " + what + " up to token " + std::to_string(end),

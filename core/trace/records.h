@@ -105,6 +105,14 @@ struct SignalInfo {
     std::string description; ///< one sentence, with the equation's place
 };
 
+/// The axis of what lies so many tokens back, 0 being the token itself. A token has no more behind it than
+/// stand before it: a signal whose last axis this is ends in zeros, and its chunks are stored without them,
+/// each as long in this axis as its own values reach. A reader gives them one length.
+inline constexpr const char* back_axis = "back";
+inline bool ends_in_zeros(const std::vector<std::string>& axes) {
+    return axes.size() > 1 && axes.back() == back_axis;
+}
+
 /// Something that went wrong while recording, kept in the trace.
 struct FaultInfo {
     std::int64_t run = 0;
@@ -132,6 +140,7 @@ inline constexpr const char* halting_mass = "halting_mass";
 inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
 inline constexpr const char* scoring_flops = "scoring_flops";         ///< [token], of Jacobi passes
+inline constexpr const char* attention = "attention"; ///< fp16 [token, step, layer, head, back], on request
 // Of depth mixing, fp16, computed in any case (methods.md section 3).
 inline constexpr const char* depth_weights = "depth_weights";     ///< [token, step, layer, source, head]
 inline constexpr const char* mhc_read = "mhc_read";               ///< [token, step, sublayer, stream]

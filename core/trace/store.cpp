@@ -208,7 +208,7 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
             .bind(6, std::string_view(signal.title))
             .bind(7, std::string_view(signal.description));
         insert_signal_.run();
-        signals_[signal.name] = next_signal_++;
+        signals_[signal.name] = {next_signal_++, ends_in_zeros(signal.axes)};
     }
 }
 
@@ -248,9 +248,13 @@ void TraceStore::append(const TokenColumns& tokens,
     insert_tokens(tokens);
     count(tokens);
     for (const auto& [name, chunk] : signals) {
-        const std::int64_t signal = signals_.at(name);
-        buffers_[name].append(chunk,
-                              [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); });
+        const SignalPlace& signal = signals_.at(name);
+        const auto store = [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal.id, piece); };
+        if (signal.trimmed) {
+            ChunkBuffer::put_trimmed(chunk, store);
+        } else {
+            buffers_[name].append(chunk, store);
+        }
     }
 }
 
@@ -332,7 +336,7 @@ std::int64_t TraceStore::store_chunk(std::int64_t signal, const ChunkBuffer::Pie
 
 void TraceStore::flush_tails() {
     for (auto& [name, buffer] : buffers_) {
-        const std::int64_t signal = signals_.at(name);
+        const std::int64_t signal = signals_.at(name).id;
         buffer.flush([&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); });
     }
 }

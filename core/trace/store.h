@@ -89,7 +89,11 @@ private:
     bool run_complete_ = false;
     std::int64_t run_sequences_ = 0;
     Totals run_totals_;
-    std::map<std::string, std::int64_t> signals_;
+    struct SignalPlace {
+        std::int64_t id = 0;
+        bool trimmed = false; ///< ends in zeros that are not stored
+    };
+    std::map<std::string, SignalPlace> signals_;
 
     std::int64_t sequence_ = 0; ///< 0 = none
     bool sequence_complete_ = false;

@@ -410,6 +410,9 @@ void TraceWriter::Impl::check_signals(const TokenColumns& columns,
                    shape_to_json(chunk.shape) + ".");
         }
         Layout layout{chunk.dtype, std::vector<std::int64_t>(chunk.shape.begin() + 1, chunk.shape.end())};
+        if (ends_in_zeros(declared->second.axes)) {
+            layout.shape.back() = 0; // any length
+        }
         if (!now.emplace(name, std::move(layout)).second) {
             misuse("signal " + name + " was given twice for the same tokens.");
         }

@@ -2,6 +2,7 @@
 // How fast the engine is, as ratios against things measured in the same run:
 //   forward    FLOPs a second of the stack over those of the machine's own best matrix product
 //   recording  time of a scoring run that records over one that only computes the NLL
+//   mixing     the same for the weights of depth mixing
 //   memory     peak RSS after scoring 10,000 and 100,000 tokens in windows
 // No figure is asserted. Shapes: a 6-layer Pythia-70M and the sample models' size, random weights.
 #include "core/base/files.h"
@@ -200,6 +201,47 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
     std::printf("\n");
 }
 
+/// What recording the weights of depth mixing costs beside the NLL alone: both in turn, medians.
+void measure_mixing(const std::filesystem::path& folder, const char* mixing, std::int64_t stride) {
+    nlohmann::json config{{"model_type", "llama"},      {"hidden_size", 512},
+                          {"intermediate_size", 1408},  {"num_hidden_layers", 12},
+                          {"num_attention_heads", 8},   {"num_key_value_heads", 4},
+                          {"vocab_size", 16384},        {"max_position_embeddings", 512},
+                          {"tie_word_embeddings", true}};
+    if (std::string(mixing) == "depth_attention") {
+        config.update(
+            {{"use_depth_attention", true}, {"recurrent_model", true}, {"depth_attention_stride", stride}});
+    } else {
+        config["baseline_mode"] = mixing;
+    }
+    const Checkpoint checkpoint =
+        bench::make_random_checkpoint(folder / (mixing + std::to_string(stride)), config);
+    const Engine engine = Engine::load(checkpoint);
+    const auto ids = random_ids(4, 512, 16384);
+    std::vector<Window> windows;
+    for (const auto& row : ids) {
+        windows.push_back({row, 0, static_cast<std::int64_t>(row.size())});
+    }
+    std::vector<double> alone;
+    std::vector<double> recorded;
+    for (int round = -1; round < 5; ++round) { // the first is a warm-up
+        for (const RecordLevel level : {RecordLevel::nll, RecordLevel::basic}) {
+            const auto begin = std::chrono::steady_clock::now();
+            static_cast<void>(engine.score(windows, level));
+            const double seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            if (round >= 0) {
+                (level == RecordLevel::nll ? alone : recorded).push_back(seconds);
+            }
+        }
+    }
+    std::sort(alone.begin(), alone.end());
+    std::sort(recorded.begin(), recorded.end());
+    std::printf(
+        "%-15s stride %lld, 12 layers  NLL alone %.3f s, recorded with its weights %.3f s: ratio %.3f\n",
+        mixing, static_cast<long long>(stride), alone[2], recorded[2], recorded[2] / alone[2]);
+}
+
 void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
     const Checkpoint checkpoint = make_checkpoint(folder / "memory", shape, 3);
     const Engine engine = Engine::load(checkpoint);
@@ -227,12 +269,13 @@ void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
 
 int main(int count, char** words) {
     using namespace ponderscope;
-    // engine_bench [forward] [recording] [memory] [pythia-70m] [sample]: those parts and shapes only.
+    // engine_bench [forward] [recording] [mixing] [memory] [pythia-70m] [sample]: those parts and shapes
+    // only.
     const std::vector<std::string> given(words + 1, words + count);
     const auto named = [&](const std::string& one) {
         return std::find(given.begin(), given.end(), one) != given.end();
     };
-    const bool all_parts = !named("forward") && !named("recording") && !named("memory");
+    const bool all_parts = !named("forward") && !named("recording") && !named("memory") && !named("mixing");
     const bool all_shapes = !named("pythia-70m") && !named("sample");
     const auto wanted = [&](const char* part) { return all_parts || named(part); };
     std::setvbuf(stdout, nullptr, _IOLBF, 0); // each line as it is measured, through pipes too
@@ -254,6 +297,12 @@ int main(int count, char** words) {
                 measure(folder, shape, steps, 8, wanted("recording"));
             }
         }
+    }
+    if (wanted("mixing")) {
+        measure_mixing(folder, "depth_attention", 1);
+        measure_mixing(folder, "depth_attention", 6);
+        measure_mixing(folder, "mhc", 0);
+        measure_mixing(folder, "attnres", 0);
     }
     if (wanted("memory")) {
         measure_memory(folder, sample);

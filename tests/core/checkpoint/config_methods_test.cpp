@@ -288,7 +288,7 @@ TEST(DepthAttention, WhatIsSilentIsSaid) {
         llama(R"("use_depth_attention":true,"recurrent_model":true,"depth_attention_stride":null)"));
     EXPECT_EQ(c.depth.stride, 1);
     EXPECT_EQ(c.notices.size(), 1U) << "no stride";
-    for (const char* const stride : {"0", "-3", "1"}) {
+    for (const char* const stride : {"0", "1"}) {
         EXPECT_EQ(read_config(
                       llama("\"use_depth_attention\":true,\"depth_attention_stride\":" + std::string(stride)))
                       .depth.stride,

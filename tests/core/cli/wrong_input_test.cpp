@@ -11,8 +11,11 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
+#include <limits>
+#include <span>
 
 #include <sys/mount.h>
 #include <unistd.h>
@@ -182,7 +185,10 @@ TEST_F(WrongInput, Methods) {
         {"no-router", section({{"method", "ponderlm3"}}), {}, {"pondering.router.weight"}},
         {"no-gates", section({{"method", "adaponderlm"}}), {}, {"pondering.gates.0.fc_in.weight"}},
         {"threshold-1", section({{"method", "ponderlm3"}, {"threshold", 1}}), {}, {"threshold", "1"}},
-        {"threshold-minus", section({{"method", "adaponderlm"}, {"threshold", -0.5}}), {}, {"threshold", "-0.5"}},
+        {"threshold-minus",
+         section({{"method", "adaponderlm"}, {"threshold", -0.5}}),
+         {},
+         {"threshold", "-0.5"}},
         {"steps-minus", {{"pondering", {{"method", "looped"}, {"max_steps", -1}}}}, {}, {"max_steps", "-1"}},
         {"steps-many",
          {{"pondering", {{"method", "looped"}, {"max_steps", 1000000000}}}},
@@ -200,10 +206,16 @@ TEST_F(WrongInput, Methods) {
         {"refreshes", section({{"method", "looped"}}), {"--jacobi", "3"}, {"looped", "Jacobi"}},
         {"refreshes-word", section({{"method", "ponderlm2"}}), {"--jacobi", "many"}, {"--jacobi", "many"}},
         {"refreshes-minus", section({{"method", "ponderlm2"}}), {"--jacobi=-1"}, {"--jacobi", "-1"}},
-        {"policy", section({{"method", "looped"}}), {"--policy", "sometimes"}, {"Unknown policy", "sometimes"}},
+        {"policy",
+         section({{"method", "looped"}}),
+         {"--policy", "sometimes"},
+         {"Unknown policy", "sometimes"}},
         {"policy-vanilla", nlohmann::json::object(), {"--policy", "full"}, {"vanilla", "full"}},
         {"forced-words", section({{"method", "looped"}}), {"--force-steps", "3"}, {"--force-steps", "'3'"}},
-        {"forced-far", section({{"method", "looped"}}), {"--force-steps", "1:3"}, {"--force-steps", "3", "2"}},
+        {"forced-far",
+         section({{"method", "looped"}}),
+         {"--force-steps", "1:3"},
+         {"--force-steps", "3", "2"}},
         {"forced-nowhere",
          section({{"method", "looped"}}),
          {"--force-steps", "1000:1"},
@@ -219,6 +231,134 @@ TEST_F(WrongInput, Methods) {
         arguments.insert(arguments.end(), one.flags.begin(), one.flags.end());
         expect_sentence(arguments, one.words);
     }
+}
+
+/// A gate or router beside the weights of a good model.
+TEST_F(WrongInput, GatesAndRouters) {
+    struct Case {
+        const char* name;
+        const char* method;
+        std::vector<std::int64_t> weight, bias; ///< shapes
+        float first;                            ///< number of the weight
+        std::vector<std::string> words;
+    };
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const Case cases[] = {
+        {"router-rows", "ponderlm3", {2, 16}, {3}, 0, {"pondering.router.weight", "[3, 16]", "[2, 16]"}},
+        {"router-width", "adaptive_latent_cot", {1, 15}, {1}, 0, {"pondering.router.weight", "15", "16"}},
+        {"router-bias", "ponderlm3", {3, 16}, {2}, 0, {"pondering.router.bias", "[3]", "[2]"}},
+        {"router-nan", "ponderlm3", {3, 16}, {3}, nan, {"pondering.router.weight", "NaN"}},
+        {"router-infinite",
+         "adaptive_latent_cot",
+         {1, 16},
+         {1},
+         HUGE_VALF,
+         {"pondering.router.weight", "infinity"}}};
+    const SafetensorsFile good = SafetensorsFile::open(folder_ / "good" / "model.safetensors");
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.name);
+        change_config(one.name, [&](nlohmann::json& config) {
+            config["pondering"] = {{"method", one.method}, {"max_steps", 2}};
+        });
+        std::vector<TensorView> tensors(good.tensors().begin(), good.tensors().end());
+        const auto add = [&](const char* name, const std::vector<std::int64_t>& shape,
+                             std::vector<float>& values) {
+            std::int64_t count = 1;
+            for (const std::int64_t length : shape) {
+                count *= length;
+            }
+            values.resize(static_cast<std::size_t>(count), 0.0F);
+            TensorView view;
+            view.name = name;
+            view.dtype = DType::f32;
+            view.shape = shape;
+            view.bytes = std::as_bytes(std::span(values));
+            tensors.push_back(view);
+        };
+        std::vector<float> weight{one.first};
+        std::vector<float> bias;
+        add("pondering.router.weight", one.weight, weight);
+        add("pondering.router.bias", one.bias, bias);
+        std::filesystem::remove(folder_ / one.name / "model.safetensors");
+        write_safetensors(folder_ / one.name / "model.safetensors", tensors, {});
+        expect_sentence({at(one.name), "--text", at("text.txt")}, one.words);
+    }
+}
+
+TEST_F(WrongInput, DepthMixing) {
+    const nlohmann::json llama{{"model_type", "llama"},        {"hidden_size", 16},
+                               {"intermediate_size", 32},      {"num_hidden_layers", 4},
+                               {"num_attention_heads", 2},     {"vocab_size", 256},
+                               {"max_position_embeddings", 64}};
+    const auto mixing = [](nlohmann::json keys) {
+        keys.update({{"recurrent_model", true}, {"use_depth_attention", true}});
+        return keys;
+    };
+    struct Case {
+        const char* name;
+        nlohmann::json keys;
+        std::vector<std::string> words;
+    };
+    const Case cases[] = {
+        {"stride-minus", mixing({{"depth_attention_stride", -2}}), {"depth_attention_stride", "-2"}},
+        {"stride-half", mixing({{"depth_attention_stride", 1.5}}), {"depth_attention_stride", "1.5"}},
+        {"stride-word", mixing({{"depth_attention_stride", "two"}}), {"depth_attention_stride", "two"}},
+        {"older-stride", mixing({{"depth_softmax_stride", -1}}), {"depth_softmax_stride", "-1"}},
+        {"window-minus",
+         mixing({{"depth_attention_recent_window", -1}}),
+         {"depth_attention_recent_window", "-1"}},
+        {"window-half",
+         mixing({{"depth_attention_recent_window", 0.5}}),
+         {"depth_attention_recent_window", "0.5"}},
+        {"older-window", mixing({{"depth_recent_window", -4}}), {"depth_recent_window", "-4"}},
+        {"two-baselines",
+         {{"baseline_mode", "mhc"}, {"residual_baseline", "attnres"}},
+         {"residual_baseline", "attnres", "mhc"}},
+        {"baseline-and-attention",
+         mixing({{"baseline_mode", "denseformer"}}),
+         {"use_depth_attention", "baseline_mode"}},
+        {"unknown-baseline", {{"baseline_mode", "transformer-xl"}}, {"baseline_mode", "transformer-xl"}},
+        {"baseline-elsewhere",
+         {{"model_type", "mistral"}, {"num_key_value_heads", 2}, {"baseline_mode", "mhc"}},
+         {"baseline_mode", "Llama"}},
+        {"attention-without-rotation",
+         {{"model_type", "gpt2"}, {"use_depth_attention", true}, {"recurrent_model", true}},
+         {"Depth-Attention", "gpt2"}},
+        {"key-norm-alone",
+         {{"pondering", {{"method", "vanilla"}, {"key_norm", "before_rope"}}}},
+         {"key_norm", "depth mixing"}},
+        {"narrow-loop",
+         {{"model_type", "opt"},
+          {"ffn_dim", 32},
+          {"word_embed_proj_dim", 8},
+          {"pondering", {{"method", "looped"}, {"max_steps", 2}}}},
+         {"loop", "8", "16"}}};
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.name);
+        change_config(one.name, [&](nlohmann::json& config) {
+            config = llama;
+            config.update(one.keys);
+        });
+        expect_sentence({at(one.name), "--text", at("text.txt")}, one.words);
+    }
+}
+
+TEST_F(WrongInput, Attention) {
+    const auto with = [&](const std::string& spec) {
+        return std::vector<std::string>{at("good"), "--text", at("text.txt"), "--attention=" + spec};
+    };
+    expect_sentence(with("2"), {"--attention", "layers from 0 to 1", "2"});
+    expect_sentence(with("0:0-2"), {"--attention", "heads from 0 to 1", "0-2"});
+    expect_sentence(with("first"), {"--attention", "'first'", "LAYERS:HEADS"});
+    expect_sentence(with("1-0"), {"--attention", "'1-0'"});
+    expect_sentence(with("0:"), {"--attention", "heads"});
+    // More than fits into memory at once: the sentence says what would.
+    TinyCheckpoint long_one;
+    long_one.max_positions = 20000;
+    long_one.write(folder_ / "long");
+    write_file_atomically(folder_ / "long.txt", std::string(19000, 'a'));
+    expect_sentence({at("long"), "--text", at("long.txt"), "--context", "19000", "--attention", "all"},
+                    {"--attention", "19000 tokens", "MiB", "--context"});
 }
 
 TEST_F(WrongInput, Traces) {

@@ -66,6 +66,57 @@ std::string our_name(const std::string& theirs) {
     return theirs.starts_with("input.step") ? "embeds" + theirs.substr(5) : theirs;
 }
 
+/// Sequence attention of the layers that the reference kept, [1, head, query, key] of the first sequence (its
+/// beginning, perhaps). Ours are fp16. Returns how many were compared.
+int compare_attention(Engine& engine, const std::map<std::string, Array>& golden,
+                      const std::vector<std::vector<std::int32_t>>& ids) {
+    int compared = 0;
+    for (const auto& [name, theirs] : golden) {
+        if (!name.starts_with("attention.layer") && !name.starts_with("attention_head.layer")) {
+            continue;
+        }
+        engine.use_attention(AttentionChoice::parse(name.substr(name.rfind("layer") + 5), engine.config()));
+        const auto arrays = engine.inspect_batch({ids.front()});
+        engine.use_attention({});
+        const NamedArray& ours = arrays.at("signal.attention"); // [1, token, step, layer, head, back]
+        const auto heads = static_cast<std::size_t>(theirs.shape[1]);
+        const auto length = static_cast<std::size_t>(theirs.shape[2]);
+        const auto back = static_cast<std::size_t>(ours.shape.back());
+        EXPECT_EQ(ours.shape[4], theirs.shape[1]);
+        double largest = 0;
+        for (std::size_t h = 0; h < heads; ++h) {
+            for (std::size_t q = 0; q < length; ++q) {
+                for (std::size_t k = 0; k < length; ++k) {
+                    const float expected = theirs.floats[(h * length + q) * length + k];
+                    const float got = k <= q ? ours.floats[(q * heads + h) * back + q - k] : 0.0F;
+                    largest = std::max(largest, std::abs(static_cast<double>(got) - expected));
+                }
+            }
+        }
+        std::printf("  %-32s max |difference| %.2e, tolerance 5e-04 (fp16)\n", name.c_str(), largest);
+        EXPECT_LE(largest, 5e-4) << name;
+        ++compared;
+    }
+    return compared;
+}
+
+/// Puts the outputs of a layer at all steps, [B, T, d] each, into one array of slots, [B, T * steps, d].
+void interleave(std::map<std::string, NamedArray>& arrays, std::int64_t steps, const std::string& layer) {
+    const std::string name = "layer_output.step";
+    const std::vector<std::int64_t> shape = arrays.at(name + "0" + layer).shape;
+    const auto d = static_cast<std::size_t>(shape[2]);
+    NamedArray all;
+    all.shape = {shape[0], shape[1] * steps, shape[2]};
+    for (std::size_t token = 0; token < static_cast<std::size_t>(shape[0] * shape[1]); ++token) {
+        for (std::int64_t k = 0; k < steps; ++k) {
+            const std::vector<float>& one = arrays.at(name + std::to_string(k) + layer).floats;
+            const auto begin = one.begin() + static_cast<std::ptrdiff_t>(token * d);
+            all.floats.insert(all.floats.end(), begin, begin + static_cast<std::ptrdiff_t>(d));
+        }
+    }
+    arrays[name + "0" + layer] = std::move(all);
+}
+
 class Golden : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Golden, EqualsTheReference) {
@@ -94,6 +145,12 @@ TEST_P(Golden, EqualsTheReference) {
     }
 
     const MethodKind method = engine.config().ponder.method;
+    if (method == MethodKind::pause) {
+        // One pass runs all slots: theirs is [B, token and slot, d], ours has a step each.
+        for (std::int64_t l = 0; l < engine.config().layers; ++l) {
+            interleave(ours, engine.config().ponder.max_steps + 1, ".layer" + std::to_string(l));
+        }
+    }
     for (const auto& [theirs_name, theirs] : golden) {
         // PonderLM-3's parallel form: K growth passes, refreshes, and a last one.
         if (theirs_name.starts_with("jacobi.pass") && theirs_name.ends_with(".logits")) {
@@ -120,7 +177,7 @@ TEST_P(Golden, EqualsTheReference) {
         EXPECT_TRUE(ours.contains("full.nll"));
     }
 
-    int compared = 0;
+    int compared = compare_attention(engine, golden, rows(ids, ids.shape[1]));
     for (const auto& [theirs_name, theirs] : golden) {
         const auto found = ours.find(our_name(theirs_name));
         if (theirs_name == "logits_tail") {

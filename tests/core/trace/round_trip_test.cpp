@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
+#include "core/trace/merge.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
+#include <tuple>
 
 namespace ponderscope {
 namespace {
@@ -360,6 +362,79 @@ TEST(TraceRoundTrip, MisuseIsNamedAndChangesNothing) {
     const TraceReader reader = TraceReader::open(path);
     EXPECT_EQ(reader.tokens(1, 0).size(), 20U);
     EXPECT_TRUE(reader.runs()[0].complete);
+}
+
+/// Tokens [first, first + count) of \p width entries, of which the first min(token + 1, width) are not 0.
+SignalChunk triangle(std::int64_t first, std::int64_t count, std::int64_t width) {
+    SignalChunk chunk{first, DType::i16, {count, 2, width}, {}};
+    chunk.data.resize(static_cast<std::size_t>(count * 2 * width) * 2);
+    for (std::int64_t t = 0; t < count; ++t) {
+        for (std::int64_t row = 0; row < 2; ++row) {
+            for (std::int64_t back = 0; back <= first + t && back < width; ++back) {
+                // Low bytes that are 0 too: an element ends where its last byte does.
+                const auto value = static_cast<std::int16_t>((1 + (first + t + row + back) % 100) << 8);
+                std::memcpy(chunk.data.data() + 2 * ((t * 2 + row) * width + back), &value, sizeof value);
+            }
+        }
+    }
+    return chunk;
+}
+
+TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
+    const TemporaryFolder folder;
+    const std::filesystem::path path = folder / "a.ponder";
+    constexpr std::int64_t tokens = 500;
+    const SignalInfo info{"triangle", {"token", "row", back_axis}, "", "", ""};
+    {
+        TraceWriter writer(path);
+        writer.begin_run(testing::sample_run("r"), {info});
+        writer.begin_sequence("t", testing::sample_text(tokens));
+        // As windows of a text come: any number of tokens, and each as wide as it likes.
+        for (const auto& [first, count, width] :
+             {std::tuple{0, 1, 500}, {1, 199, 200}, {200, 250, 600}, {450, 50, 500}}) {
+            writer.append(testing::sample_tokens(1, first, count, tokens),
+                          {{"triangle", triangle(first, count, width)}});
+        }
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
+    const TraceReader reader = TraceReader::open(path);
+    EXPECT_EQ(reader.check(), "");
+    const SignalChunk all = reader.signal(1, 0, "triangle").value();
+    const SignalChunk expected = triangle(0, tokens, tokens);
+    EXPECT_EQ(all.shape, expected.shape);
+    EXPECT_TRUE(all.data == expected.data);
+    // A part is as wide as it must be.
+    const SignalChunk part = reader.signal(1, 0, "triangle", 10, 30).value();
+    ASSERT_EQ(part.shape.size(), 3U);
+    EXPECT_EQ(part.first, 10);
+    EXPECT_LT(part.shape[2], 70);
+    const SignalChunk expected_part = triangle(10, 20, part.shape[2]);
+    EXPECT_TRUE(part.data == expected_part.data);
+    const auto bytes = std::stoll(testing::sql_value(path, "SELECT sum(length(data)) FROM chunk"));
+    EXPECT_LT(bytes, static_cast<std::int64_t>(expected.data.size()) * 6 / 10);
+
+    merge_traces({path}, folder / "b.ponder");
+    const TraceReader merged = TraceReader::open(folder / "b.ponder");
+    EXPECT_TRUE(merged.signal(1, 0, "triangle").value().data == expected.data);
+
+    // One wide token must not make thousands of others take as much memory.
+    {
+        TraceWriter writer(folder / "c.ponder");
+        writer.begin_run(testing::sample_run("r"), {info});
+        writer.begin_sequence("t", testing::sample_text(4000));
+        SignalChunk wide_token = triangle(50'000, 1, 50'001);
+        wide_token.first = 0;
+        writer.append(testing::sample_tokens(1, 0, 1, 4000), {{"triangle", wide_token}});
+        writer.append(testing::sample_tokens(1, 1, 3999, 4000), {{"triangle", triangle(1, 3999, 1)}});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
+    const TraceReader wide = TraceReader::open(folder / "c.ponder");
+    EXPECT_THROW((void)wide.signal(1, 0, "triangle"), InputError);
+    EXPECT_EQ(wide.signal(1, 0, "triangle", 1, 4000).value().shape[2], 1);
 }
 
 TEST(TraceRoundTrip, ChunksOfEveryTypeBecomeNumbers) {

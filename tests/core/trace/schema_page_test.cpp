@@ -2,6 +2,7 @@
 // resources/docs/trace-schema.md is for users: what it says of tables is compared with the schema, and every
 // example in it is run.
 #include "core/base/files.h"
+#include "core/base/half.h"
 #include "core/trace/schema.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -10,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sstream>
@@ -57,6 +59,22 @@ std::vector<std::string> documented_columns(const std::string& table) {
     return columns;
 }
 
+/// Tokens [first, first + count), each with as much behind it as stands before it, of \p width entries.
+SignalChunk triangle(std::int64_t first, std::int64_t count, std::int64_t width) {
+    SignalChunk chunk{first, DType::f16, {count, 1, 1, 2, width}, {}};
+    chunk.data.resize(static_cast<std::size_t>(count * 2 * width) * 2);
+    for (std::int64_t t = 0; t < count; ++t) {
+        for (std::int64_t head = 0; head < 2; ++head) {
+            for (std::int64_t back = 0; back <= first + t && back < width; ++back) {
+                const std::uint16_t weight =
+                    float_to_float16(1.0F / static_cast<float>(first + t + 1 + head));
+                std::memcpy(chunk.data.data() + 2 * ((t * 2 + head) * width + back), &weight, sizeof weight);
+            }
+        }
+    }
+    return chunk;
+}
+
 class SchemaPage : public ::testing::Test {
 protected:
     testing::TemporaryFolder folder;
@@ -67,7 +85,13 @@ protected:
         testing::write_sample_run(writer, "first", 1, {300, 20}, 100);
         testing::write_sample_run(writer, "second", 2, {300, 20}, 100);
         RunInfo run = testing::sample_run("third");
-        writer.begin_run(run, {});
+        writer.begin_run(run, {{signal::attention,
+                                {"token", "step", "layer", "head", back_axis},
+                                "weight",
+                                "Sequence attention",
+                                "Of layers 2; heads 0, 1 in that order."}});
+        writer.begin_sequence("attentive", testing::sample_text(100));
+        writer.append(testing::sample_tokens(3, 0, 100, 100), {{signal::attention, triangle(0, 100, 100)}});
         writer.put_fault("The device ran out of memory.");
         writer.leave_run();
         writer.finish();

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Recorded sequence attention: against the plain reference of attention, which gives back the weights when
+// the values are the rows of a unit matrix; and as a property of every model.
+#include "core/base/error.h"
+#include "core/base/half.h"
+#include "core/ponder/attention_recorder.h"
+#include "core/ponder/engine.h"
+#include "tests/core/ponder/engine_subjects.h"
+#include "tests/core/ponder/tiny_models.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <string>
+
+namespace ponderscope {
+namespace {
+
+using testing::make_checkpoint;
+using testing::random_ids;
+using testing::Subject;
+using testing::subjects;
+using testing::TemporaryFolder;
+
+constexpr std::int64_t rows = 96; ///< enough that queries come in several portions
+const AttentionChoice choice{{0, 2}, {1, 2}};
+
+/// Weights [n, heads, R] by the slow way.
+at::Tensor reference(const Attending& attending) {
+    const at::Tensor unit =
+        at::eye(rows).unsqueeze(1).expand({rows, attending.keys.size(1), rows}).contiguous();
+    const at::Tensor all = attend_reference(attending.query, attending.keys, unit, attending.visibility,
+                                            attending.scale, attending.row_bias);
+    return all.index_select(1, at::tensor(choice.heads, at::kLong));
+}
+
+Attending random_attention(std::int64_t queries) {
+    Attending attending;
+    attending.layer = 2;
+    attending.query = at::randn({queries, 4, rows});
+    attending.keys = at::randn({rows, 2, rows});
+    attending.scale = 0.3;
+    return attending;
+}
+
+at::Tensor integers(const std::vector<std::int64_t>& values) {
+    return at::tensor(values, at::kLong);
+}
+
+TEST(AttentionRecorder, PlainlyCausalSequencesAndWindows) {
+    at::manual_seed(1);
+    for (const std::int64_t window : {0, 7}) {
+        Attending attending = random_attention(rows);
+        attending.visibility.causal = {{0, 70, 0, 0}, {70, 26, 70, 0}};
+        attending.visibility.window = window;
+        const AttentionForm form(choice, VisibilityRule::per_step, 1);
+        // Only the tokens from 40 on are reported, at step 1.
+        const at::Tensor reported = at::arange(40, rows);
+        AttentionRecorder recorder(choice, form, rows, reported, 70, at::kCPU);
+        attending.step = 1;
+        recorder.attends(attending);
+        attending.layer = 1; // nobody asked for it
+        attending.query = attending.query * 100;
+        const at::Tensor before = recorder.values().clone();
+        recorder.attends(attending);
+        EXPECT_TRUE(at::equal(before, recorder.values()));
+        attending.layer = 2;
+        attending.query = attending.query / 100;
+
+        const at::Tensor expected = reference(attending);
+        ASSERT_EQ(recorder.values().sizes(), (std::vector<std::int64_t>{56, 2, 2, 2, 70}));
+        EXPECT_EQ(recorder.values().select(1, 0).count_nonzero().item<std::int64_t>(), 0) << "step 0";
+        EXPECT_EQ(recorder.values().select(2, 0).count_nonzero().item<std::int64_t>(), 0) << "layer 0";
+        const at::Tensor got = recorder.values().select(1, 1).select(1, 1).to(at::kFloat);
+        at::Tensor wanted = at::zeros({56, 2, 70});
+        for (std::int64_t t = 40; t < rows; ++t) {
+            const std::int64_t begin = t < 70 ? 0 : 70;
+            for (std::int64_t other = begin; other <= t; ++other) {
+                wanted.select(0, t - 40).select(1, t - other).copy_(expected.select(0, t).select(1, other));
+            }
+        }
+        EXPECT_LE((got - wanted).abs().max().item<float>(), 5e-4F);
+        EXPECT_NEAR(got.sum().item<float>(), 56 * 2, 0.1);
+    }
+}
+
+TEST(AttentionRecorder, InterleavedSlotsWithBiases) {
+    at::manual_seed(2);
+    // Tokens of two sequences with 1 to 3 slots each.
+    std::vector<std::int64_t> slots;
+    std::vector<std::int64_t> sequence;
+    for (std::int64_t left = rows, t = 0; left > 0; ++t) {
+        slots.push_back(std::min<std::int64_t>(1 + t * 7 % 3, left));
+        sequence.push_back(t < 20 ? 0 : 1);
+        left -= slots.back();
+    }
+    const auto tokens = static_cast<std::int64_t>(slots.size());
+    const InterleavedRows packed = interleaved_rows(integers(slots), integers(sequence));
+    Attending attending = random_attention(rows);
+    attending.visibility.ranges = packed.ranges;
+    attending.row_bias = at::randn({rows});
+    attending.tokens = packed.tokens;
+    attending.steps = packed.steps;
+    const AttentionForm form(choice, VisibilityRule::interleaved, 2);
+    AttentionRecorder recorder(choice, form, tokens, {}, tokens, at::kCPU);
+    recorder.attends(attending);
+    const at::Tensor expected = reference(attending);
+    at::Tensor wanted = at::zeros({tokens, 3, 2, 3, tokens}); // token, step, head, key step, back
+    for (std::int64_t q = 0; q < rows; ++q) {
+        const auto t = packed.tokens[q].item<std::int64_t>();
+        const auto begin = packed.ranges[q][0][0].item<std::int64_t>();
+        for (std::int64_t r = begin; r <= q; ++r) {
+            wanted.select(0, t)
+                .select(0, packed.steps[q].item<std::int64_t>())
+                .select(1, packed.steps[r].item<std::int64_t>())
+                .select(1, t - packed.tokens[r].item<std::int64_t>())
+                .copy_(expected.select(0, q).select(1, r));
+        }
+    }
+    ASSERT_EQ(recorder.values().sizes(), (std::vector<std::int64_t>{tokens, 3, 2, 2, 3, tokens}));
+    EXPECT_LE((recorder.values().select(2, 1).to(at::kFloat) - wanted).abs().max().item<float>(), 5e-4F);
+}
+
+TEST(AttentionRecorder, HaltedTokensAreSeenWhereTheyStopped) {
+    at::manual_seed(3);
+    // Two dimensions: at step 1 only every third token runs; its queries see both segments.
+    constexpr std::int64_t tokens = 60;
+    std::vector<std::int64_t> first(tokens, 0);
+    std::vector<std::int64_t> position(tokens);
+    std::iota(position.begin(), position.end(), 0);
+    StepRowPlanner planner(VisibilityRule::two_dimensional,
+                           {tokens, integers(first), integers(first), integers(position)}, true);
+    std::vector<std::int64_t> active;
+    for (std::int64_t t = 0; t < tokens; t += 3) {
+        active.push_back(t);
+    }
+    const StepRows zero = planner.next({});
+    const StepRows one = planner.next(integers(active));
+    const AttentionForm form(choice, VisibilityRule::two_dimensional, 1);
+    AttentionRecorder recorder(choice, form, tokens, {}, tokens, at::kCPU);
+    Attending attending = random_attention(tokens);
+    attending.visibility.ranges = zero.ranges;
+    attending.rows = zero.rows;
+    recorder.attends(attending);
+    attending.query = at::randn({20, 4, rows});
+    attending.visibility.ranges = one.ranges;
+    attending.rows = one.rows;
+    attending.tokens = integers(active);
+    attending.step = 1;
+    recorder.attends(attending);
+    const at::Tensor expected = reference(attending);
+    const at::Tensor got = recorder.values().select(1, 1).select(1, 1).to(at::kFloat); // [t, head, key, back]
+    double largest = 0;
+    for (std::int64_t i = 0; i < 20; ++i) {
+        const std::int64_t t = active[static_cast<std::size_t>(i)];
+        for (std::int64_t other = 0; other <= t; ++other) {
+            largest =
+                std::max(largest, (got[t].select(1, 0).select(1, t - other) - expected[i].select(1, other))
+                                      .abs()
+                                      .max()
+                                      .item<double>());
+            if (other % 3 == 0) {
+                const auto row = one.rows[other / 3].item<std::int64_t>();
+                largest =
+                    std::max(largest, (got[t].select(1, 1).select(1, t - other) - expected[i].select(1, row))
+                                          .abs()
+                                          .max()
+                                          .item<double>());
+            }
+        }
+    }
+    EXPECT_LE(largest, 5e-4);
+    EXPECT_EQ(got[1].count_nonzero().item<std::int64_t>(), 0) << "a slot that did not run";
+}
+
+TEST(AttentionChoice, LayersAndHeadsByNumbersAndRanges) {
+    ModelConfig config;
+    config.layers = 6;
+    config.query_heads = 4;
+    const AttentionChoice some = AttentionChoice::parse("4,0-2:3,1", config);
+    EXPECT_EQ(some.layers, (std::vector<std::int64_t>{0, 1, 2, 4}));
+    EXPECT_EQ(some.heads, (std::vector<std::int64_t>{1, 3}));
+    EXPECT_EQ(some.text(), "layers 0-2, 4; heads 1, 3");
+    EXPECT_EQ(AttentionChoice::parse("5", config).heads.size(), 4U);
+    EXPECT_EQ(AttentionChoice::parse("all:0", config).layers.size(), 6U);
+    for (const char* wrong : {"", "6", "0:4", "2-1", "1,", "a", "0:", "-1", "0-", "0 ", "1:2:3", "0x1"}) {
+        EXPECT_THROW(AttentionChoice::parse(wrong, config), InputError) << wrong;
+    }
+}
+
+class Attention : public ::testing::TestWithParam<std::size_t> {};
+
+const SignalChunk* find(const WindowResult& result) {
+    for (const auto& [name, chunk] : result.signals) {
+        if (name == signal::attention) {
+            return &chunk;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<float> decoded(const SignalChunk& chunk) {
+    std::vector<float> all(chunk.data.size() / 2);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, chunk.data.data() + 2 * i, sizeof bits);
+        all[i] = float16_to_float(bits);
+    }
+    return all;
+}
+
+TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
+    const Subject subject = subjects().at(GetParam());
+    const TemporaryFolder folder;
+    Engine engine = Engine::load(make_checkpoint(folder.path(), subject.config, 1, subject.method));
+    constexpr std::int64_t vocabulary = 61;
+    const auto a = random_ids(21, vocabulary, 31);
+    const auto b = random_ids(9, vocabulary, 32);
+    const std::vector<Window> windows{{b, 0, 9}, {a, 4, 21}};
+    const auto without = engine.score(windows, RecordLevel::basic);
+    EXPECT_EQ(find(without[1]), nullptr) << "never by default";
+    engine.use_attention(AttentionChoice::parse("all", engine.config()));
+    const std::int64_t pair = engine.attention_pair_bytes();
+    const auto with = engine.score(windows, RecordLevel::basic);
+    const WindowResult alone = engine.score(std::span(&windows[1], 1), RecordLevel::basic).front();
+    for (std::size_t t = 0; t + 1 < 17; ++t) { // the last one has no target
+        EXPECT_EQ(without[1].tokens.nll[t], with[1].tokens.nll[t]) << "who listens changes nothing";
+    }
+    EXPECT_EQ(without[1].tokens.flops, with[1].tokens.flops);
+
+    const SignalChunk* chunk = find(with[1]);
+    ASSERT_NE(chunk, nullptr);
+    EXPECT_EQ(static_cast<std::int64_t>(chunk->data.size()), 17 * 21 * pair);
+    const std::vector<float> all = decoded(*chunk);
+    const std::vector<float> by_itself = decoded(*find(alone));
+    ASSERT_EQ(all.size(), by_itself.size());
+    const auto steps = static_cast<std::size_t>(chunk->shape[1]);
+    const auto of_step = static_cast<std::size_t>(chunk->shape[2] * chunk->shape[3]); // layers and heads
+    const auto slots = all.size() / 17 / steps / of_step / 21;
+    std::size_t at = 0;
+    double largest = 0;
+    for (std::size_t t = 0; t < 17; ++t) {
+        for (std::size_t k = 0; k < steps; ++k) {
+            const bool ran = static_cast<std::int32_t>(k) <= with[1].tokens.steps[t];
+            for (std::size_t i = 0; i < of_step; ++i) {
+                double sum = 0;
+                for (std::size_t j = 0; j < slots * 21; ++j, ++at) {
+                    sum += all[at];
+                    largest = std::max(largest, std::abs(static_cast<double>(all[at]) - by_itself[at]));
+                    EXPECT_TRUE(j % 21 <= t + 4 || all[at] == 0) << "nobody sees beyond the beginning";
+                }
+                EXPECT_NEAR(sum, ran ? 1.0 : 0.0, 4e-3) << "token " << t << " step " << k;
+            }
+        }
+    }
+    EXPECT_LE(largest, 1e-3) << "alone and in the batch";
+    engine.use_attention({});
+    EXPECT_EQ(find(engine.score(windows, RecordLevel::basic)[1]), nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Attention, ::testing::Range<std::size_t>(0, subjects().size()),
+                         [](const auto& one) { return std::string(subjects().at(one.param).name); });
+
+} // namespace
+} // namespace ponderscope
