@@ -6,6 +6,8 @@
 #include "core/model/rope.h"
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -74,8 +76,12 @@ at::Tensor normalise_heads(const at::Tensor& x, const Norm& norm, const Pass& pa
     return normalise(x.reshape({-1, x.size(2)}), norm, pass, use).view(x.sizes());
 }
 
-/// Whether x's dtype is the weights': not so under autocast, where the residual stream is fp32.
+/// With a graph, or under autocast.
 at::Tensor plain_linear(const at::Tensor& x, const Linear& weights) {
+    if (c10::GradMode::is_enabled() && !at::autocast::is_autocast_enabled(at::kCPU) &&
+        fused::suits(x, weights.weight, /*recurring=*/true)) {
+        return fused::linear_with_gradient(x, weights.weight, weights.bias);
+    }
     return at::linear(x, weights.weight,
                       weights.bias.defined() ? std::optional<at::Tensor>(weights.bias) : std::nullopt);
 }

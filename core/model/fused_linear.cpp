@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 #include <string_view>
@@ -13,6 +14,8 @@ namespace {
 
 /// FLOPs below which a kernel for a new shape (about half a millisecond) costs more than it brings.
 constexpr std::int64_t least_work = 200'000'000;
+/// The same where that kernel is made once: what the call itself costs.
+constexpr std::int64_t least_recurring_work = 10'000'000;
 /// glibc maps larger blocks anew each time, and the pages of a fresh result cost as much as the product.
 constexpr std::int64_t largest_result = 28 << 20;
 
@@ -86,11 +89,40 @@ at::Tensor unary(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
     return operators().unary->call(x, weight, optional(bias), after.name, Scalars(), after.algorithm);
 }
 
+class Product : public torch::autograd::Function<Product> {
+public:
+    static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                              const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+        context->save_for_backward({x, weight});
+        context->saved_data["bias"] = bias.has_value();
+        return unary(x.detach(), weight.detach(), bias ? bias->detach() : at::Tensor(), {"none", ""});
+    }
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                   const torch::autograd::variable_list& gradients) {
+        const auto saved = context->get_saved_variables();
+        const at::Tensor gradient = gradients[0].contiguous();
+        at::Tensor of_x;
+        at::Tensor of_weight;
+        at::Tensor of_bias;
+        if (context->needs_input_grad(0)) {
+            of_x = unary(gradient, saved[1].detach().t(), {}, {"none", ""});
+        }
+        if (context->needs_input_grad(1)) {
+            of_weight = at::mm(gradient.t(), saved[0].detach());
+        }
+        if (context->saved_data["bias"].toBool() && context->needs_input_grad(2)) {
+            of_bias = gradient.sum(0);
+        }
+        return {of_x, of_weight, of_bias};
+    }
+};
+
 } // namespace
 
-bool suits(const at::Tensor& x, const at::Tensor& weight) {
+bool suits(const at::Tensor& x, const at::Tensor& weight, bool recurring) {
     return x.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat &&
-           x.is_contiguous() && weight.is_contiguous() && 2 * x.size(0) * weight.numel() >= least_work &&
+           x.is_contiguous() && weight.is_contiguous() &&
+           2 * x.size(0) * weight.numel() >= (recurring ? least_recurring_work : least_work) &&
            x.size(0) * weight.size(0) * 4 <= largest_result && operators().there();
 }
 
@@ -100,6 +132,10 @@ bool has(Activation activation) {
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
     return unary(x, weight, bias, {"none", ""});
+}
+
+at::Tensor linear_with_gradient(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+    return Product::apply(x, weight, optional(bias));
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

@@ -81,6 +81,34 @@ TEST_F(FusedLinear, AddsAndMultiplies) {
     EXPECT_TRUE(at::equal(other, kept));
 }
 
+TEST_F(FusedLinear, GradientsAreThoseOfThePlainProduct) {
+    const at::AutoGradMode on(true);
+    for (const bool biased : {true, false}) {
+        const auto gradients = [&](bool fused) {
+            std::vector<at::Tensor> leaves{x.detach().clone(), weight.detach().clone(),
+                                           bias.detach().clone()};
+            for (at::Tensor& leaf : leaves) {
+                leaf = (fused ? leaf : leaf.to(at::kDouble)).requires_grad_(true);
+            }
+            const at::Tensor with = biased ? leaves[2] : at::Tensor();
+            const at::Tensor out = fused
+                                       ? fused::linear_with_gradient(leaves[0], leaves[1], with)
+                                       : at::linear(leaves[0], leaves[1],
+                                                    biased ? std::optional<at::Tensor>(with) : std::nullopt);
+            (out * other.to(out.scalar_type())).sum().backward();
+            return leaves;
+        };
+        const auto got = gradients(true);
+        const auto expected = gradients(false);
+        for (std::size_t i = 0; i < (biased ? 3U : 2U); ++i) {
+            const double scale = expected[i].grad().abs().max().item<double>();
+            EXPECT_LT((got[i].grad().to(at::kDouble) - expected[i].grad()).abs().max().item<double>(),
+                      1e-5 * scale)
+                << i;
+        }
+    }
+}
+
 TEST_F(FusedLinear, LeavesOtherTypesAndSmallWorkAlone) {
     EXPECT_FALSE(fused::suits(x.to(at::kBFloat16), weight.to(at::kBFloat16)));
     EXPECT_FALSE(fused::suits(x.narrow(0, 0, 2), weight));
