@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A real text recorded with a checkpoint of every method and every depth mixing, and each run opened in the
+// window: what the engine says must be something that the views show.
+#include "core/trace/reader.h" // has a function of a name that Qt makes a keyword: first
+
+#include "app/desktop/record_command.h"
+#include "tests/support/test_data.h"
+
+#include <QDir>
+#include <QFile>
+#include <QImage>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QSet>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <algorithm>
+#include <set>
+
+using namespace ponderscope;
+
+namespace {
+
+struct Recording {
+    const char* run;
+    const char* golden;
+    const char* tab;                ///< the panel to be shown
+    std::vector<std::string> holds; ///< signals with numbers in them
+};
+
+// Names of runs are those of methods, where no depth mixing is what they are here for.
+const Recording recordings[] = {
+    {"vanilla", "vanilla_llama_gqa_untied_eps01_exit", "heatmap", {"nll", "candidate_ids"}},
+    {"looped", "loop_llama_k3", "heatmap", {"nll", "kl_previous_current", "cosine"}},
+    {"pause", "pause_llama_k2", "heatmap", {"nll", "latent_difference"}},
+    {"ponderlm",
+     "ponderlm_llama_s3_scaled_multiply_temp_untied_gqa",
+     "heatmap",
+     {"nll", "kl_previous_current"}},
+    {"ponderlm_reset", "ponderlm_reset_llama_k3_scaled", "heatmap", {"nll", "margin"}},
+    {"ponderlm_hidden", "ponderlm_hidden_neox_k2", "heatmap", {"nll", "cosine"}},
+    {"ponderlm2", "ponderlm2_llama_k1_j3_scaled", "heatmap", {"nll", "jacobi_difference", "scoring_flops"}},
+    {"adaponderlm", "adaponderlm_gpt_neox_tau_1e4", "halting", {"nll", "gate"}},
+    {"ponderlm3",
+     "ponderlm3_llama_tau_1e4",
+     "halting",
+     {"nll", "gate", "halting_mass", "router_probability"}},
+    {"adaptive_latent_cot",
+     "adaptive_latent_cot_llama_tau_1e4",
+     "halting",
+     {"nll", "gate", "halting_mass", "reach"}},
+    {"depth attention", "da_llama_gqa_stride2_window2", "depth", {"nll", "depth_weights"}},
+    {"looped depth attention", "nanbeige_loop2_da_default_stride", "depth", {"nll", "depth_weights"}},
+    {"block attnres", "attnres_llama_block4", "heatmap", {"nll", "attnres_weights"}},
+    {"mhc", "mhc_llama_4streams", "heatmap", {"nll", "mhc_read", "mhc_write"}},
+    {"denseformer", "denseformer_llama", "heatmap", {"nll"}}};
+
+/// Runs a program; its stderr when it fails, empty when it ends well.
+QByteArray run(const QString& program, const QStringList& arguments) {
+    QProcess process;
+    process.start(program, arguments);
+    if (!process.waitForFinished(300'000)) {
+        return "took too long";
+    }
+    const QByteArray said = process.readAllStandardError();
+    return process.exitCode() == 0 ? QByteArray()
+                                   : said + " (code " + QByteArray::number(process.exitCode()) + ")";
+}
+
+} // namespace
+
+class DesktopMethodsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        if (testing::test_data().empty()) {
+            QSKIP("reference data golden is absent; set PONDERSCOPE_TEST_DATA to run this test");
+        }
+        trace_ = folder_.filePath(QStringLiteral("methods.ponder"));
+        QFile passage(
+            QString::fromStdString((testing::source_tree() / "sample_models/texts/passage.txt").string()));
+        QVERIFY(passage.open(QIODevice::ReadOnly));
+        QFile text(folder_.filePath(QStringLiteral("text.txt")));
+        QVERIFY(text.open(QIODevice::WriteOnly));
+        text.write(passage.readAll().left(500));
+        text.close();
+        for (const Recording& one : recordings) {
+            record(one);
+            if (QTest::currentTestFailed()) {
+                return;
+            }
+        }
+    }
+
+    void everyMethodIsHere() {
+        std::set<std::string> methods;
+        for (const RunInfo& run : TraceReader::open(trace_.toStdString()).runs()) {
+            methods.insert(run.method);
+        }
+        for (const QString& method : all_methods()) {
+            QVERIFY2(methods.contains(method.toStdString()), qPrintable(method));
+        }
+    }
+
+    void everyRunIsShown_data() {
+        QTest::addColumn<int>("number");
+        for (int i = 0; i < static_cast<int>(std::size(recordings)); ++i) {
+            QTest::newRow(recordings[i].run) << i;
+        }
+    }
+    void everyRunIsShown() {
+        QFETCH(int, number);
+        const Recording& one = recordings[number];
+        const TraceReader reader = TraceReader::open(trace_.toStdString());
+        const RunInfo info = find_run(reader, one.run);
+        QVERIFY(info.complete && info.scored_tokens > 100);
+        for (const std::string& name : one.holds) {
+            const auto chunk = reader.signal(info.id, 0, name);
+            QVERIFY2(chunk.has_value(), name.c_str());
+            const std::vector<float> values = to_floats(*chunk);
+            QVERIFY2(std::any_of(values.begin(), values.end(), [](float value) { return value != 0; }),
+                     name.c_str());
+        }
+        const QString picture = folder_.filePath(QStringLiteral("window.png"));
+        QFile::remove(picture);
+        const QByteArray said =
+            run(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
+                {QStringLiteral("--screenshot"), picture, QStringLiteral("--select-token"),
+                 QStringLiteral("60"), QStringLiteral("--tab"), QString::fromLatin1(one.tab),
+                 trace_ + u'#' + QString::fromLatin1(one.run)});
+        QVERIFY2(said.isEmpty(), said.constData());
+        const QImage image(picture);
+        QCOMPARE(image.size(), QSize(1440, 900));
+        // Losses colour the words and steps a heatmap: an empty view has a handful of greys.
+        QSet<QRgb> colours;
+        for (int y = 0; y < image.height(); y += 3) {
+            for (int x = 0; x < image.width(); x += 3) {
+                colours.insert(image.pixel(x, y));
+            }
+        }
+        QVERIFY2(colours.size() > 150, qPrintable(QString::number(colours.size())));
+        if (const QString kept = qEnvironmentVariable("PONDERSCOPE_KEEP_PICTURES"); !kept.isEmpty()) {
+            QFile::copy(picture, kept + u'/' + QString::fromLatin1(one.run) + QStringLiteral(".png"));
+        }
+    }
+
+private:
+    /// The reference's weights with a tokenizer that fits them, over the text.
+    void record(const Recording& one) {
+        const QDir golden(QString::fromStdString((testing::test_data() / "golden" / one.golden).string()));
+        const QString tokenizer = QString::fromStdString(
+            (testing::test_data() / "external/checkpoints/stories260K_hf/tokenizer.json").string());
+        if (!golden.exists() || !QFile::exists(tokenizer)) {
+            QSKIP("reference data golden or stories260K_hf is absent");
+        }
+        const QString folder = folder_.filePath(QString::fromLatin1(one.golden));
+        QVERIFY(QDir().mkpath(folder));
+        for (const char* name : {"config.json", "model.safetensors"}) {
+            QVERIFY(QFile::copy(golden.filePath(QString::fromLatin1(name)),
+                                folder + u'/' + QString::fromLatin1(name)));
+        }
+        QVERIFY(QFile::copy(tokenizer, folder + QStringLiteral("/tokenizer.json")));
+        QFile description(golden.filePath(QStringLiteral("case.json")));
+        QVERIFY(description.open(QIODevice::ReadOnly));
+        QStringList arguments{QStringLiteral("record"), folder,
+                              QStringLiteral("--text"), folder_.filePath(QStringLiteral("text.txt")),
+                              QStringLiteral("-o"),     trace_,
+                              QStringLiteral("--name"), QString::fromLatin1(one.run)};
+        for (const QJsonValue& argument : QJsonDocument::fromJson(description.readAll())
+                                              .object()
+                                              .value(QStringLiteral("arguments"))
+                                              .toArray()) {
+            arguments << argument.toString();
+        }
+        const QByteArray said = run(QStringLiteral(PONDERSCOPE_PROGRAM), arguments);
+        QVERIFY2(said.isEmpty(), (QByteArray(one.run) + ": " + said).constData());
+    }
+
+    QTemporaryDir folder_;
+    QString trace_;
+};
+
+QTEST_GUILESS_MAIN(DesktopMethodsTest)
+#include "desktop_methods_test.moc"
