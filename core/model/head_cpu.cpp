@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/head_cpu.h"
 
+#include "core/model/head_shares.h"
 #include "core/model/head_state.h"
 #include "core/model/kernels/aligned.h"
 #include "core/model/kernels/tile.h"
@@ -464,16 +465,16 @@ struct Piece {
     LargestLogits largest;
 };
 
-/// Every thread takes an equal share of (block, chunk) pairs. Sums are always folded chunk by chunk in rising
+/// Every thread takes its share of (block, chunk) pairs. Sums are always folded chunk by chunk in rising
 /// order, so that it makes no difference to the result where a share ends.
-void run(const Job& job, const HeadRequest& request, HeadResult& result) {
-    const auto tasks = job.blocks() * job.chunks();
-    const auto shares = std::min<std::int64_t>(at::get_num_threads(), tasks);
+void run(const Job& job, const std::vector<std::int64_t>& ends, const HeadRequest& request,
+         HeadResult& result) {
+    const auto shares = static_cast<std::int64_t>(ends.size());
     std::vector<std::vector<Piece>> pieces(static_cast<std::size_t>(shares));
     at::parallel_for(0, shares, 1, [&](std::int64_t from, std::int64_t to) {
         for (auto share = from; share < to; ++share) {
-            const auto end = tasks * (share + 1) / shares;
-            for (auto task = tasks * share / shares; task < end;) {
+            const auto end = ends[static_cast<std::size_t>(share)];
+            for (auto task = share == 0 ? 0 : ends[static_cast<std::size_t>(share - 1)]; task < end;) {
                 const auto index = task / job.chunks();
                 const auto first_chunk = task % job.chunks();
                 const auto last_chunk = std::min(job.chunks(), first_chunk + end - task);
@@ -593,8 +594,11 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
     // the cache.
     const auto group_bytes = job.depth * job.width() *
                              ((job.bf16 ? 2 : 4) * (job.previous.defined() ? 2 : 1) + (job.mixture ? 4 : 0));
-    job.groups_per_block = std::clamp<std::int64_t>(tiling.block_bytes / group_bytes, 1, 8);
-    run(job, request, result);
+    const HeadShares shares =
+        share_head(job.tokens, job.chunks(), job.k.lanes, job.k.max_vectors,
+                   std::clamp<std::int64_t>(tiling.block_bytes / group_bytes, 1, 8), at::get_num_threads());
+    job.groups_per_block = shares.groups_per_block;
+    run(job, shares.ends, request, result);
     return result;
 }
 

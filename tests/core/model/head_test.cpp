@@ -3,6 +3,7 @@
 
 #include "core/model/head_cpu.h"
 #include "core/model/head_fields.h"
+#include "core/model/head_shares.h"
 #include "core/model/head_state.h"
 #include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
@@ -653,6 +654,40 @@ TEST(FullLogits, AreTheProduct) {
     EXPECT_LE(largest_difference(full_logits(c.h, c.weights),
                                  at::addmm(c.weights.head_bias, c.h, c.weights.head.t())),
               1e-5);
+}
+
+/// Shares are whole, in order, and none has much more than its part: fewer tokens must be less work for the
+/// slowest thread too.
+TEST(Head, ThreadsShareTheWorkEvenly) {
+    const auto slowest = [](std::int64_t tokens, std::int64_t chunks, std::int64_t threads) {
+        const HeadShares shares = share_head(tokens, chunks, 16, 4, 4, threads);
+        const std::int64_t block = shares.groups_per_block * 64;
+        const std::int64_t blocks = (tokens + block - 1) / block;
+        EXPECT_EQ(static_cast<std::int64_t>(shares.ends.size()), threads);
+        EXPECT_EQ(shares.ends.back(), blocks * chunks);
+        EXPECT_TRUE(shares.groups_per_block >= 2 && shares.groups_per_block <= 4);
+        std::int64_t begin = 0;
+        std::int64_t most = 0;
+        for (const std::int64_t end : shares.ends) {
+            EXPECT_GE(end, begin);
+            std::int64_t work = 0;
+            for (; begin < end; ++begin) {
+                work += std::min(block, tokens - begin / chunks * block);
+            }
+            most = std::max(most, work);
+        }
+        return most;
+    };
+    for (const std::int64_t threads : {1, 2, 3, 7, 16}) {
+        for (const std::int64_t chunks : {1, 2, 25}) {
+            for (const std::int64_t tokens : {1, 63, 64, 65, 500, 922, 1024, 3686, 4096}) {
+                EXPECT_LE(slowest(tokens, chunks, threads), tokens * chunks / threads + 256)
+                    << tokens << " tokens, " << chunks << " chunks, " << threads << " threads";
+            }
+        }
+    }
+    EXPECT_LE(slowest(922, 2, 2), 960) << "of 1,844: as evenly as groups of 64 allow";
+    EXPECT_EQ(slowest(1024, 2, 2), 1024);
 }
 
 } // namespace ponderscope
