@@ -123,7 +123,8 @@ void RunOptions::add_to(CLI::App& verb) {
     verb.add_option(
             "--policy", policy,
             "Who goes on to the next step: learned (the method's own rule), full (nothing halts), or any "
-            "other policy that ponderscope policy --help lists, as in entropy:theta=2.5")
+            "other policy that ponderscope policy --help lists, as in entropy:theta=2.5; of a vanilla model "
+            "it decides after which block a token exits")
         ->type_name("SPEC");
     verb.add_option("--force-steps", force_steps,
                     "Let chosen tokens run to a given step whatever the policy says: position:steps, several "
@@ -153,17 +154,10 @@ void RunOptions::apply(Engine& engine) const {
     }
     std::shared_ptr<const HaltingRule> rule;
     if (!policy.empty()) {
-        const PolicySpec spec = PolicySpec::parse(policy);
-        const std::string text = spec.text();
-        // The method's own rule, and nothing halting, need no questions.
-        if (text == "full") {
-            rule = full_halting();
-        } else if (text != "learned") {
-            rule = policy_halting(spec, engine.config());
-        }
+        rule = rule_of(PolicySpec::parse(policy), engine);
     }
     if (!force_steps.empty()) {
-        rule = forced_halting(forced_steps(force_steps, engine.config().ponder.max_steps), rule);
+        rule = forced_halting(forced_steps(force_steps, engine.max_steps()), rule);
     }
     if (rule) {
         engine.use_halting(std::move(rule));

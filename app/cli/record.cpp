@@ -90,6 +90,9 @@ void RecordVerb::run() {
     std::vector<SequenceInput> sequences = input.read(tokenizer ? &*tokenizer : nullptr, checkpoint);
     resolve_windows(checkpoint.config, options.context, options.stride);
     Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
+    if (level == "layers") {
+        engine.use_layers_as_steps();
+    }
     how.apply(engine);
     if (generate.max_new_tokens > 0) {
         continue_prompts(engine, checkpoint, tokenizer ? &*tokenizer : nullptr, sequences);
@@ -148,11 +151,13 @@ void add_record(CLI::App& program) {
     app->add_option("-o,--output", verb->trace, "Trace file; a run is added when it exists")
         ->required()
         ->type_name("TRACE.ponder");
-    app->add_option("--record", verb->level,
-                    "basic: what the method computes anyway, a few percent of time; steps: also KL, cosine, "
-                    "latent difference and margin "
-                    "at every step, which costs one more head product a step and is what policy replays need")
-        ->check(CLI::IsMember({"basic", "steps"}))
+    app->add_option(
+           "--record", verb->level,
+           "basic: what the method computes anyway, a few percent of time; steps: also KL, cosine, "
+           "latent difference and margin "
+           "at every step, which costs one more head product a step and is what policy replays need; "
+           "layers: of a vanilla model the same after every block, for exits over layers")
+        ->check(CLI::IsMember({"basic", "steps", "layers"}))
         ->capture_default_str();
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
     app->add_option("--context", verb->options.context,

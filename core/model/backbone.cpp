@@ -151,6 +151,12 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
     return final_norm(run_layers(enter(x, pass), pass));
 }
 
+at::Tensor Backbone::block(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
+    TORCH_CHECK(residual_ == nullptr, "a single block needs the usual residual");
+    // With a workspace layers add in place, and the stream before this block is still wanted.
+    return layer(l, pass.workspace != nullptr && !pass.queries.defined() ? x.clone() : x, pass);
+}
+
 at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
     if (residual_ != nullptr) {
         stream = residual_->run(

@@ -68,8 +68,10 @@ struct Pass {
     KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
     at::Tensor rows;      ///< int64 [n], with `kv`: where each slot's K/V go
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
-    at::Tensor tokens; ///< int64 [n], ascending: whose slots these are, where `mixer` lives on from pass to
-                       ///< pass; undefined: all tokens in order
+    at::Tensor queries; ///< int64 [m], ascending, of block(): the slots that go through it; the others leave
+                        ///< their keys and values there and nothing else. Undefined: all
+    at::Tensor tokens;  ///< int64 [n], ascending: whose slots these are, where `mixer` lives on from pass to
+                        ///< pass; undefined: all tokens in order
     ValueMixer* mixer = nullptr;    ///< make_mixer's; nullptr: this pass mixes by itself, if the model mixes
     at::Tensor* stream = nullptr;   ///< when given: the residual stream before the final norm is put there
     Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
@@ -95,6 +97,12 @@ public:
     /// Runs all layers and the final norm over the slots' inputs [n, d]; returns h [n, d], a tensor of its
     /// own. \p x is left alone.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
+    /// run() in pieces, for those who stop in between: what enters the first block, made of the slots'
+    /// inputs; block \p l alone, [n, d] -> the residual stream of the pass's queries [m, d], a tensor of its
+    /// own; and h of a residual stream. Only where the residual is the usual one.
+    [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
+    at::Tensor block(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
+    [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;
     /// What mixes values across layers; nullptr where nothing does. For all passes of one forward.
     [[nodiscard]] std::unique_ptr<ValueMixer> make_mixer() const;
     [[nodiscard]] HeadWeights head() const;
@@ -106,13 +114,11 @@ public:
 protected:
     Backbone(ModelConfig config, const Parameters& parameters, const ParameterLayout& layout,
              const std::string& block_prefix);
-    /// Layer \p l: the residual stream in, the residual stream out. With a workspace, x may be overwritten.
+    /// Layer \p l: the residual stream in, that of the pass's queries out. With a workspace, x may be
+    /// overwritten.
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
     /// F_c(x) of residual.h; only where the structure of the residual may be another one.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
-    [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;
-    /// What enters the first layer, when it is more than the slot's input (learned positions).
-    [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
 
     ModelConfig config_;
     at::Tensor embedding_, head_, head_bias_;

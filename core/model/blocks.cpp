@@ -211,15 +211,21 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
     });
 }
 
+at::Tensor attending(const at::Tensor& x, const Pass& pass) {
+    return pass.queries.defined() ? x.index_select(0, pass.queries) : x;
+}
+
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const ModelConfig& config, const Pass& pass, const HeadNorms& norms,
                           std::optional<double> scale) {
     const bool normed = norms.query.weight.defined();
+    const bool chosen = q.size(0) != k.size(0); // q holds the queries' rows alone
     const at::Tensor plain_query =
         normed ? normalise_heads(q, norms.query, pass, Workspace::Use::query_normed) : q;
     const at::Tensor plain_key = normed && !norms.key_after_rotation
                                      ? normalise_heads(k, norms.key, pass, Workspace::Use::key_normed)
                                      : k;
+    const at::Tensor query_rows = chosen ? attending(pass.rotation_rows, pass) : pass.rotation_rows;
     at::Tensor query = plain_query;
     at::Tensor key = plain_key;
     at::Tensor value = v;
@@ -228,7 +234,7 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
                           !(normed && norms.key_after_rotation);
     if (pass.workspace != nullptr) {
         query = pass.workspace->take(Workspace::Use::query, q.sizes(), q.options());
-        rotate_into(query, plain_query, pass.cos, pass.sin, pass.rotation_rows);
+        rotate_into(query, plain_query, pass.cos, pass.sin, query_rows);
         key =
             straight ? pass.kv->k(layer) : pass.workspace->take(Workspace::Use::key, k.sizes(), k.options());
         value = straight ? pass.kv->v(layer)
@@ -237,7 +243,7 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
         rotate_into(key, plain_key, pass.cos, pass.sin, pass.rotation_rows, places);
         rotate_into(value, v, {}, {}, {}, places);
     } else if (pass.cos.defined()) {
-        query = rotate(plain_query, pass.cos, pass.sin, pass.rotation_rows);
+        query = rotate(plain_query, pass.cos, pass.sin, query_rows);
         key = rotate(plain_key, pass.cos, pass.sin, pass.rotation_rows);
     }
     if (normed && norms.key_after_rotation) {
@@ -246,10 +252,17 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     if (pass.mixer != nullptr) {
         value = pass.mixer->mix(layer, query, key, value, pass);
     }
+    if (!chosen) {
+        query = attending(query, pass);
+    }
     if (pass.kv != nullptr && !straight) {
         pass.kv->put(layer, pass.rows, key, value);
         key = pass.kv->k(layer);
         value = pass.kv->v(layer);
+    }
+    const std::int64_t width = q.size(1) * q.size(2);
+    if (query.size(0) == 0) {
+        return at::empty({0, width}, query.options());
     }
     Visibility visibility = pass.visibility;
     if (!config.sliding_windows.empty()) {
@@ -268,8 +281,7 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
                                     pass.tap.step,
                                     {}});
     }
-    return attend(query, key, value, visibility, factor, pass.row_bias)
-        .reshape({q.size(0), q.size(1) * q.size(2)});
+    return attend(query, key, value, visibility, factor, pass.row_bias).reshape({query.size(0), width});
 }
 
 } // namespace ponderscope::blocks

@@ -56,8 +56,12 @@ struct HeadNorms {
     bool key_after_rotation = false; ///< the query's is before it in any case
 };
 
+/// The rows of \p x that go through the block: those of the pass's queries.
+at::Tensor attending(const at::Tensor& x, const Pass& pass);
+
 /// Norms per head, rotation, depth mixing, K/V rows, attention: q [n, n_q, d_h], k and v [n, g, d_h], any
-/// layout with a dense last axis (dense throughout where there are norms). Returns [n, n_q·d_h].
+/// layout with a dense last axis (dense throughout where there are norms). Where the pass has queries, q may
+/// hold their rows alone, unless values are mixed by it. Returns [m, n_q·d_h], m the queries.
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const ModelConfig& config, const Pass& pass, const HeadNorms& norms = {},
                           std::optional<double> scale = std::nullopt);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* block_prefix = "transformer.h.";
 
-std::string block(std::int64_t l) {
+std::string block_name(std::int64_t l) {
     return block_prefix + std::to_string(l) + ".";
 }
 
@@ -35,12 +35,12 @@ ParameterLayout Gpt2::layout(const ModelConfig& config) {
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     builder.matrix("transformer.wpe.weight", config.max_positions, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(block(l) + "ln_1", d, true);
-        conv(block(l) + "attn.c_attn", d, 3 * d);
-        conv(block(l) + "attn.c_proj", d, d);
-        builder.norm(block(l) + "ln_2", d, true);
-        conv(block(l) + "mlp.c_fc", d, config.intermediate_size);
-        conv(block(l) + "mlp.c_proj", config.intermediate_size, d);
+        builder.norm(block_name(l) + "ln_1", d, true);
+        conv(block_name(l) + "attn.c_attn", d, 3 * d);
+        conv(block_name(l) + "attn.c_proj", d, d);
+        builder.norm(block_name(l) + "ln_2", d, true);
+        conv(block_name(l) + "mlp.c_fc", d, config.intermediate_size);
+        conv(block_name(l) + "mlp.c_proj", config.intermediate_size, d);
     }
     builder.norm("transformer.ln_f", d, true);
     builder.matrix("lm_head.weight", config.vocab_size, d);
@@ -59,11 +59,12 @@ Gpt2::Gpt2(const ModelConfig& config, const Parameters& parameters)
     : Backbone(config, parameters, layout(config), block_prefix),
       positions_(parameters.at("transformer.wpe.weight")) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back(
-            {blocks::Norm::from(parameters, block(l) + "ln_1", config),
-             blocks::Norm::from(parameters, block(l) + "ln_2", config),
-             conv1d(parameters, block(l) + "attn.c_attn"), conv1d(parameters, block(l) + "attn.c_proj"),
-             conv1d(parameters, block(l) + "mlp.c_fc"), conv1d(parameters, block(l) + "mlp.c_proj")});
+        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "ln_1", config),
+                           blocks::Norm::from(parameters, block_name(l) + "ln_2", config),
+                           conv1d(parameters, block_name(l) + "attn.c_attn"),
+                           conv1d(parameters, block_name(l) + "attn.c_proj"),
+                           conv1d(parameters, block_name(l) + "mlp.c_fc"),
+                           conv1d(parameters, block_name(l) + "mlp.c_proj")});
     }
     ln_f_ = blocks::Norm::from(parameters, "transformer.ln_f", config);
 }
@@ -92,7 +93,8 @@ at::Tensor Gpt2::attention(std::int64_t l, const at::Tensor& input, const Pass& 
 at::Tensor Gpt2::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = layers_[static_cast<std::size_t>(l)];
     const at::Tensor normed = blocks::normalise(x, w.ln_1, pass, Workspace::Use::normed);
-    const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.attention_c_proj, pass);
+    const at::Tensor attended =
+        blocks::add_linear(blocks::attending(x, pass), attention(l, normed, pass), w.attention_c_proj, pass);
     const at::Tensor mlp_input = blocks::normalise(attended, w.ln_2, pass, Workspace::Use::normed);
     return blocks::add_mlp(attended, mlp_input, w.c_fc, w.mlp_c_proj, config_.activation, pass);
 }

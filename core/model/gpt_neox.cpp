@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* block_prefix = "gpt_neox.layers.";
 
-std::string block(std::int64_t l) {
+std::string block_name(std::int64_t l) {
     return block_prefix + std::to_string(l) + ".";
 }
 
@@ -24,12 +24,12 @@ ParameterLayout GptNeox::layout(const ModelConfig& config) {
     LayoutBuilder builder;
     builder.matrix("gpt_neox.embed_in.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(block(l) + "input_layernorm", d, true);
-        builder.norm(block(l) + "post_attention_layernorm", d, true);
-        builder.linear(block(l) + "attention.query_key_value", 3 * heads, d, config.attention_bias);
-        builder.linear(block(l) + "attention.dense", d, heads, config.attention_bias);
-        builder.linear(block(l) + "mlp.dense_h_to_4h", config.intermediate_size, d, true);
-        builder.linear(block(l) + "mlp.dense_4h_to_h", d, config.intermediate_size, true);
+        builder.norm(block_name(l) + "input_layernorm", d, true);
+        builder.norm(block_name(l) + "post_attention_layernorm", d, true);
+        builder.linear(block_name(l) + "attention.query_key_value", 3 * heads, d, config.attention_bias);
+        builder.linear(block_name(l) + "attention.dense", d, heads, config.attention_bias);
+        builder.linear(block_name(l) + "mlp.dense_h_to_4h", config.intermediate_size, d, true);
+        builder.linear(block_name(l) + "mlp.dense_4h_to_h", d, config.intermediate_size, true);
     }
     builder.norm("gpt_neox.final_layer_norm", d, true);
     builder.matrix("embed_out.weight", config.vocab_size, d, {"lm_head.weight"});
@@ -40,12 +40,12 @@ ParameterLayout GptNeox::layout(const ModelConfig& config) {
 GptNeox::GptNeox(const ModelConfig& config, const Parameters& parameters)
     : Backbone(config, parameters, layout(config), block_prefix) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block(l) + "input_layernorm", config),
-                           blocks::Norm::from(parameters, block(l) + "post_attention_layernorm", config),
-                           blocks::Linear::from(parameters, block(l) + "attention.query_key_value"),
-                           blocks::Linear::from(parameters, block(l) + "attention.dense"),
-                           blocks::Linear::from(parameters, block(l) + "mlp.dense_h_to_4h"),
-                           blocks::Linear::from(parameters, block(l) + "mlp.dense_4h_to_h")});
+        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "input_layernorm", config),
+                           blocks::Norm::from(parameters, block_name(l) + "post_attention_layernorm", config),
+                           blocks::Linear::from(parameters, block_name(l) + "attention.query_key_value"),
+                           blocks::Linear::from(parameters, block_name(l) + "attention.dense"),
+                           blocks::Linear::from(parameters, block_name(l) + "mlp.dense_h_to_4h"),
+                           blocks::Linear::from(parameters, block_name(l) + "mlp.dense_4h_to_h")});
     }
     final_layer_norm_ = blocks::Norm::from(parameters, "gpt_neox.final_layer_norm", config);
 }
@@ -63,15 +63,16 @@ at::Tensor GptNeox::attention(std::int64_t l, const at::Tensor& input, const Pas
 at::Tensor GptNeox::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = layers_[static_cast<std::size_t>(l)];
     const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
+    const at::Tensor through = blocks::attending(x, pass);
     if (config_.parallel_residual) {
         // Both norms read the layer's input: the second one before the attention adds to it.
         const at::Tensor mlp_input =
-            blocks::normalise(x, w.post_attention_layernorm, pass, Workspace::Use::normed_again);
-        const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.dense, pass);
+            blocks::normalise(through, w.post_attention_layernorm, pass, Workspace::Use::normed_again);
+        const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.dense, pass);
         return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation,
                                pass);
     }
-    const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.dense, pass);
+    const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.dense, pass);
     const at::Tensor mlp_input =
         blocks::normalise(attended, w.post_attention_layernorm, pass, Workspace::Use::normed);
     return blocks::add_mlp(attended, mlp_input, w.dense_h_to_4h, w.dense_4h_to_h, config_.activation, pass);

@@ -17,7 +17,7 @@ constexpr const char* block_prefix = "model.decoder.layers.";
 /// Rows of the position table before position 0's.
 constexpr std::int64_t position_offset = 2;
 
-std::string block(std::int64_t l) {
+std::string block_name(std::int64_t l) {
     return block_prefix + std::to_string(l) + ".";
 }
 
@@ -67,12 +67,12 @@ ParameterLayout Opt::layout(const ModelConfig& config) {
     }
     for (std::int64_t l = 0; l < config.layers; ++l) {
         for (const char* const projection : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
-            builder.linear(block(l) + "self_attn." + projection, d, d, config.attention_bias);
+            builder.linear(block_name(l) + "self_attn." + projection, d, d, config.attention_bias);
         }
-        norm(block(l) + "self_attn_layer_norm");
-        builder.linear(block(l) + "fc1", config.intermediate_size, d, config.mlp_bias);
-        builder.linear(block(l) + "fc2", d, config.intermediate_size, config.mlp_bias);
-        norm(block(l) + "final_layer_norm");
+        norm(block_name(l) + "self_attn_layer_norm");
+        builder.linear(block_name(l) + "fc1", config.intermediate_size, d, config.mlp_bias);
+        builder.linear(block_name(l) + "fc2", d, config.intermediate_size, config.mlp_bias);
+        norm(block_name(l) + "final_layer_norm");
     }
     if (has_final_norm(config)) {
         norm(stack + "final_layer_norm");
@@ -95,14 +95,14 @@ Opt::Opt(const ModelConfig& config, const Parameters& parameters)
       project_in_(parameters.find(std::string(prefix) + "project_in.weight")),
       project_out_(parameters.find(std::string(prefix) + "project_out.weight")) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block(l) + "self_attn_layer_norm", config),
-                           blocks::Norm::from(parameters, block(l) + "final_layer_norm", config),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.q_proj"),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.k_proj"),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.v_proj"),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.out_proj"),
-                           blocks::Linear::from(parameters, block(l) + "fc1"),
-                           blocks::Linear::from(parameters, block(l) + "fc2")});
+        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "self_attn_layer_norm", config),
+                           blocks::Norm::from(parameters, block_name(l) + "final_layer_norm", config),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.q_proj"),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.k_proj"),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.v_proj"),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.out_proj"),
+                           blocks::Linear::from(parameters, block_name(l) + "fc1"),
+                           blocks::Linear::from(parameters, block_name(l) + "fc2")});
     }
     final_layer_norm_ = blocks::Norm::from(parameters, std::string(prefix) + "final_layer_norm", config);
 }
@@ -114,20 +114,22 @@ at::Tensor Opt::enter(const at::Tensor& x, const Pass& pass) const {
 
 at::Tensor Opt::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
     const Layer& w = layers_[static_cast<std::size_t>(l)];
-    const auto heads = [&](const blocks::Linear& projection, Workspace::Use use) {
-        return blocks::linear(input, projection, pass, use)
-            .view({input.size(0), config_.query_heads, config_.head_dim});
+    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, Workspace::Use use) {
+        return blocks::linear(rows, projection, pass, use)
+            .view({rows.size(0), config_.query_heads, config_.head_dim});
     };
-    return blocks::self_attention(l, heads(w.q_proj, Workspace::Use::projection),
-                                  heads(w.k_proj, Workspace::Use::key_projection),
-                                  heads(w.v_proj, Workspace::Use::value_projection), config_, pass);
+    return blocks::self_attention(l,
+                                  heads(blocks::attending(input, pass), w.q_proj, Workspace::Use::projection),
+                                  heads(input, w.k_proj, Workspace::Use::key_projection),
+                                  heads(input, w.v_proj, Workspace::Use::value_projection), config_, pass);
 }
 
 at::Tensor Opt::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const at::Tensor through = blocks::attending(x, pass);
     if (config_.pre_norm) {
         const at::Tensor normed = blocks::normalise(x, w.self_attn_layer_norm, pass, Workspace::Use::normed);
-        const at::Tensor attended = blocks::add_linear(x, attention(l, normed, pass), w.out_proj, pass);
+        const at::Tensor attended = blocks::add_linear(through, attention(l, normed, pass), w.out_proj, pass);
         const at::Tensor mlp_input =
             blocks::normalise(attended, w.final_layer_norm, pass, Workspace::Use::normed);
         return blocks::add_mlp(attended, mlp_input, w.fc1, w.fc2, config_.activation, pass);
@@ -135,7 +137,7 @@ at::Tensor Opt::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) con
     // Each sum is normed as a whole, and the norm is both the next sublayer's input and what it adds to. (In
     // memory of its own: additions happen in place.)
     const at::Tensor attended = blocks::normalise(
-        blocks::add_linear(x, attention(l, x, pass), w.out_proj, pass), w.self_attn_layer_norm);
+        blocks::add_linear(through, attention(l, x, pass), w.out_proj, pass), w.self_attn_layer_norm);
     const at::Tensor input = pass.workspace != nullptr ? attended.clone() : attended;
     return blocks::normalise(blocks::add_mlp(attended, input, w.fc1, w.fc2, config_.activation, pass),
                              w.final_layer_norm);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* block_prefix = "model.layers.";
 
-std::string block(std::int64_t l) {
+std::string block_name(std::int64_t l) {
     return block_prefix + std::to_string(l) + ".";
 }
 
@@ -43,13 +43,13 @@ ParameterLayout Phi::layout(const ModelConfig& config) {
     LayoutBuilder builder;
     builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        builder.norm(block(l) + "input_layernorm", d, true);
-        builder.linear(block(l) + "self_attn.q_proj", queries, d, true);
-        builder.linear(block(l) + "self_attn.k_proj", keys, d, true);
-        builder.linear(block(l) + "self_attn.v_proj", keys, d, true);
-        builder.linear(block(l) + "self_attn.dense", d, queries, true);
-        builder.linear(block(l) + "mlp.fc1", config.intermediate_size, d, true);
-        builder.linear(block(l) + "mlp.fc2", d, config.intermediate_size, true);
+        builder.norm(block_name(l) + "input_layernorm", d, true);
+        builder.linear(block_name(l) + "self_attn.q_proj", queries, d, true);
+        builder.linear(block_name(l) + "self_attn.k_proj", keys, d, true);
+        builder.linear(block_name(l) + "self_attn.v_proj", keys, d, true);
+        builder.linear(block_name(l) + "self_attn.dense", d, queries, true);
+        builder.linear(block_name(l) + "mlp.fc1", config.intermediate_size, d, true);
+        builder.linear(block_name(l) + "mlp.fc2", d, config.intermediate_size, true);
     }
     builder.norm("model.final_layernorm", d, true);
     builder.matrix("lm_head.weight", config.vocab_size, d);
@@ -61,13 +61,13 @@ ParameterLayout Phi::layout(const ModelConfig& config) {
 Phi::Phi(const ModelConfig& config, const Parameters& parameters)
     : Backbone(config, parameters, layout(config), block_prefix) {
     for (std::int64_t l = 0; l < config.layers; ++l) {
-        layers_.push_back({blocks::Norm::from(parameters, block(l) + "input_layernorm", config),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.q_proj"),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.k_proj"),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.v_proj"),
-                           blocks::Linear::from(parameters, block(l) + "self_attn.dense"),
-                           blocks::Linear::from(parameters, block(l) + "mlp.fc1"),
-                           blocks::Linear::from(parameters, block(l) + "mlp.fc2")});
+        layers_.push_back({blocks::Norm::from(parameters, block_name(l) + "input_layernorm", config),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.q_proj"),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.k_proj"),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.v_proj"),
+                           blocks::Linear::from(parameters, block_name(l) + "self_attn.dense"),
+                           blocks::Linear::from(parameters, block_name(l) + "mlp.fc1"),
+                           blocks::Linear::from(parameters, block_name(l) + "mlp.fc2")});
     }
     final_layernorm_ = blocks::Norm::from(parameters, "model.final_layernorm", config);
     head_bias_ = parameters.at("lm_head.bias");
@@ -76,15 +76,17 @@ Phi::Phi(const ModelConfig& config, const Parameters& parameters)
 at::Tensor Phi::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     const Layer& w = layers_[static_cast<std::size_t>(l)];
     const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
-    const auto heads = [&](const blocks::Linear& projection, std::int64_t count, Workspace::Use use) {
-        return blocks::linear(normed, projection, pass, use).view({x.size(0), count, config_.head_dim});
+    const at::Tensor through = blocks::attending(normed, pass);
+    const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, std::int64_t count,
+                           Workspace::Use use) {
+        return blocks::linear(rows, projection, pass, use).view({rows.size(0), count, config_.head_dim});
     };
     const at::Tensor attended = blocks::self_attention(
-        l, heads(w.q_proj, config_.query_heads, Workspace::Use::projection),
-        heads(w.k_proj, config_.kv_heads, Workspace::Use::key_projection),
-        heads(w.v_proj, config_.kv_heads, Workspace::Use::value_projection), config_, pass);
-    return blocks::add_mlp(blocks::add_linear(x, attended, w.dense, pass), normed, w.fc1, w.fc2,
-                           config_.activation, pass);
+        l, heads(through, w.q_proj, config_.query_heads, Workspace::Use::projection),
+        heads(normed, w.k_proj, config_.kv_heads, Workspace::Use::key_projection),
+        heads(normed, w.v_proj, config_.kv_heads, Workspace::Use::value_projection), config_, pass);
+    return blocks::add_mlp(blocks::add_linear(blocks::attending(x, pass), attended, w.dense, pass), through,
+                           w.fc1, w.fc2, config_.activation, pass);
 }
 
 } // namespace

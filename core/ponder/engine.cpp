@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/ponder/device.h"
 #include "core/ponder/engine_impl.h"
+#include "core/ponder/layers.h"
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -35,6 +36,15 @@ void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) 
             throw InputError(checkpoint.folder, "finite numbers in " + spec.name, "NaN or infinity",
                              "its training diverged or the file is damaged; use another checkpoint");
         }
+    }
+}
+
+/// Where layers are steps, a step has the attention of one layer only.
+void refuse_attention_of_exits(const EngineParts& parts) {
+    if (parts.layer_steps != nullptr && !parts.choices.attention.none()) {
+        throw InputError(
+            "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
+            "record the exits and the attention as two runs.");
     }
 }
 
@@ -92,7 +102,8 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                std::move(notices),
                                                {nullptr, usual_refreshes(checkpoint.config), {}},
                                                {},
-                                               0}}));
+                                               0,
+                                               nullptr}}));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -109,15 +120,24 @@ std::string Engine::device_name() const {
 }
 
 void Engine::use_halting(std::shared_ptr<const HaltingRule> rule) {
-    if (rule && config().ponder.method == MethodKind::vanilla) {
+    if (rule && config().ponder.method == MethodKind::vanilla && !layers_are_steps()) {
         throw InputError("A vanilla model has no ponder steps that the policy " + rule->name() +
                          " could decide on.");
     }
     impl_->choices.rule = std::move(rule);
 }
 
+void Engine::use_layers_as_steps() {
+    impl_->layer_steps = std::make_unique<LayerSteps>(config());
+    refuse_attention_of_exits(*impl_);
+}
+
+bool Engine::layers_are_steps() const {
+    return impl_->layer_steps != nullptr;
+}
+
 std::string Engine::policy() const {
-    return impl_->choices.rule ? impl_->choices.rule->name() : "learned";
+    return impl_->choices.rule ? impl_->choices.rule->name() : layers_are_steps() ? "full" : "learned";
 }
 
 std::string Engine::scoring() const {
@@ -140,6 +160,7 @@ void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
 
 void Engine::use_attention(AttentionChoice choice) {
     impl_->choices.attention = std::move(choice);
+    refuse_attention_of_exits(*impl_);
 }
 
 std::int64_t Engine::attention_pair_bytes() const {

@@ -96,6 +96,11 @@ public:
     /// Puts a rule in the place of the method's own from now on (core/ponder/halting.h says how one plugs
     /// in); nullptr: the method's own again. InputError when the method has no steps that could be halted.
     void use_halting(std::shared_ptr<const HaltingRule> rule);
+    /// From now on the steps of a vanilla model are its blocks (methods.md section 9): every block is read
+    /// out, and halting rules decide about exits. InputError: a model that ponders, a residual that is no
+    /// single stream.
+    void use_layers_as_steps();
+    [[nodiscard]] bool layers_are_steps() const;
     [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
     /// Records sequence attention of these layers and heads from now on, at any level but nll; none: not any
     /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them

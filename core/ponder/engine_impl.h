@@ -24,11 +24,12 @@ struct EngineParts {
     RunChoices choices;
     mutable Workspace workspace;
     mutable int batches_under_way = 0;
+    std::unique_ptr<const Method> layer_steps; ///< in the place of a vanilla model's method; nullptr: that
 
     /// Buffers are reused on the CPU; a GPU's allocator does that itself.
     [[nodiscard]] Workspace* reusable() const { return device.is_cpu() ? &workspace : nullptr; }
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
-    [[nodiscard]] const Method& method() const { return model.method(); }
+    [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }
     [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method()); }
     [[nodiscard]] bool decides_by_head() const { return choices.rule && choices.rule->reads_head(); }

@@ -42,6 +42,17 @@ FlopsModel flops_model(const Backbone& backbone, const Method& method) {
     model.read_out = 2 * config.vocab_size * config.embed_dim;
     model.input = method.input_flops();
     model.input_reads_out = method.mixture().has_value();
+    if (method.layers_are_steps()) {
+        // Above its exit a token leaves keys and values, and where they are mixed its query weighs them.
+        const bool mixes = config.depth.kind == DepthMixing::depth_attention;
+        const std::int64_t heads = 2 * config.kv_heads + (mixes ? config.query_heads : 0);
+        for (std::int64_t l = 0; l < config.layers; ++l) {
+            const std::int64_t mixing = mixing_flops(config, 0, l);
+            model.steps.push_back(2 * backbone.block_matrix_elements() / config.layers + mixing);
+            model.exited.push_back(2 * heads * config.head_dim * config.hidden_size + mixing);
+        }
+        return model;
+    }
     for (std::int64_t step = 0; step <= method.max_steps(); ++step) {
         std::int64_t products = 2 * backbone.block_matrix_elements();
         for (std::int64_t l = 0; l < config.layers; ++l) {

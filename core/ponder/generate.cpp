@@ -101,7 +101,8 @@ private:
         const ModelConfig& config = impl_.model.config();
         // Interleaved slots lie one after the other, those of other rules in a segment a step.
         const VisibilityRule rule = impl_.method().visibility();
-        const std::int64_t slots = impl_.method().max_steps() + 1;
+        // A block writes to its own layer's rows only, so that one segment does for all of them.
+        const std::int64_t slots = impl_.method().layers_are_steps() ? 1 : impl_.method().max_steps() + 1;
         const bool interleaved = rule == VisibilityRule::interleaved;
         const std::int64_t segments = interleaved ? 1 : slots;
         std::vector<std::int64_t> rows;

@@ -62,7 +62,47 @@ private:
     std::shared_ptr<const HaltingRule> otherwise_;
 };
 
+class Prescribed final : public HaltingRule {
+public:
+    Prescribed(std::string name, std::vector<std::vector<std::int32_t>> steps)
+        : name_(std::move(name)), steps_(std::move(steps)) {}
+
+    [[nodiscard]] std::string name() const override { return name_; }
+
+    [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
+        const auto host = [&](const at::Tensor& all) {
+            return (question.slots.tokens.defined() ? all.index_select(0, question.slots.tokens) : all)
+                .to(at::kCPU)
+                .contiguous();
+        };
+        const at::Tensor sequences = host(question.places.sequence);
+        const at::Tensor positions = host(question.places.position);
+        const std::int64_t* sequence = sequences.const_data_ptr<std::int64_t>();
+        const std::int64_t* position = positions.const_data_ptr<std::int64_t>();
+        at::Tensor go_on = at::empty({sequences.size(0)}, at::kBool);
+        bool* going = go_on.mutable_data_ptr<bool>();
+        for (std::int64_t i = 0; i < sequences.size(0); ++i) {
+            const auto s = static_cast<std::size_t>(sequence[i]);
+            const auto t = static_cast<std::size_t>(position[i]);
+            const bool given = s < steps_.size() && t < steps_[s].size();
+            going[i] = !given || question.slots.step < steps_[s][t];
+        }
+        HaltingAnswer result;
+        result.go_on = go_on.to(question.slots.hidden.device());
+        return result;
+    }
+
+private:
+    std::string name_;
+    std::vector<std::vector<std::int32_t>> steps_;
+};
+
 } // namespace
+
+std::shared_ptr<const HaltingRule> prescribed_halting(std::string name,
+                                                      std::vector<std::vector<std::int32_t>> steps) {
+    return std::make_shared<Prescribed>(std::move(name), std::move(steps));
+}
 
 std::shared_ptr<const HaltingRule> full_halting() {
     return std::make_shared<Full>();

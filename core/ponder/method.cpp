@@ -31,10 +31,13 @@ double scale_of(const ModelConfig& config) {
 } // namespace
 
 Method::Method(const ModelConfig& config)
+    : Method(config, config.ponder.method == MethodKind::vanilla ? 0 : config.ponder.max_steps) {}
+
+Method::Method(const ModelConfig& config, std::int64_t max_steps)
     : config_(config.ponder),
       hidden_size_(config.embed_dim),
       vocab_size_(config.vocab_size),
-      max_steps_(config.ponder.method == MethodKind::vanilla ? 0 : config.ponder.max_steps),
+      max_steps_(max_steps),
       embed_scale_(scale_of(config)) {}
 
 at::Tensor Method::next_input(const Slots& slots, const Decision&, const at::Tensor&) const {

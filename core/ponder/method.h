@@ -58,6 +58,9 @@ public:
     explicit Method(const ModelConfig& config);
     virtual ~Method() = default;
 
+    /// Whether step k is block k of the stack (layers.h), and not another pass through it.
+    [[nodiscard]] virtual bool layers_are_steps() const { return false; }
+
     [[nodiscard]] MethodKind kind() const { return config_.method; }
     [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K; 0 for vanilla
     /// c of methods.md section 4: what an embedding, and an expected one, is multiplied with.
@@ -104,6 +107,9 @@ public:
     [[nodiscard]] virtual bool halts_in_training() const { return true; }
 
 protected:
+    /// With another K than the config's.
+    Method(const ModelConfig& config, std::int64_t max_steps);
+
     PonderConfig config_;
     std::int64_t hidden_size_ = 0; ///< of a slot's input and state: config.embed_dim
     std::int64_t vocab_size_ = 0;

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/model/head.h"
 #include "core/policy/policy.h"
+#include "core/ponder/engine.h"
 #include "core/ponder/halting.h"
 
 #include <ATen/ATen.h>
@@ -151,15 +152,29 @@ private:
 
 } // namespace
 
+std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine) {
+    const std::string text = spec.text();
+    if (text == "learned") {
+        return nullptr; // the method's own rule needs no questions, and nothing halting none either
+    }
+    if (engine.config().ponder.method == MethodKind::vanilla && !engine.layers_are_steps()) {
+        engine.use_layers_as_steps();
+    }
+    return text == "full" ? full_halting() : policy_halting(spec, engine.config());
+}
+
 std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const ModelConfig& config) {
     const std::string method = to_string(config.ponder.method);
     if (!spec.kind->causal) {
-        throw InputError(
-            "Policy " + spec.kind->name +
-            " knows the next token, so no run can follow it; replay it with ponderscope policy.");
+        throw InputError("Policy " + spec.kind->name +
+                         " knows the next token, so no run can follow it by itself; ponderscope policy "
+                         "replays it, and with "
+                         "--rerun runs the model to the steps of that replay.");
     }
     PolicyContext context;
-    context.max_steps = config.ponder.method == MethodKind::vanilla ? 0 : config.ponder.max_steps;
+    // Of a vanilla model the steps are its blocks (layers.h).
+    context.max_steps =
+        config.ponder.method == MethodKind::vanilla ? config.layers - 1 : config.ponder.max_steps;
     if (context.max_steps == 0) {
         throw InputError("Policy " + spec.text() + ": this model (method " + method +
                          ") runs one step a token, so there is nothing to halt.");

@@ -8,7 +8,13 @@
 
 namespace ponderscope {
 
+class Engine;      // engine.h
 class HaltingRule; // halting.h
+
+/// The rule that a policy means on an engine: `learned` is its own (nullptr), `full` lets nothing halt, and
+/// on a vanilla model any policy but `learned` turns the blocks into steps (layers.h). Errors as
+/// policy_halting.
+std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine);
 
 /// A policy in the place of the method's own rule (methods.md section 9, "Rerun"): the same rule that replays
 /// use, asked once a step about the run's own signals. Read-outs that it needs are made for it. The oracle is

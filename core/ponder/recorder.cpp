@@ -38,6 +38,15 @@ std::int64_t recorded_refreshes(const Method& method, const RunChoices& choices)
                                     : 0;
 }
 
+/// The config as the depth recorder sees it: where layers are the steps, a step has weights of its own layer
+/// only, and they are not recorded.
+ModelConfig mixing_heard(ModelConfig config, const Method& method) {
+    if (method.layers_are_steps()) {
+        config.depth.kind = DepthMixing::none;
+    }
+    return config;
+}
+
 } // namespace
 
 std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
@@ -47,40 +56,45 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
         return signals;
     }
     const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method);
+    const std::string unit = method.layers_are_steps() ? "layer" : "step";
+    const std::string where = " of the read-out at each " + unit;
+    const auto declare = [&](const char* name, const char* measure, const std::string& title,
+                             const std::string& description, bool candidates = false) {
+        std::vector<std::string> axes{"token", "step"};
+        if (candidates) {
+            axes.emplace_back("candidate");
+        }
+        signals.push_back({name, std::move(axes), measure, title, description});
+    };
     if (free_steps || level == RecordLevel::steps) {
-        const std::vector<std::string> axes{"token", "step"};
-        const std::vector<std::string> candidate_axes{"token", "step", "candidate"};
-        const std::string where = " of the read-out at each step";
-        signals.push_back({signal::nll, axes, "nats", "NLL by step",
-                           "Negative log-likelihood of the next token" + where + "."});
-        signals.push_back(
-            {signal::entropy, axes, "nats", "Entropy by step", "Entropy of the distribution" + where + "."});
-        signals.push_back({signal::max_probability, axes, "probability", "Maximum probability by step",
-                           "Largest probability" + where + "."});
-        signals.push_back({signal::margin, axes, "probability", "Margin by step",
-                           "Largest minus second largest probability" + where + "."});
-        signals.push_back({signal::rank, axes, "", "Rank by step",
-                           "1 + the number of logits above the next token's" + where + "."});
-        signals.push_back({signal::argmax, axes, "", "Most likely token by step",
-                           "Id of the largest logit" + where + "; of equals the lowest."});
-        signals.push_back({signal::candidate_ids, candidate_axes, "", "Candidates by step",
-                           "Ids of the most likely tokens" + where + "."});
-        signals.push_back({signal::candidate_probabilities, candidate_axes, "probability",
-                           "Candidate probabilities by step",
-                           "Probabilities of the most likely tokens" + where + "."});
+        declare(signal::nll, "nats", "NLL by " + unit,
+                "Negative log-likelihood of the next token" + where + ".");
+        declare(signal::entropy, "nats", "Entropy by " + unit, "Entropy of the distribution" + where + ".");
+        declare(signal::max_probability, "probability", "Maximum probability by " + unit,
+                "Largest probability" + where + ".");
+        declare(signal::margin, "probability", "Margin by " + unit,
+                "Largest minus second largest probability" + where + ".");
+        declare(signal::rank, "", "Rank by " + unit,
+                "1 + the number of logits above the next token's" + where + ".");
+        declare(signal::argmax, "", "Most likely token by " + unit,
+                "Id of the largest logit" + where + "; of equals the lowest.");
+        declare(signal::candidate_ids, "", "Candidates by " + unit,
+                "Ids of the most likely tokens" + where + ".", true);
+        declare(signal::candidate_probabilities, "probability", "Candidate probabilities by " + unit,
+                "Probabilities of the most likely tokens" + where + ".", true);
     }
     if (level == RecordLevel::steps && method.max_steps() > 0) {
-        const std::vector<std::string> axes{"token", "step"};
-        signals.push_back({signal::kl_previous_current, axes, "nats", "KL from the step before",
-                           "KL(P_{k-1} || P_k): what the step before would lose under this step's "
-                           "distribution; 0 at step 0."});
-        signals.push_back({signal::kl_current_previous, axes, "nats", "KL to the step before",
-                           "KL(P_k || P_{k-1}); 0 at step 0."});
-        signals.push_back(
-            {signal::cosine, axes, "", "Cosine to the step before",
-             "Cosine of the state after the final norm and that of the step before; 0 at step 0."});
-        signals.push_back({signal::latent_difference, axes, "", "Latent difference",
-                           "|h^k - h^{k-1}| / |h^k| of the states after the final norm; 0 at step 0."});
+        const std::string states =
+            method.layers_are_steps() ? "residual stream after the block" : "state after the final norm";
+        declare(signal::kl_previous_current, "nats", "KL from the " + unit + " before",
+                "KL(P_{k-1} || P_k): what the " + unit + " before would lose under this " + unit +
+                    "'s distribution; 0 at " + unit + " 0.");
+        declare(signal::kl_current_previous, "nats", "KL to the " + unit + " before",
+                "KL(P_k || P_{k-1}); 0 at " + unit + " 0.");
+        declare(signal::cosine, "", "Cosine to the " + unit + " before",
+                "Cosine of the " + states + " and that of the " + unit + " before; 0 at " + unit + " 0.");
+        declare(signal::latent_difference, "", "Latent difference",
+                "|h^k - h^{k-1}| / |h^k|, h^k the " + states + "; 0 at " + unit + " 0.");
     }
     for (SignalInfo& own : method.signals()) {
         signals.push_back(std::move(own));
@@ -109,7 +123,7 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                            "What the passes over all slots cost for this token; `flops` is what decoding "
                            "costs."});
     }
-    for (SignalInfo& depth : DepthRecorder::infos(config)) {
+    for (SignalInfo& depth : DepthRecorder::infos(mixing_heard(config, method))) {
         signals.push_back(std::move(depth));
     }
     if (!choices.attention.none()) {
@@ -128,8 +142,9 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
       candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
       free_steps_(level != RecordLevel::nll && reads_steps_anyway(method)),
       extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0),
-      depth_(level == RecordLevel::nll ? ModelConfig() : backbone.config(), reported_.count,
-             method.max_steps() + 1, at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
+      depth_(level == RecordLevel::nll ? ModelConfig() : mixing_heard(backbone.config(), method),
+             reported_.count, method.max_steps() + 1,
+             at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
     const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
     listeners_.add(depth_.values().empty() ? nullptr : &depth_);
     if (!choices.attention.none() && level != RecordLevel::nll && reported_.count > 0) {

@@ -2,6 +2,7 @@
 #include "core/ponder/steps.h"
 
 #include "core/ponder/interleaved.h"
+#include "core/ponder/layers.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -188,6 +189,9 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
                       const StepsOptions& options) {
     if (method.visibility() == VisibilityRule::interleaved) {
         return run_interleaved(backbone, method, batch, options);
+    }
+    if (method.layers_are_steps()) {
+        return run_layers(backbone, method, batch, options);
     }
     const double scale = method.embed_scale();
     KeptRows kept(backbone, method, batch, options.cache, options.choices.rule.get());

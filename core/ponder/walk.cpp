@@ -74,6 +74,9 @@ void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
     slots_.stream = stream;
     decision_ = parts_.method.decide(slots_);
     stopped_ = readout_.if_stopped(slots_, decision_);
+    if (parts_.read) {
+        stopped_ = parts_.read(stopped_);
+    }
     if (parts_.observer != nullptr) {
         parts_.observer->step_ran(slots_, decision_, stopped_);
     }
@@ -92,9 +95,10 @@ at::Tensor Walk::choose() {
 
 void Walk::keep(const at::Tensor& rows) {
     slots_.tokens = slots_.tokens.defined() ? slots_.tokens.index_select(0, rows) : rows;
-    for (at::Tensor* tensor : {&slots_.input, &slots_.hidden, &slots_.stream, &slots_.carry, &decision_.value,
-                               &decision_.go_on, &decision_.mass_on, &decision_.mass_stop, &decision_.carry,
-                               &decision_.next_key_bias, &rule_carry_, &key_bias_}) {
+    for (at::Tensor* tensor :
+         {&slots_.input, &slots_.hidden, &slots_.stream, &slots_.carry, &decision_.value, &decision_.go_on,
+          &decision_.mass_on, &decision_.mass_stop, &decision_.carry, &decision_.next_key_bias, &rule_carry_,
+          &key_bias_, &previous_hidden_, &previous_readout_}) {
         *tensor = select_rows(*tensor, rows);
     }
     stopped_ =

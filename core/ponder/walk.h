@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <optional>
 
 namespace ponderscope {
@@ -52,6 +53,8 @@ struct WalkParts {
     const TokenPlaces* places = nullptr;
     StepObserver* observer = nullptr;
     TapListener* taps = nullptr;
+    /// What the head reads of a state; empty: the state itself.
+    std::function<at::Tensor(const at::Tensor&)> read = {};
 };
 
 /// Follows tokens from slot to slot: what is asked after slot (t, k) ran, who goes on, and what goes into (t,

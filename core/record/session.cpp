@@ -84,6 +84,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
         nlohmann::json(engine.notices()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     info.seed = options.seed;
     info.flops_model = engine.flops_model();
+    info.step_unit = engine.layers_are_steps() ? "layer" : "step";
     info.max_steps = engine.max_steps();
     info.layers = config.layers;
     info.vocab_size = config.vocab_size;

@@ -94,7 +94,9 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     line("model", shown(run.architecture) + ", " + plural(run.layers, "layer") + ", vocabulary " +
                       grouped(run.vocab_size));
     line("method",
-         shown(run.method) + ", up to " + plural(run.max_steps, "step") +
+         shown(run.method) +
+             (run.step_unit == "layer" ? ", exits after blocks 0 to " + std::to_string(run.max_steps)
+                                       : ", up to " + plural(run.max_steps, "step")) +
              (run.depth_mixing.empty() || run.depth_mixing == "none" ? "" : ", " + shown(run.depth_mixing)) +
              (run.policy.empty() ? "" : ", policy " + shown(run.policy)) +
              (run.scoring.empty() ? "" : ", " + shown(run.scoring) + " scoring"));

@@ -90,7 +90,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, Rerun,
                                            "adaptive_latent_cot_gpt_neox_tau_01",
                                            "adaptive_latent_cot_llama_tau_1e4",
                                            "adaptive_latent_cot_stories_router_per_step",
-                                           "ponderlm3_llama_tau_1e4", "ponderlm3_stories_tau_02"),
+                                           "ponderlm3_llama_tau_1e4", "ponderlm3_stories_tau_02",
+                                           "vanilla_gpt_neox_layers"),
                          [](const auto& one) { return one.param; });
 
 TEST(RerunRefuses, WhatDoesNotFitTheModel) {
@@ -106,7 +107,8 @@ TEST(RerunRefuses, WhatDoesNotFitTheModel) {
         {"adaponderlm_gpt_neox_tau_1e4", "uniform", "uniform:rate=1.2"},
         {"adaponderlm_gpt_neox_tau_1e4", "calm", "Unknown policy"},
         {"ponderlm_gpt_neox_multiply_start", "learned:theta=0.5", "no gate or router"},
-        {"vanilla_gpt_neox_layers", "entropy:theta=1", "one step a token"},
+        {"vanilla_gpt_neox_layers", "learned:theta=0.5", "no gate or router"},
+        {"vanilla_gpt_neox_layers", "fixed:n=5", "from 0 to 4"},
     };
     const testing::TemporaryFolder output;
     for (const auto& [folder, policy, says] : cases) {

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Policies in the place of a model's own rule, and exits over the layers of vanilla models: what they decide
+// is recomputed from the run's own signals by rules written out here, what follows from it by computing
+// everything for every token.
+#include "core/base/error.h"
+#include "core/policy/policy.h"
+#include "core/policy/policy_spec.h"
+#include "core/ponder/engine.h"
+#include "core/ponder/flops.h"
+#include "core/ponder/forward.h"
+#include "core/ponder/halting_rules.h"
+#include "core/ponder/layers.h"
+#include "core/ponder/policy_halting.h"
+#include "core/trace/reader.h"
+#include "tests/core/ponder/engine_subjects.h"
+#include "tests/core/ponder/tiny_models.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+namespace ponderscope {
+namespace {
+
+using testing::make_checkpoint;
+using testing::random_ids;
+using testing::Subject;
+using testing::TemporaryFolder;
+
+constexpr std::int64_t vocabulary = 61;
+constexpr std::int64_t length = 40;
+
+Subject subject_named(const std::string& name) {
+    for (Subject& subject : testing::subjects()) {
+        if (subject.name == name) {
+            return std::move(subject);
+        }
+    }
+    throw std::logic_error("no subject " + name);
+}
+
+/// [tokens, steps] of a recorded signal.
+struct Table {
+    std::vector<float> values;
+    std::size_t width = 0;
+    [[nodiscard]] float at(std::size_t t, std::int64_t k) const {
+        return values[t * width + static_cast<std::size_t>(k)];
+    }
+};
+
+Table table(const WindowResult& result, const std::string& name) {
+    for (const auto& [signal_name, chunk] : result.signals) {
+        if (signal_name == name) {
+            return {to_floats(chunk), static_cast<std::size_t>(chunk.shape.at(1))};
+        }
+    }
+    ADD_FAILURE() << "no signal " << name;
+    return {};
+}
+
+/// A policy, the signal whose size decides, and the rule in plain words: stops token t at step k?
+struct Rule {
+    const char* policy;
+    const char* key;
+    const char* signal;
+    bool looks_back;
+    std::function<bool(const WindowResult&, std::size_t t, std::int64_t k, double threshold)> stops;
+};
+
+std::vector<Rule> rules() {
+    const auto below = [](const char* name) {
+        return [name](const WindowResult& run, std::size_t t, std::int64_t k, double threshold) {
+            return table(run, name).at(t, k) < static_cast<float>(threshold);
+        };
+    };
+    const auto bound = [](double lambda, std::size_t t) {
+        return std::min(
+            1.0, std::max(0.0, lambda * (0.9 + 0.1 * std::exp(-4.0 * static_cast<double>(t) / length))));
+    };
+    return {
+        {"kl", "theta", signal::kl_previous_current, true, below(signal::kl_previous_current)},
+        {"latent_difference", "theta", signal::latent_difference, true, below(signal::latent_difference)},
+        {"entropy", "theta", signal::entropy, false, below(signal::entropy)},
+        {"entropy_difference", "theta", signal::entropy, true,
+         [](const WindowResult& run, std::size_t t, std::int64_t k, double threshold) {
+             const Table entropy = table(run, signal::entropy);
+             return std::abs(entropy.at(t, k) - entropy.at(t, k - 1)) < static_cast<float>(threshold);
+         }},
+        {"calm_cosine", "lambda", signal::cosine, true,
+         [bound](const WindowResult& run, std::size_t t, std::int64_t k, double lambda) {
+             return static_cast<double>(table(run, signal::cosine).at(t, k)) >= bound(lambda, t);
+         }},
+        {"calm_margin", "lambda", signal::margin, false,
+         [bound](const WindowResult& run, std::size_t t, std::int64_t k, double lambda) {
+             return static_cast<double>(table(run, signal::margin).at(t, k)) >= bound(lambda, t);
+         }},
+        {"argmax_stable", "n", signal::argmax, false,
+         [](const WindowResult& run, std::size_t t, std::int64_t k, double n) {
+             const Table argmax = table(run, signal::argmax);
+             bool same = k >= static_cast<std::int64_t>(n);
+             for (std::int64_t j = 0; same && j < static_cast<std::int64_t>(n); ++j) {
+                 same = argmax.at(t, k - j) == argmax.at(t, k - j - 1);
+             }
+             return same;
+         }},
+    };
+}
+
+/// A threshold between two values of the signal, so that no rounding decides and about half of the tokens
+/// stop before the end.
+double middle_of(const Rule& rule, const WindowResult& full, std::int64_t last) {
+    if (std::strcmp(rule.key, "n") == 0) {
+        return 1;
+    }
+    const Table all = table(full, rule.signal);
+    std::vector<double> values;
+    for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
+        for (std::int64_t k = rule.looks_back ? 1 : 0; k < last; ++k) {
+            const bool difference = std::strcmp(rule.policy, "entropy_difference") == 0;
+            const double now = static_cast<double>(all.at(t, k));
+            values.push_back(difference ? std::abs(now - static_cast<double>(all.at(t, k - 1)))
+                             : std::strcmp(rule.key, "lambda") == 0
+                                 ? now / (0.9 + 0.1 * std::exp(-4.0 * static_cast<double>(t) / length))
+                                 : now);
+        }
+    }
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    const double middle = (values[half - 1] + values[half]) / 2;
+    return std::strcmp(rule.key, "lambda") == 0 ? std::clamp(middle, 0.0, 2.0) : std::max(middle, 0.0);
+}
+
+class Reruns : public ::testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        const Subject subject = subject_named(GetParam());
+        checkpoint_ =
+            std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
+        engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_));
+        if (checkpoint_->config.ponder.method == MethodKind::vanilla) {
+            engine_->use_layers_as_steps();
+        }
+        ids_ = random_ids(length, vocabulary, 5);
+    }
+    [[nodiscard]] WindowResult run(RecordLevel level = RecordLevel::steps) const {
+        const Window window{ids_, 0, length};
+        return engine_->score(std::span(&window, 1), level).front();
+    }
+
+    TemporaryFolder folder_;
+    std::unique_ptr<Checkpoint> checkpoint_;
+    std::unique_ptr<Engine> engine_;
+    std::vector<std::int32_t> ids_;
+};
+
+void expect_near(const std::vector<float>& a, const std::vector<float>& b, const std::string& what) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (std::isnan(a[i]) && std::isnan(b[i])) {
+            continue;
+        }
+        EXPECT_NEAR(a[i], b[i], 2e-5) << what << " of token " << i;
+    }
+}
+
+TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
+    const std::int64_t last = engine_->max_steps();
+    engine_->use_halting(full_halting());
+    const WindowResult full = run();
+    for (const Rule& rule : rules()) {
+        const double threshold = middle_of(rule, full, last);
+        char text[80];
+        std::snprintf(text, sizeof text, "%s:%s=%.9g", rule.policy, rule.key, threshold);
+        SCOPED_TRACE(text);
+        const PolicySpec spec = PolicySpec::parse(text);
+        engine_->use_halting(rule_of(spec, *engine_));
+        const WindowResult result = run();
+        std::int64_t early = 0;
+        for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
+            std::int64_t expected = 0;
+            while (expected < last && ((rule.looks_back && expected == 0) ||
+                                       !rule.stops(result, t, expected, spec.number(rule.key)))) {
+                // Beyond the step that ran nothing is recorded.
+                if (expected == result.tokens.steps[t]) {
+                    break;
+                }
+                ++expected;
+            }
+            EXPECT_EQ(result.tokens.steps[t], expected) << "token " << t;
+            // It stopped because the rule said so, not because the record ends there.
+            if (expected < last) {
+                EXPECT_TRUE((!rule.looks_back || expected > 0) &&
+                            rule.stops(result, t, expected, spec.number(rule.key)))
+                    << "token " << t;
+            }
+            early += expected < last ? 1 : 0;
+        }
+        if (std::strcmp(rule.policy, "argmax_stable") != 0) {
+            EXPECT_GT(early, 0);
+        }
+
+        // The same steps, told instead of found, give the same run.
+        engine_->use_halting(prescribed_halting("told", {result.tokens.steps}));
+        const WindowResult told = run(RecordLevel::basic);
+        EXPECT_EQ(told.tokens.steps, result.tokens.steps);
+        expect_near(told.tokens.nll, result.tokens.nll, "NLL");
+    }
+}
+
+TEST_P(Reruns, EqualTheReplayWhereNobodySeesTheChange) {
+    engine_->use_halting(full_halting());
+    const WindowResult full = run();
+    const Table nll = table(full, signal::nll);
+    // The last token that has a target: only one without a target sees it.
+    const std::size_t changed = static_cast<std::size_t>(length) - 2;
+    // What is iterated until it is still is still to so much.
+    const double tolerance =
+        GetParam().starts_with("ponderlm2") || GetParam().starts_with("ponderlm3") ? 1e-4 : 1e-5;
+    for (std::int64_t k = 0; k <= engine_->max_steps(); ++k) {
+        std::vector<std::int32_t> steps(static_cast<std::size_t>(length),
+                                        static_cast<std::int32_t>(engine_->max_steps()));
+        steps[changed] = static_cast<std::int32_t>(k);
+        engine_->use_halting(prescribed_halting("told", {steps}));
+        const WindowResult result = run(RecordLevel::basic);
+        EXPECT_EQ(result.tokens.steps, steps);
+        EXPECT_NEAR(result.tokens.nll[changed], nll.at(changed, k), tolerance) << "step " << k;
+    }
+}
+
+TEST_P(Reruns, CostWhatTheReplayCounts) {
+    const FlopsModel cost = FlopsModel::from_json(engine_->flops_model()).value();
+    EXPECT_EQ(cost.max_steps(), engine_->max_steps());
+    const WindowSpan whole{0, length, 0, length};
+    for (const char* text : {"full", "fixed:n=1", "uniform:rate=1.1,seed=3", "entropy:theta=2.5"}) {
+        const PolicySpec spec = PolicySpec::parse(text);
+        engine_->use_halting(rule_of(spec, *engine_));
+        const WindowResult result = run(RecordLevel::nll);
+        std::vector<std::int64_t> counted(static_cast<std::size_t>(length));
+        cost.count(result.tokens.steps, spec.kind->reads_head(), {&whole, 1}, counted);
+        EXPECT_EQ(result.tokens.flops, counted) << text;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Reruns,
+                         ::testing::Values("adaponderlm_on_gpt_neox", "adaptive_latent_cot_on_llama",
+                                           "ponderlm3_on_gpt2", "ponderlm_llama", "looped_on_gpt_neox",
+                                           "ponderlm2_on_llama", "gpt_neox", "llama", "gpt2", "mistral",
+                                           "qwen2", "qwen3", "phi", "opt", "depth_attention"),
+                         [](const auto& one) { return one.param; });
+
+/// Layers as steps, for every backbone.
+class Exits : public Reruns {};
+
+/// Everything is computed for every token, and kept only where the token is still in: blocks then make keys
+/// and values of what a token was when it left.
+TEST_P(Exits, EqualTheSlowWay) {
+    std::vector<std::int32_t> steps;
+    for (std::int64_t t = 0; t < length; ++t) {
+        steps.push_back(static_cast<std::int32_t>((t * 7 + t / 5) % (engine_->max_steps() + 1)));
+    }
+    engine_->use_halting(prescribed_halting("told", {steps}));
+    const WindowResult result = run();
+    EXPECT_EQ(result.tokens.steps, steps);
+
+    const c10::InferenceMode no_gradients;
+    const Model model(checkpoint_->config, Parameters::load(parameter_layout(checkpoint_->config),
+                                                            *checkpoint_, at::kCPU, at::kFloat, {}, {}));
+    const Backbone& backbone = model.backbone();
+    const TokenBatch batch = TokenBatch::make(backbone, {ids_}, at::kCPU, true);
+    const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
+    Pass pass;
+    pass.rotation_rows = batch.rotation_rows;
+    pass.positions = batch.positions;
+    pass.cos = batch.cos;
+    pass.sin = batch.sin;
+    pass.mixer = mixer.get();
+    pass.visibility.causal = {{0, length, 0, 0}};
+    if (mixer) {
+        mixer->begin_pass(pass);
+    }
+    const at::Tensor exits = at::tensor(std::vector<std::int64_t>(steps.begin(), steps.end()), at::kLong);
+    at::Tensor stream = backbone.enter(backbone.embed(batch.ids), pass);
+    for (std::int64_t l = 0; l < checkpoint_->config.layers; ++l) {
+        stream = at::where((exits >= l).unsqueeze(1), backbone.block(l, stream, pass), stream);
+    }
+    const at::Tensor logits = full_logits(backbone.final_norm(stream), backbone.head()).log_softmax(1);
+    for (std::int64_t t = 0; t + 1 < length; ++t) {
+        const double expected = -logits[t][ids_[static_cast<std::size_t>(t) + 1]].item<double>();
+        EXPECT_NEAR(result.tokens.nll[static_cast<std::size_t>(t)], expected, 2e-5) << "token " << t;
+    }
+}
+
+TEST_P(Exits, TheLastLayerIsTheModel) {
+    const WindowResult full = run();
+    Engine plain = Engine::load(*checkpoint_);
+    const Window window{ids_, 0, length};
+    const WindowResult expected = plain.score(std::span(&window, 1), RecordLevel::steps).front();
+    expect_near(full.tokens.nll, expected.tokens.nll, "NLL");
+    const Table nll = table(full, signal::nll);
+    EXPECT_EQ(nll.width, static_cast<std::size_t>(checkpoint_->config.layers));
+    EXPECT_EQ(full.tokens.flops, expected.tokens.flops);
+    EXPECT_EQ(engine_->policy(), "full");
+}
+
+TEST_P(Exits, AreTheSameWithACacheAndInABatch) {
+    engine_->use_halting(rule_of(PolicySpec::parse("uniform:rate=1.2,seed=9"), *engine_));
+    GenerateOptions options;
+    options.max_new_tokens = 6;
+    const std::vector<std::vector<std::int32_t>> prompts{random_ids(9, vocabulary, 6),
+                                                         random_ids(4, vocabulary, 7)};
+    const auto cached = engine_->generate(prompts, options);
+    options.use_cache = false;
+    EXPECT_EQ(engine_->generate(prompts, options), cached);
+
+    const auto other = random_ids(13, vocabulary, 8);
+    const std::vector<Window> windows{{ids_, 0, length, 0}, {other, 0, 13, 1}};
+    const auto together = engine_->score(windows, RecordLevel::steps);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const WindowResult alone = engine_->score(std::span(&windows[i], 1), RecordLevel::steps).front();
+        EXPECT_EQ(together[i].tokens.steps, alone.tokens.steps);
+        EXPECT_EQ(together[i].tokens.flops, alone.tokens.flops);
+        expect_near(together[i].tokens.nll, alone.tokens.nll, "NLL");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backbones, Exits,
+                         ::testing::Values("gpt_neox", "llama", "gpt2", "mistral", "qwen2", "qwen3", "phi",
+                                           "opt", "nanbeige", "depth_attention", "depth_attention_qwen3"),
+                         [](const auto& one) { return one.param; });
+
+TEST(ExitsRefuse, WhatHasNoSingleStreamOrPonders) {
+    for (const char* name : {"mhc", "attnres", "denseformer", "ponderlm_llama"}) {
+        const TemporaryFolder folder;
+        const Subject subject = subject_named(name);
+        const Checkpoint checkpoint = make_checkpoint(folder.path(), subject.config, 1, subject.method);
+        Engine engine = Engine::load(checkpoint);
+        EXPECT_THROW(engine.use_layers_as_steps(), InputError) << name;
+    }
+}
+
+} // namespace
+} // namespace ponderscope
