@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `policy`: what halting policies would do on a recorded run, and what they cost.
+// `policy`: what halting policies would do on a recorded run, what they do when the model is run with them,
+// and what they cost.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/options.h"
+#include "app/cli/policy_report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/policy/replay.h"
+#include "core/ponder/policy_halting.h"
+#include "core/record/rerun.h"
 #include "core/stats/front.h"
 #include "core/trace/reader.h"
-
-#include <nlohmann/json.hpp>
+#include "core/trace/writer.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -23,42 +24,50 @@
 namespace ponderscope::cli {
 namespace {
 
-/// A policy at one setting.
-struct Point {
-    PolicySpec spec;
-    ReplayResult replayed;
-    Estimate difference; ///< of mean NLL to full, nats
-    bool on_front = false;
+/// What is kept of a point, a value for each row of the table, until the intervals are made.
+struct Columns {
+    std::vector<std::int32_t> steps;
+    std::vector<float> nll;
+    std::vector<std::int64_t> flops; ///< empty: not known
 };
 
-/// The gap between the front of one swept policy and that of the first.
-struct Gap {
-    std::string a, b;
-    FrontComparison fronts;
-};
+/// Rows that have a target in every column, and where they are consecutive.
+struct Scored {
+    std::vector<std::size_t> rows;
+    std::vector<std::int64_t> stretches;
 
-nlohmann::json number(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-nlohmann::json to_json(const Estimate& estimate) {
-    return {
-        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
-}
-
-std::string digits(double value) {
-    if (!std::isfinite(value)) {
-        return {};
+    Scored(const ReplayTable& table, const std::vector<Columns>& columns) {
+        for (std::size_t i = 0; i < table.tokens(); ++i) {
+            if (std::any_of(columns.begin(), columns.end(),
+                            [i](const Columns& one) { return std::isnan(one.nll[i]); })) {
+                continue;
+            }
+            if (rows.empty() || rows.back() + 1 != i || table.places[i].position == 0) {
+                stretches.push_back(0);
+            }
+            ++stretches.back();
+            rows.push_back(i);
+        }
     }
-    std::array<char, 32> text{};
-    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
+    template <typename T>
+    [[nodiscard]] std::vector<double> of(const std::vector<T>& column) const {
+        std::vector<double> values;
+        values.reserve(rows.size());
+        for (const std::size_t row : rows) {
+            values.push_back(static_cast<double>(column[row]));
+        }
+        return values;
+    }
+};
 
 struct PolicyVerb {
     std::string reference;
     std::vector<std::string> policies;
     std::string sweep;
-    std::filesystem::path csv;
+    std::filesystem::path csv, per_token;
+    ModelOptions model; ///< of reruns; without a checkpoint: replays only
+    std::filesystem::path output;
+    std::int64_t batch = 8;
     IntervalOptions intervals;
     ProgressOption progress;
     bool json = false;
@@ -67,11 +76,82 @@ struct PolicyVerb {
 
 private:
     [[nodiscard]] std::vector<PolicySpec> read_specs() const;
-    void print(const ReplayTable& table, const std::vector<Point>& points,
-               const std::vector<Gap>& gaps) const;
-    [[nodiscard]] nlohmann::json to_report(const ReplayTable& table, const std::vector<Point>& points,
-                                           const std::vector<Gap>& gaps) const;
-    [[nodiscard]] std::string to_csv(const std::vector<Point>& points) const;
+    /// Runs of the output that hold the reruns of \p specs, found there or made now.
+    [[nodiscard]] std::vector<RunInfo> rerun_all(const TraceReader& reader, const RunInfo& source,
+                                                 const ReplayTable& table,
+                                                 const std::vector<PolicySpec>& specs,
+                                                 ProgressPrinter& printer) const;
+    [[nodiscard]] std::filesystem::path rerun_trace(const TraceReader& reader) const {
+        return output.empty() ? reader.path() : output;
+    }
+};
+
+/// Fills in intervals and fronts of the points' outcomes, all replays or all reruns.
+class Comparison {
+public:
+    Comparison(const ReplayTable& table, const std::vector<PolicySpec>& specs,
+               const std::vector<Columns>& columns, const BootstrapOptions& options)
+        : specs_(specs), scored_(table, columns), options_(options) {
+        const bool flops = std::all_of(columns.begin(), columns.end(),
+                                       [](const Columns& one) { return !one.flops.empty(); });
+        for (const Columns& one : columns) {
+            nll_.push_back(scored_.of(one.nll));
+            costs_.push_back(flops ? scored_.of(one.flops) : scored_.of(one.steps));
+        }
+    }
+
+    /// \p outcomes: in the order of the specs.
+    void compare(std::vector<PolicyOutcome*> outcomes, bool flops) const {
+        const std::vector<Estimate> differences =
+            paired_differences(nll_.front(), nll_, scored_.stretches, options_);
+        std::vector<FrontPoint> places;
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            outcomes[i]->difference = differences[i];
+            const double cost = flops ? outcomes[i]->mean_flops : outcomes[i]->mean_steps;
+            places.push_back({specs_[i].kind->causal ? cost : std::nan(""), outcomes[i]->mean_nll});
+        }
+        const std::vector<bool> front = pareto_front(places);
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            outcomes[i]->on_front = front[i];
+        }
+    }
+
+    /// Fronts of policies that came in several settings, against the first of them.
+    void gaps(bool exact, std::vector<FrontGap>& gaps) const {
+        std::vector<std::string> families;
+        for (const PolicySpec& spec : specs_) {
+            const std::string& name = spec.kind->name;
+            const auto many = std::count_if(specs_.begin(), specs_.end(),
+                                            [&](const PolicySpec& other) { return other.kind == spec.kind; });
+            if (many > 1 && std::find(families.begin(), families.end(), name) == families.end()) {
+                families.push_back(name);
+            }
+        }
+        for (std::size_t i = 1; i < families.size(); ++i) {
+            gaps.push_back(
+                {families[0], families[i], exact,
+                 compare_fronts(settings(families[0]), settings(families[i]), scored_.stretches, options_)});
+        }
+    }
+
+    [[nodiscard]] const Scored& scored() const { return scored_; }
+    [[nodiscard]] const std::vector<double>& nll(std::size_t point) const { return nll_[point]; }
+
+private:
+    [[nodiscard]] std::vector<FrontSetting> settings(const std::string& name) const {
+        std::vector<FrontSetting> family;
+        for (std::size_t i = 0; i < specs_.size(); ++i) {
+            if (specs_[i].kind->name == name) {
+                family.push_back({costs_[i], nll_[i]});
+            }
+        }
+        return family;
+    }
+
+    const std::vector<PolicySpec>& specs_;
+    Scored scored_;
+    const BootstrapOptions& options_;
+    std::vector<std::vector<double>> nll_, costs_;
 };
 
 /// In the order in which they were named, swept ones one after the other; full first.
@@ -98,7 +178,8 @@ std::vector<PolicySpec> PolicyVerb::read_specs() const {
                         over->key == "threshold" ? kind.parameters.front().key : over->key;
                     if (kind.find(key) != nullptr &&
                         kind.find(key)->absent == PolicyParameter::Absent::refused) {
-                        first = PolicySpec::parse(name + ":" + key + "=" + digits(over->values.front()));
+                        first =
+                            PolicySpec::parse(name + ":" + key + "=" + exact_digits(over->values.front()));
                     }
                 }
             }
@@ -122,97 +203,81 @@ std::vector<PolicySpec> PolicyVerb::read_specs() const {
     return specs;
 }
 
-void PolicyVerb::print(const ReplayTable& table, const std::vector<Point>& points,
-                       const std::vector<Gap>& gaps) const {
-    std::size_t width = 6;
-    for (const Point& point : points) {
-        width = std::max(width, point.spec.text().size() + (point.spec.kind->causal ? 0 : 8));
-    }
-    const auto padded = [](const std::string& text, std::size_t to) {
-        return text + std::string(text.size() < to ? to - text.size() : 0, ' ');
+std::vector<RunInfo> PolicyVerb::rerun_all(const TraceReader& reader, const RunInfo& source,
+                                           const ReplayTable& table, const std::vector<PolicySpec>& specs,
+                                           ProgressPrinter& printer) const {
+    const std::filesystem::path where = rerun_trace(reader);
+    const auto exact_runs = [&] {
+        return std::filesystem::exists(where) ? TraceReader::open(where).runs() : std::vector<RunInfo>();
     };
-    const auto right = [](const std::string& text, std::size_t to) {
-        return std::string(text.size() < to ? to - text.size() : 0, ' ') + text;
+    const auto find = [&](const std::vector<RunInfo>& runs, const PolicySpec& spec) {
+        const auto found = std::find_if(runs.rbegin(), runs.rend(), [&](const RunInfo& one) {
+            return is_rerun_of(one, source, spec.text()) && one.text_digest == source.text_digest;
+        });
+        return found == runs.rend() ? nullptr : &*found;
     };
-    std::cout << table.run << "  replay from recorded signals, "
-              << with_separators(points.front().replayed.scored) << " scored tokens, "
-              << (table.layers_as_steps ? "exits over layers" : "steps") << " 0 to "
-              << table.columns.max_steps() << "\n";
-    std::cout << padded("policy", width) << right("steps", 8) << right("NLL", 9) << right("ppl", 10)
-              << right("GFLOP", 10) << "   NLL - full [interval]\n";
-    for (const Point& point : points) {
-        const ReplayResult& result = point.replayed;
-        const std::string name = point.spec.text() + (point.spec.kind->causal ? "" : " (bound)");
-        std::cout << padded(name, width) << right(fixed(result.mean_steps, 3), 8)
-                  << right(fixed(result.mean_nll, 4), 9) << right(fixed(result.perplexity, 2), 10)
-                  << right(std::isnan(result.mean_flops) ? "-" : fixed(result.mean_flops / 1e9, 4), 10)
-                  << "   " << fixed(point.difference.value, 4) << " [" << fixed(point.difference.low, 4)
-                  << ", " << fixed(point.difference.high, 4) << "]" << (point.on_front ? "  front" : "")
-                  << "\n";
-    }
-    for (const Gap& gap : gaps) {
-        if (std::isnan(gap.fronts.gap.value)) {
-            std::cout << "fronts of " << gap.b << " and " << gap.a << " reach no common cost\n";
-            continue;
+    std::vector<RunInfo> runs = exact_runs();
+    std::vector<PolicySpec> missing;
+    for (const PolicySpec& spec : specs) {
+        if (find(runs, spec) == nullptr) {
+            missing.push_back(spec);
         }
-        std::cout << "NLL of the front of " << gap.b << " minus that of " << gap.a << " at equal "
-                  << (table.flops ? "FLOPs" : "steps") << ": " << fixed(gap.fronts.gap.value, 4) << " ["
-                  << fixed(gap.fronts.gap.low, 4) << ", " << fixed(gap.fronts.gap.high, 4)
-                  << "] nats a token\n";
     }
-    std::cout << intervals.sentence() << "\n";
+    if (!missing.empty()) {
+        const std::stop_token& stop = intervals.bootstrap.stop;
+        ModelOptions options = model;
+        options.method = options.method.empty() ? source.method : options.method;
+        options.dtype = source.dtype;
+        const Checkpoint checkpoint = options.open();
+        require_weights_of(source, checkpoint, checkpoint_digest(checkpoint, printer.sink(), stop));
+        const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
+        const std::vector<SequenceInput> sequences = recorded_sequences(reader, source, stop);
+        Engine engine = Engine::load(checkpoint, options.load_options(printer, stop));
+        for (const PolicySpec& spec : missing) {
+            if (spec.kind->causal) {
+                (void)rule_of(spec, engine); // what the model refuses must leave no file behind
+            }
+        }
+        for (const PolicySpec& spec : missing) {
+            RecordOptions how;
+            how.level = RecordLevel::basic;
+            how.batch = batch;
+            how.dtype = source.dtype;
+            TraceWriter writer(where);
+            if (rerun(engine, checkpoint, source, table, sequences, tokenizer ? &*tokenizer : nullptr, spec,
+                      writer, how, printer.sink(), stop)
+                    .cancelled) {
+                throw Cancelled();
+            }
+        }
+        runs = exact_runs();
+    }
+    std::vector<RunInfo> found;
+    for (const PolicySpec& spec : specs) {
+        const RunInfo* one = find(runs, spec);
+        if (one == nullptr) {
+            throw InputError(where, "the rerun of " + spec.text() + " that was just made", "none like it",
+                             "write the reruns to a trace of their own with --output");
+        }
+        found.push_back(*one);
+    }
+    return found;
 }
 
-nlohmann::json PolicyVerb::to_report(const ReplayTable& table, const std::vector<Point>& points,
-                                     const std::vector<Gap>& gaps) const {
-    nlohmann::json rows = nlohmann::json::array();
-    for (const Point& point : points) {
-        const ReplayResult& result = point.replayed;
-        rows.push_back({{"policy", point.spec.text()},
-                        {"kind", "replay"},
-                        {"causal", point.spec.kind->causal},
-                        {"mean_steps", number(result.mean_steps)},
-                        {"mean_nll", number(result.mean_nll)},
-                        {"perplexity", number(result.perplexity)},
-                        {"flops_per_token", number(result.mean_flops)},
-                        {"difference_to_full", to_json(point.difference)},
-                        {"steps_histogram", result.histogram},
-                        {"on_front", point.on_front}});
-    }
-    nlohmann::json areas = nlohmann::json::array();
-    for (const Gap& gap : gaps) {
-        areas.push_back({{"a", gap.a},
-                         {"b", gap.b},
-                         {"cost", table.flops ? "flops" : "steps"},
-                         {"from", number(gap.fronts.low)},
-                         {"to", number(gap.fronts.high)},
-                         {"nll_b_minus_a", to_json(gap.fronts.gap)}});
-    }
-    nlohmann::json report{{"run", table.run},
-                          {"scored_tokens", points.front().replayed.scored},
-                          {"max_steps", table.columns.max_steps()},
-                          {"layers_as_steps", table.layers_as_steps},
-                          {"halted", table.halted},
-                          {"points", rows},
-                          {"fronts", areas}};
-    intervals.write_to(report);
-    return report;
-}
-
-std::string PolicyVerb::to_csv(const std::vector<Point>& points) const {
-    std::string text = "policy,name,threshold,kind,mean_steps,mean_nll,perplexity,flops_per_token,difference,"
-                       "difference_low,difference_high,on_front\n";
-    for (const Point& point : points) {
-        const ReplayResult& result = point.replayed;
-        const std::vector<PolicyParameter>& parameters = point.spec.kind->parameters;
-        const bool has = !parameters.empty() && point.spec.has(parameters.front().key);
-        text += "\"" + point.spec.text() + "\"," + point.spec.kind->name + "," +
-                (has ? digits(point.spec.number(parameters.front().key)) : "") + ",replay";
-        for (const double value : {result.mean_steps, result.mean_nll, result.perplexity, result.mean_flops,
-                                   point.difference.value, point.difference.low, point.difference.high}) {
-            text += "," + digits(value);
+/// A row a token and policy: what the replay says and what the rerun found.
+std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>& specs,
+                        const std::vector<Columns>& replays, const std::vector<Columns>& reruns) {
+    std::string text = "policy,sequence,token,replay_steps,replay_nll,rerun_steps,rerun_nll\n";
+    for (std::size_t p = 0; p < specs.size(); ++p) {
+        const std::string name = "\"" + specs[p].text() + "\",";
+        for (std::size_t i = 0; i < table.tokens(); ++i) {
+            text += name + std::to_string(table.places[i].sequence) + "," +
+                    std::to_string(table.places[i].position) + "," + std::to_string(replays[p].steps[i]) +
+                    "," + exact_digits(static_cast<double>(replays[p].nll[i]));
+            text += reruns.empty() ? ",,\n"
+                                   : "," + std::to_string(reruns[p].steps[i]) + "," +
+                                         exact_digits(static_cast<double>(reruns[p].nll[i])) + "\n";
         }
-        text += point.on_front ? ",1\n" : ",0\n";
     }
     return text;
 }
@@ -221,116 +286,115 @@ void PolicyVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    const std::vector<PolicySpec> specs = read_specs();
+    std::vector<PolicySpec> specs = read_specs();
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
     const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
-    for (const PolicySpec& spec : specs) {
+    for (PolicySpec& spec : specs) {
         table.require(spec);
+        spec = spelled_out(spec, table.context);
+    }
+    if (!output.empty() && model.checkpoint.empty()) {
+        throw InputError("--output is for reruns; name the checkpoint with --rerun CHECKPOINT.");
     }
 
-    // The tokens with a target, and where they are consecutive.
-    std::vector<std::size_t> scored;
-    std::vector<std::int64_t> stretches;
-    for (std::size_t i = 0; i < table.tokens(); ++i) {
-        if (std::isnan(table.nll[i])) {
-            continue;
-        }
-        if (scored.empty() || scored.back() + 1 != i || table.places[i].position == 0) {
-            stretches.push_back(0);
-        }
-        ++stretches.back();
-        scored.push_back(i);
-    }
-    std::vector<Point> points;
-    std::vector<std::vector<double>> nll;
-    std::vector<std::vector<double>> costs;
+    PolicyReport report;
+    report.run = table.run;
+    report.max_steps = table.columns.max_steps();
+    report.layers_as_steps = table.layers_as_steps;
+    report.halted = table.halted;
+    report.knows_flops = table.flops.has_value();
+    std::vector<Columns> replays;
     for (const PolicySpec& spec : specs) {
         if (bootstrap.stop.stop_requested()) {
             throw Cancelled();
         }
-        Point point{spec, replay(table, spec), {}, false};
-        nll.emplace_back();
-        costs.emplace_back();
-        for (const std::size_t i : scored) {
-            nll.back().push_back(static_cast<double>(point.replayed.nll[i]));
-            costs.back().push_back(table.flops ? static_cast<double>(point.replayed.flops[i])
-                                               : static_cast<double>(point.replayed.steps[i]));
-        }
-        for (auto* column : {&point.replayed.nll}) {
-            column->clear();
-            column->shrink_to_fit();
-        }
-        point.replayed.steps = {};
-        point.replayed.flops = {};
-        points.push_back(std::move(point));
+        ReplayResult result = replay(table, spec);
+        report.scored = result.scored;
+        report.points.push_back(
+            {spec,
+             {result.mean_steps, result.mean_nll, result.perplexity, result.mean_flops, {}, false},
+             result.histogram,
+             std::nullopt});
+        replays.push_back({std::move(result.steps), std::move(result.nll), std::move(result.flops)});
     }
-    const std::vector<Estimate> differences = paired_differences(nll.front(), nll, stretches, bootstrap);
-    std::vector<FrontPoint> places;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        points[i].difference = differences[i];
-        const ReplayResult& result = points[i].replayed;
-        const double cost = table.flops ? result.mean_flops : result.mean_steps;
-        places.push_back({points[i].spec.kind->causal ? cost : std::nan(""), result.mean_nll});
-    }
-    const std::vector<bool> front = pareto_front(places);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        points[i].on_front = front[i];
+    std::vector<Columns> reruns;
+    if (!model.checkpoint.empty()) {
+        const std::vector<RunInfo> runs = rerun_all(reader, run, table, specs, printer);
+        const TraceReader exact_reader = TraceReader::open(rerun_trace(reader));
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            const ReplayResult replayed{replays[i].steps, replays[i].nll, {}, 0, 0, 0, 0, {}, 0};
+            RerunDifference difference =
+                rerun_difference(table, replayed, reader, run, exact_reader, runs[i], bootstrap.stop);
+            reruns.push_back(
+                {std::move(difference.steps), std::move(difference.nll), std::move(difference.flops)});
+            const PolicyOutcome outcome{difference.mean_steps,
+                                        difference.mean_nll,
+                                        std::exp(difference.mean_nll),
+                                        difference.mean_flops,
+                                        {},
+                                        false};
+            report.points[i].exact = {
+                exact_reader.path().string() + "#" + runs[i].name, outcome, std::move(difference), {}};
+        }
     }
 
-    // Fronts of policies that came in several settings, against the first of them.
-    std::vector<std::string> families;
-    for (const Point& point : points) {
-        const std::string& name = point.spec.kind->name;
-        const auto many = std::count_if(points.begin(), points.end(), [&](const Point& other) {
-            return other.spec.kind == point.spec.kind;
-        });
-        if (many > 1 && std::find(families.begin(), families.end(), name) == families.end()) {
-            families.push_back(name);
-        }
+    const Comparison replayed(table, specs, replays, bootstrap);
+    std::vector<PolicyOutcome*> outcomes;
+    for (PolicyPoint& point : report.points) {
+        outcomes.push_back(&point.replayed);
     }
-    const auto settings = [&](const std::string& name) {
-        std::vector<FrontSetting> family;
-        for (std::size_t i = 0; i < points.size(); ++i) {
-            if (points[i].spec.kind->name == name) {
-                family.push_back({costs[i], nll[i]});
-            }
+    replayed.compare(outcomes, report.knows_flops);
+    replayed.gaps(false, report.gaps);
+    if (!reruns.empty()) {
+        const Comparison exact(table, specs, reruns, bootstrap);
+        outcomes.clear();
+        for (PolicyPoint& point : report.points) {
+            outcomes.push_back(&point.exact->outcome);
         }
-        return family;
-    };
-    std::vector<Gap> gaps;
-    for (std::size_t i = 1; i < families.size(); ++i) {
-        gaps.push_back({families[0], families[i],
-                        compare_fronts(settings(families[0]), settings(families[i]), stretches, bootstrap)});
+        exact.compare(outcomes, report.knows_flops);
+        exact.gaps(true, report.gaps);
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            const Scored both(table, {replays[i], reruns[i]});
+            report.points[i].exact->minus_replay =
+                paired_differences(both.of(replays[i].nll),
+                                   std::vector<std::vector<double>>{both.of(reruns[i].nll)}, both.stretches,
+                                   bootstrap)
+                    .front();
+        }
     }
     printer.finish();
-    if (!csv.empty()) {
-        write_file_atomically(csv, to_csv(points));
-    }
-    if (json) {
-        std::cout
-            << to_report(table, points, gaps).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-            << '\n';
-        return;
-    }
-    print(table, points, gaps);
+
     if (table.halted) {
-        std::cout
-            << "note: tokens of this run halted, so no policy can be seen beyond the steps that ran; record "
-               "with --policy full to see all of them.\n";
+        report.notices.emplace_back(
+            "tokens of this run halted, so no policy can be seen beyond the steps that "
+            "ran; record with --policy full to see all of them.");
     }
     if (!run.complete) {
-        std::cout << "note: the run is partial.\n";
+        report.notices.emplace_back("the run is partial.");
     }
-    if (stretches.size() == 1) {
-        std::cout
-            << "note: all tokens are of one sequence: the intervals say what other parts of this text would "
-               "give, not what other texts would.\n";
+    for (const std::string& notice : interval_notices(replayed.scored().stretches, bootstrap)) {
+        report.notices.push_back(notice);
     }
-    std::cout
-        << "note: a replay assumes that a token's halting leaves the others as they are; single tokens can "
-           "differ by nats from a rerun.\n";
+    report.notices.emplace_back(
+        reruns.empty()
+            ? "a replay assumes that a token's halting leaves the others as they are; single tokens "
+              "can differ by nats from a rerun (--rerun CHECKPOINT)."
+            : "a replay assumes that a token's halting leaves the others as they are; where it "
+              "differs from the rerun, the rerun is right.");
+    if (!csv.empty()) {
+        write_file_atomically(csv, report.to_csv());
+    }
+    if (!per_token.empty()) {
+        write_file_atomically(per_token, token_table(table, specs, replays, reruns));
+    }
+    if (json) {
+        std::cout << report.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << '\n';
+        return;
+    }
+    report.print(intervals);
 }
 
 std::string list_of_policies() {
@@ -350,7 +414,10 @@ std::string list_of_policies() {
             "  ponderscope policy story.ponder --policy learned --policy calm_margin:lambda=0.9 --policy "
             "oracle\n"
             "  ponderscope policy story.ponder --policy learned --policy uniform --sweep rate=0.5:2.5:5\n"
-            "  ponderscope policy story.ponder --policy entropy --sweep theta=0.1:4:8:log --csv front.csv";
+            "  ponderscope policy story.ponder --policy entropy --sweep theta=0.1:4:8:log --csv front.csv\n"
+            "  ponderscope policy story.ponder#adaponderlm-1m --policy calm_margin --sweep "
+            "threshold=0.5:0.9:3 "
+            "--rerun sample_models/adaponderlm-1m";
     return text.str();
 }
 
@@ -359,7 +426,9 @@ std::string list_of_policies() {
 void add_policy(CLI::App& program) {
     auto verb = std::make_shared<PolicyVerb>();
     CLI::App* app = program.add_subcommand(
-        "policy", "Replay halting policies on a recorded run: steps, NLL and FLOPs, and the front they make");
+        "policy",
+        "Halting policies on a recorded run, replayed or rerun: steps, NLL and FLOPs, and the front "
+        "they make");
     app->add_option("run", verb->reference,
                     "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
         ->required();
@@ -370,7 +439,20 @@ void add_policy(CLI::App& program) {
         "--sweep", verb->sweep,
         "KEY=FIRST:LAST:COUNT, with :log for equal ratios, or KEY=VALUE,VALUE,...; KEY threshold is the "
         "first of each policy");
+    app->add_option("--rerun", verb->model.checkpoint,
+                    "Also run the model with each policy, exactly, and show where the replay differs. The "
+                    "reruns are runs of the trace, and are used again when they are there")
+        ->type_name("CHECKPOINT");
+    app->add_option("-o,--output", verb->output, "Trace of the reruns (default: the replayed one)")
+        ->type_name("TRACE.ponder");
+    app->add_option("--batch", verb->batch, "Of reruns: windows computed together")
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    app->add_option("--device", verb->model.device, "Of reruns: cpu, cuda or cuda:N")->capture_default_str();
     app->add_option("--csv", verb->csv, "Also write the points as a table")->type_name("FILE");
+    app->add_option("--per-token", verb->per_token,
+                    "Also write a table with steps and NLL of every token, replayed and rerun")
+        ->type_name("FILE");
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

@@ -8,6 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/policy/policy_spec.h"
+#include "core/ponder/policy_halting.h"
 
 #include <algorithm>
 #include <cmath>
@@ -165,6 +167,65 @@ std::string our_name(const std::string& theirs) {
                                               : theirs;
 }
 
+/// Row 0 of a signal [B, T, K] of exits over layers as the reference has it, [layers, T]: \p first the first
+/// step that it holds.
+NamedArray exit_rows(const NamedArray& signal, std::int64_t first) {
+    NamedArray rows;
+    rows.dtype = signal.dtype;
+    const std::int64_t tokens = signal.shape[1];
+    const std::int64_t steps = signal.shape[2];
+    rows.shape = {steps - first, tokens};
+    for (std::int64_t k = first; k < steps; ++k) {
+        for (std::int64_t t = 0; t < tokens; ++t) {
+            const auto from = static_cast<std::size_t>(t * steps + k);
+            if (signal.dtype == DType::i64) {
+                rows.integers.push_back(signal.integers[from]);
+            } else {
+                rows.floats.push_back(signal.floats[from]);
+            }
+        }
+    }
+    return rows;
+}
+
+/// What the reference says of exits after blocks: without its first row, which is of the embeddings, or of
+/// them and the first block.
+NamedArray without_embeddings(const NamedArray& theirs) {
+    NamedArray rows = theirs;
+    rows.shape[0] -= 1;
+    const auto width = static_cast<std::ptrdiff_t>(theirs.shape[1]);
+    if (theirs.dtype == DType::i64) {
+        rows.integers.erase(rows.integers.begin(), rows.integers.begin() + width);
+    } else {
+        rows.floats.erase(rows.floats.begin(), rows.floats.begin() + width);
+    }
+    return rows;
+}
+
+/// The policy of a rerun, as the case describes it among its replays.
+std::string policy_of(const nlohmann::json& description, const std::string& name) {
+    for (const nlohmann::json& entry : description.value("replay", nlohmann::json::array())) {
+        if (entry.value("name", "") != name) {
+            continue;
+        }
+        const std::string policy = entry.value("policy", "");
+        std::string text = policy;
+        char separator = ':';
+        const auto add = [&](const char* key, const char* field) {
+            if (entry.contains(field)) {
+                text += separator + std::string(key) + "=" + entry[field].dump();
+                separator = ',';
+            }
+        };
+        add(policy.starts_with("calm") ? "lambda" : "theta", "threshold");
+        add("n", "steps");
+        add("rate", "rate");
+        add("seed", "seed");
+        return text;
+    }
+    return "full";
+}
+
 struct VerifyVerb {
     std::vector<std::filesystem::path> cases;
     ModelOptions model;
@@ -176,6 +237,48 @@ struct VerifyVerb {
     CaseResult verify(const std::filesystem::path& folder) const;
     void run() const;
 };
+
+/// Runs in which nothing halts, and reruns of policies, where the reference has them. Leaves the engine with
+/// another rule.
+void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t>>& rows,
+                      const ArrayMap& golden, const nlohmann::json& description, ArrayMap& ours) {
+    const bool exits = golden.contains("exit_entropy");
+    if (golden.contains("full.signal.nll") || exits) {
+        engine.use_halting(rule_of(PolicySpec::parse("full"), engine));
+        ArrayMap full = engine.inspect_batch(rows);
+        for (const auto& [name, theirs] : golden) {
+            const std::string block = "hidden.block";
+            if (name.starts_with("full.")) {
+                if (const auto found = full.find(our_name(name.substr(5))); found != full.end()) {
+                    ours[name] = found->second;
+                }
+            } else if (name.starts_with(block)) {
+                if (const auto found = full.find("hidden.step" + name.substr(block.size()));
+                    found != full.end()) {
+                    ours[name] = found->second;
+                }
+            }
+        }
+        static const std::pair<const char*, const char*> signals[] = {
+            {"exit_margin", "signal.margin"}, {"exit_entropy", "signal.entropy"},
+            {"exit_argmax", "signal.argmax"}, {"exit_kl", "signal.kl_previous_current"},
+            {"exit_cosine", "signal.cosine"}, {"exit_latent_diff", "signal.latent_difference"}};
+        for (const auto& [theirs, mine] : signals) {
+            if (exits && golden.contains(theirs)) {
+                const bool pairs = golden.at(theirs).shape[0] < golden.at("exit_entropy").shape[0];
+                ours[theirs] = exit_rows(full.at(mine), pairs ? 1 : 0);
+            }
+        }
+    }
+    for (const nlohmann::json& entry : description.value("rerun", nlohmann::json::array())) {
+        const std::string name = entry.value("name", "");
+        engine.use_halting(rule_of(PolicySpec::parse(policy_of(description, name)), engine));
+        ArrayMap arrays = engine.inspect_batch(rows);
+        for (const char* const what : {"steps", "nll", "logits"}) {
+            ours["rerun." + name + "." + what] = std::move(arrays.at(what));
+        }
+    }
+}
 
 CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
     const nlohmann::json description = read_json_file(folder / "case.json");
@@ -219,6 +322,11 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         }
     }
 
+    if (const auto generated = golden.find("generated"); generated != golden.end()) {
+        ours["generated"] = generate_like(engine, ids->second, generated->second, description, golden_path);
+    }
+    compute_policies(engine, rows, golden, description, ours);
+
     CaseResult result;
     result.tolerance = tolerance > 0 ? tolerance : description.value("tolerance", 1e-4);
     static const std::set<std::string> deciding{
@@ -227,14 +335,15 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         if (name == "input_ids") {
             continue;
         }
-        const bool decides = deciding.contains(name) && !(exact_only && (name == "logits" || name == "nll"));
+        const bool rerun = name.starts_with("rerun.");
+        const bool decides =
+            (deciding.contains(name) || rerun) && !(exact_only && (name == "logits" || name == "nll"));
         if (name == "logits_tail" && theirs.shape.size() == 3) {
             result.comparisons.push_back(
                 compare(name, tail(ours.at("logits"), theirs.shape[1]), theirs, result.tolerance, decides));
-        } else if (name == "generated") {
+        } else if (const auto exits = ours.find(name); name.starts_with("exit_") && exits != ours.end()) {
             result.comparisons.push_back(
-                compare(name, generate_like(engine, ids->second, theirs, description, golden_path), theirs,
-                        result.tolerance, decides));
+                compare(name, exits->second, without_embeddings(theirs), result.tolerance, false));
         } else if (const auto found = ours.find(our_name(name)); found != ours.end()) {
             const bool turned = name.starts_with("depth_weights") && found->second.shape.size() == 4;
             result.comparisons.push_back(compare(name, turned ? heads_first(found->second) : found->second,

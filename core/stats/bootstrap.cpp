@@ -258,4 +258,35 @@ std::vector<Estimate> block_bootstrap(const PrefixSums& sums, std::span<const St
     return estimates;
 }
 
+std::vector<std::string> interval_notices(std::span<const std::int64_t> stretches,
+                                          const BootstrapOptions& options) {
+    // Below this many blocks the bootstrap cannot know how the mean varies.
+    constexpr std::int64_t few_blocks = 10;
+    std::int64_t blocks = 0;
+    for (const std::int64_t length : stretches) {
+        blocks += (length + options.block - 1) / options.block;
+    }
+    std::vector<std::string> notices;
+    if (blocks < few_blocks) {
+        notices.push_back("The intervals rest on " + std::to_string(blocks) +
+                          (blocks == 1 ? " block of " : " blocks of ") + std::to_string(options.block) +
+                          " tokens: take them as a hint, and score a longer text.");
+    }
+    if (stretches.size() == 1) {
+        notices.emplace_back(
+            "All tokens are of one sequence: the intervals say what other parts of this text "
+            "would give, not what other texts would.");
+    }
+    return notices;
+}
+
+std::string interval_warning(const Estimate& estimate, const std::string& what) {
+    if (!(estimate.value < estimate.low || estimate.value > estimate.high)) {
+        return {};
+    }
+    return "The interval of " + what +
+           " lies beside its estimate: blocks reach the ends of this short text less often than its middle, "
+           "and there it is different; take a longer text.";
+}
+
 } // namespace ponderscope

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -33,6 +34,14 @@ struct Estimate {
     double high = 0;
     double standard_error = 0; ///< standard deviation of the replicates (perplexities: by the delta method)
 };
+
+/// What a reader of intervals must know of the sample under them, a sentence each: few blocks, one sequence.
+std::vector<std::string> interval_notices(std::span<const std::int64_t> stretches,
+                                          const BootstrapOptions& options);
+/// A sentence where an interval does not hold its own estimate, else empty. Moving blocks reach the ends of a
+/// stretch less often than its middle (methods.md 11 wants them so), which moves the replicates of a short
+/// sample whose ends differ from its middle. \p what: "the mean NLL".
+std::string interval_warning(const Estimate& estimate, const std::string& what);
 
 /// Sums over consecutive tokens of W quantities a token, for a sample that lies in stretches of contiguous
 /// tokens.

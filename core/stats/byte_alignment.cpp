@@ -15,9 +15,14 @@ std::string named(const TraceReader& trace, const RunInfo& run) {
     return trace.path().filename().string() + "#" + run.name;
 }
 
-/// The scored targets of a sequence, in order.
+float nll_of(const TokenColumns& tokens, std::size_t i) {
+    return tokens.nll[i];
+}
+
+/// The scored targets of a sequence, in order, each with a value of the token that predicts it.
+template <typename Value = decltype(&nll_of)>
 std::vector<ScoredSpan> scored_spans(const TraceReader& trace, const RunInfo& run, std::int64_t sequence,
-                                     const std::stop_token& stop) {
+                                     const std::stop_token& stop, Value value = nll_of) {
     constexpr std::int64_t page = 1 << 16;
     std::vector<ScoredSpan> spans;
     for (std::int64_t begin = 0;; begin += page) {
@@ -28,13 +33,30 @@ std::vector<ScoredSpan> scored_spans(const TraceReader& trace, const RunInfo& ru
         const auto here = std::min<std::size_t>(tokens.size(), page);
         for (std::size_t i = 0; i < here && i + 1 < tokens.size(); ++i) {
             if (!std::isnan(tokens.nll[i])) {
-                spans.push_back({tokens.begin[i + 1], tokens.end[i + 1], static_cast<double>(tokens.nll[i])});
+                spans.push_back(
+                    {tokens.begin[i + 1], tokens.end[i + 1], static_cast<double>(value(tokens, i))});
             }
         }
         if (static_cast<std::int64_t>(tokens.size()) <= page) {
             return spans;
         }
     }
+}
+
+/// InputError unless both runs are of one text, which both have.
+std::string check_one_text(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                           const RunInfo& run_b) {
+    const std::string both = named(trace_a, run_a) + " and " + named(trace_b, run_b);
+    if (run_a.text_digest != run_b.text_digest) {
+        throw InputError(both + ": expected two runs of one text, found runs of " + run_a.text_source +
+                         " and of " + run_b.text_source + "; record both on the same text.");
+    }
+    if (run_a.text_bytes == 0 || run_b.text_bytes == 0) {
+        throw InputError(both +
+                         ": expected runs with their text, so that tokens of different tokenizers can be "
+                         "aligned by bytes, found token ids only; record both with --text.");
+    }
+    return both;
 }
 
 } // namespace
@@ -96,16 +118,7 @@ std::vector<AlignedSegment> align_by_bytes(std::span<const ScoredSpan> a, std::s
 PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                                 const RunInfo& run_b, const ProgressSink& progress,
                                 const std::stop_token& stop) {
-    const std::string both = named(trace_a, run_a) + " and " + named(trace_b, run_b);
-    if (run_a.text_digest != run_b.text_digest) {
-        throw InputError(both + ": expected two runs of one text, found runs of " + run_a.text_source +
-                         " and of " + run_b.text_source + "; record both on the same text.");
-    }
-    if (run_a.text_bytes == 0 || run_b.text_bytes == 0) {
-        throw InputError(both +
-                         ": expected runs with their text, so that tokens of different tokenizers can be "
-                         "aligned by bytes, found token ids only; record both with --text.");
-    }
+    const std::string both = check_one_text(trace_a, run_a, trace_b, run_b);
     const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
     const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
     const std::size_t common = std::min(sequences_a.size(), sequences_b.size());
@@ -149,6 +162,39 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
         }
     }
     return sample;
+}
+
+AlignedSteps align_steps_by_bytes(const TraceReader& trace_a, const RunInfo& run_a,
+                                  const TraceReader& trace_b, const RunInfo& run_b,
+                                  const std::stop_token& stop) {
+    const std::string both = check_one_text(trace_a, run_a, trace_b, run_b);
+    const auto steps_of = [](const TokenColumns& tokens, std::size_t i) { return tokens.steps[i]; };
+    const auto one_each = [](const TokenColumns&, std::size_t) { return 1; };
+    const std::size_t common =
+        std::min(trace_a.sequences(run_a.id).size(), trace_b.sequences(run_b.id).size());
+    AlignedSteps result;
+    for (std::size_t s = 0; s < common; ++s) {
+        const auto number = static_cast<std::int64_t>(s);
+        const std::vector<ScoredSpan> surprise = scored_spans(trace_b, run_b, number, stop);
+        // How spans align does not depend on their values.
+        const std::vector<AlignedSegment> steps =
+            align_by_bytes(scored_spans(trace_a, run_a, number, stop, steps_of), surprise);
+        const std::vector<AlignedSegment> tokens =
+            align_by_bytes(scored_spans(trace_a, run_a, number, stop, one_each), surprise);
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            if (!steps[i].follows) {
+                result.stretches.push_back(0);
+            }
+            ++result.stretches.back();
+            result.steps.push_back(steps[i].nll_a / tokens[i].nll_a);
+            result.nll.push_back(steps[i].nll_b);
+        }
+    }
+    if (result.steps.empty()) {
+        throw InputError(both +
+                         ": expected text that both scored, found none; let both recordings get further.");
+    }
+    return result;
 }
 
 ByteComparison compare_by_bytes(const PairedSample& sample, const BootstrapOptions& options) {

@@ -37,6 +37,18 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
                                 const RunInfo& run_b, const ProgressSink& progress = {},
                                 const std::stop_token& stop = {});
 
+/// Steps of A against what B found surprising, where their tokenizers differ: a value for each aligned
+/// segment.
+struct AlignedSteps {
+    std::vector<double> steps; ///< mean over A's tokens that predict the segment
+    std::vector<double> nll;   ///< of B, nats a segment
+    std::vector<std::int64_t> stretches;
+};
+/// Errors as pair_runs_by_bytes.
+AlignedSteps align_steps_by_bytes(const TraceReader& trace_a, const RunInfo& run_a,
+                                  const TraceReader& trace_b, const RunInfo& run_b,
+                                  const std::stop_token& stop = {});
+
 /// Bits per byte of both and their difference, resampled together.
 struct ByteComparison {
     std::int64_t segments = 0;

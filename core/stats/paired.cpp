@@ -15,8 +15,6 @@ namespace {
 
 /// Tokens read at once, so that a sequence of any length takes the same memory.
 constexpr std::int64_t page = 1 << 16;
-/// Below this many blocks the bootstrap cannot know how the mean varies.
-constexpr std::int64_t few_blocks = 10;
 
 std::string named(const TraceReader& trace, const RunInfo& run) {
     return trace.path().filename().string() + "#" + run.name;
@@ -41,25 +39,6 @@ void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceRe
 /// Bytes under the target of each token: the span of the next one.
 double target_bytes(const TokenColumns& tokens, std::size_t i) {
     return i + 1 < tokens.size() ? static_cast<double>(tokens.end[i + 1] - tokens.begin[i + 1]) : 0;
-}
-
-std::vector<std::string> notices_for(std::span<const std::int64_t> stretches,
-                                     const BootstrapOptions& options) {
-    std::int64_t blocks = 0;
-    for (const std::int64_t length : stretches) {
-        blocks += (length + options.block - 1) / options.block;
-    }
-    std::vector<std::string> notices;
-    if (blocks < few_blocks) {
-        notices.push_back("The intervals rest on " + std::to_string(blocks) + " blocks of " +
-                          std::to_string(options.block) +
-                          " tokens: take them as a hint, and score a longer text.");
-    } else if (stretches.size() == 1) {
-        notices.push_back("All tokens are of one sequence: the intervals say what other parts of this text "
-                          "would give, not what "
-                          "other texts would.");
-    }
-    return notices;
 }
 
 /// Of a column that holds the values less \p centre.
@@ -254,8 +233,14 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     result.share_b_better = static_cast<double>(better) / static_cast<double>(n);
     result.share_equal = static_cast<double>(equal) / static_cast<double>(n);
     result.notices = sample.notices;
-    const std::vector<std::string> about = notices_for(sample.stretches, options);
+    const std::vector<std::string> about = interval_notices(sample.stretches, options);
     result.notices.insert(result.notices.end(), about.begin(), about.end());
+    if (equal == static_cast<std::int64_t>(n)) {
+        result.notices.emplace_back("Every token has the same NLL in both: the runs are the same.");
+    }
+    if (const std::string beside = interval_warning(result.difference, "the difference"); !beside.empty()) {
+        result.notices.push_back(beside);
+    }
     return result;
 }
 
@@ -304,7 +289,10 @@ RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const Boo
     result.perplexity = exponential(estimates[0]);
     result.bits_per_byte = estimates[1];
     result.mean_steps = estimates[2];
-    result.notices = notices_for(stretches, options);
+    result.notices = interval_notices(stretches, options);
+    if (const std::string beside = interval_warning(result.mean_nll, "the mean NLL"); !beside.empty()) {
+        result.notices.push_back(beside);
+    }
     if (!run.complete) {
         result.notices.insert(result.notices.begin(), "Run " + run.name + " is partial.");
     }

@@ -2,6 +2,7 @@
 #include "core/stats/rank_correlation.h"
 
 #include "core/base/error.h"
+#include "core/stats/byte_alignment.h"
 #include "core/stats/correlation.h"
 #include "core/stats/paired.h"
 
@@ -106,6 +107,11 @@ std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const Ru
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options) {
+    if (run.tokenizer_digest != other.tokenizer_digest && run.text_digest == other.text_digest) {
+        const AlignedSteps aligned = align_steps_by_bytes(trace, run, other_trace, other, options.stop);
+        return {"NLL of " + other.name + ", by bytes", static_cast<std::int64_t>(aligned.steps.size()),
+                spearman_with_interval(aligned.steps, aligned.nll, aligned.stretches, options)};
+    }
     const PairedSample sample = pair_runs(trace, run, other_trace, other, options.progress, options.stop);
     // The same tokens once more, for their steps.
     std::vector<std::vector<bool>> theirs;

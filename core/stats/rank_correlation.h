@@ -27,8 +27,9 @@ struct StepsCorrelation {
 /// Steps of \p run against its own NLL and entropy.
 std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
                                               const BootstrapOptions& options = {});
-/// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored. InputError
-/// as pair_runs.
+/// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; where
+/// their tokenizers differ, on the stretches of text at whose ends both have a boundary, of which \p run
+/// spends a mean number of steps a token. InputError as pair_runs.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options = {});
 

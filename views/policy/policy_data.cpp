@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
 
 #include "views/policy/policy_data.h"
 
 #include "views/common/format.h"
 #include "views/policy/policy_fronts.h"
-#include "views/policy/rerun_difference.h"
 
 #include <cmath>
 

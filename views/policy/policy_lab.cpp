@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
 
 #include "views/policy/policy_lab.h"
 
@@ -8,7 +9,6 @@
 #include "views/figure/chart_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_fronts.h"
-#include "views/policy/rerun_difference.h"
 
 #include <QCheckBox>
 #include <QComboBox>

@@ -2,6 +2,7 @@
 // "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
 
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
@@ -10,7 +11,6 @@
 #include "tests/support/tiny_checkpoint.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
-#include "views/policy/rerun_difference.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 

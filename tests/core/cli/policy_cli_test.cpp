@@ -73,7 +73,7 @@ TEST_F(PolicyVerb, SaysThatItIsAReplay) {
         EXPECT_NE(result.out.find(part), std::string::npos) << part << " in:\n" << result.out;
     }
     const ProgramResult one = policy("#second", {"--policy", "fixed:n=0"});
-    EXPECT_NE(one.out.find("all tokens are of one sequence"), std::string::npos) << one.out;
+    EXPECT_NE(one.out.find("All tokens are of one sequence"), std::string::npos) << one.out;
 }
 
 TEST_F(PolicyVerb, EveryMistakeHasItsSentence) {

@@ -126,6 +126,8 @@ TEST_F(Paired, IdenticalRunsDifferByNothing) {
         EXPECT_NEAR(result.pearson.value, 1, 1e-12);
         EXPECT_EQ(result.share_equal, 1);
         EXPECT_EQ(result.share_b_better, 0);
+        ASSERT_FALSE(result.notices.empty());
+        EXPECT_NE(result.notices.back().find("the runs are the same"), std::string::npos);
     }
 }
 
@@ -141,7 +143,9 @@ TEST_F(Paired, PartialRunsAreComparedOverWhatIsCommon) {
     EXPECT_NE(sample.notices[0].find("500 tokens"), std::string::npos) << sample.notices[0];
     EXPECT_NE(sample.notices[1].find("b is partial"), std::string::npos);
     const PairedComparison result = compare_paired(sample, {.replicates = 100});
-    EXPECT_NE(result.notices.back().find("8 blocks"), std::string::npos) << result.notices.back();
+    ASSERT_EQ(result.notices.size(), 4U);
+    EXPECT_NE(result.notices[2].find("8 blocks"), std::string::npos) << result.notices[2];
+    EXPECT_NE(result.notices[3].find("of one sequence"), std::string::npos) << result.notices[3];
 }
 
 TEST_F(Paired, HolesSplitStretches) {

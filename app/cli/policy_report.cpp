@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/policy_report.h"
+
+#include "app/cli/console.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+
+namespace ponderscope::cli {
+namespace {
+
+nlohmann::json number(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json json_of(const Estimate& estimate) {
+    return {
+        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
+}
+
+nlohmann::json json_of(const PolicyOutcome& outcome) {
+    return {
+        {"mean_steps", number(outcome.mean_steps)},          {"mean_nll", number(outcome.mean_nll)},
+        {"perplexity", number(outcome.perplexity)},          {"flops_per_token", number(outcome.mean_flops)},
+        {"difference_to_full", json_of(outcome.difference)}, {"on_front", outcome.on_front}};
+}
+
+std::string padded(const std::string& text, std::size_t to) {
+    return text + std::string(text.size() < to ? to - text.size() : 0, ' ');
+}
+
+std::string right(const std::string& text, std::size_t to) {
+    return std::string(text.size() < to ? to - text.size() : 0, ' ') + text;
+}
+
+std::string interval(const Estimate& estimate) {
+    return fixed(estimate.value, 4) + " [" + fixed(estimate.low, 4) + ", " + fixed(estimate.high, 4) + "]";
+}
+
+void print_row(const std::string& name, std::size_t width, const PolicyOutcome& outcome) {
+    std::cout << padded(name, width) << right(fixed(outcome.mean_steps, 3), 8)
+              << right(fixed(outcome.mean_nll, 4), 9) << right(fixed(outcome.perplexity, 2), 10)
+              << right(std::isnan(outcome.mean_flops) ? "-" : fixed(outcome.mean_flops / 1e9, 6), 12) << "   "
+              << interval(outcome.difference) << (outcome.on_front ? "  front" : "") << "\n";
+}
+
+void print_difference(const PolicyPoint::Exact& exact) {
+    const RerunDifference& difference = exact.difference;
+    std::cout << "    rerun - replay: NLL " << interval(exact.minus_replay) << "; largest of a token "
+              << fixed(difference.largest, 4) << " at token " << difference.largest_row << " of sequence "
+              << difference.largest_sequence << "; " << with_separators(difference.steps_changed) << " of "
+              << with_separators(difference.tokens) << " tokens stopped elsewhere; run " << exact.run << "\n";
+}
+
+std::string csv_row(const PolicySpec& spec, const char* kind, const PolicyOutcome& outcome) {
+    const std::vector<PolicyParameter>& parameters = spec.kind->parameters;
+    const bool has = !parameters.empty() && spec.has(parameters.front().key);
+    std::string text = "\"" + spec.text() + "\"," + spec.kind->name + "," +
+                       (has ? exact_digits(spec.number(parameters.front().key)) : "") + "," + kind;
+    for (const double value : {outcome.mean_steps, outcome.mean_nll, outcome.perplexity, outcome.mean_flops,
+                               outcome.difference.value, outcome.difference.low, outcome.difference.high}) {
+        text += "," + exact_digits(value);
+    }
+    return text + (outcome.on_front ? ",1" : ",0");
+}
+
+} // namespace
+
+std::string exact_digits(double value) {
+    if (!std::isfinite(value)) {
+        return {};
+    }
+    std::array<char, 32> text{};
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+void PolicyReport::print(const IntervalOptions& intervals) const {
+    const bool reran =
+        std::any_of(points.begin(), points.end(), [](const PolicyPoint& point) { return point.exact; });
+    std::size_t width = 7;
+    const auto name_of = [](const PolicyPoint& point) {
+        return point.spec.text() + (point.spec.kind->causal ? "" : " (bound)");
+    };
+    for (const PolicyPoint& point : points) {
+        width = std::max(width, name_of(point).size() + 1);
+    }
+    std::cout << run << "  replay from recorded signals" << (reran ? ", and exact reruns" : "") << ", "
+              << with_separators(scored) << " scored tokens, "
+              << (layers_as_steps ? "exits after blocks" : "steps") << " 0 to " << max_steps << "\n";
+    std::cout << padded("policy", width) << right(layers_as_steps ? "exit" : "steps", 8) << right("NLL", 9)
+              << right("ppl", 10) << right("GFLOP", 12) << "   NLL - full [interval]\n";
+    for (const PolicyPoint& point : points) {
+        print_row(name_of(point), width, point.replayed);
+        if (point.exact) {
+            print_row("  rerun", width, point.exact->outcome);
+            print_difference(*point.exact);
+        }
+    }
+    for (const FrontGap& gap : gaps) {
+        const std::string kind = gap.exact ? " (reruns)" : reran ? " (replays)" : "";
+        if (std::isnan(gap.fronts.gap.value)) {
+            std::cout << "fronts of " << gap.b << " and " << gap.a << kind << " reach no common cost\n";
+            continue;
+        }
+        std::cout << "NLL of the front of " << gap.b << " minus that of " << gap.a << kind << " at equal "
+                  << (knows_flops ? "FLOPs" : "steps") << ": " << interval(gap.fronts.gap)
+                  << " nats a token\n";
+    }
+    std::cout << intervals.sentence() << "\n";
+    for (const std::string& notice : notices) {
+        std::cout << "note: " << notice << "\n";
+    }
+}
+
+nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const PolicyPoint& point : points) {
+        nlohmann::json row = json_of(point.replayed);
+        row["policy"] = point.spec.text();
+        row["kind"] = "replay";
+        row["causal"] = point.spec.kind->causal;
+        row["steps_histogram"] = point.histogram;
+        if (point.exact) {
+            const RerunDifference& difference = point.exact->difference;
+            row["rerun"] = json_of(point.exact->outcome);
+            row["rerun"]["run"] = point.exact->run;
+            row["rerun"]["minus_replay"] = {{"tokens", difference.tokens},
+                                            {"mean_nll", json_of(point.exact->minus_replay)},
+                                            {"largest", number(difference.largest)},
+                                            {"largest_sequence", difference.largest_sequence},
+                                            {"largest_token", difference.largest_row},
+                                            {"tokens_with_other_steps", difference.steps_changed}};
+        }
+        rows.push_back(std::move(row));
+    }
+    nlohmann::json areas = nlohmann::json::array();
+    for (const FrontGap& gap : gaps) {
+        areas.push_back({{"a", gap.a},
+                         {"b", gap.b},
+                         {"kind", gap.exact ? "rerun" : "replay"},
+                         {"cost", knows_flops ? "flops" : "steps"},
+                         {"from", number(gap.fronts.low)},
+                         {"to", number(gap.fronts.high)},
+                         {"nll_b_minus_a", json_of(gap.fronts.gap)}});
+    }
+    nlohmann::json report{{"run", run},
+                          {"scored_tokens", scored},
+                          {"max_steps", max_steps},
+                          {"layers_as_steps", layers_as_steps},
+                          {"halted", halted},
+                          {"points", rows},
+                          {"fronts", areas},
+                          {"notices", notices}};
+    intervals.write_to(report);
+    return report;
+}
+
+std::string PolicyReport::to_csv() const {
+    std::string text = "policy,name,threshold,kind,mean_steps,mean_nll,perplexity,flops_per_token,difference,"
+                       "difference_low,difference_high,on_front,minus_replay,minus_replay_low,"
+                       "minus_replay_high,largest_of_a_token,tokens_with_other_steps,run\n";
+    for (const PolicyPoint& point : points) {
+        text += csv_row(point.spec, "replay", point.replayed) + ",,,,,,\n";
+        if (point.exact) {
+            const Estimate& minus = point.exact->minus_replay;
+            text += csv_row(point.spec, "rerun", point.exact->outcome) + "," + exact_digits(minus.value) +
+                    "," + exact_digits(minus.low) + "," + exact_digits(minus.high) + "," +
+                    exact_digits(point.exact->difference.largest) + "," +
+                    std::to_string(point.exact->difference.steps_changed) + ",\"" + point.exact->run + "\"\n";
+        }
+    }
+    return text;
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/cli/interval_options.h"
+#include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
+#include "core/stats/front.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope::cli {
+
+/// What a policy cost and lost, by its replay or by its rerun.
+struct PolicyOutcome {
+    double mean_steps = 0; ///< over the scored tokens
+    double mean_nll = 0;   ///< nats, likewise
+    double perplexity = 0;
+    double mean_flops = 0; ///< over all tokens; NaN where they are not known
+    Estimate difference;   ///< of mean NLL to that of full, replayed or rerun likewise; nats
+    bool on_front = false;
+};
+
+/// A policy at one setting.
+struct PolicyPoint {
+    PolicySpec spec;
+    PolicyOutcome replayed;
+    std::vector<std::int64_t> histogram; ///< of the replay: scored tokens that stopped at k
+    struct Exact {
+        std::string run; ///< TRACE#RUN
+        PolicyOutcome outcome;
+        RerunDifference difference; ///< to the replay
+        Estimate minus_replay;      ///< mean NLL, rerun minus replay, nats a token
+    };
+    std::optional<Exact> exact;
+};
+
+/// The gap between the front of one swept policy and that of the first.
+struct FrontGap {
+    std::string a, b;
+    bool exact = false; ///< of reruns
+    FrontComparison fronts;
+};
+
+/// All that `ponderscope policy` says of a run.
+struct PolicyReport {
+    std::string run;
+    std::int64_t scored = 0;
+    std::int64_t max_steps = 0;
+    bool layers_as_steps = false;
+    bool halted = false;
+    bool knows_flops = false;
+    std::vector<PolicyPoint> points; ///< full first
+    std::vector<FrontGap> gaps;
+    std::vector<std::string> notices;
+
+    void print(const IntervalOptions& intervals) const;
+    [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
+    [[nodiscard]] std::string to_csv() const;
+};
+
+/// Digits that read back the same; nothing for what is no number.
+std::string exact_digits(double value);
+
+} // namespace ponderscope::cli

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `stats`: what a run lost, where it spends its steps, and with what they go together.
+#include "app/cli/console.h"
+#include "app/cli/interval_options.h"
+#include "app/cli/options.h"
+#include "app/cli/policy_report.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/stats/labels.h"
+#include "core/stats/paired.h"
+#include "core/stats/rank_correlation.h"
+#include "core/stats/token_groups.h"
+#include "core/trace/reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+namespace ponderscope::cli {
+namespace {
+
+nlohmann::json number(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json json_of(const Estimate& estimate) {
+    return {
+        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
+}
+
+nlohmann::json json_of(const TokenGroup& group) {
+    return {{"name", group.name},
+            {"count", group.count},
+            {"mean_steps", number(group.mean_steps)},
+            {"mean_nll", number(group.mean_nll)},
+            {"drops_last_step", number(group.dropped)},
+            {"mean_steps_elsewhere", number(group.steps_elsewhere)},
+            {"p", number(group.p)},
+            {"q", number(group.q)}};
+}
+
+/// The bytes of a token so that every one can be told apart in a line.
+std::string shown(const TokenGroup& group) {
+    if (group.id < 0) {
+        return group.name;
+    }
+    return group.name.empty()
+               ? "id " + std::to_string(group.id)
+               : nlohmann::json(group.name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string right(const std::string& text, std::size_t to) {
+    return std::string(text.size() < to ? to - text.size() : 0, ' ') + text;
+}
+
+std::string q_text(double q) {
+    return std::isnan(q) ? "-" : q < 1e-4 ? "< 0.0001" : fixed(q, 4);
+}
+
+std::string interval(const Estimate& estimate, int decimals) {
+    return fixed(estimate.value, decimals) + " [" + fixed(estimate.low, decimals) + ", " +
+           fixed(estimate.high, decimals) + "]";
+}
+
+std::string csv_field(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted += c == '"' ? "\"\"" : std::string(1, c);
+    }
+    return quoted + "\"";
+}
+
+struct StatsVerb {
+    std::string reference;
+    std::vector<std::string> others;
+    std::filesystem::path labels, csv;
+    std::string label_of = "prediction";
+    std::int64_t least = 10;
+    std::size_t rows = 30;
+    IntervalOptions intervals;
+    ProgressOption progress;
+    bool json = false;
+
+    void run();
+};
+
+/// Everything that the verb says of a run.
+struct Statistics {
+    std::string run;
+    std::int64_t max_steps = 0;
+    std::string unit;
+    RunEstimate estimate;
+    std::vector<StepsCorrelation> correlations;
+    TokenGroups groups;
+    std::vector<LabelledClass> labelled;
+    std::int64_t unlabelled = 0;
+
+    void print(std::size_t rows, const IntervalOptions& intervals) const;
+    [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
+    [[nodiscard]] std::string to_csv() const;
+};
+
+void print_groups(const std::vector<TokenGroup>& groups, std::size_t most, const std::string& title) {
+    std::cout << right(title, 24) << right("count", 10) << right("steps", 8) << right("elsewhere", 11)
+              << right("NLL", 8) << right("drops last", 12) << right("q", 10) << "\n";
+    for (std::size_t i = 0; i < std::min(most, groups.size()); ++i) {
+        const TokenGroup& group = groups[i];
+        std::cout << right(shown(group), 24) << right(with_separators(group.count), 10)
+                  << right(fixed(group.mean_steps, 3), 8)
+                  << right(std::isnan(group.steps_elsewhere) ? "-" : fixed(group.steps_elsewhere, 3), 11)
+                  << right(fixed(group.mean_nll, 3), 8) << right(fixed(100 * group.dropped, 1) + " %", 12)
+                  << right(q_text(group.q), 10) << "\n";
+    }
+    if (groups.size() > most) {
+        std::cout << right("...", 24) << "  " << groups.size() - most
+                  << " more with --rows, --csv or --json\n";
+    }
+}
+
+void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const {
+    std::cout << run << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
+              << "s 0 to " << max_steps << "\n"
+              << "NLL            " << interval(estimate.mean_nll, 4) << " nats a token\n"
+              << "perplexity     " << interval(estimate.perplexity, 2) << "\n";
+    if (!std::isnan(estimate.bits_per_byte.value)) {
+        std::cout << "bits per byte  " << interval(estimate.bits_per_byte, 4) << "\n";
+    }
+    std::cout << "steps          " << interval(estimate.mean_steps, 3) << "\n";
+    for (const StepsCorrelation& one : correlations) {
+        std::cout << "Spearman of steps and " << one.with << "  " << interval(one.rho, 3) << "  over "
+                  << with_separators(one.tokens)
+                  << (std::isnan(one.rho.value) ? "  (one of them does not vary)" : "") << "\n";
+    }
+    if (!labelled.empty()) {
+        std::cout << right("label", 24) << right("count", 10) << right("steps", 26)
+                  << right("- elsewhere", 26) << right("NLL", 26) << right("drops last", 12) << right("q", 10)
+                  << "\n";
+        for (const LabelledClass& one : labelled) {
+            std::cout << right(one.group.name, 24) << right(with_separators(one.group.count), 10)
+                      << right(interval(one.steps, 3), 26) << right(interval(one.steps_difference, 3), 26)
+                      << right(interval(one.nll, 3), 26)
+                      << right(fixed(100 * one.group.dropped, 1) + " %", 12) << right(q_text(one.group.q), 10)
+                      << "\n";
+        }
+        std::cout << with_separators(unlabelled) << " scored tokens have no label\n";
+    }
+    print_groups(groups.classes, groups.classes.size(), "class");
+    print_groups(groups.types, rows, "token");
+    std::cout
+        << "Classes and tokens: the token at which the steps were spent. q: the false-discovery rate "
+           "(Benjamini-Hochberg) at which the mean steps differ from those elsewhere, by Welch's t-test; "
+           "of labels by the bootstrap.\n"
+        << intervals.sentence() << "\n";
+    for (const std::string& notice : estimate.notices) {
+        std::cout << "note: " << notice << "\n";
+    }
+}
+
+nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
+    nlohmann::json rho = nlohmann::json::array();
+    for (const StepsCorrelation& one : correlations) {
+        rho.push_back({{"with", one.with}, {"tokens", one.tokens}, {"spearman", json_of(one.rho)}});
+    }
+    nlohmann::json labels = nlohmann::json::array();
+    for (const LabelledClass& one : labelled) {
+        nlohmann::json row = json_of(one.group);
+        row["steps"] = json_of(one.steps);
+        row["nll"] = json_of(one.nll);
+        row["steps_minus_elsewhere"] = json_of(one.steps_difference);
+        labels.push_back(std::move(row));
+    }
+    const auto table = [](const std::vector<TokenGroup>& list) {
+        nlohmann::json rows = nlohmann::json::array();
+        for (const TokenGroup& group : list) {
+            rows.push_back(json_of(group));
+            if (group.id >= 0) {
+                rows.back()["id"] = group.id;
+            }
+        }
+        return rows;
+    };
+    nlohmann::json report{{"run", run},
+                          {"scored_tokens", estimate.scored_tokens},
+                          {"max_steps", max_steps},
+                          {"step_unit", unit},
+                          {"mean_nll", json_of(estimate.mean_nll)},
+                          {"perplexity", json_of(estimate.perplexity)},
+                          {"bits_per_byte", json_of(estimate.bits_per_byte)},
+                          {"mean_steps", json_of(estimate.mean_steps)},
+                          {"steps_correlations", rho},
+                          {"labels", labels},
+                          {"unlabelled_tokens", unlabelled},
+                          {"classes", table(groups.classes)},
+                          {"types", table(groups.types)},
+                          {"notices", estimate.notices}};
+    intervals.write_to(report);
+    return report;
+}
+
+std::string Statistics::to_csv() const {
+    std::string text = "table,id,name,count,mean_steps,mean_steps_low,mean_steps_high,mean_nll,mean_nll_low,"
+                       "mean_nll_high,drops_last_step,mean_steps_elsewhere,p,q\n";
+    const auto row = [&](const char* table, const TokenGroup& group, const Estimate& steps,
+                         const Estimate& nll) {
+        text += std::string(table) + "," + (group.id >= 0 ? std::to_string(group.id) : "") + "," +
+                csv_field(group.name) + "," + std::to_string(group.count);
+        for (const double value : {group.mean_steps, steps.low, steps.high, group.mean_nll, nll.low, nll.high,
+                                   group.dropped, group.steps_elsewhere, group.p, group.q}) {
+            text += "," + exact_digits(value);
+        }
+        text += "\n";
+    };
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const Estimate none{nan, nan, nan, nan};
+    for (const LabelledClass& one : labelled) {
+        row("label", one.group, one.steps, one.nll);
+    }
+    for (const TokenGroup& group : groups.classes) {
+        row("class", group, none, none);
+    }
+    for (const TokenGroup& group : groups.types) {
+        row("token", group, none, none);
+    }
+    return text;
+}
+
+void StatsVerb::run() {
+    ProgressPrinter printer(progress.style);
+    intervals.begin(printer);
+    const BootstrapOptions& bootstrap = intervals.bootstrap;
+    const std::optional<Labels> labelling =
+        labels.empty() ? std::nullopt : std::optional(Labels::read(labels));
+    const RunReference where = parse_run_reference(reference);
+    const TraceReader reader = TraceReader::open(where.trace);
+    const RunInfo run = find_run(reader, where.run);
+    Statistics result;
+    result.run = where.trace.string() + "#" + run.name;
+    result.max_steps = run.max_steps;
+    result.unit = run.step_unit;
+    result.estimate = estimate_run(reader, run, bootstrap);
+    result.groups = group_tokens(reader, run, least, printer.sink(), bootstrap.stop);
+    result.correlations = correlate_steps(reader, run, bootstrap);
+    for (const std::string& text : others) {
+        const RunReference other = parse_run_reference(text);
+        const TraceReader other_reader = TraceReader::open(other.trace);
+        result.correlations.push_back(
+            correlate_steps(reader, run, other_reader, find_run(other_reader, other.run), bootstrap));
+    }
+    if (labelling) {
+        const LabelledTokens tokens =
+            label_tokens(reader, run, *labelling,
+                         label_of == "token" ? LabelPlace::token : LabelPlace::prediction, bootstrap.stop);
+        result.unlabelled = tokens.unlabelled;
+        result.labelled = compare_classes(tokens, bootstrap);
+    }
+    printer.finish();
+    if (!csv.empty()) {
+        write_file_atomically(csv, result.to_csv());
+    }
+    if (json) {
+        std::cout << result.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << '\n';
+        return;
+    }
+    result.print(rows, intervals);
+}
+
+} // namespace
+
+void add_stats(CLI::App& program) {
+    auto verb = std::make_shared<StatsVerb>();
+    CLI::App* app = program.add_subcommand(
+        "stats",
+        "Where a run spends its steps: by token type, class and label, and what they go together with");
+    app->add_option("run", verb->reference,
+                    "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
+        ->required();
+    app->add_option("--against", verb->others,
+                    "Runs of other models, whose surprise (NLL) is set against the steps; of another "
+                    "tokenizer: by the bytes that both have")
+        ->type_name("RUN");
+    app->add_option("--labels", verb->labels,
+                    "Classes of parts of the text, CSV with a header: document,begin,end,class (bytes) or "
+                    "sequence,token,class; document and sequence are a title or a number from 0")
+        ->type_name("FILE.csv");
+    app->add_option("--label-of", verb->label_of,
+                    "A label belongs to the prediction of what it covers, or to the token that stands there")
+        ->check(CLI::IsMember({"prediction", "token"}))
+        ->capture_default_str();
+    app->add_option("--least", verb->least, "Leave out token types with fewer tokens")
+        ->check(CLI::Range(std::int64_t{2}, std::int64_t{1'000'000'000}))
+        ->capture_default_str();
+    app->add_option("--rows", verb->rows, "Token types to print")->capture_default_str();
+    app->add_option("--csv", verb->csv, "Also write all tables")->type_name("FILE");
+    verb->intervals.add_to(*app);
+    verb->progress.add_to(*app);
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer(
+        "Example:\n  ponderscope stats story.ponder#adaponderlm-1m --against story.ponder#vanilla-1m\n"
+        "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/replay.h"
+#include "core/trace/reader.h"
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Where a run that was computed with a policy differs from that policy's replay on another run of the same
+/// model and tokens (methods.md 9: a replay is exact only where no other token's halting changes the
+/// context). Means are over the tokens that have a target in both.
+struct RerunDifference {
+    std::int64_t tokens = 0;
+    double mean_steps = 0; ///< of the rerun
+    double mean_nll = 0;   ///< of the rerun, nats
+    double mean_flops = 0; ///< of the rerun, over all tokens
+    double difference = 0; ///< mean NLL, rerun minus replay
+    double largest = 0;    ///< the largest absolute difference of one token's NLL
+    std::int64_t largest_sequence = -1;
+    std::int64_t largest_row = -1;  ///< where it is: the row that predicts
+    std::int64_t steps_changed = 0; ///< tokens that stopped elsewhere
+    // Of the rerun, a value for each row of the table:
+    std::vector<std::int32_t> steps;
+    std::vector<float> nll; ///< nats; NaN where it has no target
+    std::vector<std::int64_t> flops;
+};
+
+/// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method and
+/// tokens, another policy. By what the trace says of both; rerun_difference looks at the tokens.
+bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy);
+
+/// \p replayed: of the table of \p run. InputError: other tokens, or none with a target in both.
+RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& replayed,
+                                 const TraceReader& trace, const RunInfo& run, const TraceReader& rerun_trace,
+                                 const RunInfo& rerun, const std::stop_token& stop = {});
+
+} // namespace ponderscope

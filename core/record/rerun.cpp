@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/record/rerun.h"
+
+#include "core/base/error.h"
+#include "core/ponder/halting_rules.h"
+#include "core/ponder/policy_halting.h"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// "jacobi:3" or "exact", as a run keeps it.
+std::optional<std::int64_t> refreshes_of(const RunInfo& run) {
+    constexpr std::string_view prefix = "jacobi:";
+    std::int64_t refreshes = 0;
+    if (!run.scoring.starts_with(prefix)) {
+        return std::nullopt;
+    }
+    std::from_chars(run.scoring.data() + prefix.size(), run.scoring.data() + run.scoring.size(), refreshes);
+    return refreshes;
+}
+
+/// The replay's steps, sequence by sequence.
+std::vector<std::vector<std::int32_t>> steps_of(const ReplayTable& table, const ReplayResult& replayed) {
+    std::vector<std::vector<std::int32_t>> steps;
+    auto next = replayed.steps.begin();
+    for (const std::int64_t length : table.sequences) {
+        steps.emplace_back(next, next + length);
+        next += length;
+    }
+    return steps;
+}
+
+} // namespace
+
+std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
+                                              const std::stop_token& stop) {
+    std::vector<SequenceInput> sequences;
+    for (const SequenceInfo& info : trace.sequences(run.id)) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        TokenColumns tokens = trace.tokens(run.id, info.index);
+        if (tokens.size() < 2) {
+            break; // a recording that was cut off here
+        }
+        SequenceInput sequence;
+        sequence.title = info.title;
+        sequence.text = trace.text(run.id, info.index);
+        sequence.ids = std::move(tokens.id);
+        if (!sequence.text.empty()) {
+            sequence.begin = std::move(tokens.begin);
+            sequence.end = std::move(tokens.end);
+        }
+        sequences.push_back(std::move(sequence));
+    }
+    return sequences;
+}
+
+void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest) {
+    if (run.notices.find("Changed for this run") != std::string::npos) {
+        throw InputError(
+            "Run \"" + run.name +
+            "\" was recorded with a model that was changed for it, which --rerun does not do again; "
+            "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
+    }
+    if (digest != run.checkpoint_digest) {
+        throw InputError(checkpoint.folder,
+                         "the weights of run \"" + run.name + "\" (" + run.checkpoint + ")", "others",
+                         "rerun it with the checkpoint that it was recorded from");
+    }
+}
+
+PolicySpec spelled_out(const PolicySpec& spec, const PolicyContext& context) {
+    const PolicyParameter* rate = spec.kind->find("rate");
+    return rate != nullptr && !spec.has(rate->key) && !std::isnan(context.learned_rate)
+               ? spec.with(rate->key, context.learned_rate)
+               : spec;
+}
+
+RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& run, const ReplayTable& table,
+                   const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
+                   const PolicySpec& spec, TraceWriter& writer, RecordOptions options,
+                   const ProgressSink& progress, std::stop_token stop) {
+    if (table.layers_as_steps && !engine.layers_are_steps()) {
+        engine.use_layers_as_steps();
+    }
+    if (run.scoring != engine.scoring()) {
+        engine.use_scoring(refreshes_of(run));
+    }
+    if (spec.kind->causal) {
+        engine.use_halting(rule_of(spec, engine));
+    } else {
+        engine.use_halting(prescribed_halting(spec.text(), steps_of(table, replay(table, spec))));
+    }
+    options.context = run.context;
+    options.stride = run.stride;
+    options.text_source = run.text_source;
+    options.seed = run.seed;
+    options.run_name = run.name + " " + spec.text();
+    return record(engine, checkpoint, sequences, tokenizer, writer, options, progress, std::move(stop));
+}
+
+} // namespace ponderscope

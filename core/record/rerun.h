@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/replay.h"
+#include "core/record/session.h"
+#include "core/trace/reader.h"
+
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// The sequences that a run was made of, read back from its trace: what an exact rerun computes again,
+/// whatever became of the files. A partial run gives what it holds. Cancelled by \p stop.
+std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
+                                              const std::stop_token& stop = {});
+
+/// InputError, one sentence, unless \p checkpoint holds the weights that \p run was computed with.
+/// \p digest: checkpoint_digest of it.
+void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
+
+/// Computes a policy exactly, on what a run recorded: the same tokens, windows, schedule and weights, the
+/// policy in the place of the model's own rule, deciding on the signals of the run itself (methods.md section
+/// 9). The oracle, which knows the next token, runs to the steps of its replay. The rerun is a run of its
+/// own, named "RUN POLICY", whose `policy` is the spec's text. \p sequences: recorded_sequences of the run.
+/// \p table: of the run. Only level, batch and dtype of \p options count. Errors as record().
+RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& run, const ReplayTable& table,
+                   const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
+                   const PolicySpec& spec, TraceWriter& writer, RecordOptions options,
+                   const ProgressSink& progress = {}, std::stop_token stop = {});
+
+/// The spec with what it leaves to the run written out, so that it means the same on any run: random pruning
+/// at the learned rate.
+PolicySpec spelled_out(const PolicySpec& spec, const PolicyContext& context);
+
+} // namespace ponderscope

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `ponderscope policy --rerun` and `ponderscope stats` on the reference cases: what replay and rerun differ
+// in is what the independent implementation found.
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/trace/reader.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+
+class PolicyRerun : public ::testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        PONDERSCOPE_REQUIRE_TEST_DATA("golden/" + GetParam());
+        golden_ = testing::test_data() / "golden" / GetParam();
+        trace_ = (folder_ / "t.ponder").string();
+        const ProgramResult recorded =
+            run_ponderscope({"record", golden_.string(), "--ids", (golden_ / "golden.safetensors").string(),
+                             "--policy", "full", "--name", "all", "-o", trace_});
+        ASSERT_EQ(recorded.code, 0) << recorded.err;
+    }
+    nlohmann::json policy(std::vector<std::string> more) const {
+        more.insert(more.begin(), {"policy", trace_ + "#all", "--replicates", "200", "--json"});
+        const ProgramResult result = run_ponderscope(more);
+        EXPECT_EQ(result.code, 0) << result.err;
+        return nlohmann::json::parse(result.out, nullptr, false);
+    }
+
+    testing::TemporaryFolder folder_;
+    std::filesystem::path golden_;
+    std::string trace_;
+};
+
+std::string spec_of(const nlohmann::json& description, const std::string& name) {
+    for (const nlohmann::json& entry : description["replay"]) {
+        if (entry["name"] == name) {
+            const std::string policy = entry["policy"];
+            const std::string rest =
+                entry.contains("threshold")
+                    ? (policy.starts_with("calm") ? "lambda=" : "theta=") + entry["threshold"].dump()
+                : entry.contains("rate") ? "rate=" + entry["rate"].dump() + ",seed=" + entry["seed"].dump()
+                                         : "n=" + entry["steps"].dump();
+            return policy + ":" + rest;
+        }
+    }
+    return "unknown";
+}
+
+TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
+    const nlohmann::json description = read_json_file(golden_ / "case.json");
+    std::vector<std::string> arguments{"--rerun",     golden_.string(),
+                                       "--per-token", (folder_ / "tokens.csv").string(),
+                                       "--csv",       (folder_ / "points.csv").string()};
+    for (const nlohmann::json& entry : description["rerun"]) {
+        arguments.insert(arguments.end(), {"--policy", spec_of(description, entry["name"])});
+    }
+    const nlohmann::json report = policy(arguments);
+    ASSERT_EQ(report["points"].size(), 1 + description["rerun"].size()) << report.dump(1);
+    for (std::size_t i = 0; i < description["rerun"].size(); ++i) {
+        const nlohmann::json& entry = description["rerun"][i];
+        const nlohmann::json& rerun = report["points"][i + 1]["rerun"];
+        SCOPED_TRACE(entry["name"]);
+        EXPECT_NEAR(rerun["mean_nll"], entry["mean_nll"].get<double>(), 1e-4);
+        EXPECT_NEAR(rerun["mean_steps"], entry["mean_steps"].get<double>(), 1e-12);
+        const nlohmann::json& difference = rerun["minus_replay"];
+        EXPECT_NEAR(difference["largest"], entry["max_abs_nll_difference_to_replay"].get<double>(), 2e-4);
+        EXPECT_EQ(difference["tokens_with_other_steps"], entry["tokens_with_other_steps_than_replay"]);
+        EXPECT_GT(rerun["flops_per_token"], 0);
+        EXPECT_GT(report["points"][i + 1]["flops_per_token"], 0);
+    }
+    // `full` is the run itself: nothing to run again, nothing to differ.
+    EXPECT_EQ(report["points"][0]["rerun"]["minus_replay"]["largest"], 0.0);
+    EXPECT_EQ(report["points"][0]["rerun"]["flops_per_token"], report["points"][0]["flops_per_token"]);
+    // Every token of every policy, and a head.
+    const std::string tokens = read_file(folder_ / "tokens.csv");
+    const auto scored = report["scored_tokens"].get<std::int64_t>();
+    EXPECT_GT(std::count(tokens.begin(), tokens.end(), '\n'),
+              static_cast<std::int64_t>(report["points"].size()) * scored);
+    EXPECT_NE(read_file(folder_ / "points.csv").find(",rerun,"), std::string::npos);
+
+    // The reruns are runs of the trace that name their policy, and are not made twice.
+    const std::vector<RunInfo> runs = TraceReader::open(trace_).runs();
+    ASSERT_EQ(runs.size(), 1 + description["rerun"].size());
+    EXPECT_EQ(runs[1].policy, report["points"][1]["policy"]);
+    EXPECT_EQ(runs[1].name, "all " + runs[1].policy);
+    EXPECT_EQ(policy(arguments)["points"], report["points"]);
+    EXPECT_EQ(TraceReader::open(trace_).runs().size(), runs.size());
+}
+
+TEST_P(PolicyRerun, TheOracleRunsToTheStepsOfItsReplay) {
+    const nlohmann::json report = policy({"--policy", "oracle", "--rerun", golden_.string(), "--output",
+                                          (folder_ / "reruns.ponder").string()});
+    const nlohmann::json& point = report["points"][1];
+    EXPECT_EQ(point["rerun"]["minus_replay"]["tokens_with_other_steps"], 0);
+    EXPECT_EQ(point["rerun"]["mean_steps"], point["mean_steps"]);
+    EXPECT_EQ(point["rerun"]["on_front"], false);
+    EXPECT_EQ(TraceReader::open(trace_).runs().size(), 1U);
+    EXPECT_EQ(TraceReader::open(folder_ / "reruns.ponder").runs().at(1).policy, "oracle");
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, PolicyRerun,
+                         ::testing::Values("adaponderlm_llama_tau_03", "adaptive_latent_cot_gpt_neox_tau_01",
+                                           "ponderlm3_llama_tau_1e4", "vanilla_gpt_neox_layers"),
+                         [](const auto& one) { return one.param; });
+
+TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("golden/adaponderlm_llama_tau_03");
+    const std::filesystem::path golden = testing::test_data() / "golden";
+    const testing::TemporaryFolder folder;
+    const std::string trace = (folder / "t.ponder").string();
+    const std::string checkpoint = (golden / "adaponderlm_llama_tau_03").string();
+    ASSERT_EQ(run_ponderscope({"record", checkpoint, "--ids",
+                               (golden / "adaponderlm_llama_tau_03" / "golden.safetensors").string(),
+                               "--policy", "full", "-o", trace})
+                  .code,
+              0);
+    const struct {
+        std::vector<std::string> arguments;
+        const char* says;
+    } cases[] = {
+        {{"--policy", "fixed:n=1", "--rerun", (golden / "adaponderlm_gpt_neox_tau_1e4").string()},
+         "expected the weights of run"},
+        {{"--policy", "fixed:n=1", "--rerun", (folder / "nowhere").string()}, "nowhere"},
+        {{"--policy", "fixed:n=1", "--output", (folder / "o.ponder").string()}, "--rerun CHECKPOINT"},
+    };
+    for (const auto& [arguments, says] : cases) {
+        std::vector<std::string> all{"policy", trace};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        const ProgramResult result = run_ponderscope(all);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+        EXPECT_FALSE(std::filesystem::exists(folder / "o.ponder"));
+    }
+    EXPECT_EQ(TraceReader::open(trace).runs().size(), 1U);
+}
+
+TEST(StatsVerb, TablesCorrelationsAndLabels) {
+    PONDERSCOPE_REQUIRE_TEST_DATA("golden/adaponderlm_llama_tau_03");
+    const std::filesystem::path golden = testing::test_data() / "golden" / "adaponderlm_llama_tau_03";
+    const testing::TemporaryFolder folder;
+    const std::string trace = (folder / "t.ponder").string();
+    const std::string ids = (golden / "golden.safetensors").string();
+    for (const char* policy : {"learned", "full"}) {
+        ASSERT_EQ(run_ponderscope({"record", golden.string(), "--ids", ids, "--policy", policy, "--name",
+                                   policy, "-o", trace})
+                      .code,
+                  0);
+    }
+    write_file_atomically(folder / "l.csv", "sequence,token,class\n0,3,odd\n0,4,odd\n1,9,even\n");
+    const ProgramResult result = run_ponderscope(
+        {"stats", trace + "#learned", "--against", trace + "#full", "--labels", (folder / "l.csv").string(),
+         "--replicates", "200", "--least", "2", "--csv", (folder / "o.csv").string(), "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const nlohmann::json report = nlohmann::json::parse(result.out);
+    const RunInfo run = TraceReader::open(trace).runs().front();
+    EXPECT_EQ(report["scored_tokens"], run.scored_tokens);
+    EXPECT_NEAR(report["mean_nll"]["value"], run.nll_sum / static_cast<double>(run.scored_tokens), 1e-9);
+    ASSERT_EQ(report["steps_correlations"].size(), 3U);
+    EXPECT_EQ(report["steps_correlations"][2]["with"], "NLL of full");
+    EXPECT_LE(report["steps_correlations"][0]["spearman"]["low"],
+              report["steps_correlations"][0]["spearman"]["high"]);
+    ASSERT_EQ(report["labels"].size(), 2U);
+    EXPECT_EQ(report["labels"][0]["count"], 2);
+    EXPECT_EQ(report["labels"][1]["name"], "even");
+    std::int64_t counted = 0;
+    for (const nlohmann::json& one : report["classes"]) {
+        counted += one["count"].get<std::int64_t>();
+    }
+    EXPECT_EQ(counted, run.scored_tokens);
+    const std::string table = read_file(folder / "o.csv");
+    EXPECT_NE(table.find("\nlabel,,\"odd\",2,"), std::string::npos) << table;
+    EXPECT_EQ(std::count(table.begin(), table.end(), '\n'),
+              1 + 2 + static_cast<std::int64_t>(report["classes"].size() + report["types"].size()));
+
+    const ProgramResult text = run_ponderscope({"stats", trace + "#learned", "--replicates", "200"});
+    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_NE(text.out.find("Benjamini-Hochberg"), std::string::npos);
+    write_file_atomically(folder / "l.csv", "begin,end,class\n0,3,odd\n");
+    const ProgramResult wrong =
+        run_ponderscope({"stats", trace + "#learned", "--labels", (folder / "l.csv").string()});
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_NE(wrong.err.find("token ids only"), std::string::npos) << wrong.err;
+}
+
+} // namespace
+} // namespace ponderscope

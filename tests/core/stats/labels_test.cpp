@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/stats/labels.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+class LabelFiles : public ::testing::Test {
+protected:
+    Labels read(const std::string& text) const {
+        write_file_atomically(folder_ / "labels.csv", text);
+        return Labels::read(folder_ / "labels.csv");
+    }
+    std::string sentence(const std::string& text) const {
+        try {
+            (void)read(text);
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "no error";
+    }
+    testing::TemporaryFolder folder_;
+};
+
+TEST_F(LabelFiles, AreReadByTheNamesOfTheirColumns) {
+    const Labels labels = read("\xEF\xBB\xBF"
+                               "class,end,begin,document\r\n"
+                               "easy,3,0,\"a, \"\"b\"\"\"\r\n"
+                               "\"two\nlines\",9,3,0\r\n"
+                               "easy,12,9,0");
+    EXPECT_TRUE(labels.by_bytes);
+    EXPECT_EQ(labels.classes, (std::vector<std::string>{"easy", "two\nlines"}));
+    ASSERT_EQ(labels.rows.size(), 3U);
+    EXPECT_EQ(labels.rows[0].document, "a, \"b\"");
+    EXPECT_EQ(labels.rows[1].begin, 3U);
+    EXPECT_EQ(labels.rows[1].end, 9U);
+    EXPECT_EQ(labels.rows[2].label, 0);
+    EXPECT_EQ(labels.rows[2].line, 5);
+
+    const Labels tokens = read("sequence,token_index,label\n1,7,hard\n");
+    EXPECT_FALSE(tokens.by_bytes);
+    EXPECT_EQ(tokens.rows[0].begin, 7U);
+    EXPECT_EQ(tokens.rows[0].end, 8U);
+}
+
+TEST_F(LabelFiles, EveryMistakeHasItsSentence) {
+    const struct {
+        const char* text;
+        const char* says;
+    } cases[] = {
+        {"", "an empty file"},
+        {"a,b,c\n", "\"a,b,c\""},
+        {"begin,class\n0,x\n", "document,begin,end,class"},
+        {"begin,end,class\n0,1\n", "line 2 has 2 fields"},
+        {"begin,end,class\n0,-1,x\n", "line 2: expected a whole number from 0, found \"-1\""},
+        {"begin,end,class\n5,5,x\n", "an end above the begin 5"},
+        {"begin,end,class\n5,9,\"x\n", "opens a quote"},
+    };
+    for (const auto& [text, says] : cases) {
+        EXPECT_NE(sentence(text).find(says), std::string::npos) << text << ": " << sentence(text);
+    }
+    std::string many = "begin,end,class\n";
+    for (int i = 0; i < 300; ++i) {
+        many += std::to_string(i) + "," + std::to_string(i + 1) + ",c" + std::to_string(i) + "\n";
+    }
+    EXPECT_NE(sentence(many).find("at most 256 classes"), std::string::npos);
+}
+
+class Labelled : public LabelFiles {
+protected:
+    void SetUp() override {
+        TraceWriter writer(folder_ / "t.ponder");
+        testing::write_sample_run(writer, "run", 1, {40, 20}, 15);
+        writer.finish();
+        reader_ = std::make_unique<TraceReader>(TraceReader::open(folder_ / "t.ponder"));
+        run_ = find_run(*reader_, "run");
+    }
+    LabelledTokens label(const std::string& text, LabelPlace place = LabelPlace::prediction) const {
+        return label_tokens(*reader_, run_, read(text), place);
+    }
+    std::string trouble(const std::string& text) const {
+        try {
+            (void)label(text);
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "no error";
+    }
+    std::unique_ptr<TraceReader> reader_;
+    RunInfo run_;
+};
+
+TEST_F(Labelled, ALabelBelongsToThePredictionOfWhatItCovers) {
+    const TokenColumns first = reader_->tokens(run_.id, 0);
+    // Bytes of tokens 5 to 9 of the first sequence, and by its title a token of the second.
+    const std::string text = "document,begin,end,class\n0," + std::to_string(first.begin[5]) + "," +
+                             std::to_string(first.end[9]) + ",hard\n\"text 1\",0,1,easy\n";
+    const LabelledTokens predicted = label(text);
+    ASSERT_EQ(predicted.label.size(), 39U + 19U);
+    for (std::size_t t = 0; t < 39; ++t) {
+        EXPECT_EQ(predicted.label[t], t >= 4 && t <= 8 ? 0 : -1) << t;
+        EXPECT_EQ(predicted.steps[t], first.steps[t]);
+    }
+    EXPECT_EQ(predicted.stretches, (std::vector<std::int64_t>{39, 19}));
+    EXPECT_EQ(predicted.unlabelled, 58 - 5); // nobody predicts a first token
+    const LabelledTokens standing = label(text, LabelPlace::token);
+    for (std::size_t t = 0; t < 39; ++t) {
+        EXPECT_EQ(standing.label[t], t >= 5 && t <= 9 ? 0 : -1) << t;
+    }
+    EXPECT_EQ(standing.label[39], 1);
+    // The same by tokens.
+    EXPECT_EQ(label("sequence,token,class\n0,5,hard\n0,6,hard\n0,7,hard\n0,8,hard\n0,9,hard\n").label,
+              predicted.label);
+}
+
+TEST_F(Labelled, MostOfATokensBytesDecide) {
+    const TokenColumns first = reader_->tokens(run_.id, 0);
+    const std::uint64_t cut = first.end[5] - 1; // all but its last byte
+    const LabelledTokens tokens =
+        label("document,begin,end,class\n0," + std::to_string(first.begin[5]) + "," + std::to_string(cut) +
+              ",a\n0," + std::to_string(cut) + "," + std::to_string(first.end[6]) + ",b\n");
+    EXPECT_EQ(tokens.label[4], 0);
+    EXPECT_EQ(tokens.label[5], 1);
+}
+
+TEST_F(Labelled, OtherTextsAreRefused) {
+    EXPECT_NE(trouble("document,begin,end,class\nno such,0,1,x\n").find("\"no such\""), std::string::npos);
+    EXPECT_NE(trouble("begin,end,class\n0,1,x\n").find("it has 2, numbered from 0"), std::string::npos);
+    EXPECT_NE(trouble("document,begin,end,class\n0,0,9999,x\n").find("of another text"), std::string::npos);
+    EXPECT_NE(trouble("document,begin,end,class\n0,0,9,x\n0,5,12,y\n").find("lines 2 and 3"),
+              std::string::npos);
+    EXPECT_NE(trouble("document,begin,end,class\n0,0,1,x\n").find("none of its 1 labels"), std::string::npos);
+}
+
+TEST(CompareClasses, MeansAreTheClassesAndNoiseIsNotFound) {
+    LabelledTokens tokens;
+    tokens.classes = {"low", "high", "never"};
+    tokens.max_steps = 3;
+    for (int i = 0; i < 2000; ++i) {
+        const int label = i / 40 % 3 - 1; // stretches without a label between
+        tokens.label.push_back(label);
+        tokens.steps.push_back(label == 1 ? 2 + i % 2 : i % 3);
+        tokens.nll.push_back(label == 1 ? 3.0 : 1.0);
+        tokens.unlabelled += label < 0 ? 1 : 0;
+    }
+    tokens.stretches = {2000};
+    BootstrapOptions options;
+    options.replicates = 500;
+    const std::vector<LabelledClass> classes = compare_classes(tokens, options);
+    ASSERT_EQ(classes.size(), 2U); // no token is of the third
+    const LabelledClass& high = classes[1];
+    EXPECT_EQ(high.group.name, "high");
+    EXPECT_NEAR(high.group.mean_steps, 2.5, 0.01);
+    EXPECT_NEAR(high.group.mean_nll, 3.0, 1e-12);
+    EXPECT_NEAR(high.group.dropped, 0.5, 0.01);
+    EXPECT_NEAR(high.group.steps_elsewhere, classes[0].group.mean_steps, 1e-12);
+    EXPECT_LT(high.steps_difference.low, 1.5);
+    EXPECT_GT(high.steps_difference.high, 1.5);
+    EXPECT_LT(high.group.q, 1e-6);
+    // Steps that do not depend on the class.
+    for (double& steps : tokens.steps) {
+        steps = 1;
+    }
+    EXPECT_TRUE(std::isnan(compare_classes(tokens, options)[0].group.p));
+}
+
+TEST(IntervalNotices, SayWhatIntervalsRestOn) {
+    const std::vector<std::int64_t> one{100};
+    const std::vector<std::string> notices = interval_notices(one, {});
+    ASSERT_EQ(notices.size(), 2U);
+    EXPECT_NE(notices[0].find("2 blocks of 64"), std::string::npos);
+    EXPECT_NE(notices[1].find("one sequence"), std::string::npos);
+    EXPECT_TRUE(interval_notices(std::vector<std::int64_t>{1000, 1000}, {}).empty());
+    EXPECT_EQ(interval_warning({1.8, 1.7, 1.9, 0.1}, "the mean"), "");
+    EXPECT_NE(interval_warning({1.947, 1.682, 1.922, 0.1}, "the mean").find("The interval of the mean"),
+              std::string::npos);
+}
+
+} // namespace
+} // namespace ponderscope
