@@ -89,6 +89,11 @@ KvRows::KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, st
 void KvRows::put(std::int64_t layer, const at::Tensor& rows, const at::Tensor& k, const at::Tensor& v) {
     at::Tensor& keys = k_[static_cast<std::size_t>(layer)];
     at::Tensor& values = v_[static_cast<std::size_t>(layer)];
+    if (keys.scalar_type() != k.scalar_type()) {
+        // Under autocast the rows are of its dtype, not the weights'.
+        keys = keys.to(k.scalar_type());
+        values = values.to(v.scalar_type());
+    }
     if (at::GradMode::is_enabled() && (k.requires_grad() || v.requires_grad() || keys.requires_grad())) {
         keys = at::index_copy(keys, 0, rows, k);
         values = at::index_copy(values, 0, rows, v);

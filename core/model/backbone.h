@@ -75,6 +75,8 @@ struct Pass {
     ValueMixer* mixer = nullptr;    ///< make_mixer's; nullptr: this pass mixes by itself, if the model mixes
     at::Tensor* stream = nullptr;   ///< when given: the residual stream before the final norm is put there
     Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
+    bool recompute = false; ///< with gradients: the inside of every MLP is computed again in the backward
+                            ///< pass instead of being kept
     Tap tap;
 };
 

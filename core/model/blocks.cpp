@@ -3,6 +3,7 @@
 
 #include "core/model/fused_linear.h"
 #include "core/model/norm_rows.h"
+#include "core/model/recompute.h"
 #include "core/model/rope.h"
 
 #include <ATen/ATen.h>
@@ -11,6 +12,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <vector>
 
 namespace ponderscope::blocks {
 
@@ -78,9 +81,9 @@ at::Tensor normalise_heads(const at::Tensor& x, const Norm& norm, const Pass& pa
 
 /// With a graph, or under autocast.
 at::Tensor plain_linear(const at::Tensor& x, const Linear& weights) {
-    if (c10::GradMode::is_enabled() && !at::autocast::is_autocast_enabled(at::kCPU) &&
-        fused::suits(x, weights.weight, /*recurring=*/true)) {
-        return fused::linear_with_gradient(x, weights.weight, weights.bias);
+    if (!at::autocast::is_autocast_enabled(at::kCPU) && fused::suits(x, weights.weight, /*recurring=*/true)) {
+        return c10::GradMode::is_enabled() ? fused::linear_with_gradient(x, weights.weight, weights.bias)
+                                           : fused::linear(x, weights.weight, weights.bias);
     }
     return at::linear(x, weights.weight,
                       weights.bias.defined() ? std::optional<at::Tensor>(weights.bias) : std::nullopt);
@@ -172,10 +175,48 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
     return x;
 }
 
+namespace {
+
+/// The differentiable MLP: function(x, its linear layers), its inside kept for the backward pass or, where
+/// the pass says so, computed again then. It holds most of what a layer keeps.
+template <typename Function>
+at::Tensor mlp(const at::Tensor& x, std::initializer_list<const Linear*> linears, const Pass& pass,
+               const Function& function) {
+    std::vector<Linear> given;
+    std::vector<at::Tensor> tensors{x};
+    std::vector<bool> biased;
+    for (const Linear* linear : linears) {
+        given.push_back(*linear);
+        tensors.push_back(linear->weight);
+        biased.push_back(linear->bias.defined());
+        if (biased.back()) {
+            tensors.push_back(linear->bias);
+        }
+    }
+    if (!pass.recompute || !c10::GradMode::is_enabled()) {
+        return function(x, given);
+    }
+    return recomputed(
+        [function, biased](const std::vector<at::Tensor>& inputs) {
+            std::vector<Linear> layers;
+            std::size_t next = 1;
+            for (const bool bias : biased) {
+                layers.push_back({inputs[next], bias ? inputs[next + 1] : at::Tensor()});
+                next += bias ? 2 : 1;
+            }
+            return function(inputs[0], layers);
+        },
+        tensors);
+}
+
+} // namespace
+
 at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& up, const Linear& down,
                    Activation activation, const Pass& pass) {
     if (pass.workspace == nullptr) {
-        return residual + plain_linear(activate(plain_linear(x, up), activation), down);
+        return residual + mlp(x, {&up, &down}, pass, [activation](const at::Tensor& in, const auto& of) {
+                   return plain_linear(activate(plain_linear(in, of[0]), activation), of[1]);
+               });
     }
     return add_rows(residual, x, down, [&](const at::Tensor& rows) {
         if (fused::suits(rows, up.weight) && fused::has(activation)) {
@@ -193,7 +234,10 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
                          const Linear& up, const Linear& down, Activation activation, const Pass& pass) {
     if (pass.workspace == nullptr) {
         return residual +
-               plain_linear(activate(plain_linear(x, gate), activation) * plain_linear(x, up), down);
+               mlp(x, {&gate, &up, &down}, pass, [activation](const at::Tensor& in, const auto& of) {
+                   return plain_linear(
+                       activate(plain_linear(in, of[0]), activation) * plain_linear(in, of[1]), of[2]);
+               });
     }
     return add_rows(residual, x, down, [&](const at::Tensor& rows) {
         if (fused::suits(rows, gate.weight) && fused::has(activation)) {
@@ -254,6 +298,11 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     }
     if (!chosen) {
         query = attending(query, pass);
+    }
+    // Under autocast products are of its dtype, norms and mixtures may be wider: what the value's product
+    // has.
+    for (at::Tensor* const tensor : {&query, &key, &value}) {
+        *tensor = tensor->to(v.scalar_type());
     }
     if (pass.kv != nullptr && !straight) {
         pass.kv->put(layer, pass.rows, key, value);

@@ -98,6 +98,7 @@ ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) 
     const TokenBatch tokens = TokenBatch::from_ids(backbone, batch.ids, batch.lengths,
                                                    keeps_rows(method, options.choices.rule.get()));
     options.keep_states = true;
+    options.recompute = form.recompute;
     if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&
         !at::autocast::is_autocast_enabled(at::kCPU)) {
         options.workspace = &impl_->workspace;

@@ -83,6 +83,7 @@ private:
         pass.cos = batch_.cos;
         pass.sin = batch_.sin;
         pass.workspace = options_.workspace;
+        pass.recompute = options_.recompute;
         return pass;
     }
 

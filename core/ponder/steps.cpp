@@ -212,6 +212,7 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         pass.cos = batch.cos;
         pass.sin = batch.sin;
         pass.workspace = options.workspace;
+        pass.recompute = options.recompute;
         pass.tokens = slots.tokens;
         pass.mixer = mixer.get();
         pass.tap = {options.taps, slots.step};

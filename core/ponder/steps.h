@@ -78,6 +78,7 @@ struct StepsOptions {
     StepObserver* observer = nullptr;
     StepCache* cache = nullptr;
     Workspace* workspace = nullptr;
+    bool recompute = false; ///< Pass::recompute
     TapListener* taps = nullptr;
     RunChoices choices;
     bool keep_states = false;

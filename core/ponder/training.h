@@ -28,6 +28,9 @@ struct ForwardForm {
     /// in training.
     bool training = false;
     PenaltySettings penalty;
+    /// With gradients: less memory for more time; what the MLPs compute inside is computed again when the
+    /// gradient needs it. The same numbers.
+    bool recompute = false;
 };
 
 /// What a penalty is computed from: every slot that ran, with gradients.

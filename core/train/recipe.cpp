@@ -194,7 +194,7 @@ void read_texts(const JsonObject& texts, Recipe& recipe) {
 
 void read_training(const JsonObject& training, Recipe& recipe) {
     allow_only(training, {"steps", "tokens", "context", "batch", "accumulation", "seed", "precision",
-                          "clip_norm", "jacobi_iterations"});
+                          "clip_norm", "jacobi_iterations", "activation_checkpointing"});
     recipe.context = training.required_integer("context", 1, most_context);
     recipe.batch = training.required_integer("batch", 1, most_batch);
     recipe.accumulation = training.integer("accumulation", 1, most_batch).value_or(1);
@@ -223,6 +223,7 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     } else {
         training.fail("precision", "auto, float32 or bfloat16");
     }
+    recipe.recompute = training.boolean("activation_checkpointing").value_or(false);
     recipe.jacobi_iterations = training.integer("jacobi_iterations", 0, 1000);
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
 }

@@ -53,6 +53,7 @@ struct Recipe {
     std::int64_t accumulation = 1; ///< forwards a step
     std::uint64_t seed = 0;        ///< of the weights and of the order of the texts
     TrainPrecision precision = TrainPrecision::automatic;
+    bool recompute = false; ///< ForwardForm::recompute; changes memory and time, not the result
     double clip_norm = 1.0; ///< largest Euclidean norm of the gradient; 0: not clipped
 
     double learning_rate = 1e-3; ///< at its peak

@@ -257,6 +257,7 @@ Trainer::StepNumbers Trainer::forward_backward() {
         {
             const Autocast autocast(half_, device_.type());
             ForwardForm form = training_form();
+            form.recompute = recipe_.recompute;
             form.penalty = {recipe_.gate_share_at(counters_.step), recipe_.penalty_beta};
             const ForwardResult result = model_->forward(batch, form);
             loss = result.cross_entropy * share;

@@ -60,6 +60,12 @@ json llama_recipe() {
     return recipe;
 }
 
+json mixing_recipe(const json& keys) {
+    json recipe = llama_recipe();
+    recipe["model"].update(keys);
+    return recipe;
+}
+
 TrainOptions into(const std::filesystem::path& output) {
     TrainOptions options;
     options.output = output;
@@ -99,7 +105,10 @@ protected:
         return GetParam() == "llama"      ? llama_recipe()
                : GetParam() == "ponderlm" ? ponderlm_recipe()
                : GetParam() == "vanilla"  ? small_recipe()
-                                          : recipe_of(GetParam());
+               : GetParam() == "mhc"      ? mixing_recipe({{"baseline_mode", "mhc"}, {"mhc_sinkhorn_iters", 2}})
+               : GetParam() == "depth_attention"
+                   ? mixing_recipe({{"use_depth_attention", true}, {"use_qk_norm", true}})
+                   : recipe_of(GetParam());
     }
 };
 
@@ -198,7 +207,8 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Train, EveryModel,
                          ::testing::Values("vanilla", "ponderlm", "llama", "looped", "pause", "ponderlm2",
-                                           "adaponderlm", "ponderlm3", "adaptive_latent_cot"),
+                                           "adaponderlm", "ponderlm3", "adaptive_latent_cot",
+                                           "depth_attention", "mhc"),
                          [](const auto& model) { return model.param; });
 
 TEST(Train, LogsStepsAndPenaltiesOfMethodsThatHaveThem) {
@@ -333,6 +343,33 @@ TEST(Train, AccumulationIsOneLargerBatch) {
     const TrainResult twice = train(recipe, into(folder / "twice"));
     EXPECT_NEAR(once.loss, twice.loss, 1e-3);
     EXPECT_EQ(once.tokens, twice.tokens);
+}
+
+TEST_P(EveryModel, ActivationCheckpointingChangesMemoryAlone) {
+    const TemporaryFolder folder;
+    Recipe read = read_recipe(testing::write_small_recipe(folder.path(), recipe()));
+    read.steps = 4;
+    read.log_every = 1;
+    for (const auto precision : {TrainPrecision::float32, TrainPrecision::bfloat16}) {
+        read.precision = precision;
+        std::vector<TrainLogRow> rows[2];
+        for (const bool again : {false, true}) {
+            read.recompute = again;
+            TrainOptions options = into(folder / "out");
+            options.existing = ExistingOutput::overwrite;
+            options.logged = [&](const TrainLogRow& row) { rows[again ? 1 : 0].push_back(row); };
+            static_cast<void>(train(read, options));
+        }
+        ASSERT_EQ(rows[0].size(), 4U);
+        ASSERT_EQ(rows[1].size(), 4U);
+        // Gradients of shared weights may be added up in another order; in bf16 more is lost with it.
+        const double tolerance = precision == TrainPrecision::float32 ? 2e-5 : 2e-2;
+        for (std::size_t i = 0; i < rows[0].size(); ++i) {
+            EXPECT_NEAR(rows[0][i].loss, rows[1][i].loss, tolerance);
+            EXPECT_NEAR(rows[0][i].gradient_norm, rows[1][i].gradient_norm,
+                        10 * tolerance * std::max(1.0, rows[0][i].gradient_norm));
+        }
+    }
 }
 
 TEST(Train, Bfloat16ProductsTrainFp32Weights) {
