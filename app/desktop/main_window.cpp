@@ -6,6 +6,8 @@
 #include "app/desktop/recording_status.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
+#include "app/desktop/tour.h"
+#include "app/desktop/welcome.h"
 #include "views/common/background.h"
 #include "views/common/format.h"
 #include "views/compare/compare_view.h"
@@ -17,11 +19,9 @@
 
 #include <QCloseEvent>
 #include <QDockWidget>
-#include <QDragEnterEvent>
 #include <QFileInfo>
 #include <QLabel>
 #include <QMessageBox>
-#include <QMimeData>
 #include <QStatusBar>
 #include <QVBoxLayout>
 
@@ -53,6 +53,7 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     resize(1440, 900);
     buildPanels();
     buildMenus();
+    buildWelcome();
     connectData();
     connectRecorder();
     connectRerun();
@@ -70,6 +71,8 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
 
 MainWindow::~MainWindow() {
     // Before the data and the selection that they look at, which are members and would go first.
+    delete tour_;
+    delete welcome_;
     delete recordDialog_;
     delete exportDialog_;
     for (QDockWidget* dock : docks_) {
@@ -99,6 +102,11 @@ void MainWindow::connectData() {
         messages_->show(sentence);
     });
     connect(&data_, &TraceData::sequenceReady, this, &MainWindow::showStatus);
+    connect(&text_->view(), &TextView::contentChanged, this, [this] {
+        if (tourWanted_) {
+            QMetaObject::invokeMethod(this, &MainWindow::startTour, Qt::QueuedConnection);
+        }
+    });
     connect(&selection_, &Selection::runsChanged, this, [this] {
         // Another run may hold fewer sequences.
         const auto sequences = data_.sequences(selection_.runA());
@@ -117,6 +125,7 @@ void MainWindow::connectData() {
 
 void MainWindow::connectRecorder() {
     connect(&recorder_, &Recorder::started, this, [this] {
+        hideWelcome();
         const RecordRequest& request = recorder_.request();
         recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
         runsBefore_.clear();
@@ -210,6 +219,7 @@ void MainWindow::open(const QString& path) {
         return;
     }
     const QString absolute = info.absoluteFilePath();
+    hideWelcome();
     if (!run.isEmpty()) {
         wanted_.emplace_back(absolute, run);
     }
@@ -457,23 +467,6 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     }
     settings_.setWindow(saveGeometry(), saveState());
     event->accept();
-}
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    const QList<QUrl> urls = event->mimeData()->urls();
-    if (std::any_of(urls.begin(), urls.end(), [](const QUrl& url) { return url.isLocalFile(); })) {
-        event->acceptProposedAction();
-    }
-}
-
-void MainWindow::dropEvent(QDropEvent* event) {
-    const QList<QUrl> urls = event->mimeData()->urls();
-    for (const QUrl& url : urls) {
-        if (url.isLocalFile()) {
-            open(url.toLocalFile());
-        }
-    }
-    event->acceptProposedAction();
 }
 
 } // namespace ponderscope

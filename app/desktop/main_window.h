@@ -4,6 +4,7 @@
 #include "app/desktop/launch.h"
 #include "app/desktop/recorder.h"
 #include "app/desktop/rerun.h"
+#include "app/desktop/samples.h"
 #include "views/common/trace_data.h"
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
@@ -36,6 +37,8 @@ class RecordingStatus;
 class Settings;
 class TextPanel;
 class TopBar;
+class Tour;
+class WelcomePage;
 
 /// The window: the library at the left, the text in the centre, heatmap and tabs below, the inspector at the
 /// right. Owns the open traces and the selection that all views share.
@@ -71,6 +74,8 @@ public:
     [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; } ///< null unless it is open
     [[nodiscard]] ExportDialog* exportDialog() { return exportDialog_; } ///< null unless it is open
     [[nodiscard]] QString statusText() const;
+    [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
+    [[nodiscard]] Tour* tour() { return tour_; } ///< null unless one is going on
 
 public slots:
     void openFiles();
@@ -79,17 +84,31 @@ public slots:
     void exportFigure(ponderscope::figure::FigureKind kind);
     void restoreDefaultLayout();
     void showAbout();
+    /// Over the panels; hidden by whatever opens.
+    void showWelcome();
+    void hideWelcome();
+    /// Six stops over what is open, or over the sample, which is opened or recorded first.
+    void startTour();
+    /// Records a sample over the passage into a trace of the user's own.
+    void recordSample(int model);
+    /// Help on the panel that has the focus; on the text otherwise.
+    void showHelp();
 
 protected:
     void closeEvent(QCloseEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
+    void dragLeaveEvent(QDragLeaveEvent* event) override;
     void dropEvent(QDropEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     void buildPanels();
     /// The panels as they come, for a window of this height: low ones show heatmap and comparison as tabs.
     void arrange(int height);
     void buildMenus();
+    void buildWelcome();
+    void placeWelcome();
     void addPanel(const QString& name, const QString& title, QWidget* widget, bool header);
     void connectData();
     void connectRecorder();
@@ -124,6 +143,11 @@ private:
     RecordingStatus* recording_ = nullptr;
     RecordDialog* recordDialog_ = nullptr;
     ExportDialog* exportDialog_ = nullptr;
+    WelcomePage* welcome_ = nullptr;
+    Tour* tour_ = nullptr;
+    Samples samples_;
+    bool tourWanted_ = false; ///< as soon as a run is there
+    bool greeted_ = false;    ///< the welcome page was shown, or something was opened before it could be
     QLabel* status_ = nullptr;
     std::vector<QDockWidget*> docks_;
     std::map<QString, QDockWidget*> dockByName_;

@@ -4,7 +4,9 @@
 
 #include "app/desktop/main_window.h"
 
+#include "app/desktop/dock_title.h"
 #include "app/desktop/message_bar.h"
+#include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/recording_status.h"
 #include "app/desktop/settings.h"
@@ -52,19 +54,14 @@ void MainWindow::addPanel(const QString& name, const QString& title, QWidget* wi
     dock->setWidget(widget);
     dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
                       QDockWidget::DockWidgetClosable);
-    if (!header) {
-        // The panel names itself; it is moved and closed through the View menu.
-        auto* nothing = new QWidget(dock);
-        nothing->setFixedHeight(0);
-        dock->setTitleBarWidget(nothing);
-    }
+    dock->setTitleBarWidget(new DockTitle(dock, panel_help(name), header, theme_));
     docks_.push_back(dock);
     dockByName_[name] = dock;
 }
 
 void MainWindow::buildPanels() {
     const ViewContext context{data_, selection_, theme_};
-    setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+    setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks | GroupedDragging);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
@@ -73,9 +70,7 @@ void MainWindow::buildPanels() {
     auto* column = new QVBoxLayout(centre);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    messages_ = new MessageBar(theme_, centre);
     text_ = new TextPanel(context, centre);
-    column->addWidget(messages_);
     column->addWidget(text_, 1);
     setCentralWidget(centre);
 
@@ -117,9 +112,19 @@ void MainWindow::buildPanels() {
     statusBar()->setSizeGripEnabled(false);
     statusBar()->setMinimumHeight(30);
 
-    top_ = new TopBar(context, this);
-    setMenuWidget(top_);
+    // Messages stand below the first row and above everything else.
+    auto* head = new QWidget(this);
+    auto* rows = new QVBoxLayout(head);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    top_ = new TopBar(context, head);
+    messages_ = new MessageBar(theme_, head);
+    rows->addWidget(top_);
+    rows->addWidget(messages_);
+    setMenuWidget(head);
     connect(top_, &TopBar::findRequested, text_, &TextPanel::find);
+    connect(text_, &TextPanel::helpRequested, this,
+            [this] { show_panel_help(*panel_help(QStringLiteral("text")), text_, theme_); });
 }
 
 void MainWindow::buildMenus() {
@@ -240,6 +245,10 @@ void MainWindow::buildMenus() {
     });
 
     QMenu* help = bar.addMenu(tr("&Help"));
+    help->addAction(tr("What this &panel shows"), QKeySequence::HelpContents, this, &MainWindow::showHelp);
+    help->addAction(tr("&Tour"), this, &MainWindow::startTour);
+    help->addAction(tr("&Welcome page"), this, &MainWindow::showWelcome);
+    help->addSeparator();
     help->addAction(tr("&About Ponderscope"), this, &MainWindow::showAbout);
 }
 

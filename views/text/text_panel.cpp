@@ -11,6 +11,7 @@
 #include <QLabel>
 #include <QPainter>
 #include <QSignalBlocker>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace ponderscope {
@@ -62,6 +63,13 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     row->addWidget(difference_);
     row->addSpacing(4);
     row->addWidget(legend_, 1);
+    auto* help = new QToolButton(controls_);
+    help->setText(QStringLiteral("?"));
+    help->setToolTip(tr("What the text shows, and what must not be concluded (F1)"));
+    help->setAccessibleName(tr("Help on the text"));
+    help->setAutoRaise(true);
+    connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
+    row->addWidget(help);
     controls_->setFixedHeight(46);
 
     auto* column = new QVBoxLayout(this);

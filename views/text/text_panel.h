@@ -34,6 +34,7 @@ public slots:
 
 signals:
     void replayDismissed(); ///< a recorded quantity was chosen while the text showed a replay
+    void helpRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -5,7 +5,7 @@
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
-#include "tests/support/sample_trace.h"
+#include "tests/app/desktop/desktop_stage.h"
 #include "views/figure/export_dialog.h"
 #include "views/halting/halting_view.h"
 #include "views/library/library_panel.h"
@@ -17,49 +17,15 @@
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QDockWidget>
-#include <QDropEvent>
 #include <QFile>
 #include <QImage>
-#include <QMimeData>
 #include <QProcess>
 #include <QPushButton>
-#include <QTemporaryDir>
 #include <QTest>
-#include <QUrl>
 
 using namespace ponderscope;
 
-namespace {
-
-struct Stage {
-    Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {}
-    QString make(const QString& name,
-                 const testing::SampleTrace& what = {.sequences = 2, .tokens = 400}) const {
-        const QString path = folder.filePath(name);
-        testing::write_sample_trace(path.toStdString(), what);
-        return path;
-    }
-    [[nodiscard]] bool settle() {
-        return QTest::qWaitFor([&] { return !window.isBusy(); }, 15'000) &&
-               window.selection().runA().isValid();
-    }
-    void drop(const QList<QUrl>& urls) {
-        QMimeData mime;
-        mime.setUrls(urls);
-        QDragEnterEvent enter(QPoint(300, 300), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
-        QApplication::sendEvent(&window, &enter);
-        QVERIFY(enter.isAccepted());
-        QDropEvent event(QPointF(300, 300), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
-        QApplication::sendEvent(&window, &event);
-    }
-
-    QTemporaryDir folder;
-    Theme theme{Appearance::light};
-    Settings settings;
-    MainWindow window{theme, settings};
-};
-
-} // namespace
+using testing::Stage;
 
 class DesktopWindowTest : public QObject {
     Q_OBJECT

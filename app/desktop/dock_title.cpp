@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/dock_title.h"
+
+#include "app/desktop/panel_help.h"
+#include "views/common/theme.h"
+
+#include <QDockWidget>
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QToolButton>
+
+namespace ponderscope {
+
+DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, bool named, Theme& theme)
+    : QWidget(dock), dock_(dock), help_(help), named_(named), theme_(theme) {
+    setAccessibleName(tr("Title of %1").arg(dock->windowTitle()));
+    setFocusPolicy(Qt::NoFocus);
+    setToolTip(tr("Drag to move the panel; double click to take it out of the window"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 6, 0);
+    row->setSpacing(0);
+    row->addStretch(1);
+    const auto button = [&](const QString& sign, const QString& tip) {
+        auto* made = new QToolButton(this);
+        made->setText(sign);
+        made->setToolTip(tip);
+        made->setAccessibleName(tr("%1: %2").arg(dock->windowTitle(), tip));
+        made->setAutoRaise(true);
+        made->setFocusPolicy(Qt::TabFocus);
+        made->setFixedSize(22, 18);
+        made->setFont(theme.small());
+        const auto dress = [made, &theme] {
+            QPalette quiet = made->palette();
+            quiet.setColor(QPalette::ButtonText, theme.colours().soft);
+            made->setPalette(quiet);
+        };
+        dress();
+        connect(&theme, &Theme::changed, made, dress);
+        row->addWidget(made);
+        return made;
+    };
+    ask_ = button(QStringLiteral("?"), tr("What this shows, and what must not be concluded (F1)"));
+    ask_->setVisible(help != nullptr);
+    connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
+    QToolButton* out = button(QStringLiteral("❐"), tr("Take the panel out of the window, or put it back"));
+    connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
+    QToolButton* close = button(QStringLiteral("×"), tr("Close the panel; the View menu brings it back"));
+    connect(close, &QToolButton::clicked, dock, &QDockWidget::close);
+    connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
+    connect(dock, &QDockWidget::topLevelChanged, this, qOverload<>(&QWidget::update));
+}
+
+void DockTitle::showHelp() {
+    if (help_ != nullptr) {
+        show_panel_help(*help_, ask_->isVisible() ? static_cast<QWidget*>(ask_) : this, theme_);
+    }
+}
+
+void DockTitle::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), theme_.colours().panel);
+    const bool name = named_ || dock_->isFloating() || help_ == nullptr;
+    const QFont font = name ? theme_.caps() : theme_.small();
+    const QString text = name ? dock_->windowTitle().toUpper() : panel_help_brief(*help_);
+    painter.setFont(font);
+    painter.setPen(theme_.colours().soft);
+    const QRect room = rect().adjusted(14, 0, -78, 0);
+    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                     QFontMetrics(font).elidedText(text, Qt::ElideRight, room.width()));
+}
+
+} // namespace ponderscope

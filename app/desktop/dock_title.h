@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+class QDockWidget;
+class QToolButton;
+
+namespace ponderscope {
+
+class Theme;
+struct PanelHelp;
+
+/// The slim line above a panel, by which it is dragged: the panel's name or, where a tab or the view itself
+/// names it, what must not be concluded from it; help, float and close at the right.
+class DockTitle : public QWidget {
+    Q_OBJECT
+public:
+    /// \p help may be null; \p named: the panel's name is written here.
+    DockTitle(QDockWidget* dock, const PanelHelp* help, bool named, Theme& theme);
+    [[nodiscard]] QSize sizeHint() const override { return {120, 22}; }
+    [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }
+    void showHelp();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QDockWidget* dock_;
+    const PanelHelp* help_;
+    bool named_;
+    Theme& theme_;
+    QToolButton* ask_;
+};
+
+} // namespace ponderscope

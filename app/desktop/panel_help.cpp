@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/panel_help.h"
+
+#include "views/common/theme.h"
+
+#include <QCoreApplication>
+#include <QFrame>
+#include <QGuiApplication>
+#include <QLabel>
+#include <QScreen>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+namespace {
+
+#define HELP(text) QT_TRANSLATE_NOOP("Help", text)
+
+constexpr PanelHelp list[] = {
+    {"text", HELP("Text"),
+     HELP("The colour of a token is one number of the prediction that was made of it: NLL is −ln p(token | "
+          "what "
+          "stands before it) in nats, entropy is that of the whole distribution, rank is 1 + the number of "
+          "tokens "
+          "with larger logits, FLOPs count matrix products only. The ticks below are K_t, the last pondering "
+          "step "
+          "that ran, of the K that could run."),
+     HELP("The read-out is head(Σ_k mass(t,k) · h(t,k)), h after the final norm. All of the mass lies on the "
+          "last "
+          "step that ran, except in PonderLM-3 (arXiv 2603.02023: the router's softmax) and adaptive latent "
+          "CoT "
+          "(2602.08220: r_k (1 − g_k))."),
+     HELP("A colour is this model's surprise, not the difficulty of the word for a reader. More steps mean "
+          "that "
+          "more was computed, not that more was understood. A trace keeps a prediction with the token that "
+          "made it; "
+          "the window shows it at the token that was predicted, unless View → Values are shown says "
+          "otherwise."),
+     HELP("surprise of the model, not difficulty of the word"),
+     HELP("Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token a line to a "
+          "map of "
+          "all sequences. The context menu asks what if.")},
+    {"library", HELP("Library"),
+     HELP(
+         "Open traces, their runs and the sequences of run A. Behind a run stands the mean NLL of its scored "
+         "tokens with half the width of its 95 % interval; the bar of a sequence is its NLL from beginning "
+         "to end."),
+     HELP("Moving-block bootstrap over blocks of 64 tokens, 10,000 replicates, seeded: the same interval on "
+          "every "
+          "machine."),
+     HELP("An interval over one text says what other parts of this text would give, not other texts. Whether "
+          "two "
+          "runs differ is not read off two intervals: Compare pairs them token by token."),
+     HELP("intervals are of this text, not of other texts"),
+     HELP("Click makes a run A, Ctrl+click or the context menu makes it B. Ctrl+PageUp and Ctrl+PageDown "
+          "change the "
+          "sequence.")},
+    {"inspector", HELP("Inspector"),
+     HELP("One token from inside: its numbers in runs A and B, the ten most probable next tokens of the "
+          "read-out "
+          "after every step, and how NLL, entropy and the halting value went from step to step."),
+     HELP("The read-out at step n is the output that the token would have had if it had stopped at n. Gates: "
+          "AdaPonderLM (arXiv 2603.01914) s_i = σ(fc_out · gelu(fc_in · h)); reach of PonderLM-3 "
+          "(2603.02023) w_k; "
+          "of adaptive latent CoT (2602.08220) r_k."),
+     HELP("Candidates of early steps are read through a head that was trained on the last one: they are what "
+          "the "
+          "model would have answered there, not a thought that it had. The candidates of one token are no "
+          "evidence "
+          "about the method."),
+     HELP("read-outs of early steps are answers, not thoughts"),
+     HELP("A click on a step selects it in all views; “more” shows ten candidates instead of three.")},
+    {"heatmap", HELP("Steps"),
+     HELP(
+         "One number by token (left to right) and pondering step (top to bottom). A step that did not run is "
+         "grey, which is no colour of the scale."),
+     HELP("NLL, entropy, p1 − p2 and rank of the read-out at each step; KL(P_{k−1} ‖ P_k) and its reverse; "
+          "cosine "
+          "and relative difference of h_k and h_{k−1}; gate, router or halting mass as the method's paper "
+          "defines "
+          "it. The tooltip of the list names the definition."),
+     HELP("Small KL or latent difference says that the read-out stopped moving, not that it is right. Steps "
+          "after "
+          "the first halted one were not computed: nothing can be read from grey."),
+     HELP("grey was not computed: nothing can be read from it"),
+     HELP("Wheel zooms, drag pans, double click shows all, a click selects the token and the step.")},
+    {"depth", HELP("Depth"),
+     HELP("How much of each earlier layer's value a layer mixes into its own, by layer and source, for the "
+          "token "
+          "in hand or as the mean of a sequence."),
+     HELP("Depth-Attention (arXiv 2606.05014): α = softmax_j(q̄ · k_j / √d_h) over the sources S(l) and the "
+          "layer "
+          "itself, v̂_l = Σ_j α_j v̂_j + α_l v_l. mHC, Block AttnRes and DenseFormer as that paper's baselines "
+          "define "
+          "them."),
+     HELP("Weights are not causes: the mass on a source is not its effect (arXiv 2606.13168). Leave the "
+          "source out "
+          "and look at the change of NLL. A layer whose weights hardly change from token to token is marked; "
+          "its "
+          "picture says nothing about this text."),
+     HELP("weights are not causes: ablate and compare"),
+     HELP("Hover reads a cell, a click selects the layer; the context menu leaves a source out and runs "
+          "again.")},
+    {"halting", HELP("Halting"),
+     HELP("How many tokens stopped at each step, their mean NLL, and which types of token get how many "
+          "steps."),
+     HELP("K_t is the last step that ran; the next runs iff s_k ≥ τ (AdaPonderLM, arXiv 2603.01914), w_{k+1} "
+          "≥ τ "
+          "(PonderLM-3, 2603.02023) or r_{k+1} ≥ τ (adaptive latent CoT, 2602.08220)."),
+     HELP("Tokens that stop early have a low NLL because they are easy: that is no evidence that stopping "
+          "helped. "
+          "Means over few tokens are marked by their counts; do not rank them."),
+     HELP("early and easy go together; that is not a gain"),
+     HELP("A click on a token type finds it in the text.")},
+    {"lab", HELP("Policy lab"),
+     HELP("What another halting rule would have done with the recorded steps: mean steps, mean NLL with an "
+          "interval, and the steps of every word in the text."),
+     HELP(
+         "learned(θ), fixed, uniform and geometric at an equal mean, CALM margin and cosine, entropy and its "
+         "difference, KL(P_{k−1} ‖ P_k), latent difference, stable argmax; a token stops at the first k at "
+         "which "
+         "the rule says so. The oracle takes the step with the lowest NLL and is no rule."),
+     HELP(
+         "Replay is not rerun: it leaves the context of the other tokens as it was recorded, and a single "
+         "token "
+         "can differ by nats from what the model would do. The oracle knows the answer: it is a bound, not a "
+         "policy."),
+     HELP("replay is not rerun"), HELP("Choose a rule, move its threshold, look at the text.")},
+    {"compare", HELP("Compare"),
+     HELP("Runs over the same text against each other: mean NLL, paired difference with its interval, "
+          "perplexity "
+          "= exp(mean NLL), and token against token."),
+     HELP("Paired moving-block bootstrap: the same blocks of 64 tokens are drawn for every run. Runs of "
+          "different "
+          "tokenizers are paired by the bytes under their tokens."),
+     HELP("An interval that leaves out 0 holds for other parts of this text. It says nothing about other "
+          "texts, "
+          "other seeds of training, or models of another size."),
+     HELP("intervals are of this text and these two checkpoints"),
+     HELP("Ctrl+Shift+B swaps A and B; a click on a dot selects its token.")},
+    {"pareto", HELP("Pareto"),
+     HELP("NLL against computation, one point a setting of a policy, one line a policy; the front is drawn."),
+     HELP("FLOPs of a token: 2 per multiply–add, matrix products only, visible keys counted; what is "
+          "computed only "
+          "to be recorded is not counted."),
+     HELP("Points of replays and of reruns are not the same thing and are marked. Fewer FLOPs are not less "
+          "time: "
+          "the bench measures that."),
+     HELP("FLOPs are not seconds; replay is not rerun"), HELP("Hover names a point.")},
+};
+
+#undef HELP
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Help", text);
+}
+
+/// The sheet: a popup, so that a click elsewhere and Escape close it.
+class Sheet : public QFrame {
+public:
+    Sheet(const QString& text, const Theme& theme, QWidget* parent) : QFrame(parent, Qt::Popup) {
+        setAttribute(Qt::WA_DeleteOnClose);
+        setObjectName(QStringLiteral("panelHelp"));
+        setAccessibleName(tr("Help"));
+        setFrameShape(QFrame::Box);
+        auto* label = new QLabel(text, this);
+        label->setWordWrap(true);
+        label->setTextFormat(Qt::RichText);
+        label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+        label->setAccessibleName(tr("Help"));
+        label->setFont(theme.body());
+        label->setFixedWidth(440);
+        auto* column = new QVBoxLayout(this);
+        column->setContentsMargins(20, 16, 20, 16);
+        column->addWidget(label);
+    }
+};
+
+} // namespace
+
+std::span<const PanelHelp> all_panel_help() {
+    return list;
+}
+
+const PanelHelp* panel_help(const QString& panel) {
+    const auto* const found = std::find_if(std::begin(list), std::end(list), [&](const PanelHelp& help) {
+        return QLatin1String(help.panel) == panel;
+    });
+    return found == std::end(list) ? nullptr : found;
+}
+
+QString panel_help_text(const PanelHelp& help) {
+    const auto part = [](const QString& heading, const char* text) {
+        return QStringLiteral("<p><b>%1</b><br>%2</p>").arg(heading, tr(text).toHtmlEscaped());
+    };
+    return QStringLiteral("<h3>%1</h3>").arg(tr(help.title).toHtmlEscaped()) +
+           part(tr("What is computed"), help.shows) + part(tr("Where it is defined"), help.defined) +
+           part(tr("What must not be concluded"), help.caution) + part(tr("Mouse and keyboard"), help.use);
+}
+
+QString panel_help_brief(const PanelHelp& help) {
+    return tr(help.brief);
+}
+
+QWidget* show_panel_help(const PanelHelp& help, QWidget* anchor, const Theme& theme) {
+    auto* sheet = new Sheet(panel_help_text(help), theme, anchor->window());
+    sheet->adjustSize();
+    QPoint place = anchor->mapToGlobal(QPoint(anchor->width() - sheet->width(), anchor->height() + 2));
+    if (const QScreen* screen = anchor->screen()) {
+        const QRect room = screen->availableGeometry();
+        place.setX(std::clamp(place.x(), room.left(), std::max(room.left(), room.right() - sheet->width())));
+        place.setY(std::clamp(place.y(), room.top(), std::max(room.top(), room.bottom() - sheet->height())));
+    }
+    sheet->move(place);
+    sheet->show();
+    return sheet;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/samples.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int levels_up = 5;
+constexpr qint64 largest_config = 1 << 20;
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Samples", text);
+}
+
+QString summary_of(const QString& folder) {
+    QFile file(folder + QStringLiteral("/config.json"));
+    if (file.size() > largest_config || !file.open(QIODevice::ReadOnly)) {
+        return {};
+    }
+    const QJsonObject config = QJsonDocument::fromJson(file.readAll()).object();
+    const QJsonObject pondering = config.value(QLatin1String("pondering")).toObject();
+    const bool ponders = config.value(QLatin1String("ponderinglm")).toBool();
+    QStringList parts;
+    const int steps = ponders ? config.value(QLatin1String("pondering_steps")).toInt()
+                              : pondering.value(QLatin1String("max_steps")).toInt();
+    const QString method = ponders
+                               ? QStringLiteral("ponderlm")
+                               : pondering.value(QLatin1String("method")).toString(QStringLiteral("vanilla"));
+    parts << method;
+    if (steps > 0) {
+        parts << tr("%1 pondering steps").arg(steps);
+    }
+    const int layers = config.value(QLatin1String("num_hidden_layers")).toInt();
+    if (layers > 0) {
+        parts << tr("%1 layers").arg(layers);
+    }
+    return parts.join(QStringLiteral(" · "));
+}
+
+} // namespace
+
+Samples find_samples(const QString& start) {
+    Samples found;
+    QDir folder(start);
+    for (int level = 0; level < levels_up && found.folder.isEmpty(); ++level) {
+        for (const QString& below :
+             {QStringLiteral("sample_models"), QStringLiteral("share/ponderscope/sample_models")}) {
+            if (QFileInfo(folder.filePath(below)).isDir()) {
+                found.folder = QDir(folder.filePath(below)).absolutePath();
+                break;
+            }
+        }
+        if (found.folder.isEmpty() && !folder.cdUp()) {
+            break;
+        }
+    }
+    if (found.folder.isEmpty()) {
+        return found;
+    }
+    const QDir samples(found.folder);
+    // Those that ponder first: they are what the program is for.
+    const QStringList names = samples.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
+    for (const QString& name : names) {
+        const QString path = samples.filePath(name);
+        if (QFileInfo::exists(path + QStringLiteral("/config.json"))) {
+            const SampleModel model{name, path, summary_of(path)};
+            const bool plain = model.summary.startsWith(QLatin1String("vanilla"));
+            found.models.insert(plain ? found.models.end() : found.models.begin(), model);
+        }
+    }
+    const QString text = samples.filePath(QStringLiteral("texts/passage.txt"));
+    found.text = QFileInfo(text).isFile() ? text : QString();
+    const QString recorded = samples.filePath(QStringLiteral("../build/samples/samples.ponder"));
+    found.recorded = QFileInfo(recorded).isFile() ? QFileInfo(recorded).absoluteFilePath() : QString();
+    return found;
+}
+
+RecordRequest sample_request(const Samples& samples, const SampleModel& model, const QString& folder) {
+    RecordRequest request;
+    request.checkpoint = model.checkpoint;
+    request.textFile = samples.text;
+    request.trace = QDir(folder).filePath(QStringLiteral("samples.ponder"));
+    return request;
+}
+
+} // namespace ponderscope

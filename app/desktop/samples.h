@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/record_command.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace ponderscope {
+
+/// A checkpoint that comes with the program.
+struct SampleModel {
+    QString name;       ///< "ponderlm-neox-1m"
+    QString checkpoint; ///< folder
+    QString summary;    ///< "PonderLM · 3 steps · 6 layers"; what its config.json says
+};
+
+/// What comes with the program: in the source tree that it was built from, or below share/ponderscope.
+struct Samples {
+    QString folder; ///< empty: nothing was found
+    std::vector<SampleModel> models;
+    QString text;     ///< passage that they are recorded over; empty: none
+    QString recorded; ///< a trace of them that exists already; empty: none
+};
+
+/// Looks from \p start (the program's folder) upwards; reads the config files and nothing else.
+Samples find_samples(const QString& start);
+
+/// Records a sample over the passage. Into a folder of the user's: the samples' may be read-only.
+RecordRequest sample_request(const Samples& samples, const SampleModel& model, const QString& folder);
+
+} // namespace ponderscope

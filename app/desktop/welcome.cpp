@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/welcome.h"
+
+#include "views/common/theme.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int most_recent = 6;
+
+/// A card to be clicked: a name in bold, below it what happens.
+class Card : public QPushButton {
+public:
+    Card(QString name, QString detail, Theme& theme, QWidget* parent)
+        : QPushButton(parent), name_(std::move(name)), detail_(std::move(detail)), theme_(theme) {
+        setAccessibleName(name_);
+        setAccessibleDescription(detail_);
+        setToolTip(detail_);
+        setCursor(Qt::PointingHandCursor);
+        setMinimumHeight(54);
+    }
+    [[nodiscard]] QSize sizeHint() const override { return {300, 54}; }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        const Palette& colours = theme_.colours();
+        painter.setPen(QPen(hasFocus() ? colours.a : colours.border, hasFocus() ? 2 : 1));
+        painter.setBrush(underMouse() || isDown() ? colours.selected : colours.panel);
+        painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 5, 5);
+        const QRect room = rect().adjusted(14, 8, -14, -8);
+        const auto line = [&](const QFont& font, const QColor& colour, const QString& text,
+                              Qt::Alignment where) {
+            painter.setFont(font);
+            painter.setPen(colour);
+            painter.drawText(room, where | Qt::AlignLeft,
+                             QFontMetrics(font).elidedText(text, Qt::ElideMiddle, room.width()));
+        };
+        line(theme_.strong(), colours.text, name_, Qt::AlignTop);
+        line(theme_.small(), colours.soft, detail_, Qt::AlignBottom);
+    }
+
+private:
+    QString name_;
+    QString detail_;
+    Theme& theme_;
+};
+
+/// The dashed field that says where to drop things.
+class DropField : public QLabel {
+public:
+    DropField(Theme& theme, QWidget* parent) : QLabel(parent), theme_(theme) {
+        setAlignment(Qt::AlignCenter);
+        setWordWrap(true);
+        setMinimumHeight(96);
+    }
+
+protected:
+    void paintEvent(QPaintEvent* event) override {
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        const bool on = property("over").toBool();
+        painter.setPen(QPen(on ? theme_.colours().a : theme_.colours().border, on ? 2 : 1.5, Qt::DashLine));
+        painter.setBrush(on ? theme_.colours().selected : theme_.colours().field);
+        painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
+        painter.end();
+        QLabel::paintEvent(event);
+    }
+
+private:
+    Theme& theme_;
+};
+
+void clear(QVBoxLayout* column) {
+    while (QLayoutItem* item = column->takeAt(0)) {
+        if (item->widget() != nullptr) {
+            item->widget()->deleteLater();
+        }
+        delete item;
+    }
+}
+
+} // namespace
+
+WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
+    : QWidget(parent),
+      theme_(theme),
+      title_(new QLabel(QStringLiteral("Ponderscope"), this)),
+      lead_(new QLabel(
+          tr("Which words cost a model another step, what it would have said after each of them, and "
+             "whether the extra step paid."),
+          this)),
+      drop_(new DropField(theme, this)),
+      samples_(new QVBoxLayout),
+      recent_(new QVBoxLayout) {
+    setObjectName(QStringLiteral("welcome"));
+    setAccessibleName(tr("Welcome"));
+    setFocusPolicy(Qt::StrongFocus);
+    lead_->setWordWrap(true);
+    drop_->setText(tr("Drop a trace (.ponder) or a checkpoint folder here"));
+
+    const auto heading = [this](const QString& text) {
+        auto* label = new QLabel(text.toUpper(), this);
+        label->setAccessibleName(text);
+        headings_ << label;
+        return label;
+    };
+    auto* open = new QPushButton(tr("Open a trace…"), this);
+    auto* record = new QPushButton(tr("Record a checkpoint of yours…"), this);
+    auto* tour = new QPushButton(tr("Take the tour"), this);
+    auto* close = new QPushButton(tr("Show the empty window"), this);
+    open->setToolTip(tr("Choose traces (Ctrl+O)"));
+    record->setToolTip(tr("Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"));
+    tour->setToolTip(tr("Six steps over the sample; about two minutes"));
+    close->setToolTip(tr("The Help menu brings this page back"));
+    auto* buttons = new QHBoxLayout;
+    buttons->setSpacing(8);
+    for (QPushButton* button : {open, record, tour}) {
+        buttons->addWidget(button);
+    }
+    buttons->addStretch(1);
+    buttons->addWidget(close);
+
+    samples_->setSpacing(8);
+    recent_->setSpacing(8);
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(28);
+    grid->setVerticalSpacing(10);
+    grid->addWidget(heading(tr("Samples")), 0, 0);
+    grid->addWidget(heading(tr("Open again")), 0, 1);
+    grid->addLayout(samples_, 1, 0, Qt::AlignTop);
+    grid->addLayout(recent_, 1, 1, Qt::AlignTop);
+    grid->setColumnStretch(0, 1);
+    grid->setColumnStretch(1, 1);
+
+    auto* inner = new QWidget;
+    inner->setMaximumWidth(860);
+    auto* column = new QVBoxLayout(inner);
+    column->setContentsMargins(32, 40, 32, 32);
+    column->setSpacing(12);
+    column->addWidget(title_);
+    column->addWidget(lead_);
+    column->addSpacing(12);
+    column->addWidget(drop_);
+    column->addLayout(buttons);
+    column->addSpacing(16);
+    column->addLayout(grid);
+    column->addStretch(1);
+    auto* middle = new QWidget;
+    auto* row = new QHBoxLayout(middle);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->addStretch(1);
+    row->addWidget(inner, 1000);
+    row->addStretch(1);
+    auto* scroll = new QScrollArea(this);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setAccessibleName(tr("Welcome"));
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setWidget(middle);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(0, 0, 0, 0);
+    whole->addWidget(scroll);
+
+    connect(open, &QPushButton::clicked, this, &WelcomePage::openRequested);
+    connect(record, &QPushButton::clicked, this, &WelcomePage::recordRequested);
+    connect(tour, &QPushButton::clicked, this, &WelcomePage::tourRequested);
+    connect(close, &QPushButton::clicked, this, &WelcomePage::closed);
+    connect(&theme, &Theme::changed, this, &WelcomePage::restyle);
+    restyle();
+    setRecent({});
+    setSamples({});
+}
+
+void WelcomePage::restyle() {
+    QFont big = theme_.headline();
+    big.setPixelSize(30);
+    title_->setFont(big);
+    lead_->setFont(theme_.reading());
+    drop_->setFont(theme_.body());
+    for (QLabel* label : {lead_, drop_}) {
+        label->setForegroundRole(QPalette::PlaceholderText);
+    }
+    for (QLabel* label : std::as_const(headings_)) {
+        label->setFont(theme_.caps());
+        label->setForegroundRole(QPalette::PlaceholderText);
+    }
+    update();
+}
+
+void WelcomePage::setSamples(const Samples& samples) {
+    clear(samples_);
+    if (!samples.recorded.isEmpty()) {
+        auto* card =
+            new Card(tr("Recorded samples"),
+                     tr("a text with every pondering step of every word; opens at once"), theme_, this);
+        card->setObjectName(QStringLiteral("recordedSample"));
+        const QString path = samples.recorded;
+        connect(card, &QPushButton::clicked, this, [this, path] { emit pathChosen(path); });
+        samples_->addWidget(card);
+    }
+    for (std::size_t i = 0; i < samples.models.size() && !samples.text.isEmpty(); ++i) {
+        const SampleModel& model = samples.models[i];
+        auto* card = new Card(tr("Record %1").arg(model.name), tr("%1; a few seconds").arg(model.summary),
+                              theme_, this);
+        card->setObjectName(QStringLiteral("sample ") + model.name);
+        connect(card, &QPushButton::clicked, this, [this, i] { emit sampleChosen(static_cast<int>(i)); });
+        samples_->addWidget(card);
+    }
+    if (samples_->count() == 0) {
+        auto* none =
+            new QLabel(tr("No samples lie beside this program. Open a trace, or record a checkpoint."), this);
+        none->setWordWrap(true);
+        none->setForegroundRole(QPalette::PlaceholderText);
+        samples_->addWidget(none);
+    }
+}
+
+void WelcomePage::setRecent(const QStringList& paths) {
+    clear(recent_);
+    for (const QString& path : paths.mid(0, most_recent)) {
+        const QFileInfo info(path);
+        QString folder = info.absolutePath();
+        if (folder.startsWith(QDir::homePath())) {
+            folder = u'~' + folder.mid(QDir::homePath().size());
+        }
+        auto* card = new Card(info.fileName(), info.isDir() ? tr("checkpoint in %1").arg(folder) : folder,
+                              theme_, this);
+        connect(card, &QPushButton::clicked, this, [this, path] { emit pathChosen(path); });
+        recent_->addWidget(card);
+    }
+    if (recent_->count() == 0) {
+        auto* none = new QLabel(tr("What you open is listed here."), this);
+        none->setForegroundRole(QPalette::PlaceholderText);
+        recent_->addWidget(none);
+    }
+}
+
+void WelcomePage::setDropHint(bool on) {
+    drop_->setProperty("over", on);
+    drop_->update();
+}
+
+void WelcomePage::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), theme_.colours().panel);
+}
+
+void WelcomePage::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape) {
+        emit closed();
+        return;
+    }
+    QWidget::keyPressEvent(event);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/samples.h"
+
+#include <QStringList>
+#include <QWidget>
+
+class QLabel;
+class QVBoxLayout;
+
+namespace ponderscope {
+
+class Theme;
+
+/// What stands in the window when it was started with nothing: the samples, what was open before, and a place
+/// to drop things on. Lies over the panels; whoever opens something hides it.
+class WelcomePage : public QWidget {
+    Q_OBJECT
+public:
+    WelcomePage(Theme& theme, QWidget* parent);
+    void setSamples(const Samples& samples);
+    void setRecent(const QStringList& paths);
+    /// Something that can be dropped is over the window.
+    void setDropHint(bool on);
+
+signals:
+    void openRequested();                 ///< the file dialog
+    void pathChosen(const QString& path); ///< a recent file or the recorded sample
+    void sampleChosen(int model);         ///< record Samples::models[model]
+    void recordRequested();               ///< a checkpoint of one's own
+    void tourRequested();
+    void closed(); ///< wants to see the empty panels instead
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void restyle();
+
+    Theme& theme_;
+    QLabel* title_;
+    QLabel* lead_;
+    QLabel* drop_;
+    QVBoxLayout* samples_;
+    QVBoxLayout* recent_;
+    QList<QLabel*> headings_;
+};
+
+} // namespace ponderscope

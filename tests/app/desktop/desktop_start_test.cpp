@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The first minutes: the welcome page, the samples, the tour, help on every panel.
+#include "app/desktop/dock_title.h"
+#include "app/desktop/panel_help.h"
+#include "app/desktop/panels.h"
+#include "app/desktop/samples.h"
+#include "app/desktop/tour.h"
+#include "app/desktop/welcome.h"
+#include "tests/app/desktop/desktop_stage.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QDir>
+#include <QDockWidget>
+#include <QLabel>
+#include <QPushButton>
+#include <QToolButton>
+
+using namespace ponderscope;
+using testing::Stage;
+
+namespace {
+
+void write(const QString& path, const QByteArray& text) {
+    QFile file(path);
+    QVERIFY(QDir().mkpath(QFileInfo(path).path()));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(text);
+}
+
+} // namespace
+
+class DesktopStartTest : public QObject {
+    Q_OBJECT
+private slots:
+    void nothingOpenShowsTheWelcomePage() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("before.ponder"));
+        stage.settings.addRecent(path);
+        stage.window.show();
+        QTRY_VERIFY(stage.window.welcome().isVisible());
+        // What was open before is one click away.
+        QPushButton* recent = nullptr;
+        for (QPushButton* card : stage.window.welcome().findChildren<QPushButton*>()) {
+            if (card->accessibleName() == QStringLiteral("before.ponder")) {
+                recent = card;
+            }
+        }
+        QVERIFY(recent != nullptr);
+        QTest::mouseClick(recent, Qt::LeftButton);
+        QVERIFY(!stage.window.welcome().isVisible());
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.window.selection().runA().trace, path);
+    }
+
+    void aPathShowsNoWelcomePage() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("named.ponder"));
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        QVERIFY(!stage.window.welcome().isVisible());
+        stage.window.showWelcome(); // from the Help menu
+        QVERIFY(stage.window.welcome().isVisible());
+        QTest::keyClick(&stage.window.welcome(), Qt::Key_Escape);
+        QVERIFY(!stage.window.welcome().isVisible());
+    }
+
+    void aWrongPathLeavesTheWelcomePageUsable() {
+        Stage stage;
+        stage.window.show();
+        QTRY_VERIFY(stage.window.welcome().isVisible());
+        stage.window.open(QStringLiteral("/no/such.ponder"));
+        QVERIFY(stage.window.welcome().isVisible());
+        QCOMPARE(stage.window.errors().size(), 1);
+    }
+
+    void samplesAreFoundFromTheProgramUpwards() {
+        QTemporaryDir tree;
+        const QString root = tree.path();
+        write(root + QStringLiteral("/sample_models/b-plain/config.json"), "{\"num_hidden_layers\":4}");
+        write(root + QStringLiteral("/sample_models/c-ponder/config.json"),
+              "{\"num_hidden_layers\":4,\"ponderinglm\":true,\"pondering_steps\":3}");
+        write(root + QStringLiteral("/sample_models/d-gates/config.json"),
+              "{\"pondering\":{\"method\":\"adaponderlm\",\"max_steps\":2}}");
+        write(root + QStringLiteral("/sample_models/texts/passage.txt"), "words");
+        write(root + QStringLiteral("/sample_models/broken/config.json"), "{\"num_hidden");
+        QVERIFY(QDir(root).mkpath(QStringLiteral("build/release/bin")));
+        Samples found = find_samples(root + QStringLiteral("/build/release/bin"));
+        QCOMPARE(found.models.size(), std::size_t{4});
+        QVERIFY(found.models.front().summary.contains(QStringLiteral("pondering steps")));
+        QVERIFY(found.models.back().summary.startsWith(QStringLiteral("vanilla")));
+        QVERIFY(found.recorded.isEmpty());
+        write(root + QStringLiteral("/build/samples/samples.ponder"), "x");
+        found = find_samples(root + QStringLiteral("/build/release/bin"));
+        QVERIFY(!found.recorded.isEmpty());
+        const RecordRequest request = sample_request(found, found.models.front(), root);
+        QVERIFY(problem_of(request).isEmpty());
+        QVERIFY(find_samples(QStringLiteral("/")).folder.isEmpty());
+    }
+
+    void oneClickRecordsASample() {
+        Stage stage;
+        stage.window.show();
+        QTRY_VERIFY(stage.window.welcome().isVisible());
+        const QString said = stage.folder.filePath(QStringLiteral("arguments"));
+        stage.window.recorder().setProgram(
+            stage.program(QStringLiteral("engine.sh"), "echo \"$@\" > '" + said.toUtf8() + "'\nexit 2\n"));
+        QPushButton* sample = nullptr;
+        for (QPushButton* card : stage.window.welcome().findChildren<QPushButton*>()) {
+            if (card->objectName().startsWith(QStringLiteral("sample "))) {
+                sample = card;
+                break;
+            }
+        }
+        if (sample == nullptr) {
+            QSKIP("no sample_models above this test program");
+        }
+        QTest::mouseClick(sample, Qt::LeftButton);
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        QFile file(said);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QByteArray words = file.readAll();
+        QVERIFY(words.startsWith("record "));
+        QVERIFY(words.contains("passage.txt"));
+        QVERIFY(!stage.window.welcome().isVisible());
+    }
+
+    void theTourHasSixStopsAndEnds() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("tour.ponder")));
+        QVERIFY(stage.settle());
+        stage.window.startTour();
+        Tour* tour = stage.window.tour();
+        QVERIFY(tour != nullptr);
+        QCOMPARE(tour->stops(), 6);
+        QTest::keyClick(QApplication::focusWidget() ? QApplication::focusWidget() : tour, Qt::Key_Right);
+        if (tour->stop() == 0) {
+            tour->next(); // without a window manager nothing has the focus
+        }
+        QCOMPARE(tour->stop(), 1);
+        QVERIFY(stage.window.selection().token() >= 0); // a word is pinned for the user
+        tour->previous();
+        QCOMPARE(tour->stop(), 0);
+        for (int i = 0; i < 5; ++i) {
+            tour->next();
+            QVERIFY(!stage.window.grab().isNull());
+        }
+        QCOMPARE(tour->stop(), 5);
+        tour->next();
+        QVERIFY(stage.window.tour() == nullptr);
+    }
+
+    void aTourOverNothingOpensSomethingFirst() {
+        Stage stage;
+        stage.window.show();
+        stage.window.startTour();
+        QVERIFY(stage.window.tour() == nullptr);
+        stage.window.open(stage.make(QStringLiteral("later.ponder")));
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.tour() != nullptr, 15'000);
+        stage.window.recorder().cancel();
+    }
+
+    void everyPanelSaysWhatItShowsAndWhatItDoesNot() {
+        for (const Panel& panel : panels()) {
+            const PanelHelp* help = panel_help(QString::fromLatin1(panel.name));
+            QVERIFY2(help != nullptr, panel.name);
+            for (const char* text : {help->shows, help->defined, help->caution, help->brief, help->use}) {
+                QVERIFY2(QString::fromUtf8(text).size() > 10, panel.name);
+            }
+            QVERIFY(panel_help_text(*help).contains(QStringLiteral("must not be concluded")));
+        }
+        QVERIFY(panel_help(QStringLiteral("text")) != nullptr);
+        QVERIFY(panel_help(QStringLiteral("nobody")) == nullptr);
+        // Weights are not causes; replay is not rerun: where they are read.
+        QVERIFY(
+            panel_help_brief(*panel_help(QStringLiteral("depth"))).contains(QStringLiteral("not causes")));
+        QVERIFY(panel_help_brief(*panel_help(QStringLiteral("lab"))).contains(QStringLiteral("not rerun")));
+    }
+
+    void theQuestionMarkOfAPanelOpensItsHelp() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("help.ponder")));
+        QVERIFY(stage.settle());
+        auto* dock = stage.window.findChild<QDockWidget*>(QStringLiteral("compare"));
+        auto* title = qobject_cast<DockTitle*>(dock->titleBarWidget());
+        QVERIFY(title != nullptr);
+        QTest::mouseClick(title->findChildren<QToolButton*>().front(), Qt::LeftButton);
+        auto* sheet = QApplication::activePopupWidget();
+        QVERIFY(sheet != nullptr);
+        QVERIFY(sheet->findChild<QLabel*>()->text().contains(QStringLiteral("bootstrap")));
+        sheet->close();
+        // Float, put back, close, bring back.
+        const QList<QToolButton*> buttons = title->findChildren<QToolButton*>();
+        QTest::mouseClick(buttons[1], Qt::LeftButton);
+        QVERIFY(dock->isFloating());
+        QTest::mouseClick(buttons[1], Qt::LeftButton);
+        QVERIFY(!dock->isFloating());
+        QTest::mouseClick(buttons[2], Qt::LeftButton);
+        QVERIFY(dock->isHidden());
+        stage.window.restoreDefaultLayout();
+        QVERIFY(!dock->isHidden());
+        stage.window.showHelp(); // of the text, as nothing else has the focus
+        QTRY_VERIFY(QApplication::activePopupWidget() != nullptr);
+        QApplication::activePopupWidget()->close();
+    }
+};
+
+QTEST_MAIN(DesktopStartTest)
+#include "desktop_start_test.moc"
