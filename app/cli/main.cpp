@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     program.require_subcommand(1);
     program.set_help_all_flag("--help-all", "Print the help of every verb and exit");
     cli::add_record(program);
+    cli::add_generate(program);
     cli::add_logits(program);
     cli::add_verify(program);
     cli::add_inspect(program);

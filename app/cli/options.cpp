@@ -5,6 +5,7 @@
 #include "core/policy/policy_spec.h"
 #include "core/ponder/halting_rules.h"
 #include "core/ponder/policy_halting.h"
+#include "core/record/recorded_sequences.h"
 
 #include <charconv>
 #include <cstdint>
@@ -190,23 +191,32 @@ void InputOptions::add_to(CLI::App& verb, bool with_ids) {
     if (with_ids) {
         verb.add_option("--ids", ids, "Token ids: JSON [[...], ...] or a safetensors file with input_ids")
             ->type_name("FILE");
+        verb.add_option(
+                "--from", from,
+                "The sequences of a recorded run, token by token: what is changed beside it is all that "
+                "differs")
+            ->type_name("TRACE.ponder[#RUN]");
     }
     verb.add_flag("--no-special-tokens", no_special_tokens,
                   "Leave out the tokens that the tokenizer adds by itself");
 }
 
 void InputOptions::check() const {
-    const int kinds =
-        static_cast<int>(!texts.empty()) + static_cast<int>(!prompt.empty()) + static_cast<int>(!ids.empty());
+    const int kinds = static_cast<int>(!texts.empty()) + static_cast<int>(!prompt.empty()) +
+                      static_cast<int>(!ids.empty()) + static_cast<int>(!from.empty());
     if (kinds != 1) {
-        throw InputError(kinds == 0 ? "Nothing to read: give --text FILE, --prompt STR or --ids FILE."
-                                    : "--text, --prompt and --ids exclude each other; give one of them.");
+        throw InputError(kinds == 0
+                             ? "Nothing to read: give --text FILE, --prompt STR or --ids FILE."
+                             : "--text, --prompt, --ids and --from exclude each other; give one of them.");
     }
 }
 
 std::vector<SequenceInput> InputOptions::read(const Tokenizer* tokenizer,
                                               const Checkpoint& checkpoint) const {
     check();
+    if (!from.empty()) {
+        return sequences_of(parse_run_reference(from));
+    }
     std::vector<SequenceInput> sequences;
     if (!ids.empty()) {
         std::vector<std::vector<std::int32_t>> rows = read_ids(ids);
@@ -243,6 +253,9 @@ std::string InputOptions::source() const {
     }
     if (!ids.empty()) {
         return ids.string();
+    }
+    if (!from.empty()) {
+        return from;
     }
     std::string names;
     for (const std::filesystem::path& file : texts) {

@@ -43,11 +43,12 @@ struct RunOptions {
     void check_places(const std::vector<SequenceInput>& sequences) const;
 };
 
-/// What is scored: text files, a prompt, or ids.
+/// What is scored: text files, a prompt, ids, or what a recorded run scored.
 struct InputOptions {
     std::vector<std::filesystem::path> texts;
     std::string prompt;
     std::filesystem::path ids;
+    std::string from; ///< TRACE#RUN
     bool no_special_tokens = false;
 
     void add_to(CLI::App& verb, bool with_ids);

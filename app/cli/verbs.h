@@ -9,6 +9,7 @@ namespace ponderscope::cli {
 /// and throws ponderscope::Error; main turns that into a sentence and an exit code. A callback that ends with
 /// another code than 0 throws CheckFailed or Cancelled.
 void add_record(CLI::App& program);
+void add_generate(CLI::App& program);
 void add_logits(CLI::App& program);
 void add_verify(CLI::App& program);
 void add_inspect(CLI::App& program);

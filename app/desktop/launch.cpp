@@ -36,12 +36,17 @@ Launch parse_launch(const QStringList& arguments) {
     const QCommandLineOption screenshot(QStringLiteral("screenshot"),
                                         tr("Writes the window as it looks once all is loaded, and ends."),
                                         QStringLiteral("FILE.png"));
+    const QCommandLineOption screenshots(
+        QStringLiteral("screenshots"),
+        tr("Writes a picture of every view in every appearance into a folder, and ends."),
+        QStringLiteral("FOLDER"));
     const QCommandLineOption size(QStringLiteral("size"), tr("Of the window in a screenshot (1440x900)."),
                                   QStringLiteral("WxH"));
     const QCommandLineOption scale(QStringLiteral("scale"),
                                    tr("Pixels of the screenshot per pixel of the window (1)."),
                                    QStringLiteral("N"));
-    const QCommandLineOption theme(QStringLiteral("theme"), tr("light or dark."), QStringLiteral("NAME"));
+    const QCommandLineOption theme(QStringLiteral("theme"), tr("light, dark or contrast."),
+                                   QStringLiteral("NAME"));
     const QCommandLineOption sequence(QStringLiteral("select-sequence"), tr("Shows this sequence, from 0."),
                                       QStringLiteral("N"));
     const QCommandLineOption token(QStringLiteral("select-token"),
@@ -63,8 +68,8 @@ Launch parse_launch(const QStringList& arguments) {
                                     QStringLiteral("SPEC.json"));
     const QCommandLineOption output({QStringLiteral("o"), QStringLiteral("output")},
                                     tr("The figure to write."), QStringLiteral("FILE.pdf|svg|png|csv"));
-    parser.addOptions({help, version, screenshot, size, scale, theme, sequence, token, colour, difference,
-                       tab, figure, output});
+    parser.addOptions({help, version, screenshot, screenshots, size, scale, theme, sequence, token, colour,
+                       difference, tab, figure, output});
     parser.addPositionalArgument(QStringLiteral("path"),
                                  tr("Traces (TRACE.ponder or TRACE.ponder#RUN) and checkpoint folders."),
                                  QStringLiteral("[path...]"));
@@ -88,6 +93,7 @@ Launch parse_launch(const QStringList& arguments) {
     }
     launch.paths = parser.positionalArguments();
     launch.screenshot = parser.value(screenshot);
+    launch.screenshots = parser.value(screenshots);
     launch.theme = parser.value(theme);
     launch.quantity = parser.value(colour);
     launch.difference = parser.isSet(difference);
@@ -99,8 +105,8 @@ Launch parse_launch(const QStringList& arguments) {
         }
     }
     if (!launch.theme.isEmpty() && launch.theme != QLatin1String("light") &&
-        launch.theme != QLatin1String("dark")) {
-        return wrong(tr("--theme: expected light or dark, found '%1'.").arg(launch.theme));
+        launch.theme != QLatin1String("dark") && launch.theme != QLatin1String("contrast")) {
+        return wrong(tr("--theme: expected light, dark or contrast, found '%1'.").arg(launch.theme));
     }
     if (parser.isSet(size)) {
         const QStringList parts = parser.value(size).split(u'x');

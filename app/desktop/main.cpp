@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
             launch.exitCode == 0 ? "" : "ponderscope-desktop: ", qPrintable(launch.message.trimmed()));
         return launch.exitCode;
     }
-    const bool picture = !launch.screenshot.isEmpty();
+    const bool picture = !launch.screenshot.isEmpty() || !launch.screenshots.isEmpty();
     if (picture) {
         // The same picture with and without a display.
         if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
@@ -60,10 +60,11 @@ int main(int argc, char** argv) {
     } else {
         settings.emplace();
     }
-    const Appearance appearance = launch.theme == QLatin1String("dark")    ? Appearance::dark
-                                  : launch.theme == QLatin1String("light") ? Appearance::light
-                                  : picture                                ? Appearance::light
-                                                                           : settings->appearance();
+    const Appearance appearance = launch.theme == QLatin1String("dark")       ? Appearance::dark
+                                  : launch.theme == QLatin1String("light")    ? Appearance::light
+                                  : launch.theme == QLatin1String("contrast") ? Appearance::contrast
+                                  : picture                                   ? Appearance::light
+                                                                              : settings->appearance();
     Theme theme(appearance, system_prefers_dark());
     theme.setTextSize(settings->textSize());
     theme.setMagnitude(settings->magnitude());
@@ -84,6 +85,9 @@ int main(int argc, char** argv) {
     window.show();
     for (const QString& path : launch.paths) {
         window.open(path);
+    }
+    if (!launch.screenshots.isEmpty()) {
+        return write_all_screenshots(window, theme, launch);
     }
     if (picture) {
         return write_screenshot(window, launch);

@@ -54,6 +54,8 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     buildPanels();
     buildMenus();
     buildWelcome();
+    buildThink();
+    buildHabits();
     connectData();
     connectRecorder();
     connectRerun();
@@ -100,6 +102,7 @@ void MainWindow::connectData() {
         opening_.remove(path);
         errors_ << sentence;
         messages_->show(sentence);
+        showSession();
     });
     connect(&data_, &TraceData::sequenceReady, this, &MainWindow::showStatus);
     connect(&text_->view(), &TextView::contentChanged, this, [this] {
@@ -138,9 +141,17 @@ void MainWindow::connectRecorder() {
     connect(&recorder_, &Recorder::finished, this, [this](const QString& trace) {
         recording_->end();
         settings_.addRecent(QFileInfo(trace).absoluteFilePath());
+        if (std::exchange(whatIf_, false)) {
+            text_->setDifference(true);
+            messages_->show(
+                tr("A is what if, B the run as it was. The text is coloured by A − B: where A is lower, the "
+                   "change made it easier."),
+                MessageBar::Kind::notice);
+        }
         poll();
     });
     connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
+        whatIf_ = false;
         recording_->end();
         messages_->show(
             tr("The recording was cancelled; %1 holds what was finished, marked as partial.").arg(trace),
@@ -148,6 +159,7 @@ void MainWindow::connectRecorder() {
         poll();
     });
     connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
+        whatIf_ = false;
         if (!recorder_.isRunning()) {
             recording_->end();
         }
@@ -210,6 +222,10 @@ void MainWindow::open(const QString& path) {
         showRecordDialog(request);
         return;
     }
+    if (is_session_file(path) && whole.exists()) {
+        openSession(whole.absoluteFilePath());
+        return;
+    }
     const auto [trace, run] = split_reference(path);
     const QFileInfo info(trace);
     if (!info.exists()) {
@@ -258,8 +274,7 @@ bool MainWindow::raisePanel(const QString& name) {
 bool MainWindow::isBusy() const {
     const bool computing =
         std::any_of(live_.begin(), live_.end(), [](const LiveView* view) { return view->isBusy(); });
-    return computing || !opening_.isEmpty() || !data_.idle() || !text_->view().settled() ||
-           compare_->isBusy() ||
+    return computing || !opening_.isEmpty() || !data_.idle() || text_->isBusy() || compare_->isBusy() ||
            (selection_.runA().isValid() && !text_->view().sequence() && errors_.isEmpty() &&
             !data_.sequences(selection_.runA()).empty());
 }
@@ -274,8 +289,11 @@ QString MainWindow::statusText() const {
 
 void MainWindow::traceOpened(const QString& path) {
     opening_.remove(path);
-    settings_.addRecent(path);
+    if (!data_.isLive(path)) {
+        settings_.addRecent(path);
+    }
     traceChanged(path);
+    showSession();
     if (launch_.sequence) {
         selection_.setSequence(*std::exchange(launch_.sequence, std::nullopt));
     }
@@ -286,6 +304,7 @@ void MainWindow::traceOpened(const QString& path) {
 
 void MainWindow::traceChanged(const QString& path) {
     const std::vector<RunInfo> runs = data_.runs(path);
+    showWantedRun(path);
     if (recorder_.isRunning() && QFileInfo(recorder_.request().trace).absoluteFilePath() == path) {
         // The run that is being recorded is what one wants to watch.
         const auto fresh = std::find_if(runs.begin(), runs.end(), [this](const RunInfo& run) {
@@ -373,20 +392,29 @@ void MainWindow::poll() {
         opening_.insert(recorded);
         data_.open(recorded);
     }
-    // A recording in another process is followed too: files with an unfinished run whose time stamps move.
+    // A recording in another process is followed too.
     bool moved = recorder_.isRunning();
-    const QStringList traces = data_.traces();
-    for (const QString& trace : traces) {
-        const std::vector<RunInfo> runs = data_.runs(trace);
-        const QDateTime stamp = std::max(QFileInfo(trace).lastModified(),
-                                         QFileInfo(trace + QStringLiteral("-wal")).lastModified());
-        QDateTime& seen = seen_[trace];
-        if (stamp != seen) {
-            moved = moved || seen.isValid();
-            seen = stamp;
-        }
-        if (!QFileInfo::exists(trace)) {
-            messages_->show(tr("%1 is gone; what is on the screen was read before.").arg(trace));
+    for (const TraceWatch::Change& change : watch_.check(data_.traces())) {
+        const QString name = QFileInfo(change.trace).fileName();
+        switch (change.event) {
+        case TraceWatch::Event::moved:
+            moved = true;
+            break;
+        case TraceWatch::Event::gone:
+            messages_->show(tr("%1 is gone; what is on the screen was read before.").arg(change.trace));
+            break;
+        case TraceWatch::Event::replaced:
+            messages_->show(tr("%1 was replaced by another file, which is shown now.").arg(name),
+                            MessageBar::Kind::notice);
+            opening_.insert(change.trace);
+            data_.open(change.trace);
+            break;
+        case TraceWatch::Event::shrunk:
+            messages_->show(tr("%1 has become shorter, so a part of it is missing; what is on the screen was "
+                               "read before. "
+                               "Close it and open it again to see what is left.")
+                                .arg(change.trace));
+            break;
         }
     }
     if (moved) {
@@ -428,8 +456,9 @@ void MainWindow::showStatus() {
 
 void MainWindow::showTitle() {
     const RunKey a = selection_.runA();
-    setWindowTitle(a.isValid() ? QFileInfo(a.trace).fileName() : QString());
-    setWindowFilePath(a.isValid() ? a.trace : QString());
+    const bool file = a.isValid() && !data_.isLive(a.trace);
+    setWindowTitle(file ? QFileInfo(a.trace).fileName() : a.isValid() ? tr("thinking") : QString());
+    setWindowFilePath(file ? a.trace : QString());
 }
 
 void MainWindow::showRecordDialog(const RecordRequest& wanted) {

@@ -5,18 +5,22 @@
 #include "app/desktop/recorder.h"
 #include "app/desktop/rerun.h"
 #include "app/desktop/samples.h"
+#include "app/desktop/thinker.h"
+#include "app/desktop/trace_watch.h"
+#include "app/desktop/view_state.h"
 #include "views/common/trace_data.h"
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
 
-#include <QDateTime>
 #include <QMainWindow>
 #include <QSet>
 #include <QTimer>
 
 #include <map>
+#include <optional>
 #include <vector>
 
+class QAction;
 class QDockWidget;
 class QLabel;
 class QMenu;
@@ -31,11 +35,13 @@ class HeatmapView;
 class InspectorView;
 class LibraryPanel;
 class MessageBar;
+class NotesPanel;
 class PolicyLab;
 class RecordDialog;
 class RecordingStatus;
 class Settings;
 class TextPanel;
+class ThinkPanel;
 class TopBar;
 class Tour;
 class WelcomePage;
@@ -67,6 +73,12 @@ public:
     [[nodiscard]] CompareView& compare() { return *compare_; }
     [[nodiscard]] PolicyLab& lab() { return *lab_; }
     [[nodiscard]] HaltingView& halting() { return *halting_; }
+    [[nodiscard]] NotesPanel& notesPanel() { return *notes_; }
+    [[nodiscard]] ViewState viewState() const;
+    /// False when it could not be written; a message says why.
+    bool saveSessionTo(const QString& file);
+    [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
+    [[nodiscard]] Thinker& thinker() { return thinker_; }
     /// Brings a panel to the front; false when there is none of that name.
     bool raisePanel(const QString& name);
     [[nodiscard]] TopBar& topBar() { return *top_; }
@@ -91,6 +103,22 @@ public slots:
     void startTour();
     /// Records a sample over the passage into a trace of the user's own.
     void recordSample(int model);
+    /// Back and forth through what was selected, searched for and zoomed to.
+    void undo();
+    void redo();
+    void saveSession();
+    /// Another window on the same settings, with traces of its own.
+    void newWindow();
+    /// Ctrl+K: any action by its name.
+    void showPalette();
+    void showShortcuts();
+    /// Lets a model continue a prompt, token by token; the panel that asks for one.
+    void think(const ponderscope::ThinkRequest& request);
+    void showThink();
+    /// What if: run A again on the same tokens, with this one given \p steps; the difference is shown.
+    void giveSteps(qint64 token, int steps);
+    /// What if: run A again without a source of its depth attention, in one layer or (-1) in all.
+    void leaveSourceOut(int source, int layer);
     /// Help on the panel that has the focus; on the text otherwise.
     void showHelp();
 
@@ -101,6 +129,7 @@ protected:
     void dropEvent(QDropEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void buildPanels();
@@ -108,6 +137,27 @@ private:
     void arrange(int height);
     void buildMenus();
     void buildWelcome();
+    void buildThink();
+    void buildHabits();
+    void buildViewMenu(QMenu* view);
+    void showState(const ViewState& state);
+    void showHistory();
+    void openSession(const QString& file);
+    void showSession();
+    /// Run A again with one thing changed.
+    struct WhatIf {
+        QString forceSteps; ///< "SEQUENCE/POSITION:STEPS", or empty
+        QString ablate;     ///< "S" or "S:LAYER", or empty
+        QString name;       ///< what is added to the run's
+    };
+    void startWhatIf(const WhatIf& question);
+    void showTextMenu(qint64 token, const QPoint& place);
+    void fillWhatIf(QMenu& menu, qint64 token);
+    /// Looks at that run as soon as it is known; \p asDifference: against what was looked at before.
+    void showRun(const QString& trace, const QString& run, bool asDifference);
+    void showWantedRun(const QString& trace);
+    [[nodiscard]] QString checkpointOf(const RunKey& key) const;
+    [[nodiscard]] QString ownTrace(const QString& name) const;
     void placeWelcome();
     void addPanel(const QString& name, const QString& title, QWidget* widget, bool header);
     void connectData();
@@ -130,6 +180,7 @@ private:
     Recorder recorder_;
     Rerun rerun_;
     bool rerunning_ = false; ///< what is being recorded is the lab's rerun
+    Thinker thinker_{data_};
     TopBar* top_ = nullptr;
     TextPanel* text_ = nullptr;
     LibraryPanel* library_ = nullptr;
@@ -145,7 +196,22 @@ private:
     ExportDialog* exportDialog_ = nullptr;
     WelcomePage* welcome_ = nullptr;
     Tour* tour_ = nullptr;
+    ThinkPanel* think_ = nullptr;
+    NotesPanel* notes_ = nullptr;
+    QAction* undo_ = nullptr;
+    QAction* redo_ = nullptr;
+    ViewHistory history_;
+    QTimer settling_;         ///< until what changes holds still
+    bool travelling_ = false; ///< undo and redo change what is looked at, and are no step of their own
+    std::optional<ViewState> sessionView_; ///< to be shown once the session's traces are open
     Samples samples_;
+    /// A run to be looked at when its trace has been read.
+    struct WantedRun {
+        QString trace;
+        QString name;
+        RunKey before; ///< what it is compared with; invalid: nothing
+    } wantedRun_;
+    bool whatIf_ = false;     ///< the recording that runs answers a question
     bool tourWanted_ = false; ///< as soon as a run is there
     bool greeted_ = false;    ///< the welcome page was shown, or something was opened before it could be
     QLabel* status_ = nullptr;
@@ -155,9 +221,9 @@ private:
     Launch launch_;
     QSet<QString> opening_;
     std::vector<std::pair<QString, QString>>
-        wanted_;                        ///< (trace, run) of TRACE#RUN arguments: the first is A, the second B
-    std::map<QString, QDateTime> seen_; ///< time stamps of traces that are still growing
-    std::vector<qint64> runsBefore_;    ///< of the trace that is recorded into
+        wanted_; ///< (trace, run) of TRACE#RUN arguments: the first is A, the second B
+    TraceWatch watch_;
+    std::vector<qint64> runsBefore_; ///< of the trace that is recorded into
     QStringList errors_;
 };
 

@@ -10,6 +10,7 @@
 #include "app/desktop/panels.h"
 #include "app/desktop/recording_status.h"
 #include "app/desktop/settings.h"
+#include "app/desktop/think_panel.h"
 #include "app/desktop/top_bar.h"
 #include "views/compare/compare_view.h"
 #include "views/figure/export_dialog.h"
@@ -17,6 +18,7 @@
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
+#include "views/notes/notes_panel.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -84,6 +86,8 @@ void MainWindow::buildPanels() {
         compare_ = compare_ != nullptr ? compare_ : qobject_cast<CompareView*>(view);
         lab_ = lab_ != nullptr ? lab_ : qobject_cast<PolicyLab*>(view);
         halting_ = halting_ != nullptr ? halting_ : qobject_cast<HaltingView*>(view);
+        notes_ = notes_ != nullptr ? notes_ : qobject_cast<NotesPanel*>(view);
+        think_ = think_ != nullptr ? think_ : qobject_cast<ThinkPanel*>(view);
         if (auto* live = dynamic_cast<LiveView*>(view)) {
             live_.push_back(live);
             connect(docks_.back(), &QDockWidget::visibilityChanged, this,
@@ -134,6 +138,10 @@ void MainWindow::buildMenus() {
     file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::openFiles);
     QMenu* recent = file->addMenu(tr("Open &recent"));
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(recent); });
+    file->addAction(tr("&Save the session…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this,
+                    &MainWindow::saveSession);
+    file->addAction(tr("&New window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), this,
+                    &MainWindow::newWindow);
     file->addSeparator();
     file->addAction(tr("&Close trace"), QKeySequence::Close, this, [this] {
         if (selection_.runA().isValid()) {
@@ -142,8 +150,29 @@ void MainWindow::buildMenus() {
     });
     file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
 
+    QMenu* edit = bar.addMenu(tr("&Edit"));
+    undo_ = edit->addAction(tr("&Undo what was looked at"), QKeySequence::Undo, this, &MainWindow::undo);
+    redo_ = edit->addAction(tr("&Redo"), QKeySequence::Redo, this, &MainWindow::redo);
+    edit->addSeparator();
+    edit->addAction(tr("&Find a token"), QKeySequence::Find, text_, &TextPanel::find);
+    edit->addAction(tr("Find &next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
+    edit->addAction(tr("Find &previous"), QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
+    edit->addSeparator();
+    edit->addAction(tr("&Bookmark the token"), QKeySequence(Qt::CTRL | Qt::Key_B), notes_,
+                    &NotesPanel::toggleBookmark);
+    edit->addAction(tr("&Note on the token…"), QKeySequence(Qt::CTRL | Qt::Key_M), notes_,
+                    &NotesPanel::editSelected);
+    edit->addAction(tr("Ne&xt note or bookmark"), QKeySequence(Qt::ALT | Qt::Key_Down), notes_,
+                    [this] { notes_->step(1); });
+    edit->addAction(tr("Pre&vious note or bookmark"), QKeySequence(Qt::ALT | Qt::Key_Up), notes_,
+                    [this] { notes_->step(-1); });
+    edit->addSeparator();
+    edit->addAction(tr("&Command palette…"), QKeySequence(Qt::CTRL | Qt::Key_K), this,
+                    &MainWindow::showPalette);
+
     QMenu* run = bar.addMenu(tr("&Run"));
     run->addAction(tr("&Record…"), QKeySequence(Qt::CTRL | Qt::Key_R), this, [this] { showRecordDialog(); });
+    run->addAction(tr("&Think…"), QKeySequence(Qt::CTRL | Qt::Key_T), this, &MainWindow::showThink);
     QAction* cancel = run->addAction(tr("&Cancel the recording"), this, [this] {
         recording_->cancelling();
         recorder_.cancel();
@@ -156,12 +185,47 @@ void MainWindow::buildMenus() {
             selection_.setRunB(a);
         }
     });
+    run->addSeparator();
+    QMenu* whatIf = run->addMenu(tr("&What if, for the selected token"));
+    connect(whatIf, &QMenu::aboutToShow, this, [this, whatIf] {
+        whatIf->clear();
+        fillWhatIf(*whatIf, selection_.token());
+    });
     connect(run, &QMenu::aboutToShow, this, [this, cancel] { cancel->setEnabled(recorder_.isRunning()); });
 
-    QMenu* view = bar.addMenu(tr("&View"));
-    view->addAction(tr("&Find a token"), QKeySequence::Find, text_, &TextPanel::find);
-    view->addAction(tr("Find &next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
-    view->addAction(tr("Find &previous"), QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
+    buildViewMenu(bar.addMenu(tr("&View")));
+
+    QMenu* figures = bar.addMenu(tr("F&igures"));
+    QList<QAction*> makes;
+    const std::pair<QString, figure::FigureKind> kinds[] = {
+        {tr("&Text overlay…"), figure::FigureKind::token_text},
+        {tr("&Step heatmap…"), figure::FigureKind::step_heatmap},
+        {tr("&NLL comparison…"), figure::FigureKind::nll_comparison},
+        {tr("&Policy fronts…"), figure::FigureKind::policy_front},
+        {tr("&Histogram of steps…"), figure::FigureKind::steps_histogram},
+        {tr("NLL by halt &step…"), figure::FigureKind::nll_by_halt_step},
+        {tr("&Gate curves…"), figure::FigureKind::gate_curves},
+        {tr("Steps against &entropy…"), figure::FigureKind::steps_entropy}};
+    for (const auto& [text, kind] : kinds) {
+        makes << figures->addAction(text, this, [this, kind = kind] { exportFigure(kind); });
+    }
+    connect(figures, &QMenu::aboutToShow, this, [this, makes] {
+        for (QAction* action : makes) {
+            action->setEnabled(selection_.runA().isValid());
+        }
+    });
+
+    QMenu* help = bar.addMenu(tr("&Help"));
+    help->addAction(tr("What this &panel shows"), QKeySequence::HelpContents, this, &MainWindow::showHelp);
+    help->addAction(tr("&Keyboard shortcuts"), QKeySequence(Qt::CTRL | Qt::Key_Slash), this,
+                    &MainWindow::showShortcuts);
+    help->addAction(tr("&Tour"), this, &MainWindow::startTour);
+    help->addAction(tr("&Welcome page"), this, &MainWindow::showWelcome);
+    help->addSeparator();
+    help->addAction(tr("&About Ponderscope"), this, &MainWindow::showAbout);
+}
+
+void MainWindow::buildViewMenu(QMenu* view) {
     const auto step = [this](int by) {
         const auto sequences = data_.sequences(selection_.runA());
         const qint64 wanted = selection_.sequence() + by;
@@ -199,6 +263,8 @@ void MainWindow::buildMenus() {
            [dress] { dress(Appearance::light); });
     choice(appearance, appearanceGroup, tr("&Dark"), theme_.appearance() == Appearance::dark,
            [dress] { dress(Appearance::dark); });
+    choice(appearance, appearanceGroup, tr("High &contrast"), theme_.appearance() == Appearance::contrast,
+           [dress] { dress(Appearance::contrast); });
     QMenu* maps = view->addMenu(tr("&Colour map of heatmaps"));
     auto* mapGroup = new QActionGroup(maps);
     const auto map = [this](MagnitudeMap wanted) {
@@ -213,43 +279,25 @@ void MainWindow::buildMenus() {
         theme_.setTextSize(pixels);
         settings_.setTextSize(theme_.textSize());
     };
-    view->addAction(tr("&Larger text"), QKeySequence::ZoomIn, this,
-                    [this, size] { size(theme_.textSize() + 1); });
-    view->addAction(tr("S&maller text"), QKeySequence::ZoomOut, this,
-                    [this, size] { size(theme_.textSize() - 1); });
+    view->addAction(tr("Zoom &in"), QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
+    view->addAction(tr("Zoom &out"), QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
+    view->addAction(tr("One &line a token"), QKeySequence(Qt::CTRL | Qt::Key_1), text_,
+                    [this] { text_->setZoom(TextZoom::tokens); });
+    view->addAction(tr("Running &text"), QKeySequence(Qt::CTRL | Qt::Key_2), text_,
+                    [this] { text_->setZoom(TextZoom::text); });
+    view->addAction(tr("&Map of all sequences"), QKeySequence(Qt::CTRL | Qt::Key_3), text_,
+                    [this] { text_->setZoom(TextZoom::corpus); });
+    view->addSeparator();
+    view->addAction(tr("Colour by A − B"), QKeySequence(Qt::CTRL | Qt::Key_D), text_,
+                    [this] { text_->setDifference(!text_->view().showsDifference()); });
+    view->addAction(tr("Blink between A and B"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), text_,
+                    [this] { text_->setBlink(!text_->blinks()); });
     view->addAction(tr("&Normal text"), QKeySequence(Qt::CTRL | Qt::Key_0), this, [size] { size(19); });
     view->addSeparator();
     for (QDockWidget* dock : docks_) {
         view->addAction(dock->toggleViewAction());
     }
     view->addAction(tr("Restore &default layout"), this, &MainWindow::restoreDefaultLayout);
-
-    QMenu* figures = bar.addMenu(tr("F&igures"));
-    QList<QAction*> makes;
-    const std::pair<QString, figure::FigureKind> kinds[] = {
-        {tr("&Text overlay…"), figure::FigureKind::token_text},
-        {tr("&Step heatmap…"), figure::FigureKind::step_heatmap},
-        {tr("&NLL comparison…"), figure::FigureKind::nll_comparison},
-        {tr("&Policy fronts…"), figure::FigureKind::policy_front},
-        {tr("&Histogram of steps…"), figure::FigureKind::steps_histogram},
-        {tr("NLL by halt &step…"), figure::FigureKind::nll_by_halt_step},
-        {tr("&Gate curves…"), figure::FigureKind::gate_curves},
-        {tr("Steps against &entropy…"), figure::FigureKind::steps_entropy}};
-    for (const auto& [text, kind] : kinds) {
-        makes << figures->addAction(text, this, [this, kind = kind] { exportFigure(kind); });
-    }
-    connect(figures, &QMenu::aboutToShow, this, [this, makes] {
-        for (QAction* action : makes) {
-            action->setEnabled(selection_.runA().isValid());
-        }
-    });
-
-    QMenu* help = bar.addMenu(tr("&Help"));
-    help->addAction(tr("What this &panel shows"), QKeySequence::HelpContents, this, &MainWindow::showHelp);
-    help->addAction(tr("&Tour"), this, &MainWindow::startTour);
-    help->addAction(tr("&Welcome page"), this, &MainWindow::showWelcome);
-    help->addSeparator();
-    help->addAction(tr("&About Ponderscope"), this, &MainWindow::showAbout);
 }
 
 void MainWindow::fillRecent(QMenu* menu) {
@@ -271,8 +319,8 @@ void MainWindow::fillRecent(QMenu* menu) {
 }
 
 void MainWindow::openFiles() {
-    const QStringList files =
-        QFileDialog::getOpenFileNames(this, tr("Open traces"), {}, tr("Traces (*.ponder);;All files (*)"));
+    const QStringList files = QFileDialog::getOpenFileNames(
+        this, tr("Open traces"), {}, tr("Traces and sessions (*.ponder *.ponder-session);;All files (*)"));
     for (const QString& file : files) {
         open(file);
     }
@@ -322,6 +370,7 @@ void MainWindow::arrange(int height) {
         dockByName_.at(QStringLiteral("compare"))->raise();
     }
     upper->raise();
+    first.at(PanelPlace::left)->raise();
     resizeDocks({first.at(PanelPlace::left), first.at(PanelPlace::right)}, {252, 312}, Qt::Horizontal);
 }
 

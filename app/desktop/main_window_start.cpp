@@ -56,6 +56,7 @@ void MainWindow::buildWelcome() {
     samples_ = find_samples(QCoreApplication::applicationDirPath());
     welcome_ = new WelcomePage(theme_, this);
     welcome_->hide();
+    menuWidget()->installEventFilter(this); // a message moves the page down
     connect(welcome_, &WelcomePage::openRequested, this, &MainWindow::openFiles);
     connect(welcome_, &WelcomePage::pathChosen, this, &MainWindow::open);
     connect(welcome_, &WelcomePage::sampleChosen, this, &MainWindow::recordSample);
@@ -91,6 +92,13 @@ void MainWindow::hideWelcome() {
 void MainWindow::resizeEvent(QResizeEvent* event) {
     QMainWindow::resizeEvent(event);
     placeWelcome();
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == menuWidget() && event->type() == QEvent::Resize) {
+        QMetaObject::invokeMethod(this, &MainWindow::placeWelcome, Qt::QueuedConnection);
+    }
+    return QMainWindow::eventFilter(watched, event);
 }
 
 void MainWindow::showEvent(QShowEvent* event) {

@@ -57,6 +57,20 @@ constexpr PanelHelp list[] = {
      HELP("Click makes a run A, Ctrl+click or the context menu makes it B. Ctrl+PageUp and Ctrl+PageDown "
           "change the "
           "sequence.")},
+    {"notes", HELP("Notes"),
+     HELP("Words that you bookmarked or wrote something about. A note belongs to the text, so it shows in "
+          "every run "
+          "over it, as a small flag on the word."),
+     HELP("Kept beside the trace in TRACE.ponder.notes.json, a list of text digest, sequence, token and "
+          "words. The "
+          "trace itself is never written to."),
+     HELP("Notes are yours: nothing is computed from them. Where the trace's folder may not be written to "
+          "they lie "
+          "with your settings and do not travel with the trace."),
+     HELP("kept beside the trace, never in it"),
+     HELP("Ctrl+B bookmarks the selected word, Ctrl+M writes a note; a click goes there, Alt+Up and Alt+Down "
+          "go from "
+          "one to the next.")},
     {"inspector", HELP("Inspector"),
      HELP("One token from inside: its numbers in runs A and B, the ten most probable next tokens of the "
           "read-out "
@@ -128,6 +142,25 @@ constexpr PanelHelp list[] = {
          "can differ by nats from what the model would do. The oracle knows the answer: it is a bound, not a "
          "policy."),
      HELP("replay is not rerun"), HELP("Choose a rule, move its threshold, look at the text.")},
+    {"think", HELP("Think"),
+     HELP("The model reads the prompt and goes on, token by token. Each token comes with the steps it took, "
+          "its gates, "
+          "and what the read-out after every step would have said. The slider goes back to what was known at "
+          "each token."),
+     HELP("Exact: the prompt in one pass, then cached decoding, in which every token is computed once from "
+          "its own slots "
+          "and the keys and values before it. Greedy takes the largest logit; sampling draws from "
+          "softmax(logits / "
+          "temperature), cut to the smallest set with probability p, seeded. When it ends, prompt and "
+          "continuation are "
+          "recorded as one run."),
+     HELP("One continuation is one draw. That a word took more steps says that the halting rule let it go "
+          "on, not that "
+          "the model hesitated as a person does."),
+     HELP("more steps are not hesitation"),
+     HELP("Ctrl+Enter starts; the slider and ▶ move time. A word's context menu gives it more steps, or "
+          "leaves a source "
+          "of the depth attention out, and shows the difference.")},
     {"compare", HELP("Compare"),
      HELP("Runs over the same text against each other: mean NLL, paired difference with its interval, "
           "perplexity "

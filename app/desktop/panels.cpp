@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/panels.h"
 
+#include "app/desktop/think_panel.h"
 #include "views/compare/compare_view.h"
 #include "views/depth/depth_view.h"
 #include "views/halting/halting_view.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
+#include "views/notes/notes_panel.h"
 #include "views/policy/policy_lab.h"
 
 #include <QCoreApplication>
@@ -20,10 +22,12 @@ QWidget* make(const ViewContext& context, QWidget* parent) {
 }
 
 constexpr Panel list[] = {
-    {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left, true, make<LibraryPanel>},
+    {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left, false, make<LibraryPanel>},
+    {"notes", QT_TRANSLATE_NOOP("Panels", "Notes"), PanelPlace::left, false, make<NotesPanel>},
     {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right, false, make<InspectorView>},
     {"heatmap", QT_TRANSLATE_NOOP("Panels", "Steps"), PanelPlace::upper, false, make<HeatmapView>},
     {"depth", QT_TRANSLATE_NOOP("Panels", "Depth"), PanelPlace::upper, false, make<DepthView>},
+    {"think", QT_TRANSLATE_NOOP("Panels", "Think"), PanelPlace::lower, false, make<ThinkPanel>},
     {"halting", QT_TRANSLATE_NOOP("Panels", "Halting"), PanelPlace::lower, false, make<HaltingView>},
     {"lab", QT_TRANSLATE_NOOP("Panels", "Policy lab"), PanelPlace::lower, false, make<PolicyLab>},
     {"compare", QT_TRANSLATE_NOOP("Panels", "Compare"), PanelPlace::lower, false, make<CompareView>},

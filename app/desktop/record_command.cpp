@@ -36,7 +36,9 @@ QString problem_of(const RecordRequest& request) {
         return tr("%1 holds no config.json; a checkpoint is a folder with config.json and *.safetensors.")
             .arg(request.checkpoint);
     }
-    if (request.fromPrompt) {
+    if (!request.fromRun.isEmpty()) {
+        // the run says what is read
+    } else if (request.fromPrompt) {
         if (request.prompt.isEmpty()) {
             return tr("Type a prompt.");
         }
@@ -97,7 +99,9 @@ QStringList record_arguments(const RecordRequest& request) {
             option(name, QString::number(value));
         }
     };
-    if (request.fromPrompt) {
+    if (!request.fromRun.isEmpty()) {
+        option(QStringLiteral("--from"), request.fromRun);
+    } else if (request.fromPrompt) {
         option(QStringLiteral("--prompt"), request.prompt);
         number(QStringLiteral("--generate"), request.generate);
     } else {
@@ -107,6 +111,7 @@ QStringList record_arguments(const RecordRequest& request) {
     option(QStringLiteral("--output"), request.trace);
     option(QStringLiteral("--method"), request.method);
     option(QStringLiteral("--policy"), request.policy);
+    option(QStringLiteral("--force-steps"), request.forceSteps);
     option(QStringLiteral("--jacobi"), request.jacobi);
     for (const QString& source : request.ablated) {
         option(QStringLiteral("--ablate-source"), source);

@@ -12,10 +12,12 @@ struct RecordRequest {
     bool fromPrompt = false;
     QString textFile; ///< also a file of ids (.json, .safetensors) for checkpoints without a tokenizer
     QString prompt;
-    int generate = 0; ///< tokens that the model adds to the prompt
-    QString method;   ///< empty: what the checkpoint says
-    QString policy;   ///< who halts: "full", "learned"; empty: the method itself
-    QString jacobi;   ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
+    QString fromRun;    ///< TRACE#RUN: its sequences again, instead of a text
+    QString forceSteps; ///< "SEQUENCE/POSITION:STEPS"; empty: none
+    int generate = 0;   ///< tokens that the model adds to the prompt
+    QString method;     ///< empty: what the checkpoint says
+    QString policy;     ///< who halts: "full", "learned"; empty: the method itself
+    QString jacobi;     ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
     QStringList ablated; ///< sources of depth attention that are left out: "3", "0:5"
     QString device = QStringLiteral("cpu");
     QString dtype = QStringLiteral("float32");

@@ -6,6 +6,7 @@
 #include "views/common/theme.h"
 
 #include <QComboBox>
+#include <QDateTime>
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QFileInfo>
@@ -26,6 +27,25 @@
 namespace ponderscope {
 
 namespace {
+
+/// How often the folder is looked at while the dialog is open.
+constexpr int watch_ms = 1000;
+constexpr qsizetype most_files = 4096;
+
+/// Names, sizes and times of what lies in a folder; empty when there is none.
+QString fingerprint_of(const QString& folder) {
+    QString all;
+    const QFileInfoList files = folder.isEmpty()
+                                    ? QFileInfoList()
+                                    : QDir(folder).entryInfoList(QDir::Files | QDir::Hidden, QDir::Name);
+    for (const QFileInfo& file : files.mid(0, most_files)) {
+        all += QStringLiteral("%1 %2 %3\n")
+                   .arg(file.fileName())
+                   .arg(file.size())
+                   .arg(file.lastModified().toMSecsSinceEpoch());
+    }
+    return all;
+}
 
 QString price_of(const QString& level) {
     return level == QLatin1String("basic")
@@ -230,6 +250,9 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
         known_ = {};
         asking_.start();
     });
+    watching_.setInterval(watch_ms);
+    connect(&watching_, &QTimer::timeout, this, &RecordDialog::watch);
+    watching_.start();
     connect(&inquiry_, &CheckpointInquiry::known, this, [this](const CheckpointAbout& found) {
         known_ = found;
         QString text = found.sentence();
@@ -266,6 +289,22 @@ void RecordDialog::inquire() {
     }
     about_->setText(tr("Looking at the checkpoint…"));
     inquiry_.ask(folder);
+}
+
+void RecordDialog::watch() {
+    const QString folder = checkpoint_->path();
+    const QString now = fingerprint_of(folder);
+    const bool same = folder == watched_;
+    const bool before = changing_;
+    changing_ = same && now != fingerprint_;
+    watched_ = folder;
+    fingerprint_ = now;
+    if (before && !changing_ && same) {
+        inquire(); // it holds still now
+    }
+    if (before != changing_) {
+        check();
+    }
 }
 
 void RecordDialog::offerMethods(const CheckpointAbout& about) {
@@ -366,6 +405,10 @@ RecordRequest RecordDialog::request() const {
 
 QString RecordDialog::problem() const {
     const QString found = problem_of(request());
+    if (found.isEmpty() && changing_) {
+        return tr("The files of %1 are still changing; this goes on by itself once they are copied.")
+            .arg(checkpoint_->path());
+    }
     if (found.isEmpty() && known_.ambiguous() && request().method.isEmpty()) {
         return tr("Choose the method: the keys of this checkpoint fit %1, and nothing in it tells which.")
             .arg(known_.candidates.join(tr(" and ")));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/engine_process.h"
 #include "app/desktop/record_command.h"
 
 #include <QObject>
-#include <QProcess>
-#include <QTimer>
 
 namespace ponderscope {
 
@@ -19,23 +18,22 @@ struct RecordingProgress {
     double secondsLeft = -1; ///< negative: not known
 };
 
-/// Runs `ponderscope record` as a child process: the engine may run out of memory or die without taking the
-/// window with it. Reads one JSON object a line from its stderr, the result from its stdout.
+/// Runs `ponderscope record` as a child process. Reads one JSON object a line from its stderr, the result
+/// from its stdout. What a run recorded before it ended stays in the trace, as partial.
 class Recorder : public QObject {
     Q_OBJECT
 public:
     explicit Recorder(QObject* parent = nullptr);
-    ~Recorder() override; ///< ends a run that is still going; what it recorded stays, as partial
 
     /// The program that is started instead of the one beside this; for tests.
-    void setProgram(const QString& program) { program_ = program; }
+    void setProgram(const QString& program) { engine_.setProgram(program); }
     void start(const RecordRequest& request);
-    [[nodiscard]] bool isRunning() const { return process_.state() != QProcess::NotRunning; }
+    [[nodiscard]] bool isRunning() const { return engine_.isRunning(); }
     [[nodiscard]] const RecordRequest& request() const { return request_; }
     [[nodiscard]] const RecordingProgress& progress() const { return progress_; }
 
 public slots:
-    /// Asks the program to stop; it ends the run as partial. It is killed if it does not within ten seconds.
+    /// Asks the program to stop; it ends the run as partial.
     void cancel();
 
 signals:
@@ -46,19 +44,13 @@ signals:
     void failed(const QString& sentence);
 
 private:
-    void readProgress();
-    void readLine(const QByteArray& line);
-    void end(int code, QProcess::ExitStatus status);
+    void readProgress(const QByteArray& line);
+    void end(EngineProcess::End end, const QString& sentence);
 
-    QString program_;
     RecordRequest request_;
     RecordingProgress progress_;
-    QProcess process_;
-    QTimer patience_;
-    QByteArray partial_;
-    QByteArray output_;
-    QString sentence_; ///< the last line that was no progress
-    bool cancelling_ = false;
+    EngineProcess engine_;
+    QByteArray result_; ///< the last line of its output
 };
 
 } // namespace ponderscope

@@ -6,9 +6,14 @@
 namespace ponderscope {
 
 class MainWindow;
+class Theme;
 
-/// Waits until the window has loaded and drawn all that it will, then writes it to launch.screenshot. Returns
-/// the exit code; one sentence on stderr when a path could not be opened or the file could not be written.
+/// Waits until the window has loaded and laid out all of it, then writes what it shows. An exit code; says on
+/// stderr why there is no picture.
 int write_screenshot(MainWindow& window, const Launch& launch);
+
+/// A picture of every panel, every zoom of the text, the welcome page, the palette and the tour, in every
+/// appearance, into the folder Launch::screenshots: "compare-dark.png".
+int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch);
 
 } // namespace ponderscope

@@ -41,15 +41,17 @@ void Settings::clearRecent() {
 
 Appearance Settings::appearance() const {
     const QString name = file_->value(QStringLiteral("appearance")).toString();
-    return name == QLatin1String("light")  ? Appearance::light
-           : name == QLatin1String("dark") ? Appearance::dark
-                                           : Appearance::system;
+    return name == QLatin1String("light")      ? Appearance::light
+           : name == QLatin1String("dark")     ? Appearance::dark
+           : name == QLatin1String("contrast") ? Appearance::contrast
+                                               : Appearance::system;
 }
 
 void Settings::setAppearance(Appearance appearance) {
-    file_->setValue(QStringLiteral("appearance"), appearance == Appearance::light ? QStringLiteral("light")
-                                                  : appearance == Appearance::dark
-                                                      ? QStringLiteral("dark")
+    file_->setValue(QStringLiteral("appearance"), appearance == Appearance::light  ? QStringLiteral("light")
+                                                  : appearance == Appearance::dark ? QStringLiteral("dark")
+                                                  : appearance == Appearance::contrast
+                                                      ? QStringLiteral("contrast")
                                                       : QStringLiteral("system"));
 }
 

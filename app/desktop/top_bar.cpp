@@ -127,6 +127,12 @@ void TopBar::fill() {
     a_->clear();
     b_->clear();
     b_->addItem(iconB, tr("nothing to compare with"), QVariant::fromValue(RunKey{}));
+    if (const RunKey live = context_.selection.runA(); context_.data.isLive(live.trace)) {
+        if (const RunInfo* run = context_.data.run(live)) {
+            a_->addItem(iconA, tr("%1 · thinking").arg(QString::fromStdString(run->name)),
+                        QVariant::fromValue(live));
+        }
+    }
     const QStringList traces = context_.data.traces();
     for (const QString& trace : traces) {
         const QString stem = QFileInfo(trace).completeBaseName();

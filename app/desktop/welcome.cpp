@@ -121,15 +121,17 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     };
     auto* open = new QPushButton(tr("Open a trace…"), this);
     auto* record = new QPushButton(tr("Record a checkpoint of yours…"), this);
+    auto* think = new QPushButton(tr("Think live…"), this);
     auto* tour = new QPushButton(tr("Take the tour"), this);
     auto* close = new QPushButton(tr("Show the empty window"), this);
     open->setToolTip(tr("Choose traces (Ctrl+O)"));
     record->setToolTip(tr("Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"));
+    think->setToolTip(tr("Type a prompt and watch the model generate, token by token"));
     tour->setToolTip(tr("Six steps over the sample; about two minutes"));
     close->setToolTip(tr("The Help menu brings this page back"));
     auto* buttons = new QHBoxLayout;
     buttons->setSpacing(8);
-    for (QPushButton* button : {open, record, tour}) {
+    for (QPushButton* button : {open, record, think, tour}) {
         buttons->addWidget(button);
     }
     buttons->addStretch(1);
@@ -178,6 +180,7 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
 
     connect(open, &QPushButton::clicked, this, &WelcomePage::openRequested);
     connect(record, &QPushButton::clicked, this, &WelcomePage::recordRequested);
+    connect(think, &QPushButton::clicked, this, &WelcomePage::thinkRequested);
     connect(tour, &QPushButton::clicked, this, &WelcomePage::tourRequested);
     connect(close, &QPushButton::clicked, this, &WelcomePage::closed);
     connect(&theme, &Theme::changed, this, &WelcomePage::restyle);

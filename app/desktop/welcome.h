@@ -29,6 +29,7 @@ signals:
     void pathChosen(const QString& path); ///< a recent file or the recorded sample
     void sampleChosen(int model);         ///< record Samples::models[model]
     void recordRequested();               ///< a checkpoint of one's own
+    void thinkRequested();
     void tourRequested();
     void closed(); ///< wants to see the empty panels instead
 

@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/checkpoint/safetensors.h"
+#include "core/record/recorded_sequences.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
 
@@ -136,6 +137,31 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
         throw InputError(file, "at least one row of token ids", "none", "write [[1, 2, 3]]");
     }
     return rows;
+}
+
+std::vector<SequenceInput> sequences_of(const RunReference& reference) {
+    const TraceReader reader = TraceReader::open(reference.trace);
+    const RunInfo run = find_run(reader, reference.run);
+    std::vector<SequenceInput> sequences;
+    for (const SequenceInfo& info : reader.sequences(run.id)) {
+        if (!info.complete) {
+            continue;
+        }
+        TokenColumns tokens = reader.tokens(run.id, info.index);
+        SequenceInput& sequence = sequences.emplace_back();
+        sequence.title = info.title;
+        sequence.text = reader.text(run.id, info.index);
+        sequence.ids = std::move(tokens.id);
+        if (!sequence.text.empty()) {
+            sequence.begin = std::move(tokens.begin);
+            sequence.end = std::move(tokens.end);
+        }
+    }
+    if (sequences.empty()) {
+        throw InputError(reference.trace, "a finished sequence in the run '" + run.name + "'", "none",
+                         "let it finish, or name another run");
+    }
+    return sequences;
 }
 
 } // namespace ponderscope

@@ -62,6 +62,33 @@ const Palette& dark_palette() {
     return palette;
 }
 
+/// Black on white, no soft greys for anything that says something; 7:1 for every text (WCAG AAA).
+const Palette& contrast_palette() {
+    static const Palette palette{
+        .panel = QColor(0xffffff),
+        .field = QColor(0xffffff),
+        .line = QColor(Qt::black),
+        .border = QColor(Qt::black),
+        .text = QColor(Qt::black),
+        .soft = QColor(0x2b2b2b),
+        .faint = QColor(0x8a8a8a),
+        .selected = QColor(0xcdeae4),
+        .hover = QColor(0xe6e6e6),
+        .a = QColor(0x00594c),
+        .aLight = QColor(0x9fd4c9),
+        .onA = QColor(0xffffff),
+        .b = QColor(0x7a3300),
+        .bLight = QColor(0xf0c59c),
+        .onB = QColor(0xffffff),
+        .halted = QColor(0xd0d0d0),
+        .warningPanel = QColor(0xfff1cc),
+        .warningText = QColor(0x4a2c00),
+        .errorPanel = QColor(0xffd9d6),
+        .errorText = QColor(0x6b0000),
+    };
+    return palette;
+}
+
 } // namespace
 
 bool system_prefers_dark() {
@@ -90,7 +117,7 @@ bool Theme::dark() const {
 }
 
 const Palette& Theme::colours() const {
-    return dark() ? dark_palette() : light_palette();
+    return appearance_ == Appearance::contrast ? contrast_palette() : dark() ? dark_palette() : light_palette();
 }
 
 QPalette Theme::qtPalette() const {

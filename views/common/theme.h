@@ -37,7 +37,7 @@ struct Palette {
     QColor errorText;
 };
 
-enum class Appearance { system, light, dark };
+enum class Appearance { system, light, dark, contrast };
 enum class MagnitudeMap { viridis, cividis };
 
 /// Colours, fonts and colour maps of one window. Owned by the program, handed to every view; GUI thread only.

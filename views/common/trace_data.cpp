@@ -226,7 +226,7 @@ struct TraceData::Impl {
             for (auto it = blocks.begin(); it != blocks.end(); ++it) {
                 const Block& block = it->second;
                 const bool held = block.sequence.use_count() > 1 || block.chunk.use_count() > 1;
-                if (block.bytes > 0 && !block.pending && !held &&
+                if (block.bytes > 0 && !block.pending && !held && !live.contains(it->first.run.trace) &&
                     (oldest == blocks.end() || block.used < oldest->second.used)) {
                     oldest = it;
                 }
@@ -413,6 +413,7 @@ struct TraceData::Impl {
     std::map<RunKey, QHash<int, QString>> labels;
     std::map<RunKey, QSet<int>> labelsPending;
     QSet<QString> refreshing;
+    QSet<QString> live; ///< keys of `traces` that are no files
 
     // Shared
     std::mutex mutex;
@@ -518,6 +519,49 @@ void TraceData::cancelPending() {
     impl->labelsPending.clear();
 }
 
+void TraceData::showLive(const QString& name, LiveRun run) {
+    Impl* const impl = impl_.get();
+    const RunKey key{name, run.info.id};
+    const qint64 sequence = run.sequence.index;
+    const bool fresh = !impl->live.contains(name);
+    if (fresh) {
+        impl->forgetTrace(name);
+        impl->live.insert(name);
+    }
+    Contents contents;
+    contents.sequences[key.run] = {run.sequence};
+    contents.signalInfos[key.run] = run.signalInfos;
+    contents.runs = {std::move(run.info)};
+    impl->traces[name] = std::move(contents);
+    impl->labels[key].insert(run.labels);
+    impl->store({key, sequence, {}}, run.tokens, nullptr, run.sequence.tokens);
+    for (const auto& [signalName, chunk] : run.chunks) {
+        impl->store({key, sequence, signalName}, nullptr, chunk, run.sequence.tokens);
+    }
+    if (fresh) {
+        emit traceOpened(name);
+    } else {
+        emit traceChanged(name);
+    }
+    emit sequenceReady(key, sequence);
+    for (const auto& [signalName, chunk] : run.chunks) {
+        emit signalReady(key, sequence, signalName);
+    }
+}
+
+void TraceData::closeLive(const QString& name) {
+    if (!impl_->live.remove(name)) {
+        return;
+    }
+    impl_->traces.erase(name);
+    impl_->forgetTrace(name);
+    emit traceClosed(name);
+}
+
+bool TraceData::isLive(const QString& trace) const {
+    return impl_->live.contains(trace);
+}
+
 bool TraceData::isOpen(const QString& trace) const {
     return impl_->traces.contains(trace);
 }
@@ -576,7 +620,7 @@ std::shared_ptr<const SequenceData> TraceData::sequence(const RunKey& key, qint6
     const BlockKey blockKey{key, sequence, {}};
     Block& block = impl_->blocks[blockKey];
     block.used = ++impl_->clock;
-    if (!block.sequence && !block.pending && !block.absent) {
+    if (!block.sequence && !block.pending && !block.absent && !isLive(key.trace)) {
         block.pending = true;
         impl_->loadSequence(blockKey, nullptr);
     }
@@ -591,7 +635,7 @@ std::shared_ptr<const SignalChunk> TraceData::signal(const RunKey& key, qint64 s
     const BlockKey blockKey{key, sequence, name};
     Block& block = impl_->blocks[blockKey];
     block.used = ++impl_->clock;
-    if (!block.chunk && !block.pending && !block.absent) {
+    if (!block.chunk && !block.pending && !block.absent && !isLive(key.trace)) {
         block.pending = true;
         impl_->loadSignal(blockKey, nullptr);
     }
@@ -606,6 +650,9 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
     const auto place = known.constFind(id);
     if (place != known.constEnd()) {
         return *place;
+    }
+    if (isLive(key.trace)) {
+        return QStringLiteral("‹id %1›").arg(id); // what is not told is not known
     }
     QSet<int>& pending = impl_->labelsPending[key];
     if (pending.contains(id)) {

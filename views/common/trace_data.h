@@ -4,9 +4,11 @@
 #include "core/trace/records.h"
 #include "views/common/selection.h"
 
+#include <QHash>
 #include <QObject>
 #include <QString>
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -18,6 +20,17 @@ struct SequenceData {
     qint64 sequence = 0;
     TokenColumns tokens;
     std::string text; ///< UTF-8; token spans are byte offsets into it. Empty for ids only.
+};
+
+/// A run that is computed while one looks and lies in no file yet: one sequence. Blocks are never changed;
+/// more of it comes as new ones.
+struct LiveRun {
+    RunInfo info; ///< id 1; scored_tokens 0, so that nobody looks for them in a file
+    std::vector<SignalInfo> signalInfos;
+    SequenceInfo sequence; ///< index 0
+    std::shared_ptr<const SequenceData> tokens;
+    std::map<QString, std::shared_ptr<const SignalChunk>> chunks; ///< by signal
+    QHash<int, QString> labels;                                   ///< of candidates, by id
 };
 
 /// All open traces. Lives on the GUI thread; reads on a worker thread of its own; hands out shared immutable
@@ -36,6 +49,11 @@ public:
     /// Starts to open a trace; ends in traceOpened or failed. A trace that is open is read again.
     void open(const QString& path);
     void close(const QString& path);
+    /// Shows a run under a name that no file has, as the only one of a trace that is not among traces(); the
+    /// next call with that name replaces it. Emits what opening and growing traces emit.
+    void showLive(const QString& name, LiveRun run);
+    void closeLive(const QString& name);
+    [[nodiscard]] bool isLive(const QString& trace) const;
     /// Looks for new runs, sequences and tokens of traces that are still being written; emits what changed.
     void refresh();
     /// Forgets what was asked for and has not begun (a view that jumped elsewhere); what is being read stops

@@ -165,6 +165,14 @@ void HaltingView::refresh() {
         showStats();
         return;
     }
+    if (context_.data.isLive(key.trace)) {
+        asked_.clear();
+        work_.cancel();
+        stats_.reset();
+        hint_->setText(tr("The model is still thinking; this counts the run once it is recorded."));
+        showStats();
+        return;
+    }
     if (!onScreen()) {
         return; // setOnScreen asks again
     }

@@ -30,6 +30,9 @@ LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
 }
 
 void LibraryModel::synchronise(const QString& path) {
+    if (context_.data.isLive(path)) {
+        return; // what is being thought is in no library yet
+    }
     std::vector<RunInfo> fresh = context_.data.runs(path);
     const auto place =
         std::find_if(traces_.begin(), traces_.end(), [&](const Trace& trace) { return trace.path == path; });

@@ -10,6 +10,7 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QKeyEvent>
+#include <QLabel>
 #include <QListView>
 #include <QMenu>
 #include <QMouseEvent>
@@ -27,7 +28,14 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
       sequenceModel_(new SequenceModel(context, this)),
       runs_(new QTreeView(this)),
       sequences_(new QListView(this)),
-      sequenceHeader_(new PanelHeader(tr("Sequences"), PanelHeader::Kind::section, context.theme, this)) {
+      sequenceHeader_(new PanelHeader(tr("Sequences"), PanelHeader::Kind::section, context.theme, this)),
+      hint_(new QLabel(tr("Nothing is open. Drop a trace or a checkpoint folder on the window, or choose "
+                          "File → Open."),
+                       this)) {
+    hint_->setWordWrap(true);
+    hint_->setAlignment(Qt::AlignCenter);
+    hint_->setMargin(14);
+    hint_->setForegroundRole(QPalette::PlaceholderText);
     runs_->setModel(model_);
     runs_->setItemDelegate(new RunRows(context_.theme, runs_));
     runs_->setHeaderHidden(true);
@@ -60,12 +68,17 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     column->addWidget(runs_);
     column->addWidget(header);
     column->addWidget(sequences_, 1);
+    column->addWidget(hint_, 1);
 
     connect(model_, &QAbstractItemModel::rowsInserted, runs_, [this] {
         runs_->expandAll();
         fitRuns();
+        showHint();
     });
-    connect(model_, &QAbstractItemModel::rowsRemoved, this, &LibraryPanel::fitRuns);
+    connect(model_, &QAbstractItemModel::rowsRemoved, this, [this] {
+        fitRuns();
+        showHint();
+    });
     connect(runs_, &QTreeView::expanded, this, &LibraryPanel::fitRuns);
     connect(runs_, &QTreeView::collapsed, this, &LibraryPanel::fitRuns);
     connect(sequences_->selectionModel(), &QItemSelectionModel::currentChanged, this,
@@ -131,8 +144,17 @@ void LibraryPanel::showSelection() {
         sequences_->selectionModel()->setCurrentIndex(sequence, QItemSelectionModel::ClearAndSelect);
         sequences_->scrollTo(sequence);
     }
+    showHint();
     const int count = sequenceModel_->rowCount();
     sequenceHeader_->setRemark(count > 0 ? format_count(count) : QString());
+}
+
+void LibraryPanel::showHint() {
+    const bool open = model_->rowCount() > 0;
+    runs_->setVisible(open);
+    sequenceHeader_->setVisible(open);
+    sequences_->setVisible(open);
+    hint_->setVisible(!open);
 }
 
 void LibraryPanel::showMenu(const QPoint& position) {

@@ -5,6 +5,7 @@
 
 #include <QWidget>
 
+class QLabel;
 class QListView;
 class QTreeView;
 
@@ -37,6 +38,7 @@ private:
     void choose(const QModelIndex& index, bool asB);
     void showMenu(const QPoint& position);
     void showSelection();
+    void showHint();
     void fitRuns(); ///< the runs take what they need, the sequences the rest
 
     ViewContext context_;
@@ -45,6 +47,7 @@ private:
     QTreeView* runs_;
     QListView* sequences_;
     PanelHeader* sequenceHeader_;
+    QLabel* hint_; ///< what to do while nothing is open
 };
 
 } // namespace ponderscope

@@ -4,19 +4,73 @@
 #include "views/common/format.h"
 #include "views/text/condition.h"
 #include "views/text/find.h"
+#include "views/text/hit_list.h"
 #include "views/text/text_view.h"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListView>
 #include <QPainter>
+#include <QSignalBlocker>
+#include <QStyledItemDelegate>
 #include <QTimer>
 #include <QToolButton>
+#include <QVBoxLayout>
 
 #include <algorithm>
 
 namespace ponderscope {
+
+namespace {
+
+/// The word in bold where it stands, its surroundings in grey, its number at the right.
+class HitRows : public QStyledItemDelegate {
+public:
+    HitRows(Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
+    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
+        return {200, 24};
+    }
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        const Palette& colours = theme_.colours();
+        painter->save();
+        painter->fillRect(option.rect,
+                          (option.state & QStyle::State_Selected) != 0 ? colours.selected : colours.panel);
+        const QRect room = option.rect.adjusted(24, 0, -14, 0);
+        const QFontMetrics body(theme_.body());
+        const QFontMetrics strong(theme_.strong());
+        painter->setFont(theme_.small());
+        painter->setPen(colours.soft);
+        painter->drawText(QRect(room.left(), room.top(), 60, room.height()),
+                          Qt::AlignVCenter | Qt::AlignRight,
+                          format_count(index.data(HitModel::TokenRole).toLongLong()));
+        painter->drawText(room, Qt::AlignVCenter | Qt::AlignRight,
+                          index.data(HitModel::ValueRole).toString());
+        const int side = std::max(60, (room.width() - 220) / 2);
+        const int left = room.left() + 72;
+        const QString word = index.data(HitModel::WordRole).toString();
+        painter->setFont(theme_.body());
+        painter->drawText(QRect(left, room.top(), side, room.height()), Qt::AlignVCenter | Qt::AlignRight,
+                          body.elidedText(index.data(HitModel::BeforeRole).toString(), Qt::ElideLeft, side));
+        const int wide = strong.horizontalAdvance(word);
+        painter->drawText(
+            QRect(left + side + wide + 1, room.top(), side - wide, room.height()),
+            Qt::AlignVCenter | Qt::AlignLeft,
+            body.elidedText(index.data(HitModel::AfterRole).toString(), Qt::ElideRight, side - wide));
+        painter->setFont(theme_.strong());
+        painter->setPen(colours.a);
+        painter->drawText(QRect(left + side, room.top(), wide + 2, room.height()),
+                          Qt::AlignVCenter | Qt::AlignLeft, word);
+        painter->restore();
+    }
+
+private:
+    Theme& theme_;
+};
+
+} // namespace
 
 FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     : QWidget(parent),
@@ -24,7 +78,10 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       view_(view),
       edit_(new QLineEdit(this)),
       status_(new QLabel(this)),
-      delay_(new QTimer(this)) {
+      delay_(new QTimer(this)),
+      listed_(new QToolButton(this)),
+      model_(new HitModel(context, this)),
+      list_(new QListView(this)) {
     edit_->setPlaceholderText(tr("Text, #id, /pattern/, or steps = 3 and nll > 4"));
     edit_->setAccessibleName(tr("Find a token"));
     edit_->setClearButtonEnabled(true);
@@ -41,15 +98,41 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     QToolButton* up = button(QStringLiteral("↑"), tr("Previous (Shift+Enter)"));
     QToolButton* down = button(QStringLiteral("↓"), tr("Next (Enter)"));
     QToolButton* shut = button(QStringLiteral("×"), tr("Close (Esc)"));
-    auto* row = new QHBoxLayout(this);
+    listed_->setText(tr("List"));
+    listed_->setToolTip(tr("Every place that was found, with the words around it"));
+    listed_->setAccessibleName(tr("List of what was found"));
+    listed_->setCheckable(true);
+    listed_->setAutoRaise(true);
+    list_->setModel(model_);
+    list_->setItemDelegate(new HitRows(context.theme, list_));
+    list_->setUniformItemSizes(true);
+    list_->setFrameShape(QFrame::NoFrame);
+    list_->setAccessibleName(tr("What was found"));
+    list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    list_->setFixedHeight(148);
+    list_->hide();
+    auto* row = new QHBoxLayout;
     row->setContentsMargins(24, 6, 14, 6);
     row->setSpacing(6);
     row->addWidget(edit_, 1);
     row->addWidget(up);
     row->addWidget(down);
     row->addWidget(status_);
+    row->addWidget(listed_);
     row->addStretch(1);
     row->addWidget(shut);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 1);
+    column->setSpacing(0);
+    column->addLayout(row);
+    column->addWidget(list_);
+    connect(listed_, &QToolButton::toggled, this, &FindBar::setListed);
+    connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this,
+            [this](const QModelIndex& now) {
+                if (now.isValid()) {
+                    context_.selection.setToken(now.data(HitModel::TokenRole).toLongLong());
+                }
+            });
     delay_->setSingleShot(true);
     delay_->setInterval(120);
     connect(edit_, &QLineEdit::textChanged, delay_, qOverload<>(&QTimer::start));
@@ -84,11 +167,22 @@ void FindBar::setQuery(const QString& query) {
     search(true);
 }
 
+QString FindBar::query() const {
+    return isHidden() ? QString() : edit_->text();
+}
+
+void FindBar::setListed(bool on) {
+    listed_->setChecked(on);
+    list_->setVisible(on);
+}
+
 void FindBar::close() {
     hide();
     hits_.clear();
+    model_->show(nullptr, {});
     view_.setMarks({});
     view_.setFocus();
+    emit queryChanged();
 }
 
 void FindBar::search(bool jump) {
@@ -106,6 +200,8 @@ void FindBar::search(bool jump) {
         }
     }
     view_.setMarks(hits_);
+    model_->show(shown, hits_);
+    emit queryChanged();
     if (jump && !hits_.empty()) {
         // The first hit from here on, so that typing on does not run ahead.
         const auto at =
@@ -154,6 +250,11 @@ void FindBar::showStatus() {
     if (!problem_.isEmpty()) {
         status_->setText(problem_);
         return;
+    }
+    if (const QModelIndex row = model_->indexOf(context_.selection.token()); row.isValid()) {
+        const QSignalBlocker quiet(list_->selectionModel());
+        list_->setCurrentIndex(row);
+        list_->viewport()->update();
     }
     const auto at = std::lower_bound(hits_.begin(), hits_.end(), context_.selection.token());
     const bool on = at != hits_.end() && *at == context_.selection.token();

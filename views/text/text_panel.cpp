@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_panel.h"
 
+#include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/text_view.h"
+#include "views/text/token_model.h"
 
 #include <QCheckBox>
 #include <QComboBox>
+#include <QContextMenuEvent>
 #include <QHBoxLayout>
+#include <QHeaderView>
 #include <QLabel>
 #include <QPainter>
 #include <QSignalBlocker>
+#include <QStackedWidget>
+#include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <QWheelEvent>
 
 namespace ponderscope {
 
 namespace {
 
 constexpr int replayed = -1; ///< data of the entry that stands for a replay's steps
+constexpr int blink_ms = 600;
 
 } // namespace
 
@@ -31,7 +39,14 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       colour_(new QComboBox(this)),
       bars_(new QComboBox(this)),
       difference_(new QCheckBox(tr("A − B"), this)),
-      controls_(new QWidget(this)) {
+      blink_(new QCheckBox(tr("Blink"), this)),
+      controls_(new QWidget(this)),
+      zoomBox_(new QComboBox(this)),
+      stack_(new QStackedWidget(this)),
+      table_(new QTableView(this)),
+      model_(new TokenModel(context, this)),
+      corpus_(new CorpusMap(context, this)) {
+    buildZoom();
     const auto label = [this](const QString& text, QWidget* buddy) {
         auto* made = new QLabel(text, controls_);
         made->setForegroundRole(QPalette::PlaceholderText);
@@ -45,10 +60,18 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     }
     colour_->setAccessibleName(tr("Colour of the text"));
     colour_->setToolTip(tr("What colours the text"));
-    bars_->addItem(tr("Steps"), true);
-    bars_->addItem(tr("None"), false);
+    bars_->addItem(tr("Steps"), static_cast<int>(Quantity::steps));
+    for (const Quantity quantity : all_quantities) {
+        if (quantity != Quantity::steps) {
+            bars_->addItem(quantity_name(quantity), static_cast<int>(quantity));
+        }
+    }
+    bars_->addItem(tr("None"), QVariant());
     bars_->setAccessibleName(tr("Bars under the text"));
-    bars_->setToolTip(tr("Ticks under each token: steps that ran, of the steps that could"));
+    bars_->setToolTip(
+        tr("A second quantity at once, under each token. Steps are ticks: those that ran, of those that "
+           "could"));
+    blink_->setToolTip(tr("Shows the colours of A and of B in turn: what differs moves"));
     difference_->setToolTip(tr("Colour by the difference of runs A and B on the same tokens"));
 
     auto* row = new QHBoxLayout(controls_);
@@ -61,6 +84,9 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     row->addWidget(bars_);
     row->addSpacing(8);
     row->addWidget(difference_);
+    row->addWidget(blink_);
+    row->addSpacing(6);
+    row->addWidget(zoomBox_);
     row->addSpacing(4);
     row->addWidget(legend_, 1);
     auto* help = new QToolButton(controls_);
@@ -77,22 +103,45 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     column->setSpacing(0);
     column->addWidget(controls_);
     column->addWidget(find_);
-    column->addWidget(view_, 1);
+    column->addWidget(stack_, 1);
     setFocusProxy(view_);
 
     connect(colour_, &QComboBox::currentIndexChanged, this, [this] {
         if (const int chosen = colour_->currentData().toInt(); chosen != replayed) {
             const bool dismissed = view_->showsReplay();
             view_->setQuantity(static_cast<Quantity>(chosen));
+            corpus_->setQuantity(static_cast<Quantity>(chosen));
             if (dismissed) {
                 view_->setReplay({});
                 emit replayDismissed();
             }
+            emit viewChanged();
         }
     });
-    connect(bars_, &QComboBox::currentIndexChanged, this,
-            [this] { view_->setShowSteps(bars_->currentData().toBool()); });
-    connect(difference_, &QCheckBox::toggled, view_, &TextView::setShowDifference);
+    connect(find_, &FindBar::queryChanged, this, &TextPanel::viewChanged);
+    connect(bars_, &QComboBox::currentIndexChanged, this, [this] {
+        setBars(bars_->currentData().isNull()
+                    ? std::nullopt
+                    : std::optional(static_cast<Quantity>(bars_->currentData().toInt())));
+    });
+    connect(difference_, &QCheckBox::toggled, this, [this](bool on) {
+        if (on) {
+            blink_->setChecked(false);
+        }
+        view_->setShowDifference(on);
+        emit viewChanged();
+    });
+    blinking_.setInterval(blink_ms);
+    connect(&blinking_, &QTimer::timeout, this, [this] { view_->setShowOther(!view_->showsOther()); });
+    connect(blink_, &QCheckBox::toggled, this, [this](bool on) {
+        if (on) {
+            difference_->setChecked(false);
+            blinking_.start();
+        } else {
+            blinking_.stop();
+            view_->setShowOther(false);
+        }
+    });
     connect(view_, &TextView::valuesChanged, this, [this] {
         legend_->show(view_->values());
         nameColour();
@@ -119,6 +168,138 @@ void TextPanel::nameColour() {
     colour_->setItemData(place, tr("Steps that %1 would have given, by replay").arg(view_->values().replay),
                          Qt::ToolTipRole);
     colour_->setCurrentIndex(place);
+}
+
+void TextPanel::buildZoom() {
+    zoomBox_->addItem(tr("Tokens"), static_cast<int>(TextZoom::tokens));
+    zoomBox_->addItem(tr("Text"), static_cast<int>(TextZoom::text));
+    zoomBox_->addItem(tr("Map"), static_cast<int>(TextZoom::corpus));
+    zoomBox_->setCurrentIndex(1);
+    zoomBox_->setAccessibleName(tr("Zoom"));
+    zoomBox_->setToolTip(tr("One line a token, running text, or all sequences with one pixel a token "
+                            "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"));
+    connect(zoomBox_, &QComboBox::currentIndexChanged, this,
+            [this] { setZoom(static_cast<TextZoom>(zoomBox_->currentData().toInt())); });
+    table_->setModel(model_);
+    table_->setFrameShape(QFrame::NoFrame);
+    table_->setShowGrid(false);
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::SingleSelection);
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table_->setTabKeyNavigation(false);
+    table_->setWordWrap(false);
+    table_->setCornerButtonEnabled(false);
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(26);
+    table_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Interactive);
+    table_->horizontalHeader()->setSectionResizeMode(TokenModel::token_column, QHeaderView::Stretch);
+    table_->horizontalHeader()->setHighlightSections(false);
+    table_->horizontalHeader()->setAccessibleName(tr("Quantities"));
+    table_->setAccessibleName(tr("Tokens, one a line"));
+    table_->viewport()->installEventFilter(this);
+    stack_->addWidget(table_);
+    stack_->addWidget(view_);
+    stack_->addWidget(corpus_);
+    stack_->setCurrentWidget(view_);
+    connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+            [this](const QModelIndex& now) {
+                if (now.isValid()) {
+                    context_.selection.setToken(now.row());
+                }
+            });
+    connect(&context_.selection, &Selection::tokenChanged, this, &TextPanel::showRow);
+    connect(view_, &TextView::contentChanged, this, [this] {
+        if (zoom_ == TextZoom::tokens) {
+            model_->show(view_->sequence(), &view_->values());
+            showRow(context_.selection.token());
+        }
+    });
+    connect(view_, &TextView::valuesChanged, model_, &TokenModel::recolour);
+    connect(view_, &TextView::zoomedBeyond, this,
+            [this](bool in) { setZoom(in ? TextZoom::tokens : TextZoom::corpus); });
+    connect(corpus_, &CorpusMap::zoomedIn, this, [this] { setZoom(TextZoom::text); });
+}
+
+void TextPanel::showRow(qint64 token) {
+    if (zoom_ != TextZoom::tokens || token >= model_->rowCount()) {
+        return;
+    }
+    const QSignalBlocker quiet(table_->selectionModel());
+    if (token < 0) {
+        table_->clearSelection();
+    } else {
+        table_->selectRow(static_cast<int>(token));
+        table_->scrollTo(model_->index(static_cast<int>(token), 0));
+    }
+    table_->viewport()->update();
+}
+
+void TextPanel::setZoom(TextZoom zoom) {
+    if (zoom == zoom_) {
+        return;
+    }
+    zoom_ = zoom;
+    zoomBox_->setCurrentIndex(zoomBox_->findData(static_cast<int>(zoom)));
+    QWidget* shown = zoom == TextZoom::tokens ? static_cast<QWidget*>(table_)
+                     : zoom == TextZoom::text ? static_cast<QWidget*>(view_)
+                                              : static_cast<QWidget*>(corpus_);
+    {
+        const QSignalBlocker quiet(
+            table_->selectionModel()); // a table that is filled or gets the focus chooses a row
+        model_->show(zoom == TextZoom::tokens ? view_->sequence() : nullptr, &view_->values());
+        stack_->setCurrentWidget(shown);
+        setFocusProxy(shown);
+        shown->setFocus();
+    }
+    showRow(context_.selection.token());
+    if (zoom == TextZoom::text && context_.selection.token() >= 0) {
+        view_->scrollTo(context_.selection.token());
+    }
+    emit viewChanged();
+}
+
+void TextPanel::zoomIn() {
+    if (zoom_ == TextZoom::corpus) {
+        setZoom(TextZoom::text);
+    } else if (const int before = context_.theme.textSize(); zoom_ == TextZoom::text) {
+        context_.theme.setTextSize(before + 1);
+        if (context_.theme.textSize() == before) {
+            setZoom(TextZoom::tokens);
+        }
+    }
+}
+
+void TextPanel::zoomOut() {
+    if (zoom_ == TextZoom::tokens) {
+        setZoom(TextZoom::text);
+    } else if (const int before = context_.theme.textSize(); zoom_ == TextZoom::text) {
+        context_.theme.setTextSize(before - 1);
+        if (context_.theme.textSize() == before) {
+            setZoom(TextZoom::corpus);
+        }
+    }
+}
+
+bool TextPanel::isBusy() const {
+    return !view_->settled() || (zoom_ == TextZoom::corpus && corpus_->isBusy());
+}
+
+bool TextPanel::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == table_->viewport() && event->type() == QEvent::Wheel) {
+        const auto* wheel = static_cast<QWheelEvent*>(event);
+        if ((wheel->modifiers() & Qt::ControlModifier) != 0) {
+            if (wheel->angleDelta().y() < 0) {
+                zoomOut();
+            }
+            return true;
+        }
+    } else if (watched == table_->viewport() && event->type() == QEvent::ContextMenu) {
+        const auto* menu = static_cast<QContextMenuEvent*>(event);
+        emit view_->menuWanted(table_->rowAt(menu->pos().y()), menu->globalPos());
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
 }
 
 void TextPanel::find() {
@@ -148,6 +329,17 @@ void TextPanel::findPrevious() {
 
 void TextPanel::setDifference(bool on) {
     difference_->setChecked(on);
+}
+
+void TextPanel::setBlink(bool on) {
+    blink_->setChecked(on);
+}
+
+void TextPanel::setBars(std::optional<Quantity> quantity) {
+    const int at = quantity ? bars_->findData(static_cast<int>(*quantity)) : bars_->count() - 1;
+    bars_->setCurrentIndex(at);
+    view_->setBars(quantity);
+    emit viewChanged();
 }
 
 void TextPanel::setQuantity(Quantity quantity) {

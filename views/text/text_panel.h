@@ -4,16 +4,30 @@
 #include "views/common/view_context.h"
 #include "views/text/quantity.h"
 
+#include <QTimer>
 #include <QWidget>
+
+#include <optional>
 
 class QCheckBox;
 class QComboBox;
+class QStackedWidget;
+class QTableView;
 
 namespace ponderscope {
 
+class CorpusMap;
 class FindBar;
 class Legend;
 class TextView;
+class TokenModel;
+
+/// How near one stands to the text.
+enum class TextZoom {
+    tokens, ///< one line a token, with its numbers
+    text,   ///< running text, in a size of choice
+    corpus, ///< one pixel a token, all sequences
+};
 
 /// The centre of the window: what colours the text, its legend, the text.
 class TextPanel : public QWidget {
@@ -23,6 +37,11 @@ public:
     [[nodiscard]] TextView& view() { return *view_; }
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }
+    [[nodiscard]] CorpusMap& corpus() { return *corpus_; }
+    [[nodiscard]] QTableView& table() { return *table_; }
+    [[nodiscard]] TextZoom zoom() const { return zoom_; }
+    [[nodiscard]] bool blinks() const { return blinking_.isActive(); }
+    [[nodiscard]] bool isBusy() const; ///< something of what is shown is still being laid out or read
 
 public slots:
     void find();
@@ -31,16 +50,26 @@ public slots:
     void findPrevious();
     void setDifference(bool on);
     void setQuantity(ponderscope::Quantity quantity);
+    void setBars(std::optional<ponderscope::Quantity> quantity);
+    void setZoom(ponderscope::TextZoom zoom);
+    void zoomIn();  ///< larger text, then one line a token
+    void zoomOut(); ///< smaller text, then the map
+    /// A and B in turn.
+    void setBlink(bool on);
 
 signals:
     void replayDismissed(); ///< a recorded quantity was chosen while the text showed a replay
     void helpRequested();
+    void viewChanged(); ///< quantity, bars, difference, zoom or what is searched for
 
 protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
 
 private:
     void nameColour(); ///< the box says what colours the text, a replay too
+    void buildZoom();
+    void showRow(qint64 token);
 
     ViewContext context_;
     TextView* view_;
@@ -49,7 +78,15 @@ private:
     QComboBox* colour_;
     QComboBox* bars_;
     QCheckBox* difference_;
+    QCheckBox* blink_;
+    QTimer blinking_;
     QWidget* controls_;
+    QComboBox* zoomBox_;
+    QStackedWidget* stack_;
+    QTableView* table_;
+    TokenModel* model_;
+    CorpusMap* corpus_;
+    TextZoom zoom_ = TextZoom::text;
 };
 
 } // namespace ponderscope

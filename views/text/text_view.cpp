@@ -4,6 +4,7 @@
 #include "views/common/format.h"
 #include "views/text/minimap.h"
 
+#include <QContextMenuEvent>
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
@@ -17,12 +18,6 @@ namespace ponderscope {
 
 namespace {
 
-constexpr int margin_left = 24;
-constexpr int margin_right = 14;
-constexpr int margin_top = 16;
-constexpr int margin_bottom = 16;
-constexpr qreal outset = 4; ///< of a box beyond its word
-constexpr qreal radius = 4;
 /// A slice of layout leaves most of a frame to painting.
 constexpr std::chrono::microseconds slice{5000};
 
@@ -91,10 +86,32 @@ void TextView::setQuantity(Quantity quantity) {
     }
 }
 
-void TextView::setShowSteps(bool show) {
-    if (show != showSteps_) {
-        showSteps_ = show;
+void TextView::setBars(std::optional<Quantity> quantity) {
+    if (quantity != bars_) {
+        bars_ = quantity;
+        recolour();
         restyle();
+    }
+}
+
+void TextView::setShowOther(bool show) {
+    if (show != other_) {
+        other_ = show;
+        recolour();
+    }
+}
+
+void TextView::setHorizon(qint64 token) {
+    if (token != horizon_) {
+        horizon_ = token;
+        viewport()->update();
+    }
+}
+
+void TextView::setFlags(std::vector<qint64> tokens) {
+    if (tokens != flags_) {
+        flags_ = std::move(tokens);
+        viewport()->update();
     }
 }
 
@@ -130,8 +147,7 @@ void TextView::restyle() {
     const QFontMetrics metrics(font);
     metrics_.box = metrics.height() + 4;
     metrics_.ascent = metrics.ascent() + 2;
-    const bool ticks = showSteps_ && maxSteps_ > 0;
-    metrics_.pitch = metrics_.box + (ticks ? 8 : 0) + std::max(6, metrics.height() / 3);
+    metrics_.pitch = metrics_.box + (hasBars() ? 8 : 0) + std::max(6, metrics.height() / 3);
     if (viewport()->font() != font || !layout_.sequence()) {
         viewport()->setFont(font);
         layout_.setFont(font);
@@ -157,7 +173,7 @@ void TextView::reload() {
         restyle();
     }
     if (same) {
-        if (difference_) {
+        if (difference_ || other_) {
             recolour(); // B may have grown
         } else {
             viewport()->update(); // the hint may be another one
@@ -187,6 +203,19 @@ void TextView::recolour() {
         values_ = token_differences(quantity_, *a, b.get(), context_.selection.attribution());
     } else {
         values_ = token_values(quantity_, *a, maxSteps_, context_.selection.attribution());
+        const RunKey key = context_.selection.runB();
+        const auto b =
+            other_ && key.isValid() ? context_.data.sequence(key, context_.selection.sequence()) : nullptr;
+        if (b && b->tokens.id == a->tokens.id) {
+            TokenValues other = token_values(quantity_, *b, maxSteps_, context_.selection.attribution());
+            values_.values = std::move(other.values); // on the scale of A: what is alike looks alike
+        } else if (other_) {
+            values_.notice = tr("B does not read the same tokens here, so there is nothing to blink with");
+        }
+    }
+    barValues_ = {};
+    if (a && bars_ && *bars_ != Quantity::steps) {
+        barValues_ = token_values(*bars_, *a, maxSteps_, context_.selection.attribution());
     }
     minimap_->refresh();
     viewport()->update();
@@ -482,12 +511,27 @@ void TextView::keyPressEvent(QKeyEvent* event) {
 
 void TextView::wheelEvent(QWheelEvent* event) {
     if ((event->modifiers() & Qt::ControlModifier) != 0) {
-        context_.theme.setTextSize(context_.theme.textSize() + (event->angleDelta().y() > 0 ? 1 : -1));
+        const int before = context_.theme.textSize();
+        const bool in = event->angleDelta().y() > 0;
+        context_.theme.setTextSize(before + (in ? 1 : -1));
+        if (context_.theme.textSize() == before) {
+            emit zoomedBeyond(in);
+        }
         event->accept();
         return;
     }
     QAbstractScrollArea::wheelEvent(event);
     context_.selection.setHover(tokenAt(event->position()));
+}
+
+void TextView::contextMenuEvent(QContextMenuEvent* event) {
+    const bool keyboard = event->reason() == QContextMenuEvent::Keyboard;
+    const qint64 token = keyboard ? context_.selection.token() : tokenAt(event->pos());
+    const QPoint place = keyboard && token >= 0
+                             ? viewport()->mapToGlobal(tokenRect(token).bottomLeft().toPoint())
+                             : event->globalPos();
+    emit menuWanted(token, place);
+    event->accept();
 }
 
 void TextView::focusInEvent(QFocusEvent* event) {
@@ -498,102 +542,6 @@ void TextView::focusInEvent(QFocusEvent* event) {
 void TextView::focusOutEvent(QFocusEvent* event) {
     QAbstractScrollArea::focusOutEvent(event);
     updateToken(context_.selection.token());
-}
-
-void TextView::paintEvent(QPaintEvent* event) {
-    QPainter painter(viewport());
-    painter.fillRect(event->rect(), context_.theme.colours().panel);
-    if (!hint().isEmpty()) {
-        paintHint(painter);
-        return;
-    }
-    painter.setRenderHint(QPainter::Antialiasing);
-    const int offset = verticalScrollBar()->value() - margin_top;
-    const qint64 first = std::max<qint64>(0, (event->rect().top() + offset) / metrics_.pitch - 1);
-    const qint64 last =
-        std::min<qint64>(layout_.lineCount() - 1, (event->rect().bottom() + offset) / metrics_.pitch + 1);
-    for (qint64 line = first; line <= last; ++line) {
-        paintLine(painter, line, topOf(line));
-    }
-}
-
-void TextView::paintHint(QPainter& painter) {
-    painter.setFont(context_.theme.body());
-    painter.setPen(context_.theme.colours().soft);
-    painter.drawText(viewport()->rect().adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,
-                     hint());
-}
-
-void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
-    const Palette& colours = context_.theme.colours();
-    const ColourMap& map = values_.difference ? context_.theme.differenceMap() : context_.theme.textMap();
-    const qint64 selected = context_.selection.token();
-    const qint64 hover = context_.selection.hover();
-    QRectF selectedBox;
-    QRectF hoverBox;
-    painter.setPen(Qt::NoPen);
-    for (const TextLayout::PlacedToken& placed : layout_.tokens(line)) {
-        const QRectF box = boxOf(placed, top);
-        const auto index = static_cast<std::size_t>(placed.token);
-        const double position =
-            index < values_.values.size() ? values_.scale.position(values_.values[index]) : std::nan("");
-        if (!std::isnan(position)) {
-            const QRgb colour = map.at(position);
-            if (colour != colours.panel.rgb()) {
-                painter.setBrush(QColor(colour));
-                painter.drawRoundedRect(box, radius, radius);
-            }
-        }
-        if (showSteps_ && maxSteps_ > 0) {
-            paintTicks(painter, placed.token, box);
-        }
-        if (placed.token == selected) {
-            selectedBox = box;
-        } else if (placed.token == hover) {
-            hoverBox = box;
-        }
-    }
-    painter.setBrush(Qt::NoBrush);
-    if (!hoverBox.isNull()) {
-        painter.setPen(QPen(colours.soft, 1));
-        painter.drawRoundedRect(hoverBox.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
-    }
-    layout_.draw(painter, line, margin_left, top + metrics_.ascent, colours.text, colours.soft);
-    if (!selectedBox.isNull()) {
-        painter.setBrush(Qt::NoBrush);
-        painter.setPen(QPen(colours.a, 2));
-        painter.drawRoundedRect(selectedBox.adjusted(-2, -2, 2, 2), radius + 1, radius + 1);
-    }
-}
-
-void TextView::paintTicks(QPainter& painter, qint64 token, const QRectF& box) {
-    const qint64 row = context_.selection.rowOf(token);
-    const TokenColumns& tokens = layout_.sequence()->tokens;
-    if (row < 0 || row >= static_cast<qint64>(tokens.size())) {
-        return;
-    }
-    const Palette& colours = context_.theme.colours();
-    const std::vector<std::int32_t>& steps = values_.replay.isEmpty() ? tokens.steps : replay_.steps;
-    const qint64 ran = std::clamp<qint64>(steps[static_cast<std::size_t>(row)], 0, maxSteps_);
-    const qreal left = box.left() + 4;
-    const qreal room = std::max<qreal>(box.width() - 8, 3);
-    const qreal top = box.bottom() + 3;
-    const qreal height = 3;
-    const auto count = static_cast<qreal>(maxSteps_);
-    const qreal width = std::min<qreal>(7, (room - 2 * (count - 1)) / count);
-    painter.setPen(Qt::NoPen);
-    if (width < 1.5) {
-        // No room for single ticks: one bar, filled as far.
-        painter.setBrush(colours.faint);
-        painter.drawRoundedRect(QRectF(left, top, room, height), 1, 1);
-        painter.setBrush(colours.a);
-        painter.drawRoundedRect(QRectF(left, top, room * static_cast<qreal>(ran) / count, height), 1, 1);
-        return;
-    }
-    for (qint64 k = 0; k < maxSteps_; ++k) {
-        painter.setBrush(k < ran ? colours.a : colours.faint);
-        painter.drawRoundedRect(QRectF(left + static_cast<qreal>(k) * (width + 2), top, width, height), 1, 1);
-    }
 }
 
 } // namespace ponderscope

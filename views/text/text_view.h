@@ -10,6 +10,7 @@
 #include <QTimer>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace ponderscope {
@@ -36,10 +37,20 @@ public:
 
     [[nodiscard]] Quantity quantity() const { return quantity_; }
     void setQuantity(Quantity quantity);
-    [[nodiscard]] bool showsSteps() const { return showSteps_; }
-    void setShowSteps(bool show);
+    /// A second quantity at once, as bars under the words: ticks for steps, a length for anything else.
+    [[nodiscard]] std::optional<Quantity> bars() const { return bars_; }
+    void setBars(std::optional<Quantity> quantity);
     [[nodiscard]] bool showsDifference() const { return difference_; }
     void setShowDifference(bool show);
+    /// The colours of run B on the same words and the same scale, for blinking between the two. Shows A where
+    /// B does not read the same tokens.
+    [[nodiscard]] bool showsOther() const { return other_; }
+    void setShowOther(bool show);
+    /// Words after this token are dimmed, as if they had not been said yet; -1: none.
+    [[nodiscard]] qint64 horizon() const { return horizon_; }
+    void setHorizon(qint64 token);
+    /// Words with a note or a bookmark carry a small flag. Ascending.
+    void setFlags(std::vector<qint64> tokens);
 
     /// While it fits the run and sequence on the screen, the text is coloured by these steps and its ticks
     /// show them; the legend says that it is a replay. Cheap enough for a slider.
@@ -59,11 +70,17 @@ public:
     [[nodiscard]] qint64 firstVisibleToken() const;
     [[nodiscard]] qint64 endVisibleToken() const;
     void scrollTo(qint64 token);
+    /// A token's numbers in a line, as the tooltip has them; empty when there is none.
+    [[nodiscard]] QString describe(qint64 token) const;
     void setMarks(const std::vector<qint64>& tokens); ///< found tokens
 
 signals:
     void valuesChanged();  ///< colours, scale or data
     void contentChanged(); ///< another sequence, or more of it
+    /// The context menu is wanted: for a token, or -1 beside all.
+    void menuWanted(qint64 token, const QPoint& globalPosition);
+    /// Zoomed beyond the largest (in) or the smallest text.
+    void zoomedBeyond(bool in);
 
 protected:
     bool viewportEvent(QEvent* event) override;
@@ -74,10 +91,17 @@ protected:
     void mousePressEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
     void focusInEvent(QFocusEvent* event) override;
     void focusOutEvent(QFocusEvent* event) override;
 
 private:
+    static constexpr int margin_left = 24;
+    static constexpr int margin_right = 14;
+    static constexpr int margin_top = 16;
+    static constexpr int margin_bottom = 16;
+    static constexpr qreal outset = 4; ///< of a box beyond its word
+    static constexpr qreal radius = 4;
     struct Metrics {
         int box = 26;    ///< height of a token's background
         int pitch = 44;  ///< from line to line
@@ -93,8 +117,9 @@ private:
     void moveTo(qint64 token);
     void paintLine(QPainter& painter, qint64 line, qreal top);
     void paintTicks(QPainter& painter, qint64 token, const QRectF& box);
+    void paintBar(QPainter& painter, qint64 token, const QRectF& box);
+    [[nodiscard]] bool hasBars() const { return bars_ && (*bars_ != Quantity::steps || maxSteps_ > 0); }
     void paintHint(QPainter& painter);
-    [[nodiscard]] QString describe(qint64 token) const;
     [[nodiscard]] QString hint() const;
     [[nodiscard]] QRectF boxOf(const TextLayout::PlacedToken& placed, qreal top) const;
     [[nodiscard]] qreal topOf(qint64 line) const;
@@ -105,7 +130,11 @@ private:
     Metrics metrics_;
     TextReplay replay_;
     Quantity quantity_ = Quantity::nll;
-    bool showSteps_ = true;
+    std::optional<Quantity> bars_ = Quantity::steps;
+    TokenValues barValues_; ///< of bars that are no ticks
+    bool other_ = false;
+    qint64 horizon_ = -1;
+    std::vector<qint64> flags_;
     bool difference_ = false;
     qint64 maxSteps_ = 0;
     qint64 drawnSelected_ = -1;

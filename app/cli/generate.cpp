@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A model that thinks while one looks: every token as soon as it is there, then the run as `record` keeps it.
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/dtype.h"
+#include "core/base/error.h"
+#include "core/model/depth_sources.h"
+#include "core/record/session.h"
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace ponderscope::cli {
+namespace {
+
+/// A signal with more numbers a token than this is in the trace only.
+constexpr std::size_t largest_streamed = 4096;
+
+std::string hex(const std::string& bytes) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string text;
+    text.reserve(2 * bytes.size());
+    for (const char c : bytes) {
+        const auto byte = static_cast<unsigned char>(c);
+        text += digits[byte >> 4];
+        text += digits[byte & 15];
+    }
+    return text;
+}
+
+/// JSON knows no NaN.
+nlohmann::json number(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+struct GenerateVerb {
+    ModelOptions model;
+    RunOptions how;
+    ProgressOption progress;
+    std::string prompt;
+    std::filesystem::path trace;
+    std::string level = "steps";
+    std::string run_name;
+    GenerateOptions generate;
+    std::vector<std::string> ablated_sources;
+    bool no_special_tokens = false;
+    bool json = false;
+
+    void run();
+
+private:
+    /// One line of JSON, at once.
+    static void say(const nlohmann::json& object) {
+        std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+    }
+    [[nodiscard]] nlohmann::json describe(std::int32_t id, const Tokenizer& tokenizer) const;
+    void say_start(const Engine& engine, const Checkpoint& checkpoint, const SequenceInput& sequence,
+                   const Tokenizer& tokenizer, RecordLevel wanted);
+    /// What row \p row of \p readout predicted: the token at \p position.
+    void say_token(std::int64_t position, std::int32_t id, bool was_given, const WindowResult& readout,
+                   std::size_t row, const Tokenizer& tokenizer);
+    void read_prompt(const Engine& engine, const SequenceInput& sequence, const Tokenizer& tokenizer,
+                     RecordLevel wanted);
+
+    std::set<std::int32_t> named_; ///< ids whose bytes were told
+};
+
+/// {"id", "bytes" (hexadecimal), "special"}.
+nlohmann::json GenerateVerb::describe(std::int32_t id, const Tokenizer& tokenizer) const {
+    nlohmann::json object{{"id", id}, {"bytes", ""}, {"special", false}};
+    if (id < tokenizer.size()) {
+        object["special"] = tokenizer.is_special(id);
+        object["bytes"] = hex(tokenizer.token_bytes(id));
+    }
+    return object;
+}
+
+void GenerateVerb::say_start(const Engine& engine, const Checkpoint& checkpoint,
+                             const SequenceInput& sequence, const Tokenizer& tokenizer, RecordLevel wanted) {
+    nlohmann::json infos = nlohmann::json::array();
+    for (const SignalInfo& info : engine.signals(wanted)) {
+        infos.push_back({{"name", info.name},
+                         {"axes", info.axes},
+                         {"unit", info.unit},
+                         {"title", info.title},
+                         {"description", info.description}});
+    }
+    const ModelConfig& config = engine.config();
+    nlohmann::json first = describe(sequence.ids.front(), tokenizer);
+    say({{"event", "start"},
+         {"checkpoint", std::filesystem::absolute(checkpoint.folder).lexically_normal().string()},
+         {"architecture", to_string(config.architecture)},
+         {"method", to_string(config.ponder.method)},
+         {"depth_mixing", to_string(config.depth.kind)},
+         {"policy", engine.policy()},
+         {"scoring", engine.scoring()},
+         {"device", engine.device_name()},
+         {"dtype", model.dtype},
+         {"max_steps", engine.max_steps()},
+         {"layers", config.layers},
+         {"vocab_size", config.vocab_size},
+         {"title", sequence.title},
+         {"prompt_tokens", sequence.ids.size()},
+         {"new_tokens", generate.max_new_tokens},
+         {"signals", std::move(infos)},
+         {"token", std::move(first)}});
+}
+
+/// NLL and rank of a token that nobody knew when its read-out was made. Greedy has the largest probability;
+/// a drawn one has its own where it is among the candidates, and the trace has it in any case.
+std::pair<nlohmann::json, nlohmann::json> score_of(std::int32_t id, const WindowResult& readout,
+                                                   bool greedy) {
+    const TokenColumns& row = readout.tokens;
+    if (greedy) {
+        return {number(-std::log(static_cast<double>(row.max_probability.at(0)))), 1};
+    }
+    const auto find = [&](const char* name) {
+        const auto place = std::find_if(readout.signals.begin(), readout.signals.end(),
+                                        [name](const auto& one) { return one.first == name; });
+        return place == readout.signals.end() ? nullptr : &place->second;
+    };
+    const SignalChunk* ids = find(signal::candidate_ids);
+    const SignalChunk* probabilities = find(signal::candidate_probabilities);
+    if (ids != nullptr && probabilities != nullptr && ids->shape.size() == 3) {
+        const std::vector<std::int64_t> all = to_integers(*ids);
+        const std::vector<float> chances = to_floats(*probabilities);
+        const auto count = static_cast<std::size_t>(ids->shape[2]);
+        const std::size_t last = static_cast<std::size_t>(row.steps.at(0)) * count;
+        for (std::size_t i = 0; i < count && last + i < std::min(all.size(), chances.size()); ++i) {
+            if (all[last + i] == id) {
+                return {number(-std::log(static_cast<double>(chances[last + i]))),
+                        static_cast<std::int64_t>(i) + 1};
+            }
+        }
+    }
+    return {nullptr, nullptr};
+}
+
+void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_given,
+                             const WindowResult& readout, std::size_t row, const Tokenizer& tokenizer) {
+    const TokenColumns& tokens = readout.tokens;
+    nlohmann::json line{{"event", "token"},
+                        {"position", position},
+                        {"given", was_given},
+                        {"token", describe(id, tokenizer)},
+                        {"nll", number(static_cast<double>(tokens.nll.at(row)))},
+                        {"entropy", number(static_cast<double>(tokens.entropy.at(row)))},
+                        {"max_probability", number(static_cast<double>(tokens.max_probability.at(row)))},
+                        {"rank", tokens.rank.at(row)},
+                        {"steps", tokens.steps.at(row)},
+                        {"flops", tokens.flops.at(row)}};
+    if (!was_given) {
+        std::tie(line["nll"], line["rank"]) = score_of(id, readout, generate.temperature <= 0);
+    }
+    nlohmann::json values = nlohmann::json::object();
+    nlohmann::json names = nlohmann::json::array();
+    for (const auto& [name, chunk] : readout.signals) {
+        // One row of it; the rest belongs to other tokens.
+        SignalChunk one;
+        one.dtype = chunk.dtype;
+        one.shape = chunk.shape;
+        one.shape.at(0) = 1;
+        const std::size_t size =
+            chunk.data.size() / static_cast<std::size_t>(std::max<std::int64_t>(chunk.shape[0], 1));
+        const auto from = chunk.data.begin() + static_cast<std::ptrdiff_t>(row * size);
+        one.data.assign(from, from + static_cast<std::ptrdiff_t>(size));
+        if (size / size_of(chunk.dtype) > largest_streamed) {
+            continue;
+        }
+        nlohmann::json list = nlohmann::json::array();
+        const bool ids = name == signal::candidate_ids;
+        if (ids || name == signal::argmax || name == signal::rank) {
+            for (const std::int64_t value : to_integers(one)) {
+                list.push_back(value);
+                if (ids && named_.insert(static_cast<std::int32_t>(value)).second) {
+                    names.push_back(describe(static_cast<std::int32_t>(value), tokenizer));
+                }
+            }
+        } else {
+            for (const float value : to_floats(one)) {
+                list.push_back(number(static_cast<double>(value)));
+            }
+        }
+        values[name] = {{"shape", one.shape}, {"values", std::move(list)}};
+    }
+    line["signals"] = std::move(values);
+    line["names"] = std::move(names);
+    say(line);
+}
+
+/// The prompt as the model reads it, in one exact pass.
+void GenerateVerb::read_prompt(const Engine& engine, const SequenceInput& sequence,
+                               const Tokenizer& tokenizer, RecordLevel wanted) {
+    const auto tokens = static_cast<std::int64_t>(sequence.ids.size());
+    if (tokens < 2 || !json) {
+        return;
+    }
+    const Window window{sequence.ids, 0, tokens, 0, 0, tokens + generate.max_new_tokens};
+    const std::vector<WindowResult> read = engine.score({&window, 1}, wanted);
+    for (std::int64_t position = 1; position < tokens; ++position) {
+        say_token(position, sequence.ids[static_cast<std::size_t>(position)], true, read.front(),
+                  static_cast<std::size_t>(position - 1), tokenizer);
+    }
+}
+
+void GenerateVerb::run() {
+    if (prompt.empty()) {
+        throw InputError("Nothing to begin with: give --prompt STR.");
+    }
+    const RecordLevel wanted = level == "basic" ? RecordLevel::basic : RecordLevel::steps;
+    ProgressPrinter printer(progress.style);
+    const std::stop_token stop = stop_on_interrupt();
+    Checkpoint checkpoint = model.open();
+    RecordOptions options;
+    for (const std::string& spec : ablated_sources) {
+        options.changes += "-" + ablate_source(checkpoint.config, spec);
+    }
+    const Tokenizer tokenizer = require_tokenizer(checkpoint);
+    SequenceInput sequence = sequence_from_prompt(prompt, tokenizer, !no_special_tokens);
+    const auto prompt_tokens = static_cast<std::int64_t>(sequence.ids.size());
+    if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {
+        throw InputError("The prompt: expected at least two tokens with what is generated, found " +
+                         std::to_string(prompt_tokens + generate.max_new_tokens) +
+                         "; nothing can be predicted from less, so type more or raise --tokens.");
+    }
+    const std::int64_t room = checkpoint.config.max_positions;
+    if (prompt_tokens + generate.max_new_tokens > room) {
+        throw InputError("--tokens: this model has positions for " + std::to_string(room) +
+                         " tokens and the prompt has " + std::to_string(prompt_tokens) +
+                         "; expected at most " +
+                         std::to_string(std::max<std::int64_t>(room - prompt_tokens, 0)) +
+                         " new ones, found " + std::to_string(generate.max_new_tokens) + ".");
+    }
+    Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
+    if (how.jacobi.empty()) {
+        engine.use_scoring(std::nullopt); // what is watched is exact, and so is what is kept of it
+    }
+    how.apply(engine);
+    printer.finish();
+
+    if (json) {
+        say_start(engine, checkpoint, sequence, tokenizer, wanted);
+    } else {
+        std::cout << prompt << std::flush;
+    }
+    read_prompt(engine, sequence, tokenizer, wanted);
+    GenerateOptions how_on = generate;
+    how_on.stop_ids = checkpoint.config.eos_token_ids;
+    std::vector<std::int32_t> ids = sequence.ids;
+    const auto heard = [&](std::int64_t, std::int32_t id, const WindowResult& readout) {
+        if (json) {
+            say_token(static_cast<std::int64_t>(ids.size()), id, false, readout, 0, tokenizer);
+        } else if (!tokenizer.is_special(id)) {
+            std::cout << tokenizer.token_bytes(id) << std::flush;
+        }
+        ids.push_back(id);
+        return !stop.stop_requested();
+    };
+    if (!stop.stop_requested() && generate.max_new_tokens > 0) {
+        static_cast<void>(engine.generate({sequence.ids}, how_on, wanted, heard));
+    }
+    if (!json) {
+        std::cout << '\n';
+    }
+    const bool was_stopped = stop.stop_requested();
+    if (!trace.empty() && ids.size() >= 2) {
+        // What was said stays, also when it was cut short.
+        sequence.ids = ids;
+        attach_decoded_text(sequence, tokenizer);
+        options.level = wanted;
+        options.dtype = model.dtype;
+        options.seed = generate.seed;
+        options.run_name = run_name;
+        options.text_source = "prompt";
+        options.batch = 1;
+        options.context = room; // one window: it saw all of it
+        options.stride = room;
+        how.check_places({sequence});
+        TraceWriter writer(trace);
+        const RecordReport report =
+            record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});
+        printer.finish();
+        const std::string name = find_run(TraceReader::open(trace), std::to_string(report.run)).name;
+        if (json) {
+            say({{"event", "recorded"},
+                 {"trace", trace.string()},
+                 {"run", name},
+                 {"tokens", report.tokens},
+                 {"mean_nll", number(report.mean_nll)},
+                 {"complete", !was_stopped}});
+        } else {
+            std::cout << trace.string() << "#" << name << '\n';
+        }
+    }
+    if (was_stopped) {
+        throw Cancelled();
+    }
+}
+
+} // namespace
+
+void add_generate(CLI::App& program) {
+    auto verb = std::make_shared<GenerateVerb>();
+    CLI::App* app = program.add_subcommand(
+        "generate", "Let a checkpoint continue a prompt and show every token as soon as it is there");
+    verb->model.add_to(*app);
+    verb->how.add_to(*app);
+    app->add_option("--prompt", verb->prompt, "What it begins with")->required()->type_name("STR");
+    verb->generate.max_new_tokens = 64;
+    app->add_option("--tokens", verb->generate.max_new_tokens,
+                    "New tokens at most; 0 reads the prompt and generates nothing")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+        ->capture_default_str();
+    app->add_option("-o,--output", verb->trace, "Also record all of it into this trace, with every signal")
+        ->type_name("TRACE.ponder");
+    app->add_option("--record", verb->level, "basic or steps, as of record")
+        ->check(CLI::IsMember({"basic", "steps"}))
+        ->capture_default_str();
+    app->add_option("--name", verb->run_name, "Name of the run (default: the folder's name)");
+    app->add_option("--ablate-source", verb->ablated_sources,
+                    "Leave the value of layer S out of the depth attention of all layers, or of one")
+        ->type_name("S[:LAYER]");
+    app->add_option("--temperature", verb->generate.temperature, "Of sampling; 0 is greedy")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app->add_option("--top-p", verb->generate.top_p,
+                    "Sample from the smallest set of tokens with this much probability")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    app->add_option("--seed", verb->generate.seed, "Of sampling")->capture_default_str();
+    app->add_flag("--no-special-tokens", verb->no_special_tokens,
+                  "Leave out the tokens that the tokenizer adds by itself");
+    verb->progress.add_to(*app);
+    app->add_flag(
+        "--json", verb->json,
+        "One JSON object a line, at once: start, every token with what was computed for it, recorded");
+    app->footer("Example:\n  ponderscope generate sample_models/ponderlm-neox-1m --prompt \"The ferry was\" "
+                "--tokens 20");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

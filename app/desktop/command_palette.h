@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QAbstractListModel>
+#include <QAction>
+#include <QDialog>
+#include <QPointer>
+
+#include <vector>
+
+class QLineEdit;
+class QListView;
+
+namespace ponderscope {
+
+class Theme;
+
+/// Actions by name, those that fit what was typed, best first.
+class CommandModel : public QAbstractListModel {
+    Q_OBJECT
+public:
+    enum Role {
+        PathRole = Qt::UserRole, ///< "View → Appearance"
+        ShortcutRole,            ///< "Ctrl+F", or empty
+    };
+    struct Command {
+        QPointer<QAction> action;
+        QString path; ///< of the menus that lead to it
+        QString text; ///< without mnemonics
+    };
+
+    explicit CommandModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
+    void setCommands(std::vector<Command> commands);
+    void setFilter(const QString& text);
+    [[nodiscard]] QAction* action(const QModelIndex& index) const;
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
+
+private:
+    std::vector<Command> commands_;
+    std::vector<std::size_t> shown_;
+    QString filter_;
+};
+
+/// How well \p text fits \p typed: its letters in order, anywhere; beginnings of words count more. Negative:
+/// not at all.
+int command_score(const QString& typed, const QString& text);
+
+/// Every action that can be reached from these menus, with the way to it. Menus that fill themselves are
+/// asked to.
+std::vector<CommandModel::Command> commands_of(const QList<QAction*>& menus);
+
+/// Ctrl+K: any action of the program by typing a part of its name. Arrows choose, Enter does it, Escape
+/// closes.
+class CommandPalette : public QDialog {
+    Q_OBJECT
+public:
+    CommandPalette(std::vector<CommandModel::Command> commands, Theme& theme, QWidget* parent);
+    [[nodiscard]] QLineEdit& edit() { return *edit_; }
+    [[nodiscard]] CommandModel& model() { return *model_; }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void run(const QModelIndex& index);
+
+    QLineEdit* edit_;
+    QListView* list_;
+    CommandModel* model_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/engine_process.h"
+
+#include "app/desktop/record_command.h"
+
+#include <csignal>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// A line that never ends is not kept beyond this.
+constexpr qsizetype longest_line = 1 << 23;
+constexpr int exit_cancelled = 130;
+
+} // namespace
+
+EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
+    patience_.setSingleShot(true);
+    patience_.setInterval(10'000);
+    connect(&patience_, &QTimer::timeout, &process_, &QProcess::kill);
+    connect(&process_, &QProcess::readyReadStandardOutput, this,
+            [this] { cut(output_, process_.readAllStandardOutput(), &EngineProcess::outputLine); });
+    connect(&process_, &QProcess::readyReadStandardError, this,
+            [this] { cut(errors_, process_.readAllStandardError(), &EngineProcess::errorLine); });
+    connect(&process_, &QProcess::started, this, &EngineProcess::started);
+    connect(&process_, &QProcess::finished, this, &EngineProcess::end);
+    connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+        if (error == QProcess::FailedToStart) {
+            emit failedToStart(
+                tr("%1 could not be started: %2").arg(process_.program(), process_.errorString()));
+        }
+    });
+    connect(this, &EngineProcess::errorLine, this, [this](const QByteArray& line) {
+        if (!line.startsWith('{')) {
+            sentence_ = QString::fromUtf8(line);
+            if (sentence_.startsWith(QLatin1String("ponderscope: "))) {
+                sentence_.remove(0, 13);
+            }
+        }
+    });
+}
+
+EngineProcess::~EngineProcess() {
+    process_.disconnect(this);
+    if (isRunning()) {
+        ::kill(static_cast<pid_t>(process_.processId()), SIGINT);
+        if (!process_.waitForFinished(3000)) {
+            process_.kill();
+            process_.waitForFinished(1000);
+        }
+    }
+}
+
+QString EngineProcess::start(const QStringList& arguments) {
+    if (isRunning()) {
+        return tr("The engine is at work already; wait for it or cancel it.");
+    }
+    const QString program = program_.isEmpty() ? find_command_line_program() : program_;
+    if (program.isEmpty()) {
+        return tr("The command line program 'ponderscope' was found neither beside this program nor on PATH; "
+                  "build it with -DPONDERSCOPE_ENGINE=ON or add its folder to PATH.");
+    }
+    output_.clear();
+    errors_.clear();
+    sentence_.clear();
+    cancelling_ = false;
+    process_.setProgram(program);
+    process_.setArguments(arguments);
+    process_.setStandardInputFile(QProcess::nullDevice());
+    process_.start();
+    return {};
+}
+
+void EngineProcess::cancel() {
+    if (isRunning() && !cancelling_) {
+        cancelling_ = true;
+        ::kill(static_cast<pid_t>(process_.processId()), SIGINT);
+        patience_.start();
+    }
+}
+
+void EngineProcess::cut(QByteArray& partial, const QByteArray& more, Signal signal) {
+    partial += more;
+    qsizetype from = 0;
+    for (qsizetype end = partial.indexOf('\n'); end >= 0; end = partial.indexOf('\n', from)) {
+        const QByteArray line = partial.mid(from, end - from).trimmed();
+        from = end + 1;
+        if (!line.isEmpty()) {
+            emit(this->*signal)(line);
+        }
+    }
+    partial.remove(0, from);
+    if (partial.size() > longest_line) {
+        partial.clear();
+    }
+}
+
+void EngineProcess::end(int code, QProcess::ExitStatus status) {
+    patience_.stop();
+    // What came without a last newline is a line too.
+    cut(output_, process_.readAllStandardOutput() + '\n', &EngineProcess::outputLine);
+    cut(errors_, process_.readAllStandardError() + '\n', &EngineProcess::errorLine);
+    if (cancelling_ || (status == QProcess::NormalExit && code == exit_cancelled)) {
+        emit ended(End::cancelled, {});
+    } else if (status == QProcess::CrashExit) {
+        emit ended(End::crashed, {});
+    } else if (code != 0) {
+        emit ended(End::refused, sentence_.isEmpty() ? tr("The engine ended with exit code %1.").arg(code)
+                                                     : std::exchange(sentence_, {}));
+    } else {
+        emit ended(End::done, {});
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What starts the engine from the text: a prompt that a model continues, and what if.
+#include "app/desktop/main_window.h"
+
+#include "app/desktop/message_bar.h"
+#include "app/desktop/settings.h"
+#include "app/desktop/think_panel.h"
+#include "app/desktop/top_bar.h"
+#include "app/desktop/welcome.h"
+#include "views/common/format.h"
+#include "views/notes/notes_panel.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenu>
+#include <QStandardPaths>
+
+#include <algorithm>
+
+namespace ponderscope {
+
+void MainWindow::buildThink() {
+    connect(welcome_, &WelcomePage::thinkRequested, this, &MainWindow::showThink);
+    connect(think_, &ThinkPanel::thinkRequested, this, &MainWindow::think);
+    connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
+    connect(think_, &ThinkPanel::horizonChanged, &text_->view(), &TextView::setHorizon);
+    connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
+        const QString folder = QFileDialog::getExistingDirectory(this, tr("Choose a checkpoint folder"));
+        ThinkRequest request = think_->request();
+        request.checkpoint = folder;
+        think_->setRequest(request);
+    });
+    connect(&text_->view(), &TextView::menuWanted, this, &MainWindow::showTextMenu);
+    connect(&thinker_, &Thinker::started, this, [this] {
+        hideWelcome();
+        think_->setRunning(true);
+        think_->setStatus(tr("Reading the weights…"));
+    });
+    connect(&thinker_, &Thinker::began, this, [this] {
+        selection_.setRunA(thinker_.key());
+        selection_.setSequence(0);
+    });
+    connect(&thinker_, &Thinker::grew, this, [this](qint64 tokens) {
+        think_->setStatus(tokens < thinker_.promptTokens()
+                              ? tr("Reading the prompt: %1 of %2 tokens")
+                                    .arg(format_count(tokens), format_count(thinker_.promptTokens()))
+                              : tr("Thinking: %1 tokens after the prompt")
+                                    .arg(format_count(tokens - thinker_.promptTokens())));
+    });
+    connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
+        think_->setStatus(tr("Recorded as “%1” in %2").arg(run, trace));
+        showRun(trace, run, false);
+    });
+    connect(&thinker_, &Thinker::failed, this, [this](const QString& sentence) {
+        messages_->show(sentence);
+        think_->setStatus(sentence);
+    });
+    connect(&thinker_, &Thinker::ended, this, [this] { think_->setRunning(false); });
+}
+
+QString MainWindow::ownTrace(const QString& name) const {
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+    return QDir().mkpath(folder) ? QDir(folder).filePath(name) : QDir(QDir::tempPath()).filePath(name);
+}
+
+void MainWindow::showThink() {
+    hideWelcome();
+    QStringList folders;
+    const QString current = checkpointOf(selection_.runA());
+    if (!current.isEmpty()) {
+        folders << current;
+    }
+    for (const SampleModel& model : samples_.models) {
+        folders << model.checkpoint;
+    }
+    const QStringList recent = settings_.recent();
+    for (const QString& path : recent) {
+        if (QFileInfo(path).isDir()) {
+            folders << path;
+        }
+    }
+    think_->setCheckpoints(folders);
+    raisePanel(QStringLiteral("think"));
+    think_->focusPrompt();
+}
+
+void MainWindow::think(const ThinkRequest& request) {
+    ThinkRequest wanted = request;
+    if (wanted.trace.isEmpty()) {
+        wanted.trace = ownTrace(QStringLiteral("thinking.ponder"));
+    }
+    if (data_.isLive(selection_.runA().trace)) {
+        selection_.setRunA({}); // the run that was said before goes
+    }
+    thinker_.start(wanted);
+}
+
+void MainWindow::showRun(const QString& trace, const QString& run, bool asDifference) {
+    const QString absolute = QFileInfo(trace).absoluteFilePath();
+    wantedRun_ = {absolute, run, asDifference ? selection_.runA() : RunKey{}};
+    if (data_.isOpen(absolute)) {
+        data_.refresh();
+    } else {
+        opening_.insert(absolute);
+        data_.open(absolute);
+    }
+}
+
+void MainWindow::showWantedRun(const QString& trace) {
+    if (wantedRun_.name.isEmpty() || wantedRun_.trace != trace) {
+        return;
+    }
+    for (const RunInfo& run : data_.runs(trace)) {
+        if (QString::fromStdString(run.name) == wantedRun_.name && run.complete) {
+            const WantedRun wanted = std::exchange(wantedRun_, {});
+            const qint64 token = selection_.token();
+            selection_.setRunA({trace, run.id});
+            selection_.setRunB(wanted.before);
+            selection_.setToken(token);
+            thinker_.forget();
+            return;
+        }
+    }
+}
+
+QString MainWindow::checkpointOf(const RunKey& key) const {
+    const RunInfo* run = data_.run(key);
+    return run == nullptr ? QString() : find_checkpoint(*run, key.trace);
+}
+
+void MainWindow::startWhatIf(const WhatIf& question) {
+    const RunKey key = selection_.runA();
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr || data_.isLive(key.trace)) {
+        messages_->show(tr("Let the model finish first: what if is asked about a recorded run."),
+                        MessageBar::Kind::notice);
+        return;
+    }
+    // A run that was forced already keeps what it was forced to: "learned; forced 12:3".
+    const QString policy = QString::fromStdString(run->policy);
+    const QString forced = policy.section(QStringLiteral("; forced "), 1);
+    RecordRequest request = rerun_request(*run, key.trace, policy.section(QStringLiteral("; forced "), 0, 0));
+    if (request.checkpoint.isEmpty()) {
+        messages_->show(
+            tr("The checkpoint %1 of this run is not there any more, so it cannot be run again; put it "
+               "back, or record it anew with Run → Record….")
+                .arg(QString::fromStdString(run->checkpoint)));
+        return;
+    }
+    request.fromRun = key.trace + u'#' + QString::number(key.run);
+    request.forceSteps = question.forceSteps;
+    if (!forced.isEmpty()) {
+        request.forceSteps += (request.forceSteps.isEmpty() ? QString() : QStringLiteral(",")) + forced;
+    }
+    if (!question.ablate.isEmpty()) {
+        request.ablated << question.ablate;
+    }
+    request.name = QString::fromStdString(run->name) + u' ' + question.name;
+    // Beside the run it is about, unless that may not be written to.
+    const QFileInfo file(key.trace);
+    const bool writable = file.isWritable() && QFileInfo(file.absolutePath()).isWritable();
+    request.trace = writable ? key.trace : ownTrace(QStringLiteral("what-if.ponder"));
+    whatIf_ = true;
+    recorder_.start(request);
+    whatIf_ = recorder_.isRunning();
+}
+
+void MainWindow::giveSteps(qint64 token, int steps) {
+    const qint64 row = selection_.rowOf(token);
+    if (row >= 0) {
+        startWhatIf({QStringLiteral("%1/%2:%3").arg(selection_.sequence()).arg(row).arg(steps),
+                     {},
+                     tr("with %n step(s) at %1", nullptr, steps).arg(row)});
+    }
+}
+
+void MainWindow::leaveSourceOut(int source, int layer) {
+    startWhatIf({{},
+                 layer < 0 ? QString::number(source) : QStringLiteral("%1:%2").arg(source).arg(layer),
+                 layer < 0 ? tr("without source %1").arg(source)
+                           : tr("without source %1 in layer %2").arg(source).arg(layer)});
+}
+
+void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
+    const RunInfo* run = data_.run(selection_.runA());
+    const auto block = text_->view().sequence();
+    const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
+    if (run == nullptr || !block || row < 0 || row >= static_cast<qint64>(block->tokens.size())) {
+        menu.addAction(tr("Choose a word first"))->setEnabled(false);
+        return;
+    }
+    const auto index = static_cast<std::size_t>(token);
+    const QString word = index < block->tokens.size()
+                             ? visible_token(token_bytes(block->tokens, block->text, index), 20)
+                             : QString();
+    const int most = static_cast<int>(std::min<qint64>(run->max_steps, 64));
+    const int now = block->tokens.steps[static_cast<std::size_t>(row)];
+    QMenu* steps = menu.addMenu(
+        tr("Give “%1” another number of steps").arg(QString(word).replace(u'&', QStringLiteral("&&"))));
+    steps->setEnabled(most > 0);
+    for (int step = 0; step <= most; ++step) {
+        QAction* action = steps->addAction(step == now ? tr("%n step(s), as it has", nullptr, step)
+                                                       : tr("%n step(s)", nullptr, step),
+                                           this, [this, token, step] { giveSteps(token, step); });
+        action->setEnabled(step != now);
+    }
+    QMenu* sources = menu.addMenu(tr("Leave a layer out of the depth attention"));
+    sources->setEnabled(run->depth_mixing == "depth_attention");
+    for (int layer = 0; layer + 1 < std::min<qint64>(run->layers, 256); ++layer) {
+        sources->addAction(tr("Source: layer %1").arg(layer), this,
+                           [this, layer] { leaveSourceOut(layer, -1); });
+    }
+    if (selection_.layer() > 0 && run->depth_mixing == "depth_attention") {
+        const int at = selection_.layer();
+        QMenu* here = menu.addMenu(tr("Leave a source out of layer %1 only").arg(at));
+        for (int layer = 0; layer < at; ++layer) {
+            here->addAction(tr("Source: layer %1").arg(layer), this,
+                            [this, layer, at] { leaveSourceOut(layer, at); });
+        }
+    }
+}
+
+void MainWindow::showTextMenu(qint64 token, const QPoint& place) {
+    QMenu menu(this);
+    const auto block = text_->view().sequence();
+    if (block && token >= 0 && token < static_cast<qint64>(block->tokens.size())) {
+        selection_.setToken(token);
+        fillWhatIf(menu, token);
+        menu.addSeparator();
+        const int id = block->tokens.id[static_cast<std::size_t>(token)];
+        menu.addAction(tr("Find all of this token"), this,
+                       [this, id] { text_->findText(QStringLiteral("#%1").arg(id)); });
+        menu.addAction(tr("Bookmark"), notes_, &NotesPanel::toggleBookmark);
+        menu.addAction(tr("Note…"), notes_, &NotesPanel::editSelected);
+        menu.addAction(tr("Copy its numbers"), this,
+                       [this, token] { QApplication::clipboard()->setText(text_->view().describe(token)); });
+    } else {
+        menu.addAction(tr("Find…"), text_, &TextPanel::find);
+    }
+    menu.addSeparator();
+    menu.addAction(tr("Think from here…"), this, [this, token, block] {
+        // The text up to here, for the model to go on with.
+        ThinkRequest request = think_->request();
+        if (block && token >= 0) {
+            const auto end =
+                std::min<std::size_t>(block->tokens.end[static_cast<std::size_t>(token)], block->text.size());
+            request.prompt = QString::fromUtf8(block->text.data(), static_cast<qsizetype>(end));
+        }
+        showThink();
+        request.checkpoint = think_->request().checkpoint;
+        think_->setRequest(request);
+    });
+    menu.exec(place);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/think_panel.h"
+
+#include "views/common/format.h"
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QSpinBox>
+#include <QToolButton>
+
+#include <algorithm>
+#include <iterator>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int play_ms = 180;
+
+} // namespace
+
+ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      checkpoint_(new QComboBox(this)),
+      prompt_(new QPlainTextEdit(this)),
+      tokens_(new QSpinBox(this)),
+      temperature_(new QDoubleSpinBox(this)),
+      topP_(new QDoubleSpinBox(this)),
+      seed_(new QSpinBox(this)),
+      policy_(new QComboBox(this)),
+      think_(new QPushButton(tr("Think"), this)),
+      stop_(new QPushButton(tr("Stop"), this)),
+      play_(new QToolButton(this)),
+      time_(new QSlider(Qt::Horizontal, this)),
+      moment_(new QLabel(this)),
+      status_(new QLabel(this)) {
+    const auto name = [](QWidget* widget, const QString& text, const QString& tip) {
+        widget->setAccessibleName(text);
+        widget->setToolTip(tip);
+    };
+    name(checkpoint_, tr("Checkpoint"), tr("The model that thinks; the last entry chooses a folder"));
+    checkpoint_->setMinimumContentsLength(12);
+    checkpoint_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    name(prompt_, tr("Prompt"), tr("What the model begins with (Ctrl+Enter starts)"));
+    prompt_->setPlaceholderText(tr("Type a prompt. Ctrl+Enter lets the model go on."));
+    prompt_->setTabChangesFocus(true);
+    prompt_->installEventFilter(this);
+    prompt_->setMinimumHeight(40);
+    tokens_->setRange(0, 4096);
+    tokens_->setValue(40);
+    name(tokens_, tr("New tokens"), tr("At most so many; 0 reads the prompt and generates nothing"));
+    temperature_->setRange(0, 5);
+    temperature_->setSingleStep(0.1);
+    temperature_->setSpecialValueText(tr("greedy"));
+    name(temperature_, tr("Temperature"), tr("Of sampling; 0 always takes the most probable token"));
+    topP_->setRange(0.01, 1);
+    topP_->setSingleStep(0.05);
+    topP_->setValue(1);
+    name(topP_, tr("Top p"),
+         tr("Sample from the smallest set of tokens with this much probability; 1 is all"));
+    seed_->setRange(0, 1'000'000'000);
+    name(seed_, tr("Seed"), tr("Of sampling: the same seed draws the same tokens"));
+    policy_->addItem(tr("its own"), QString());
+    policy_->addItem(tr("every step"), QStringLiteral("full"));
+    policy_->addItem(tr("no step"), QStringLiteral("fixed:n=0"));
+    policy_->addItem(tr("one step"), QStringLiteral("fixed:n=1"));
+    name(policy_, tr("Halting"), tr("Who decides when a token stops"));
+    name(think_, tr("Think"), tr("Let the model read the prompt and go on, token by token (Ctrl+Enter)"));
+    name(stop_, tr("Stop"), tr("Stop; what was said is recorded"));
+    stop_->setEnabled(false);
+    name(time_, tr("Time"), tr("Step back through time: the text up to this token, and what was known then"));
+    time_->setPageStep(8);
+    time_->setEnabled(false);
+    play_->setText(QStringLiteral("▶"));
+    play_->setCheckable(true);
+    name(play_, tr("Play"), tr("Go through the sequence token by token"));
+    moment_->setTextFormat(Qt::PlainText);
+    moment_->setForegroundRole(QPalette::PlaceholderText);
+    moment_->setMinimumWidth(190);
+    status_->setTextFormat(Qt::PlainText);
+    status_->setForegroundRole(QPalette::PlaceholderText);
+    status_->setWordWrap(true);
+
+    const auto label = [this](const QString& text, QWidget* buddy) {
+        auto* made = new QLabel(text, this);
+        made->setForegroundRole(QPalette::PlaceholderText);
+        made->setBuddy(buddy);
+        return made;
+    };
+    // Beside the prompt in three rows of two, so that a narrow window has room for it.
+    auto* options = new QGridLayout;
+    options->setHorizontalSpacing(8);
+    options->setVerticalSpacing(4);
+    const std::pair<QString, QWidget*> fields[] = {
+        {tr("Model"), checkpoint_},        {tr("Halting"), policy_}, {tr("New tokens"), tokens_},
+        {tr("Temperature"), temperature_}, {tr("Top p"), topP_},     {tr("Seed"), seed_}};
+    for (int i = 0; i < static_cast<int>(std::size(fields)); ++i) {
+        const auto& [text, field] = fields[i];
+        options->addWidget(label(text, field), i / 2, i % 2 * 2);
+        options->addWidget(field, i / 2, i % 2 * 2 + 1);
+    }
+    auto* buttons = new QVBoxLayout;
+    buttons->setSpacing(4);
+    buttons->addWidget(think_);
+    buttons->addWidget(stop_);
+    buttons->addStretch(1);
+    auto* typing = new QHBoxLayout;
+    typing->setSpacing(12);
+    typing->addWidget(prompt_, 1);
+    typing->addLayout(options);
+    typing->addLayout(buttons);
+    auto* timing = new QHBoxLayout;
+    timing->setSpacing(10);
+    timing->addWidget(play_);
+    timing->addWidget(time_, 1);
+    timing->addWidget(moment_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(14, 4, 14, 8);
+    column->setSpacing(7);
+    column->addLayout(typing, 1);
+    column->addLayout(timing);
+    column->addWidget(status_);
+
+    connect(think_, &QPushButton::clicked, this, &ThinkPanel::start);
+    connect(stop_, &QPushButton::clicked, this, &ThinkPanel::stopRequested);
+    connect(checkpoint_, &QComboBox::activated, this, [this](int index) {
+        if (checkpoint_->itemData(index).toString().isEmpty()) {
+            emit checkpointWanted();
+        }
+    });
+    connect(temperature_, &QDoubleSpinBox::valueChanged, this, [this](double value) {
+        topP_->setEnabled(value > 0);
+        seed_->setEnabled(value > 0);
+    });
+    topP_->setEnabled(false);
+    seed_->setEnabled(false);
+    connect(time_, &QSlider::valueChanged, this, &ThinkPanel::moveTo);
+    connect(play_, &QToolButton::toggled, this, &ThinkPanel::play);
+    playing_.setInterval(play_ms);
+    connect(&playing_, &QTimer::timeout, this, [this] {
+        if (time_->value() >= time_->maximum()) {
+            play_->setChecked(running_); // at the end there is nothing to come, unless it still thinks
+        } else {
+            time_->setValue(time_->value() + 1);
+        }
+    });
+    connect(&context_.selection, &Selection::runsChanged, this, &ThinkPanel::showTime);
+    connect(&context_.selection, &Selection::sequenceChanged, this, &ThinkPanel::showTime);
+    connect(&context_.data, &TraceData::sequenceReady, this, &ThinkPanel::showTime);
+    connect(&context_.data, &TraceData::traceClosed, this, &ThinkPanel::showTime);
+    setCheckpoints({});
+    setStatus(
+        tr("The model reads the prompt and goes on; text, steps, gates and candidates appear as they are "
+           "computed."));
+    showTime();
+}
+
+void ThinkPanel::setCheckpoints(const QStringList& folders) {
+    const QString before = checkpoint_->currentData().toString();
+    checkpoint_->clear();
+    for (const QString& folder : folders) {
+        if (checkpoint_->findData(folder) < 0) {
+            checkpoint_->addItem(QFileInfo(folder).fileName(), folder);
+            checkpoint_->setItemData(checkpoint_->count() - 1, folder, Qt::ToolTipRole);
+        }
+    }
+    checkpoint_->addItem(tr("Choose a folder…"), QString());
+    checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(before)));
+}
+
+void ThinkPanel::setRequest(const ThinkRequest& request) {
+    if (!request.checkpoint.isEmpty()) {
+        int at = checkpoint_->findData(request.checkpoint);
+        if (at < 0) {
+            checkpoint_->insertItem(0, QFileInfo(request.checkpoint).fileName(), request.checkpoint);
+            at = 0;
+        }
+        checkpoint_->setCurrentIndex(at);
+    }
+    if (!request.prompt.isEmpty()) {
+        prompt_->setPlainText(request.prompt);
+    }
+    tokens_->setValue(request.tokens);
+    temperature_->setValue(request.temperature);
+    topP_->setValue(request.topP);
+    seed_->setValue(request.seed);
+    policy_->setCurrentIndex(std::max(0, policy_->findData(request.policy)));
+}
+
+ThinkRequest ThinkPanel::request() const {
+    ThinkRequest request;
+    request.checkpoint = checkpoint_->currentData().toString();
+    request.prompt = prompt_->toPlainText();
+    request.tokens = tokens_->value();
+    request.temperature = temperature_->value();
+    request.topP = topP_->value();
+    request.seed = seed_->value();
+    request.policy = policy_->currentData().toString();
+    return request;
+}
+
+void ThinkPanel::start() {
+    if (!running_) {
+        emit thinkRequested(request());
+    }
+}
+
+void ThinkPanel::setRunning(bool running) {
+    running_ = running;
+    think_->setEnabled(!running);
+    stop_->setEnabled(running);
+    follows_ = true;
+    if (!running) {
+        play_->setChecked(false);
+    }
+}
+
+void ThinkPanel::setStatus(const QString& text) {
+    status_->setText(text);
+    status_->setAccessibleName(text);
+}
+
+QString ThinkPanel::status() const {
+    return status_->text();
+}
+
+void ThinkPanel::focusPrompt() {
+    prompt_->setFocus();
+}
+
+void ThinkPanel::showTime() {
+    const auto block = context_.data.sequence(context_.selection.runA(), context_.selection.sequence());
+    const int last = block ? static_cast<int>(block->tokens.size()) - 1 : -1;
+    const bool at_end = time_->value() >= time_->maximum();
+    {
+        const QSignalBlocker quiet(time_);
+        time_->setEnabled(last > 0);
+        play_->setEnabled(last > 0);
+        time_->setRange(0, std::max(last, 0));
+        if ((running_ && follows_) || (!running_ && at_end)) {
+            time_->setValue(std::max(last, 0));
+        }
+    }
+    if (running_ && follows_ && last >= 0) {
+        context_.selection.setToken(last);
+        emit horizonChanged(-1);
+    } else if (time_->value() >= last) {
+        emit horizonChanged(-1);
+    }
+    moment_->setText(
+        last < 0 ? QString()
+                 : tr("token %1 of %2").arg(format_count(time_->value() + 1), format_count(last + 1)));
+}
+
+void ThinkPanel::moveTo(int token) {
+    follows_ = token >= time_->maximum();
+    context_.selection.setHover(-1);
+    context_.selection.setToken(token);
+    emit horizonChanged(follows_ ? -1 : token);
+    const auto block = context_.data.sequence(context_.selection.runA(), context_.selection.sequence());
+    QString word;
+    if (block && token < static_cast<int>(block->tokens.size())) {
+        word = visible_token(token_bytes(block->tokens, block->text, static_cast<std::size_t>(token)), 16);
+    }
+    moment_->setText(
+        tr("token %1 of %2 “%3”").arg(format_count(token + 1), format_count(time_->maximum() + 1), word));
+}
+
+void ThinkPanel::play(bool on) {
+    play_->setText(on ? QStringLiteral("❚❚") : QStringLiteral("▶"));
+    play_->setAccessibleName(on ? tr("Pause") : tr("Play"));
+    if (on && time_->value() >= time_->maximum() && !running_) {
+        time_->setValue(0);
+    }
+    on ? playing_.start() : playing_.stop();
+}
+
+bool ThinkPanel::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == prompt_ && event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if ((key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) &&
+            (key->modifiers() & Qt::ControlModifier) != 0) {
+            start();
+            return true;
+        }
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+} // namespace ponderscope

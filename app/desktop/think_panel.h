@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/samples.h"
+#include "app/desktop/think_command.h"
+#include "views/common/view_context.h"
+
+#include <QTimer>
+#include <QWidget>
+
+class QComboBox;
+class QDoubleSpinBox;
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QSlider;
+class QSpinBox;
+class QToolButton;
+
+namespace ponderscope {
+
+/// Where a prompt is typed and time is moved: the model's tokens appear in the text, the heatmap and the
+/// inspector as they come; the slider goes back to what was known at each of them, in recorded runs as well.
+class ThinkPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit ThinkPanel(const ViewContext& context, QWidget* parent = nullptr);
+
+    /// Checkpoints that are offered: those that come with the program, then those that were used.
+    void setCheckpoints(const QStringList& folders);
+    void setRequest(const ThinkRequest& request);
+    [[nodiscard]] ThinkRequest request() const; ///< without a trace
+    /// While it runs the slider follows the newest token, unless the user moved it back.
+    void setRunning(bool running);
+    void setStatus(const QString& text);
+    [[nodiscard]] QString status() const;
+    [[nodiscard]] bool follows() const { return follows_; }
+    [[nodiscard]] QSlider& time() { return *time_; }
+    void focusPrompt();
+
+signals:
+    void thinkRequested(const ponderscope::ThinkRequest& request);
+    void stopRequested();
+    void checkpointWanted(); ///< a folder dialog
+    /// Tokens after this one are dimmed in the text; -1: none.
+    void horizonChanged(qint64 token);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void start();
+    void showTime();
+    void moveTo(int token);
+    void play(bool on);
+
+    ViewContext context_;
+    QComboBox* checkpoint_;
+    QPlainTextEdit* prompt_;
+    QSpinBox* tokens_;
+    QDoubleSpinBox* temperature_;
+    QDoubleSpinBox* topP_;
+    QSpinBox* seed_;
+    QComboBox* policy_;
+    QPushButton* think_;
+    QPushButton* stop_;
+    QToolButton* play_;
+    QSlider* time_;
+    QLabel* moment_;
+    QLabel* status_;
+    QTimer playing_;
+    bool follows_ = true;
+    bool running_ = false;
+};
+
+} // namespace ponderscope

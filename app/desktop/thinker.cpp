@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/thinker.h"
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int frame_ms = 30;
+
+} // namespace
+
+Thinker::Thinker(TraceData& data, QObject* parent) : QObject(parent), data_(data) {
+    showing_.setSingleShot(true);
+    showing_.setInterval(frame_ms);
+    connect(&showing_, &QTimer::timeout, this, &Thinker::show);
+    connect(&engine_, &EngineProcess::started, this, &Thinker::started);
+    connect(&engine_, &EngineProcess::outputLine, this, &Thinker::read);
+    connect(&engine_, &EngineProcess::ended, this, &Thinker::end);
+    connect(&engine_, &EngineProcess::failedToStart, this, [this](const QString& sentence) {
+        emit failed(sentence);
+        emit ended();
+    });
+}
+
+void Thinker::start(const ThinkRequest& request) {
+    QString problem =
+        isRunning() ? tr("The model is thinking already; wait for it or stop it.") : problem_of(request);
+    if (problem.isEmpty()) {
+        forget();
+        run_ = std::make_unique<LiveRunBuilder>(name());
+        problem = engine_.start(generate_arguments(request));
+    }
+    if (!problem.isEmpty()) {
+        emit failed(problem);
+    }
+}
+
+void Thinker::cancel() {
+    engine_.cancel();
+}
+
+void Thinker::forget() {
+    showing_.stop();
+    shown_ = false;
+    data_.closeLive(name());
+}
+
+void Thinker::read(const QByteArray& line) {
+    switch (run_->read(line)) {
+    case LiveRunBuilder::Event::started:
+    case LiveRunBuilder::Event::token:
+        if (!showing_.isActive()) {
+            showing_.start();
+        }
+        break;
+    case LiveRunBuilder::Event::recorded:
+        show();
+        emit recorded(run_->recordedTrace(), run_->recordedRun());
+        break;
+    case LiveRunBuilder::Event::nothing:
+        break;
+    }
+}
+
+void Thinker::show() {
+    showing_.stop();
+    if (run_->tokens() == 0) {
+        return;
+    }
+    data_.showLive(name(), run_->run());
+    if (!shown_) {
+        shown_ = true;
+        emit began();
+    }
+    emit grew(run_->tokens());
+}
+
+void Thinker::end(EngineProcess::End end, const QString& sentence) {
+    if (showing_.isActive()) {
+        show();
+    }
+    if (end == EngineProcess::End::crashed) {
+        emit failed(
+            tokens() > 0
+                ? tr("The engine ended unexpectedly after %n token(s); they stay on the screen but are "
+                     "in no trace.",
+                     nullptr, static_cast<int>(tokens()))
+                : tr("The engine ended unexpectedly before its first token."));
+    } else if (end == EngineProcess::End::refused) {
+        emit failed(sentence);
+    }
+    emit ended();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/view_state.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QSaveFile>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr std::size_t most_states = 200;
+constexpr qint64 largest_session = 4 << 20;
+constexpr qsizetype most_traces = 100;
+constexpr int version = 1;
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Session", text);
+}
+
+QString relative(const QString& path, const QDir& folder) {
+    const QString shorter = folder.relativeFilePath(path);
+    return shorter.startsWith(QLatin1String("../../../")) ? path : shorter;
+}
+
+QJsonObject to_json(const RunKey& key, const QDir& folder) {
+    return {{QStringLiteral("trace"), key.trace.isEmpty() ? QString() : relative(key.trace, folder)},
+            {QStringLiteral("run"), key.run}};
+}
+
+RunKey run_key(const QJsonValue& value, const QDir& folder) {
+    const QJsonObject object = value.toObject();
+    const QString trace = object.value(QLatin1String("trace")).toString();
+    return {trace.isEmpty() ? QString() : QDir::cleanPath(folder.absoluteFilePath(trace)),
+            trace.isEmpty() ? 0 : object.value(QLatin1String("run")).toInteger()};
+}
+
+/// The value if it is one of an enumeration with \p count values.
+template <typename Enum>
+Enum checked(const QJsonValue& value, int count, Enum otherwise) {
+    const int number = value.toInt(-1);
+    return number >= 0 && number < count ? static_cast<Enum>(number) : otherwise;
+}
+
+} // namespace
+
+void ViewHistory::record(const ViewState& state) {
+    if (!states_.empty() && states_[at_] == state) {
+        return;
+    }
+    if (!states_.empty()) {
+        states_.resize(at_ + 1);
+    }
+    states_.push_back(state);
+    if (states_.size() > most_states) {
+        states_.erase(states_.begin());
+    }
+    at_ = states_.size() - 1;
+}
+
+std::optional<ViewState> ViewHistory::undo() {
+    return canUndo() ? std::optional(states_[--at_]) : std::nullopt;
+}
+
+std::optional<ViewState> ViewHistory::redo() {
+    return canRedo() ? std::optional(states_[++at_]) : std::nullopt;
+}
+
+QString save_session(const Session& session, const QString& file) {
+    const QDir folder = QFileInfo(file).absoluteDir();
+    QJsonArray traces;
+    for (const QString& trace : session.traces) {
+        traces.append(relative(trace, folder));
+    }
+    const ViewState& view = session.view;
+    const QJsonObject object{
+        {QStringLiteral("ponderscope_session"), version},
+        {QStringLiteral("traces"), traces},
+        {QStringLiteral("a"), to_json(view.a, folder)},
+        {QStringLiteral("b"), to_json(view.b, folder)},
+        {QStringLiteral("sequence"), view.sequence},
+        {QStringLiteral("token"), view.token},
+        {QStringLiteral("step"), view.step},
+        {QStringLiteral("layer"), view.layer},
+        {QStringLiteral("head"), view.head},
+        {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
+        {QStringLiteral("quantity"), static_cast<int>(view.quantity)},
+        {QStringLiteral("bars"), view.bars ? QJsonValue(static_cast<int>(*view.bars)) : QJsonValue()},
+        {QStringLiteral("difference"), view.difference},
+        {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
+        {QStringLiteral("text_size"), view.textSize},
+        {QStringLiteral("find"), view.find},
+        {QStringLiteral("layout"), QString::fromLatin1(session.layout.toBase64())}};
+    if (const QFileInfo there(file); there.exists() && !there.isFile()) {
+        return tr("%1 is no file; choose another name for the session.").arg(file);
+    }
+    QSaveFile out(file);
+    const QByteArray bytes = QJsonDocument(object).toJson();
+    if (!out.open(QIODevice::WriteOnly) || out.write(bytes) != bytes.size() || !out.commit()) {
+        return tr("%1 could not be written: %2").arg(file, out.errorString());
+    }
+    return {};
+}
+
+std::optional<Session> load_session(const QString& file, QString& problem) {
+    const auto refuse = [&](const QString& found) {
+        problem = tr("%1: expected a session of this program, found %2; save it anew.").arg(file, found);
+        return std::nullopt;
+    };
+    QFile in(file);
+    if (!in.open(QIODevice::ReadOnly)) {
+        problem = tr("%1 could not be read: %2").arg(file, in.errorString());
+        return std::nullopt;
+    }
+    if (in.size() > largest_session) {
+        return refuse(tr("a file of %1 bytes").arg(in.size()));
+    }
+    QJsonParseError error;
+    const QJsonObject object = QJsonDocument::fromJson(in.readAll(), &error).object();
+    const int found = object.value(QLatin1String("ponderscope_session")).toInt();
+    if (found != version) {
+        return refuse(error.error != QJsonParseError::NoError ? tr("no JSON")
+                      : found > version                       ? tr("version %1").arg(found)
+                                                              : tr("something else"));
+    }
+    const QDir folder = QFileInfo(file).absoluteDir();
+    Session session;
+    const QJsonArray traces = object.value(QLatin1String("traces")).toArray();
+    for (const QJsonValue& trace : traces) {
+        if (session.traces.size() < most_traces && !trace.toString().isEmpty()) {
+            session.traces << QDir::cleanPath(folder.absoluteFilePath(trace.toString()));
+        }
+    }
+    const auto number = [&](const char* key, qint64 least) {
+        return std::max(object.value(QLatin1String(key)).toInteger(least), least);
+    };
+    const int quantities = static_cast<int>(std::size(all_quantities));
+    ViewState& view = session.view;
+    view.a = run_key(object.value(QLatin1String("a")), folder);
+    view.b = run_key(object.value(QLatin1String("b")), folder);
+    view.sequence = number("sequence", 0);
+    view.token = number("token", -1);
+    view.step = static_cast<int>(std::min<qint64>(number("step", -1), 1 << 20));
+    view.layer = static_cast<int>(std::min<qint64>(number("layer", -1), 1 << 20));
+    view.head = static_cast<int>(std::min<qint64>(number("head", -1), 1 << 20));
+    view.attribution = checked(object.value(QLatin1String("attribution")), 2, Attribution::predicted);
+    view.quantity = checked(object.value(QLatin1String("quantity")), quantities, Quantity::nll);
+    const QJsonValue bars = object.value(QLatin1String("bars"));
+    view.bars = bars.isNull() ? std::nullopt : std::optional(checked(bars, quantities, Quantity::steps));
+    view.difference = object.value(QLatin1String("difference")).toBool();
+    view.zoom = checked(object.value(QLatin1String("zoom")), 3, TextZoom::text);
+    view.textSize = std::clamp(object.value(QLatin1String("text_size")).toInt(19), 9, 48);
+    view.find = object.value(QLatin1String("find")).toString();
+    session.layout = QByteArray::fromBase64(object.value(QLatin1String("layout")).toString().toLatin1());
+    return session;
+}
+
+bool is_session_file(const QString& path) {
+    return path.endsWith(QLatin1String(".ponder-session"), Qt::CaseInsensitive);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/selection.h"
+#include "views/text/quantity.h"
+#include "views/text/text_panel.h"
+
+#include <QByteArray>
+#include <QJsonObject>
+#include <QString>
+#include <QStringList>
+
+#include <optional>
+#include <vector>
+
+namespace ponderscope {
+
+/// What one looks at and how: what undo goes back to and what a session keeps.
+struct ViewState {
+    RunKey a;
+    RunKey b;
+    qint64 sequence = 0;
+    qint64 token = -1;
+    int step = -1;
+    int layer = -1;
+    int head = -1;
+    Attribution attribution = Attribution::predicted;
+    Quantity quantity = Quantity::nll;
+    std::optional<Quantity> bars = Quantity::steps;
+    bool difference = false;
+    TextZoom zoom = TextZoom::text;
+    int textSize = 19;
+    QString find; ///< empty: the find bar is closed
+    friend bool operator==(const ViewState&, const ViewState&) = default;
+};
+
+/// States one after the other, as a browser keeps pages: a new one forgets what was undone.
+class ViewHistory {
+public:
+    /// Nothing happens when it is the state that is current.
+    void record(const ViewState& state);
+    [[nodiscard]] bool canUndo() const { return at_ > 0; }
+    [[nodiscard]] bool canRedo() const { return at_ + 1 < states_.size(); }
+    /// The state to go to; nothing at either end.
+    std::optional<ViewState> undo();
+    std::optional<ViewState> redo();
+
+private:
+    std::vector<ViewState> states_;
+    std::size_t at_ = 0;
+};
+
+/// Which traces are open, what is looked at, and how the panels stand: a small JSON file beside the traces,
+/// whose paths it keeps relative to itself where it can.
+struct Session {
+    QStringList traces; ///< absolute
+    ViewState view;
+    QByteArray layout;
+};
+
+/// What could not be done, or empty.
+QString save_session(const Session& session, const QString& file);
+/// \p problem: why there is none.
+std::optional<Session> load_session(const QString& file, QString& problem);
+/// By its name; what is inside is looked at when it is opened.
+bool is_session_file(const QString& path);
+
+} // namespace ponderscope

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Wrong input while the window is open: traces that change under it, numbers that cannot be, texts that would
+// write over their surroundings, checkpoints that are still being copied, an engine that dies.
+#include "app/desktop/message_bar.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/trace_watch.h"
+#include "tests/app/desktop/desktop_stage.h"
+#include "views/common/format.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/text/corpus_map.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QDir>
+#include <QElapsedTimer>
+
+#include <cmath>
+
+#include <sqlite3.h>
+
+using namespace ponderscope;
+using testing::Stage;
+
+namespace {
+
+/// Writes into a trace as nobody should.
+void plant(const QString& path, const QByteArray& sql) {
+    sqlite3* database = nullptr;
+    QCOMPARE(sqlite3_open(path.toUtf8().constData(), &database), SQLITE_OK);
+    char* error = nullptr;
+    const int code = sqlite3_exec(database, sql.constData(), nullptr, nullptr, &error);
+    const QByteArray said(error == nullptr ? "" : error);
+    sqlite3_free(error);
+    sqlite3_close(database);
+    QVERIFY2(code == SQLITE_OK, said.constData());
+}
+
+bool says(Stage& stage, const char* words) {
+    return QTest::qWaitFor(
+        [&] { return stage.window.messages().sentences().join(u' ').contains(QLatin1String(words)); }, 8000);
+}
+
+/// Every view is drawn once with what is open.
+void look(Stage& stage) {
+    for (const char* panel : {"heatmap", "depth", "halting", "lab", "compare", "pareto", "inspector"}) {
+        stage.window.raisePanel(QString::fromLatin1(panel));
+        QTest::qWait(30);
+        QVERIFY(!stage.window.grab().isNull());
+    }
+    for (const TextZoom zoom : {TextZoom::tokens, TextZoom::corpus, TextZoom::text}) {
+        stage.window.text().setZoom(zoom);
+        QTest::qWait(30);
+        QVERIFY(!stage.window.grab().isNull());
+    }
+}
+
+} // namespace
+
+class DesktopFaultsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void aWatchedFileIsSaidOnce() {
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("a.ponder"));
+        const auto write = [&](const QByteArray& bytes) {
+            QFile file(path);
+            if (file.open(QIODevice::WriteOnly)) {
+                file.write(bytes);
+            }
+        };
+        TraceWatch watch;
+        write("12345");
+        QVERIFY(watch.check({path}).isEmpty()); // the first look
+        QVERIFY(watch.check({path}).isEmpty());
+        write("1234567");
+        QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::moved);
+        write("12");
+        QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::shrunk);
+        QVERIFY(watch.check({path}).isEmpty());
+        QVERIFY(QFile::remove(path));
+        QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::gone);
+        QVERIFY(watch.check({path}).isEmpty()); // once
+        write("123");
+        QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::replaced);
+        const QString other = folder.filePath(QStringLiteral("b.ponder"));
+        QVERIFY(QFile::copy(path, other));
+        QVERIFY(QFile::remove(path) && QFile::rename(other, path));
+        QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::replaced);
+        QVERIFY(watch.check({}).isEmpty());
+    }
+
+    void aTraceThatVanishesStaysOnTheScreen() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("gone.ponder"));
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        QTest::qWait(600);
+        QVERIFY(QFile::remove(path));
+        QVERIFY(says(stage, "is gone"));
+        QVERIFY(stage.window.text().view().sequence());
+        look(stage);
+        // Read and closed, the message does not come back every half second.
+        stage.window.messages().clear();
+        QTest::qWait(1200);
+        QVERIFY(!stage.window.messages().sentences().join(u' ').contains(QStringLiteral("is gone")));
+    }
+
+    void aTraceThatIsReplacedIsReadAgain() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("now.ponder"), {.sequences = 2, .tokens = 300});
+        const QString other =
+            stage.make(QStringLiteral("next.ponder"), {.seed = 5, .sequences = 1, .tokens = 90});
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        QTest::qWait(600);
+        QVERIFY(QFile::remove(path) && QFile::rename(other, path));
+        QVERIFY(says(stage, "replaced by another file"));
+        QTRY_VERIFY(stage.window.text().view().sequence() &&
+                    stage.window.text().view().sequence()->tokens.size() == 90);
+        look(stage);
+    }
+
+    void aTraceThatShrinksIsSaid() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("short.ponder"));
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        QTest::qWait(600);
+        QVERIFY(QFile::resize(path, QFileInfo(path).size() / 3));
+        QVERIFY(says(stage, "has become shorter"));
+        QVERIFY(stage.window.text().view().sequence());
+        stage.window.selection().setSequence(1); // not read before: what is left says what it says
+        QTest::qWait(400);
+        look(stage);
+    }
+
+    void absurdCountsAreNotBelieved() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("absurd.ponder"));
+        plant(path, "UPDATE run SET max_steps = 4, layers = 1000000000000, vocab_size = 1000000000000;"
+                    "UPDATE sequence SET tokens = 1000000000000;");
+        stage.window.resize(1200, 850);
+        stage.window.show();
+        stage.window.open(path);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.data().isOpen(path) || !stage.window.errors().isEmpty(), 8000);
+        QTest::qWait(400);
+        look(stage);
+    }
+
+    void absurdStepsAreNotDrawnOneByOne() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("steps.ponder"));
+        plant(path, "UPDATE run SET max_steps = 1000000000000;");
+        stage.window.show();
+        stage.window.open(path);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.data().isOpen(path) || !stage.window.errors().isEmpty(), 8000);
+        QTest::qWait(300);
+        QElapsedTimer time;
+        time.start();
+        look(stage);
+        QVERIFY2(time.elapsed() < 20'000, qPrintable(QString::number(time.elapsed())));
+    }
+
+    void numbersThatAreNoneAreShownAsNone() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("nan.ponder"));
+        plant(path, "UPDATE token_row SET nll = 9e999 WHERE rowid % 3 = 0; UPDATE token_row SET nll = NULL "
+                    "WHERE rowid % 3 = "
+                    "1; UPDATE token_row SET entropy = -9e999; UPDATE token_row SET rank = -5, steps = -3, "
+                    "flops = -1;");
+        stage.window.show();
+        stage.window.open(path);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.data().isOpen(path) || !stage.window.errors().isEmpty(), 8000);
+        QTest::qWait(300);
+        for (const Quantity quantity : all_quantities) {
+            stage.window.text().setQuantity(quantity);
+            stage.window.text().setBars(quantity);
+            look(stage);
+        }
+    }
+
+    void missingSignalsAreSaidByTheirViews() {
+        Stage stage;
+        const QString path =
+            stage.make(QStringLiteral("basic.ponder"),
+                       {.sequences = 1, .tokens = 100, .secondRun = false, .withSignals = false});
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        look(stage);
+        QVERIFY2(stage.window.errors().isEmpty(), qPrintable(stage.window.errors().join(u' ')));
+    }
+
+    void viewsAndTriggersFromStrangersNeverRun() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("planted.ponder"));
+        plant(path, "CREATE VIEW report AS SELECT randomblob(1000000000) FROM run;"
+                    "CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM token_row; END;");
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        look(stage);
+        QCOMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 400);
+    }
+
+    void textsCannotWriteOverTheirSurroundings() {
+        Stage stage;
+        const QString path = stage.make(
+            QStringLiteral("hostile.ponder"),
+            {.sequences = 1,
+             .secondRun = false,
+             .texts = {"safe \xE2\x80\xAE"
+                       "evil \x1B[31m red \x07 \xE2\x81\xA6 isolate \xD7\xA9\xD7\x9C\xD7\x95\xD7\x9D "
+                       "\xD8\xB3\xD9\x84\xD8\xA7\xD9\x85 "
+                       "\xE0\xA4\xA8\xE0\xA4\xAE\xE0\xA4\xB8\xE0\xA5\x8D\xE0\xA4\xA4\xE0\xA5\x87 "
+                       "\xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80 e\xCC\x81 end"}});
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        const auto block = stage.window.text().view().sequence();
+        for (std::size_t i = 0; i < block->tokens.size(); ++i) {
+            const QString label = visible_text(token_bytes(block->tokens, block->text, i));
+            for (const QChar c : label) {
+                QVERIFY(c.unicode() != 0x202e && c.unicode() != 0x2066 && c.unicode() != 0x1b &&
+                        c.unicode() != 0x07);
+            }
+        }
+        look(stage);
+    }
+
+    void aCheckpointThatIsStillBeingCopiedIsWaitedFor() {
+        Stage stage;
+        stage.window.show();
+        const QString folder = stage.folder.filePath(QStringLiteral("copied"));
+        QVERIFY(QDir().mkpath(folder));
+        const auto write = [&](const QString& name, qsizetype size) {
+            QFile file(folder + u'/' + name);
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(QByteArray(size, '{'));
+        };
+        stage.drop({QUrl::fromLocalFile(folder)});
+        QVERIFY(stage.window.recordDialog() != nullptr);
+        RecordDialog& dialog = *stage.window.recordDialog();
+        QVERIFY(dialog.problem().contains(QStringLiteral("config.json")));
+        const QString text = stage.folder.filePath(QStringLiteral("text.txt"));
+        QFile words(text);
+        QVERIFY(words.open(QIODevice::WriteOnly));
+        words.write("words");
+        words.close();
+        RecordRequest request = dialog.request();
+        request.textFile = text;
+        request.trace = stage.folder.filePath(QStringLiteral("out.ponder"));
+        dialog.setRequest(request);
+        write(QStringLiteral("config.json"), 2);
+        QTest::qWait(1200);
+        for (int i = 1; i <= 4; ++i) {
+            write(QStringLiteral("model.safetensors"), 1000 * i);
+            QTest::qWait(700);
+        }
+        QVERIFY2(dialog.problem().contains(QStringLiteral("still changing")), qPrintable(dialog.problem()));
+        QTRY_VERIFY_WITH_TIMEOUT(!dialog.problem().contains(QStringLiteral("still changing")), 6000);
+        dialog.reject();
+    }
+
+    void anEngineThatDiesLeavesTheSequencesDone() {
+        Stage stage;
+        const QString path =
+            stage.make(QStringLiteral("dying.ponder"), {.sequences = 2, .tokens = 80, .complete = false});
+        stage.window.show();
+        stage.window.recorder().setProgram(
+            stage.program(QStringLiteral("engine.sh"),
+                          "echo '{\"activity\":\"recording\",\"done\":80,\"total\":160,\"unit\":\"tokens\"}' "
+                          ">&2\nkill -9 $$\n"));
+        RecordRequest request;
+        request.checkpoint = stage.folder.path();
+        request.trace = path;
+        stage.window.recorder().start(request);
+        QVERIFY(says(stage, "ended unexpectedly while recording"));
+        QTRY_VERIFY(stage.window.data().isOpen(path));
+        QVERIFY(stage.settle());
+        QVERIFY(stage.window.text().view().sequence());
+        look(stage);
+    }
+};
+
+QTEST_MAIN(DesktopFaultsTest)
+#include "desktop_faults_test.moc"

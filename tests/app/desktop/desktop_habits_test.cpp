@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Habits: undo and redo, sessions, notes, the command palette, names for screen readers, several windows.
+#include "app/desktop/command_palette.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/panels.h"
+#include "app/desktop/shortcut_dialog.h"
+#include "app/desktop/top_bar.h"
+#include "app/desktop/view_state.h"
+#include "tests/app/desktop/desktop_stage.h"
+#include "views/notes/notes_panel.h"
+#include "views/text/find_bar.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QAbstractButton>
+#include <QAbstractItemModelTester>
+#include <QAbstractItemView>
+#include <QAbstractSlider>
+#include <QAccessible>
+#include <QComboBox>
+#include <QDir>
+#include <QDockWidget>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
+#include <QPlainTextEdit>
+#include <QScrollBar>
+#include <QSet>
+#include <QSpinBox>
+#include <QTreeWidget>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace ponderscope;
+using testing::Stage;
+
+namespace {
+
+ViewState state_at(qint64 token) {
+    ViewState state;
+    state.token = token;
+    return state;
+}
+
+/// What a screen reader would say of a control.
+QString spoken(QWidget* widget) {
+    QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(widget);
+    QString name = interface == nullptr ? QString() : interface->text(QAccessible::Name);
+    return name.isEmpty() ? widget->accessibleName() : name;
+}
+
+} // namespace
+
+class DesktopHabitsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void historyGoesBackAndForth() {
+        ViewHistory history;
+        QVERIFY(!history.canUndo() && !history.canRedo());
+        QVERIFY(!history.undo());
+        for (int token = 0; token < 3; ++token) {
+            history.record(state_at(token));
+            history.record(state_at(token)); // the same is no step
+        }
+        QCOMPARE(history.undo()->token, 1);
+        QCOMPARE(history.undo()->token, 0);
+        QVERIFY(!history.undo());
+        QCOMPARE(history.redo()->token, 1);
+        history.record(state_at(7)); // what was undone is forgotten
+        QVERIFY(!history.redo());
+        QCOMPARE(history.undo()->token, 1);
+        for (int token = 0; token < 1000; ++token) {
+            history.record(state_at(token));
+        }
+        int steps = 0;
+        while (history.undo()) {
+            ++steps;
+        }
+        QVERIFY(steps < 300); // it does not grow for ever
+    }
+
+    void undoGoesBackToWhatWasSelectedSearchedAndZoomed() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("undo.ponder")));
+        QVERIFY(stage.settle());
+        QTest::qWait(600);
+        stage.window.selection().setToken(5);
+        QTest::qWait(600);
+        stage.window.text().findText(QStringLiteral("nll > 3"));
+        const qint64 found = stage.window.selection().token();
+        QTest::qWait(600);
+        stage.window.text().setZoom(TextZoom::corpus);
+        QTest::qWait(600);
+        stage.window.selection().setSequence(1); // undone before it has settled
+        QTest::keyClick(&stage.window, Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(stage.window.selection().sequence(), 0);
+        QCOMPARE(stage.window.text().zoom(), TextZoom::corpus);
+        stage.window.undo();
+        QCOMPARE(stage.window.text().zoom(), TextZoom::text);
+        QCOMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
+        QCOMPARE(stage.window.selection().token(), found);
+        stage.window.undo();
+        QVERIFY(stage.window.text().findBar().query().isEmpty());
+        QCOMPARE(stage.window.selection().token(), 5);
+        stage.window.redo();
+        QCOMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
+    }
+
+    void aSessionRemembers() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("kept.ponder"), {.sequences = 3, .tokens = 200});
+        const QString file = stage.folder.filePath(QStringLiteral("talk.ponder-session"));
+        stage.window.show();
+        QVERIFY(stage.window.data().traces().isEmpty());
+        stage.window.open(path + QStringLiteral("#vanilla-1m"));
+        QVERIFY(stage.settle());
+        stage.window.selection().setSequence(2);
+        stage.window.selection().setToken(17);
+        stage.window.text().setQuantity(Quantity::entropy);
+        stage.window.text().setBars(Quantity::rank);
+        stage.window.findChild<QDockWidget*>(QStringLiteral("compare"))->hide();
+        QVERIFY(stage.window.saveSessionTo(file));
+        const ViewState before = stage.window.viewState();
+
+        Theme theme(Appearance::light);
+        MainWindow other(theme, stage.settings);
+        other.show();
+        other.open(file);
+        QTRY_COMPARE(other.selection().token(), 17);
+        QTRY_VERIFY(!other.isBusy());
+        QVERIFY(other.viewState() == before);
+        QVERIFY(!other.findChild<QDockWidget*>(QStringLiteral("compare"))->isVisible());
+        // The file names its trace beside it: both can be moved together.
+        QFile text(file);
+        QVERIFY(text.open(QIODevice::ReadOnly));
+        QVERIFY(!text.readAll().contains(stage.folder.path().toUtf8()));
+        // A session whose trace is gone says so, and shows what is left.
+        QVERIFY(QFile::remove(path));
+        MainWindow third(theme, stage.settings);
+        third.show();
+        third.open(file);
+        QCOMPARE(third.errors().size(), 1);
+    }
+
+    void sessionsFromStrangersAreChecked() {
+        QTemporaryDir folder;
+        const auto load = [&](const QByteArray& bytes, QString& problem) {
+            const QString path = folder.filePath(QStringLiteral("s.ponder-session"));
+            QFile file(path);
+            if (file.open(QIODevice::WriteOnly)) {
+                file.write(bytes);
+                file.close();
+            }
+            return load_session(path, problem);
+        };
+        for (const QByteArray& wrong :
+             {QByteArray(), QByteArray("words"), QByteArray("[]"), QByteArray("{\"ponderscope_session\":2}"),
+              QByteArray("{}"), QByteArray(8 << 20, 'x')}) {
+            QString problem;
+            QVERIFY(!load(wrong, problem));
+            QVERIFY(problem.contains(QStringLiteral("s.ponder-session")));
+        }
+        QString problem;
+        const auto session =
+            load("{\"ponderscope_session\":1,\"traces\":[1,\"\",\"a.ponder\"],\"sequence\":-7,\"token\":-9,"
+                 "\"quantity\":99,\"bars\":-4,\"zoom\":77,\"text_size\":100000,\"layout\":\"!!!\"}",
+                 problem);
+        QVERIFY2(session.has_value(), qPrintable(problem));
+        QCOMPARE(session->traces.size(), 1);
+        QCOMPARE(session->view.sequence, 0);
+        QCOMPARE(session->view.token, -1);
+        QCOMPARE(session->view.quantity, Quantity::nll);
+        QCOMPARE(session->view.zoom, TextZoom::text);
+        QCOMPARE(session->view.textSize, 48);
+        Stage stage;
+        stage.window.show();
+        stage.window.open(folder.filePath(QStringLiteral("absent.ponder-session")));
+        QCOMPARE(stage.window.errors().size(), 1);
+    }
+
+    void aSessionThatCannotBeWrittenIsSaid() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("full.ponder")));
+        QVERIFY(stage.settle());
+        QVERIFY(!stage.window.saveSessionTo(QStringLiteral("/no/such/folder/x.ponder-session")));
+        QVERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("/no/such/folder")));
+        QVERIFY(!stage.window.saveSessionTo(stage.folder.path())); // a folder
+    }
+
+    void notesArePinnedToWords() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("noted.ponder"));
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        NotesPanel& panel = stage.window.notesPanel();
+        const QAbstractItemModelTester tester(&panel.model(),
+                                              QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const RunKey run = stage.window.selection().runA();
+        stage.window.selection().setToken(9);
+        QTest::keyClick(&stage.window, Qt::Key_B, Qt::ControlModifier);
+        QCOMPARE(panel.model().rowCount(), 1);
+        panel.notes().put(run, 1, 4, QStringLiteral("hard without context"));
+        panel.notes().put(run, 0, 2, QStringLiteral("first"));
+        QCOMPARE(panel.notes().tokens(run, 0), (std::vector<qint64>{2, 9}));
+        QCOMPARE(panel.notes().tokens(run, 1), (std::vector<qint64>{4}));
+        // Another run over the same text shows them too.
+        QCOMPARE(panel.notes().tokens(stage.window.selection().runB(), 0), (std::vector<qint64>{2, 9}));
+        QVERIFY(QFile::exists(Notes::sidecar(path)));
+        // A second stroke takes a bookmark away, but never a note.
+        panel.toggleBookmark();
+        QCOMPARE(panel.notes().tokens(run, 0), (std::vector<qint64>{2}));
+        stage.window.selection().setToken(2);
+        panel.toggleBookmark();
+        QCOMPARE(panel.notes().tokens(run, 0), (std::vector<qint64>{2}));
+        panel.step(1);
+        QCOMPARE(stage.window.selection().sequence(), 1);
+        QCOMPARE(stage.window.selection().token(), 4);
+        panel.step(-1);
+        QCOMPARE(stage.window.selection().token(), 2);
+        // They are there when the trace is opened again.
+        stage.window.data().close(path);
+        QCOMPARE(panel.model().rowCount(), 0);
+        stage.window.open(path);
+        QTRY_COMPARE(panel.model().rowCount(), 2);
+        QVERIFY(stage.settle());
+        panel.goTo(panel.model().index(1));
+        QCOMPARE(stage.window.selection().token(), 4);
+        panel.removeCurrent(); // nothing is current in the list
+        QCOMPARE(panel.model().rowCount(), 2);
+        QVERIFY(!stage.window.grab().isNull());
+    }
+
+    void aDamagedFileOfNotesIsLeftAlone() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("damaged.ponder"));
+        QFile file(Notes::sidecar(path));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("my shopping list");
+        file.close();
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        QTRY_VERIFY(stage.window.messages().sentences().join(u' ').contains(QStringLiteral("left alone")));
+        stage.window.notesPanel().notes().put(stage.window.selection().runA(), 0, 1, QStringLiteral("x"));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        QCOMPARE(file.readAll(), QByteArray("my shopping list"));
+    }
+
+    void thePaletteFindsEveryAction() {
+        QVERIFY(command_score(QStringLiteral("fnd"), QStringLiteral("Find a token")) > 0);
+        QVERIFY(command_score(QStringLiteral("xyz"), QStringLiteral("Find a token")) < 0);
+        QVERIFY(command_score(QStringLiteral("ft"), QStringLiteral("Find a token")) >
+                command_score(QStringLiteral("ft"), QStringLiteral("Shifted")));
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("palette.ponder")));
+        QVERIFY(stage.settle());
+        QTest::keyClick(&stage.window, Qt::Key_K, Qt::ControlModifier);
+        auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
+        QVERIFY(palette != nullptr);
+        const QAbstractItemModelTester tester(&palette->model(),
+                                              QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QVERIFY(palette->model().rowCount() > 40);
+        QTest::keyClicks(&palette->edit(), QStringLiteral("map of all seq"));
+        QCOMPARE(palette->model().index(0).data().toString(), QStringLiteral("Map of all sequences"));
+        QCOMPARE(palette->model().index(0).data(CommandModel::ShortcutRole).toString(),
+                 QStringLiteral("Ctrl+3"));
+        QVERIFY(!palette->grab().isNull());
+        QTest::keyClick(&palette->edit(), Qt::Key_Down);
+        QTest::keyClick(&palette->edit(), Qt::Key_Up);
+        QTest::keyClick(&palette->edit(), Qt::Key_Return);
+        QTRY_COMPARE(stage.window.text().zoom(), TextZoom::corpus);
+    }
+
+    void noShortcutIsGivenTwice() {
+        Stage stage;
+        stage.window.show();
+        QSet<QString> seen;
+        for (const CommandModel::Command& command : commands_of(stage.window.topBar().menus().actions())) {
+            for (const QKeySequence& keys : command.action->shortcuts()) {
+                QVERIFY2(!seen.contains(keys.toString()), qPrintable(keys.toString() + u' ' + command.text));
+                seen.insert(keys.toString());
+            }
+        }
+        QVERIFY(seen.size() > 20);
+        stage.window.showShortcuts();
+        auto* dialog = stage.window.findChild<ShortcutDialog*>();
+        QVERIFY(dialog != nullptr);
+        QVERIFY(dialog->findChild<QTreeWidget*>()->topLevelItemCount() > 20);
+        dialog->close();
+    }
+
+    void everyControlHasAName() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(
+            stage.make(QStringLiteral("names.ponder"), {.sequences = 2, .tokens = 200, .withDepth = true}));
+        QVERIFY(stage.settle());
+        stage.window.showRecordDialog();
+        stage.window.showWelcome();
+        for (const Panel& panel : panels()) {
+            stage.window.raisePanel(QString::fromLatin1(panel.name));
+        }
+        QStringList nameless;
+        const QList<QWidget*> widgets = stage.window.findChildren<QWidget*>();
+        for (QWidget* widget : widgets) {
+            const bool control = qobject_cast<QAbstractButton*>(widget) != nullptr ||
+                                 qobject_cast<QComboBox*>(widget) != nullptr ||
+                                 qobject_cast<QLineEdit*>(widget) != nullptr ||
+                                 qobject_cast<QPlainTextEdit*>(widget) != nullptr ||
+                                 qobject_cast<QAbstractSpinBox*>(widget) != nullptr ||
+                                 qobject_cast<QAbstractItemView*>(widget) != nullptr ||
+                                 (qobject_cast<QAbstractSlider*>(widget) != nullptr &&
+                                  qobject_cast<QScrollBar*>(widget) == nullptr) ||
+                                 widget->focusPolicy() == Qt::StrongFocus;
+            // Parts of a control, and what Qt makes for itself, are spoken of with the whole.
+            bool part = widget->objectName().startsWith(QLatin1String("qt_"));
+            for (QWidget* at = widget->parentWidget(); at != nullptr; at = at->parentWidget()) {
+                part = part || qobject_cast<QComboBox*>(at) != nullptr ||
+                       qobject_cast<QAbstractSpinBox*>(at) != nullptr ||
+                       qobject_cast<QLineEdit*>(at) != nullptr ||
+                       qobject_cast<QAbstractItemView*>(at) != nullptr ||
+                       qobject_cast<QMenu*>(at) != nullptr || qobject_cast<QMenuBar*>(at) != nullptr ||
+                       at->inherits("QTabBar");
+            }
+            if (control && !part && spoken(widget).isEmpty()) {
+                const QWidget* parent = widget->parentWidget();
+                nameless << QStringLiteral("%1 in %2")
+                                .arg(QLatin1String(widget->metaObject()->className()),
+                                     parent == nullptr ? QString()
+                                                       : QLatin1String(parent->metaObject()->className()));
+            }
+        }
+        QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(QStringLiteral("; "))));
+    }
+
+    void appearancesAreReadable() {
+        // Contrast of what is read, as WCAG 2 computes it.
+        const auto light = [](const QColor& colour) {
+            const auto part = [](double v) {
+                return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+            };
+            return 0.2126 * part(colour.redF()) + 0.7152 * part(colour.greenF()) +
+                   0.0722 * part(colour.blueF());
+        };
+        const auto contrast = [&](const QColor& a, const QColor& b) {
+            const double x = light(a);
+            const double y = light(b);
+            return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
+        };
+        for (const auto& [appearance, least] :
+             {std::pair(Appearance::light, 4.5), std::pair(Appearance::dark, 4.5),
+              std::pair(Appearance::contrast, 7.0)}) {
+            const Theme theme(appearance);
+            const Palette& colours = theme.colours();
+            for (const auto& [text, ground] :
+                 {std::pair(colours.text, colours.panel), std::pair(colours.soft, colours.panel),
+                  std::pair(colours.text, colours.selected), std::pair(colours.errorText, colours.errorPanel),
+                  std::pair(colours.warningText, colours.warningPanel)}) {
+                QVERIFY2(contrast(text, ground) >= least, qPrintable(QStringLiteral("%1 on %2: %3")
+                                                                         .arg(text.name(), ground.name())
+                                                                         .arg(contrast(text, ground))));
+            }
+        }
+        Stage stage;
+        stage.settings.setAppearance(Appearance::contrast);
+        QCOMPARE(stage.settings.appearance(), Appearance::contrast);
+    }
+
+    void windowsStandBesideEachOther() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("first.ponder"));
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        stage.window.newWindow();
+        MainWindow* second = nullptr;
+        for (QWidget* widget : QApplication::topLevelWidgets()) {
+            if (auto* window = qobject_cast<MainWindow*>(widget);
+                window != nullptr && window != &stage.window) {
+                second = window;
+            }
+        }
+        QVERIFY(second != nullptr);
+        QVERIFY(second->data().traces().isEmpty()); // traces of its own
+        second->open(path);
+        QTRY_VERIFY(second->selection().runA().isValid());
+        second->selection().setToken(3);
+        QVERIFY(stage.window.selection().token() != 3);
+        second->close();
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+        QVERIFY(stage.window.selection().runA().isValid());
+    }
+};
+
+QTEST_MAIN(DesktopHabitsTest)
+#include "desktop_habits_test.moc"

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Live: lines of an engine become a run that all views show; time; what if; an engine that dies.
+#include "app/desktop/live_run.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/think_panel.h"
+#include "app/desktop/thinker.h"
+#include "app/desktop/top_bar.h"
+#include "tests/app/desktop/desktop_stage.h"
+#include "views/halting/halting_view.h"
+#include "views/inspector/inspector_view.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QComboBox>
+#include <QDir>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSlider>
+
+#include <cmath>
+
+using namespace ponderscope;
+using testing::Stage;
+
+namespace {
+
+const QByteArray start =
+    "{\"event\":\"start\",\"checkpoint\":\"/models/"
+    "tiny\",\"method\":\"ponderlm\",\"max_steps\":2,\"layers\":2,"
+    "\"vocab_size\":256,\"device\":\"cpu\",\"dtype\":\"float32\",\"prompt_tokens\":2,\"title\":\"ab\","
+    "\"signals\":[{\"name\":\"nll\",\"axes\":[\"token\",\"step\"],\"unit\":\"nats\",\"title\":\"NLL by "
+    "step\"},"
+    "{\"name\":\"candidate_ids\",\"axes\":[\"token\",\"step\",\"candidate\"]}],"
+    "\"token\":{\"id\":97,\"bytes\":\"61\"}}";
+
+QByteArray token(int position, int id, const char* hex, const char* values = "[3.5,2.5,1.5]") {
+    return "{\"event\":\"token\",\"position\":" + QByteArray::number(position) +
+           ",\"token\":{\"id\":" + QByteArray::number(id) + ",\"bytes\":\"" + hex +
+           "\"},\"nll\":1.5,\"entropy\":2.0,\"max_probability\":0.5,\"rank\":2,\"steps\":2,\"flops\":1000,"
+           "\"names\":[{\"id\":98,\"bytes\":\"62\"}],\"signals\":{\"nll\":{\"shape\":[1,3],\"values\":" +
+           values + "},\"candidate_ids\":{\"shape\":[1,3,1],\"values\":[98,98,98]}}}";
+}
+
+/// A stand-in for `ponderscope generate`.
+QByteArray script(int tokens, const QByteArray& then) {
+    QByteArray text = "echo '" + start + "'\n";
+    for (int i = 1; i < tokens; ++i) {
+        text += "echo '" + token(i, 98, "62") + "'\nsleep 0.03\n";
+    }
+    return text + then;
+}
+
+ThinkRequest request_in(const Stage& stage) {
+    const QString folder = stage.folder.filePath(QStringLiteral("model"));
+    QDir().mkpath(folder);
+    QFile config(folder + QStringLiteral("/config.json"));
+    if (config.open(QIODevice::WriteOnly)) {
+        config.write("{}");
+    }
+    ThinkRequest request;
+    request.checkpoint = folder;
+    request.prompt = QStringLiteral("ab");
+    request.trace = stage.folder.filePath(QStringLiteral("thought.ponder"));
+    return request;
+}
+
+} // namespace
+
+class DesktopLiveTest : public QObject {
+    Q_OBJECT
+private slots:
+    void linesBecomeARun() {
+        LiveRunBuilder builder(QStringLiteral("live:test"));
+        QCOMPARE(builder.read(start), LiveRunBuilder::Event::started);
+        QCOMPARE(builder.read(token(1, 98, "62")), LiveRunBuilder::Event::token);
+        QCOMPARE(builder.read(token(2, 0xe2, "e2")), LiveRunBuilder::Event::token); // a part of a character
+        const LiveRun run = builder.run();
+        QCOMPARE(run.tokens->tokens.size(), std::size_t{3});
+        QCOMPARE(run.tokens->text.size(), std::size_t{3});
+        QCOMPARE(run.tokens->tokens.nll[0], 1.5F); // with the token that computed it
+        QVERIFY(std::isnan(run.tokens->tokens.nll[2]));
+        QCOMPARE(run.info.max_steps, std::int64_t{2});
+        QCOMPARE(run.sequence.scored_tokens, std::int64_t{2});
+        const auto nll = run.chunks.at(QStringLiteral("nll"));
+        QCOMPARE(nll->shape, (std::vector<std::int64_t>{3, 3}));
+        QCOMPARE(nll->data.size(), std::size_t{36});
+        QCOMPARE(run.labels.value(98), QStringLiteral("b"));
+        QCOMPARE(builder.promptTokens(), 2);
+        QCOMPARE(builder.read("{\"event\":\"recorded\",\"trace\":\"/t.ponder\",\"run\":\"r\"}"),
+                 LiveRunBuilder::Event::recorded);
+        QCOMPARE(builder.recordedRun(), QStringLiteral("r"));
+    }
+
+    void linesThatDoNotFitAreLeftOut() {
+        LiveRunBuilder builder(QStringLiteral("live:test"));
+        QCOMPARE(builder.read(token(1, 98, "62")), LiveRunBuilder::Event::nothing); // before the start
+        QCOMPARE(builder.read("not json at all"), LiveRunBuilder::Event::nothing);
+        QCOMPARE(builder.read("{\"event\":\"token\"}"), LiveRunBuilder::Event::nothing);
+        QCOMPARE(builder.read(start), LiveRunBuilder::Event::started);
+        QCOMPARE(builder.read(token(7, 98, "62")), LiveRunBuilder::Event::nothing); // a gap
+        QCOMPARE(builder.read(token(1, 98, "62")), LiveRunBuilder::Event::token);
+        QCOMPARE(builder.read(token(2, 98, "62", "[1,2]")),
+                 LiveRunBuilder::Event::token); // a shape that changed
+        QCOMPARE(builder.read(token(3, 98, "zz", "\"many\"")), LiveRunBuilder::Event::token);
+        const LiveRun run = builder.run();
+        QCOMPARE(run.chunks.at(QStringLiteral("nll"))->shape, (std::vector<std::int64_t>{4, 3}));
+        // Shapes that would need all memory are not believed.
+        LiveRunBuilder other(QStringLiteral("live:other"));
+        QCOMPARE(other.read(start), LiveRunBuilder::Event::started);
+        QByteArray absurd = token(1, 98, "62");
+        absurd.replace("[1,3]", "[1,4000000000000]");
+        QCOMPARE(other.read(absurd), LiveRunBuilder::Event::token);
+        QVERIFY(!other.run().chunks.contains(QStringLiteral("nll")));
+    }
+
+    void everyViewShowsWhatIsThought() {
+        Stage stage;
+        stage.window.resize(1200, 850);
+        stage.window.show();
+        stage.window.thinker().setProgram(
+            stage.program(QStringLiteral("engine.sh"), script(12, "sleep 20\n")));
+        stage.window.think(request_in(stage));
+        QTRY_VERIFY(stage.window.thinker().tokens() >= 4);
+        QTRY_VERIFY(stage.window.text().view().sequence());
+        QCOMPARE(stage.window.selection().runA(), stage.window.thinker().key());
+        QTRY_COMPARE(stage.window.thinker().tokens(), 12);
+        QTRY_COMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 12);
+        QVERIFY(stage.window.topBar().runA().currentText().contains(QStringLiteral("thinking")));
+        // The slider follows; moved back, it stays, dims what came later, and the inspector shows that
+        // moment.
+        QSlider& time = stage.window.thinkPanel().time();
+        QTRY_COMPARE(time.value(), 11);
+        QCOMPARE(stage.window.selection().token(), 11);
+        QTest::keyClick(&time, Qt::Key_Home);
+        QTest::keyClick(&time, Qt::Key_Right);
+        QTest::keyClick(&time, Qt::Key_Right);
+        QCOMPARE(time.value(), 2);
+        QCOMPARE(stage.window.selection().token(), 2);
+        QCOMPARE(stage.window.text().view().horizon(), 2);
+        QVERIFY(!stage.window.thinkPanel().follows());
+        QVERIFY(!stage.window.grab().isNull());
+        QTest::keyClick(&time, Qt::Key_End);
+        QCOMPARE(stage.window.text().view().horizon(), -1);
+        // Views that read files say why they wait; nothing asks for a file of that name.
+        stage.window.raisePanel(QStringLiteral("halting"));
+        stage.window.raisePanel(QStringLiteral("lab"));
+        QTest::qWait(50);
+        QVERIFY2(stage.window.errors().isEmpty(), qPrintable(stage.window.errors().join(u' ')));
+        stage.window.thinker().cancel();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.thinker().isRunning(), 12'000);
+        QVERIFY(stage.window.text().view().sequence()); // what was said stays
+    }
+
+    void anEngineThatDiesLeavesWhatItSaid() {
+        Stage stage;
+        stage.window.show();
+        stage.window.thinker().setProgram(
+            stage.program(QStringLiteral("engine.sh"), script(5, "kill -9 $$\n")));
+        stage.window.think(request_in(stage));
+        QTRY_VERIFY(!stage.window.messages().sentences().isEmpty());
+        QVERIFY(
+            stage.window.messages().sentences().join(u' ').contains(QStringLiteral("ended unexpectedly")));
+        QCOMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 5);
+        // And it can be asked again.
+        stage.window.thinker().setProgram(stage.program(QStringLiteral("again.sh"), script(3, "")));
+        stage.window.think(request_in(stage));
+        QTRY_COMPARE(stage.window.thinker().tokens(), 3);
+        QTRY_VERIFY(!stage.window.thinker().isRunning());
+    }
+
+    void aRefusalIsTheEnginesSentence() {
+        Stage stage;
+        stage.window.show();
+        stage.window.thinker().setProgram(stage.program(
+            QStringLiteral("engine.sh"), "echo 'ponderscope: no tokenizer here.' >&2\nexit 2\n"));
+        stage.window.think(request_in(stage));
+        QTRY_COMPARE(stage.window.thinkPanel().status(), QStringLiteral("no tokenizer here."));
+        stage.window.think({});
+        QVERIFY(stage.window.thinkPanel().status().contains(QStringLiteral("checkpoint")));
+        ThinkRequest silent = request_in(stage);
+        silent.prompt = QStringLiteral("  ");
+        stage.window.think(silent);
+        QVERIFY(stage.window.thinkPanel().status().contains(QStringLiteral("prompt")));
+    }
+
+    void theRecordedRunTakesItsPlace() {
+        Stage stage;
+        const QString trace = stage.make(QStringLiteral("kept.ponder"), {.sequences = 1, .tokens = 50});
+        stage.window.show();
+        stage.window.thinker().setProgram(stage.program(
+            QStringLiteral("engine.sh"), script(4, "echo '{\"event\":\"recorded\",\"trace\":\"" +
+                                                       trace.toUtf8() + "\",\"run\":\"vanilla-1m\"}'\n")));
+        stage.window.think(request_in(stage));
+        QTRY_COMPARE_WITH_TIMEOUT(stage.window.selection().runA().trace, trace, 10'000);
+        QVERIFY(!stage.window.data().isLive(Thinker::name()));
+        QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
+    }
+
+    void thePanelMakesTheRequest() {
+        Stage stage;
+        stage.window.show();
+        stage.window.showThink();
+        ThinkPanel& panel = stage.window.thinkPanel();
+        ThinkRequest wanted = request_in(stage);
+        wanted.tokens = 7;
+        wanted.temperature = 0.5;
+        wanted.topP = 0.5;
+        wanted.seed = 3;
+        panel.setRequest(wanted);
+        QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
+        stage.window.thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
+        QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
+        QCOMPARE(asked.size(), 1);
+        const auto made = asked[0][0].value<ThinkRequest>();
+        const QStringList arguments = generate_arguments(made);
+        QCOMPARE(arguments.mid(0, 2), (QStringList{QStringLiteral("generate"), wanted.checkpoint}));
+        for (const char* one :
+             {"--prompt=ab", "--tokens=7", "--temperature=0.5", "--top-p=0.5", "--seed=3", "--json"}) {
+            QVERIFY2(arguments.contains(QLatin1String(one)), one);
+        }
+        wanted.prompt = QStringLiteral("--help");
+        QVERIFY(generate_arguments(wanted).contains(QStringLiteral("--prompt=--help")));
+        QTRY_VERIFY(!stage.window.thinker().isRunning());
+    }
+
+    void whatIfRunsTheSameTokensAgain() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("asked.ponder"), {.sequences = 2, .tokens = 60});
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        const QString said = stage.folder.filePath(QStringLiteral("arguments"));
+        stage.window.recorder().setProgram(
+            stage.program(QStringLiteral("engine.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n"));
+        // Without the checkpoint it cannot be asked, and the window says so.
+        stage.window.giveSteps(9, 3);
+        QVERIFY(
+            stage.window.messages().sentences().join(u' ').contains(QStringLiteral("not there any more")));
+        const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
+        const QString model = stage.folder.filePath(QString::fromStdString(run.checkpoint));
+        if (QFileInfo(QString::fromStdString(run.checkpoint)).isAbsolute()) {
+            QSKIP("the sample trace names an absolute checkpoint");
+        }
+        QVERIFY(QDir().mkpath(model));
+        QFile config(model + QStringLiteral("/config.json"));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        config.write("{}");
+        config.close();
+        stage.window.selection().setSequence(1);
+        stage.window.giveSteps(9, 3);
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        QFile file(said);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QList<QByteArray> arguments = file.readAll().split('\n');
+        QVERIFY(arguments.contains("--force-steps=1/8:3")); // token 9 was predicted at token 8
+        QVERIFY(arguments.contains("--from=" + path.toUtf8() + '#' +
+                                   QByteArray::number(static_cast<qlonglong>(run.id))));
+        QVERIFY(arguments.contains("--output=" + path.toUtf8()));
+        QTRY_VERIFY(stage.window.text().view().showsDifference());
+    }
+};
+
+QTEST_MAIN(DesktopLiveTest)
+#include "desktop_live_test.moc"

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `generate`: what is shown while a model goes on is what is recorded of it; and `record --from`.
+#include "core/trace/reader.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <sstream>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+
+class Generate : public ::testing::Test {
+protected:
+    void SetUp() override {
+        testing::TinyCheckpoint{.pondering_steps = 2}.write(folder_ / "model");
+        model_ = (folder_ / "model").string();
+        trace_ = (folder_ / "out.ponder").string();
+    }
+    [[nodiscard]] static std::vector<nlohmann::json> lines(const std::string& text) {
+        std::vector<nlohmann::json> all;
+        std::istringstream stream(text);
+        for (std::string line; std::getline(stream, line);) {
+            all.push_back(nlohmann::json::parse(line));
+        }
+        return all;
+    }
+
+    testing::TemporaryFolder folder_;
+    std::string model_;
+    std::string trace_;
+};
+
+TEST_F(Generate, EveryLineIsWhatTheTraceHolds) {
+    const ProgramResult result =
+        run_ponderscope({"generate", model_, "--prompt", "The ferry", "--tokens", "6", "-o", trace_, "--name",
+                         "said", "--json", "--progress", "none"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const std::vector<nlohmann::json> said = lines(result.out);
+    ASSERT_EQ(said.size(), 1 + 8 + 6 + 1U); // start, the prompt's later tokens, new ones, recorded
+    EXPECT_EQ(said.front()["event"], "start");
+    EXPECT_EQ(said.front()["prompt_tokens"], 9);
+    EXPECT_EQ(said.front()["max_steps"], 2);
+    EXPECT_EQ(said.back()["event"], "recorded");
+    EXPECT_EQ(said.back()["run"], "said");
+    EXPECT_TRUE(said.back()["complete"]);
+
+    const TraceReader reader = TraceReader::open(trace_);
+    const RunInfo run = find_run(reader, "said");
+    EXPECT_EQ(run.scoring, "exact");
+    const TokenColumns tokens = reader.tokens(run.id, 0);
+    ASSERT_EQ(tokens.size(), 15U);
+    EXPECT_EQ(reader.text(run.id, 0).substr(0, 9), "The ferry");
+    const std::optional<SignalChunk> nll = reader.signal(run.id, 0, "nll");
+    const std::optional<SignalChunk> candidates = reader.signal(run.id, 0, "candidate_ids");
+    ASSERT_TRUE(nll && candidates);
+    const std::vector<float> by_step = to_floats(*nll);
+    const std::vector<std::int64_t> ids = to_integers(*candidates);
+    for (std::size_t token = 1; token < 15; ++token) {
+        const nlohmann::json& line = said[token];
+        const std::size_t row = token - 1;
+        SCOPED_TRACE(token);
+        EXPECT_EQ(line["event"], "token");
+        EXPECT_EQ(line["position"], token);
+        EXPECT_EQ(line["given"], token < 9);
+        EXPECT_EQ(line["token"]["id"], tokens.id[token]);
+        EXPECT_EQ(line["steps"], tokens.steps[row]);
+        EXPECT_EQ(line["flops"], tokens.flops[row]);
+        EXPECT_EQ(line["rank"], tokens.rank[row]);
+        EXPECT_NEAR(line["nll"].get<double>(), static_cast<double>(tokens.nll[row]), 1e-4);
+        EXPECT_NEAR(line["entropy"].get<double>(), static_cast<double>(tokens.entropy[row]), 1e-4);
+        const nlohmann::json& values = line["signals"]["nll"]["values"];
+        ASSERT_EQ(values.size(), 3U);
+        for (std::size_t step = 0; step < 3; ++step) {
+            if (token < 9) { // the target was known before the steps ran
+                EXPECT_NEAR(values[step].get<double>(), static_cast<double>(by_step[row * 3 + step]), 1e-4);
+            } else {
+                EXPECT_TRUE(values[step].is_null());
+            }
+        }
+        EXPECT_EQ(line["signals"]["candidate_ids"]["values"][0], ids[row * 30]);
+    }
+}
+
+TEST_F(Generate, GreedyIsTheMostProbableAndSamplingBelongsToItsSeed) {
+    const auto ids = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"generate", model_, "--prompt", "ab", "--tokens", "12", "--json"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const ProgramResult result = run_ponderscope(arguments);
+        EXPECT_EQ(result.code, 0) << result.err;
+        std::vector<int> all;
+        for (const nlohmann::json& line : lines(result.out)) {
+            if (line["event"] == "token" && line["given"] == false) {
+                all.push_back(line["token"]["id"]);
+                if (more.empty()) {
+                    EXPECT_EQ(line["rank"], 1);
+                }
+            }
+        }
+        return all;
+    };
+    const std::vector<int> greedy = ids({});
+    EXPECT_EQ(greedy, ids({"--temperature", "1", "--top-p", "0.000001", "--seed", "9"}));
+    const std::vector<int> drawn = ids({"--temperature", "2", "--seed", "7"});
+    EXPECT_EQ(drawn, ids({"--temperature", "2", "--seed", "7"}));
+    EXPECT_NE(drawn, ids({"--temperature", "2", "--seed", "8"}));
+}
+
+TEST_F(Generate, WithoutJsonItWritesTheText) {
+    const ProgramResult result = run_ponderscope({"generate", model_, "--prompt", "Once", "--tokens", "4"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out.substr(0, 4), "Once");
+}
+
+TEST_F(Generate, ZeroTokensReadThePrompt) {
+    const ProgramResult result =
+        run_ponderscope({"generate", model_, "--prompt", "Once", "--tokens", "0", "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(lines(result.out).size(), 4U); // start and three more tokens
+}
+
+TEST_F(Generate, WrongInputIsOneSentenceAndLeavesNoTrace) {
+    for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+             {"generate", model_, "--prompt", "x", "--tokens", "0", "-o", trace_},
+             {"generate", model_, "--prompt", "some words", "--tokens", "64", "-o", trace_}, // 64 positions
+             {"generate", model_, "--prompt", "x", "--tokens", "-1"},
+             {"generate", model_, "--prompt", "x", "--top-p", "2"},
+             {"generate", (folder_ / "nowhere").string(), "--prompt", "x"},
+             {"generate", model_}}) {
+        const ProgramResult result = run_ponderscope(wrong);
+        EXPECT_EQ(result.code, 2);
+        EXPECT_EQ(result.err.rfind("ponderscope: ", 0), 0U) << result.err;
+        EXPECT_FALSE(std::filesystem::exists(trace_));
+    }
+}
+
+TEST_F(Generate, FromARunComputesTheSameTokensAgain) {
+    ASSERT_EQ(
+        run_ponderscope({"generate", model_, "--prompt", "The river", "--tokens", "8", "-o", trace_}).code,
+        0);
+    const ProgramResult again =
+        run_ponderscope({"record", model_, "--from", trace_ + "#1", "-o", trace_, "--name", "again"});
+    ASSERT_EQ(again.code, 0) << again.err;
+    const ProgramResult changed = run_ponderscope({"record", model_, "--from", trace_ + "#1", "--force-steps",
+                                                   "5:0", "-o", trace_, "--name", "changed"});
+    ASSERT_EQ(changed.code, 0) << changed.err;
+    const TraceReader reader = TraceReader::open(trace_);
+    const std::vector<RunInfo> runs = reader.runs();
+    ASSERT_EQ(runs.size(), 3U);
+    EXPECT_EQ(runs[0].text_digest, runs[1].text_digest); // so they are compared as one text
+    EXPECT_EQ(runs[0].text_digest, runs[2].text_digest);
+    const TokenColumns first = reader.tokens(runs[0].id, 0);
+    const TokenColumns second = reader.tokens(runs[1].id, 0);
+    const TokenColumns third = reader.tokens(runs[2].id, 0);
+    EXPECT_EQ(first.id, second.id);
+    EXPECT_EQ(first.begin, second.begin);
+    EXPECT_EQ(first.steps, second.steps);
+    EXPECT_EQ(third.steps[5], 0);
+    EXPECT_EQ(third.nll[3], first.nll[3]); // what stands before does not change
+    EXPECT_NE(third.nll[5], first.nll[5]);
+
+    const ProgramResult missing = run_ponderscope({"record", model_, "--from", trace_ + "#9", "-o", trace_});
+    EXPECT_EQ(missing.code, 2);
+    const ProgramResult both =
+        run_ponderscope({"record", model_, "--from", trace_, "--prompt", "x", "-o", trace_});
+    EXPECT_EQ(both.code, 2);
+    EXPECT_NE(both.err.find("exclude each other"), std::string::npos);
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Near and far: one line a token, one pixel a token; two quantities at once; B on A's words; the list of
+// hits.
+#include "tests/support/sample_trace.h"
+#include "views/text/corpus_map.h"
+#include "views/text/find_bar.h"
+#include "views/text/hit_list.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+#include "views/text/token_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QApplication>
+#include <QContextMenuEvent>
+#include <QElapsedTimer>
+#include <QListView>
+#include <QScrollBar>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QWheelEvent>
+
+#include <cmath>
+
+using namespace ponderscope;
+
+namespace {
+
+struct Stage {
+    explicit Stage(const testing::SampleTrace& what = {.sequences = 3, .tokens = 500})
+        : path(folder.filePath(QStringLiteral("t.ponder"))) {
+        testing::write_sample_trace(path.toStdString(), what);
+    }
+    [[nodiscard]] bool open() {
+        data.open(path);
+        if (!QTest::qWaitFor([&] { return data.isOpen(path); }, 10'000)) {
+            return false;
+        }
+        selection.setRunA({path, 1});
+        if (data.runs(path).size() > 1) {
+            selection.setRunB({path, 2});
+        }
+        return QTest::qWaitFor([&] { return panel.view().sequence() && !panel.isBusy() && data.idle(); },
+                               10'000);
+    }
+
+    QTemporaryDir folder;
+    QString path;
+    Theme theme{Appearance::light};
+    Selection selection;
+    TraceData data;
+    ViewContext context{data, selection, theme};
+    TextPanel panel{context};
+};
+
+void wheel(QWidget* widget, int by) {
+    QWheelEvent event(QPointF(40, 40), widget->mapToGlobal(QPointF(40, 40)), {}, QPoint(0, by), Qt::NoButton,
+                      Qt::ControlModifier, Qt::NoScrollPhase, false);
+    QApplication::sendEvent(widget, &event);
+}
+
+} // namespace
+
+class TextZoomTest : public QObject {
+    Q_OBJECT
+private slots:
+    void everyTokenIsARow() {
+        Stage stage;
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        TokenModel model(stage.context);
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const auto block = stage.panel.view().sequence();
+        model.show(block, &stage.panel.view().values());
+        QCOMPARE(model.rowCount(), 500);
+        // The window shows a word's NLL at the word, where the trace has it with the token before.
+        const QModelIndex nll = model.index(7, TokenModel::first_quantity);
+        QCOMPARE(nll.data().toString(),
+                 format_quantity(Quantity::nll, static_cast<double>(block->tokens.nll[6])));
+        QCOMPARE(model.index(0, TokenModel::first_quantity).data().toString(),
+                 format_quantity(Quantity::nll, std::nan("")));
+        stage.selection.setAttribution(Attribution::predicting);
+        QCOMPARE(nll.data().toString(),
+                 format_quantity(Quantity::nll, static_cast<double>(block->tokens.nll[7])));
+        QVERIFY(model.index(7, TokenModel::token_column).data(Qt::BackgroundRole).isValid());
+        // A block that goes on adds rows; another one starts anew.
+        auto longer = std::make_shared<SequenceData>(*block);
+        longer->tokens.id.push_back(1);
+        longer->tokens.begin.push_back(0);
+        longer->tokens.end.push_back(1);
+        longer->tokens.nll.push_back(0);
+        longer->tokens.entropy.push_back(0);
+        longer->tokens.max_probability.push_back(0);
+        longer->tokens.rank.push_back(1);
+        longer->tokens.steps.push_back(0);
+        longer->tokens.flops.push_back(0);
+        QSignalSpy inserted(&model, &QAbstractItemModel::rowsInserted);
+        model.show(longer, &stage.panel.view().values());
+        QCOMPARE(inserted.size(), 1);
+        QCOMPARE(model.rowCount(), 501);
+        model.show(nullptr, nullptr);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void theWheelGoesFromTokensToTheMap() {
+        Stage stage;
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        stage.theme.setTextSize(48);
+        wheel(stage.panel.view().viewport(), 120);
+        QCOMPARE(stage.panel.zoom(), TextZoom::tokens);
+        QCOMPARE(stage.panel.table().model()->rowCount(), 500);
+        stage.panel.table().selectRow(42);
+        QCOMPARE(stage.selection.token(), 42);
+        stage.selection.setToken(77);
+        QCOMPARE(stage.panel.table().currentIndex().row(), 77);
+        wheel(stage.panel.table().viewport(), -120);
+        QCOMPARE(stage.panel.zoom(), TextZoom::text);
+        stage.theme.setTextSize(9);
+        wheel(stage.panel.view().viewport(), -120);
+        QCOMPARE(stage.panel.zoom(), TextZoom::corpus);
+        stage.panel.corpus().setCell(8);
+        wheel(stage.panel.corpus().viewport(), 120);
+        QCOMPARE(stage.panel.zoom(), TextZoom::text);
+        // The same by keys.
+        stage.panel.zoomOut();
+        QCOMPARE(stage.panel.zoom(), TextZoom::corpus);
+        stage.panel.zoomIn();
+        QCOMPARE(stage.panel.zoom(), TextZoom::text);
+    }
+
+    void theMapHasAPixelForEveryToken() {
+        Stage stage;
+        stage.panel.resize(700, 500);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        stage.panel.setZoom(TextZoom::corpus);
+        CorpusMap& map = stage.panel.corpus();
+        QTRY_VERIFY(!map.isBusy());
+        map.setCell(4);
+        QTRY_VERIFY(map.placeAt(QPoint(20, 20)).sequence == 0);
+        QCOMPARE(map.placeAt(QPoint(17, 17)).token, 0);
+        QCOMPARE(map.placeAt(QPoint(21, 17)).token, 1);
+        QCOMPARE(map.placeAt(QPoint(2, 2)).sequence, -1);
+        // Every sequence is there; a click goes to the token.
+        qint64 last = -1;
+        QPoint somewhere;
+        for (int y = 16; y < map.viewport()->height(); ++y) {
+            const CorpusMap::Place at = map.placeAt(QPoint(40, y));
+            if (at.sequence == 2) {
+                somewhere = QPoint(40, y);
+                last = at.token;
+            }
+        }
+        QVERIFY(last >= 0);
+        QTest::mouseClick(map.viewport(), Qt::LeftButton, {}, somewhere);
+        QCOMPARE(stage.selection.sequence(), 2);
+        QCOMPARE(stage.selection.token(), map.placeAt(somewhere).token);
+        QVERIFY(!map.grab().isNull());
+    }
+
+    void aMillionTokensAreMappedAndScrolled() {
+        Stage stage({.sequences = 1, .tokens = 200'000, .secondRun = false, .withSignals = false});
+        stage.panel.resize(900, 700);
+        stage.panel.show();
+        stage.data.open(stage.path);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.data.isOpen(stage.path), 20'000);
+        stage.selection.setRunA({stage.path, 1});
+        stage.panel.setZoom(TextZoom::corpus);
+        stage.panel.corpus().setCell(1);
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.corpus().isBusy() && stage.data.idle(), 20'000);
+        QScrollBar* bar = stage.panel.corpus().verticalScrollBar();
+        QElapsedTimer time;
+        time.start();
+        for (int frame = 0; frame < 20; ++frame) {
+            bar->setValue(bar->maximum() * frame / 20);
+            stage.panel.corpus().viewport()->repaint();
+        }
+        QVERIFY2(time.elapsed() < 4000,
+                 qPrintable(QString::number(time.elapsed()))); // a loose bound: tests share cores
+        stage.panel.setZoom(TextZoom::tokens);
+        QCOMPARE(stage.panel.table().model()->rowCount(), 200'000);
+        stage.panel.table().scrollToBottom();
+        QVERIFY(!stage.panel.grab().isNull());
+    }
+
+    void aSecondQuantityAndTheOtherRun() {
+        Stage stage;
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        TextView& view = stage.panel.view();
+        const QImage ticks = view.viewport()->grab().toImage();
+        stage.panel.setBars(Quantity::entropy);
+        QCOMPARE(view.bars(), std::optional(Quantity::entropy));
+        const QImage bars = view.viewport()->grab().toImage();
+        QVERIFY(ticks != bars);
+        stage.panel.setBars(std::nullopt);
+        QVERIFY(view.viewport()->grab().toImage() != bars);
+        // B's values on A's scale.
+        QTRY_VERIFY(stage.data.sequence(stage.selection.runB(), 0));
+        const TokenValues a = view.values();
+        view.setShowOther(true);
+        QCOMPARE(view.values().scale.high, a.scale.high);
+        QVERIFY(view.values().values != a.values);
+        QCOMPARE(view.values().values[9], stage.data.sequence(stage.selection.runB(), 0)->tokens.nll[8]);
+        view.setShowOther(false);
+        QCOMPARE(view.values().values[9], a.values[9]);
+        stage.panel.setBlink(true);
+        QTRY_VERIFY(view.showsOther());
+        QTRY_VERIFY(!view.showsOther());
+        stage.panel.setDifference(true); // one or the other
+        QVERIFY(!stage.panel.blinks());
+        stage.selection.setRunB({});
+        stage.panel.setDifference(false);
+        view.setShowOther(true);
+        QVERIFY(!view.values().notice.isEmpty());
+    }
+
+    void wordsAfterTheMomentAreDimmed() {
+        Stage stage;
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        TextView& view = stage.panel.view();
+        const QImage all = view.viewport()->grab().toImage();
+        view.setHorizon(20);
+        const QImage then = view.viewport()->grab().toImage();
+        QVERIFY(then != all);
+        const QRect before = view.tokenRect(10).toAlignedRect().adjusted(3, 3, -3, -3);
+        const QRect after = view.tokenRect(30).toAlignedRect();
+        QCOMPARE(then.copy(before), all.copy(before));
+        QVERIFY(then.copy(after) != all.copy(after));
+        view.setHorizon(-1);
+        QCOMPARE(view.viewport()->grab().toImage(), all);
+        view.setFlags({3});
+        QVERIFY(view.viewport()->grab().toImage() != all);
+    }
+
+    void theListOfHits() {
+        Stage stage;
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        HitModel& model = stage.panel.findBar().model();
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        stage.panel.findText(QStringLiteral("the"));
+        stage.panel.findBar().setListed(true);
+        QVERIFY(model.rowCount() > 3);
+        QCOMPARE(model.rowCount(), static_cast<int>(stage.panel.findBar().hits().size()));
+        const QModelIndex second = model.index(1);
+        QVERIFY(
+            second.data(HitModel::WordRole).toString().contains(QStringLiteral("the"), Qt::CaseInsensitive));
+        QVERIFY(!second.data(HitModel::BeforeRole).toString().isEmpty());
+        QVERIFY(model.indexOf(second.data(HitModel::TokenRole).toLongLong()).row() == 1);
+        auto* list = stage.panel.findBar().findChild<QListView*>();
+        list->setCurrentIndex(second);
+        QCOMPARE(stage.selection.token(), second.data(HitModel::TokenRole).toLongLong());
+        QVERIFY(!stage.panel.grab().isNull());
+        stage.panel.findBar().close();
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void theMenuIsAskedForAWord() {
+        Stage stage;
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        QSignalSpy wanted(&stage.panel.view(), &TextView::menuWanted);
+        const QPoint place = stage.panel.view().tokenRect(6).center().toPoint();
+        QContextMenuEvent event(QContextMenuEvent::Mouse, place,
+                                stage.panel.view().viewport()->mapToGlobal(place));
+        QApplication::sendEvent(stage.panel.view().viewport(), &event);
+        QCOMPARE(wanted.size(), 1);
+        QCOMPARE(wanted[0][0].toLongLong(), 6);
+    }
+};
+
+QTEST_MAIN(TextZoomTest)
+#include "text_zoom_test.moc"

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/hit_list.h"
+
+#include "views/common/format.h"
+#include "views/text/quantity.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr std::size_t context_bytes = 48;
+
+/// Moves a place in UTF-8 off the middle of a character.
+std::size_t on_character(const std::string& text, std::size_t at) {
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) {
+        ++at;
+    }
+    return at;
+}
+
+} // namespace
+
+void HitModel::show(std::shared_ptr<const SequenceData> block, std::vector<qint64> hits) {
+    beginResetModel();
+    block_ = std::move(block);
+    hits_ = std::move(hits);
+    endResetModel();
+}
+
+QModelIndex HitModel::indexOf(qint64 token) const {
+    const auto at = std::lower_bound(hits_.begin(), hits_.end(), token);
+    return at != hits_.end() && *at == token ? index(static_cast<int>(at - hits_.begin())) : QModelIndex();
+}
+
+int HitModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(hits_.size());
+}
+
+QVariant HitModel::data(const QModelIndex& index, int role) const {
+    if (!index.isValid() || !block_ || index.row() >= rowCount()) {
+        return {};
+    }
+    const qint64 token = hits_[static_cast<std::size_t>(index.row())];
+    const auto at = static_cast<std::size_t>(token);
+    const TokenColumns& tokens = block_->tokens;
+    if (role == TokenRole) {
+        return token;
+    }
+    if (at >= tokens.size()) {
+        return {};
+    }
+    const std::string& text = block_->text;
+    const std::string_view word = token_bytes(tokens, text, at);
+    const auto begin = std::min<std::size_t>(tokens.begin[at], text.size());
+    const auto end = std::min<std::size_t>(std::max(tokens.end[at], tokens.begin[at]), text.size());
+    switch (role) {
+    case WordRole:
+        return word.empty() ? tr("‹id %1›").arg(tokens.id[at]) : visible_text(word);
+    case BeforeRole: {
+        const std::size_t from = on_character(text, begin > context_bytes ? begin - context_bytes : 0);
+        return from < begin ? visible_text({text.data() + from, begin - from}) : QString();
+    }
+    case AfterRole: {
+        const std::size_t to = on_character(text, std::min(end + context_bytes, text.size()));
+        return end < to ? visible_text({text.data() + end, to - end}) : QString();
+    }
+    case ValueRole: {
+        const qint64 row = context_.selection.rowOf(token);
+        const double nll =
+            row < 0 ? std::nan("") : quantity_of(Quantity::nll, tokens, static_cast<std::size_t>(row));
+        return tr("NLL %1").arg(format_quantity(Quantity::nll, nll));
+    }
+    case Qt::DisplayRole:
+    case Qt::AccessibleTextRole:
+        return tr("token %1: %2%3%4")
+            .arg(format_count(token), data(index, BeforeRole).toString(), data(index, WordRole).toString(),
+                 data(index, AfterRole).toString());
+    default:
+        return {};
+    }
+}
+
+} // namespace ponderscope
