@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Makes everything under sample_models again: tokenizer, both models, reference outputs.
+# Makes everything under sample_models again: tokenizer, models, reference outputs.
 #
 #   sample_models/make.sh [TEXTS] [OUT]
 #
@@ -39,10 +39,14 @@ cp -r "$here/recipes" "$here/texts" "$out/"
     "$venv/bin/python" "$here/make_tokenizer.py" "$texts" "$out/tokenizer/tokenizer.json" --held-out "${held_out[@]}"
 
 # The bytes of the weights depend on the number of threads; the shipped ones were made with one.
-for model in vanilla-neox-1m ponderlm-neox-1m; do
+models=(vanilla-neox-1m ponderlm-neox-1m)
+for recipe in "$here"/recipes/cabinet/*.json; do
+    models+=("cabinet/$(basename "$recipe" .json)")
+done
+for model in "${models[@]}"; do
     OMP_NUM_THREADS=1 "$ponderscope" train "$out/recipes/$model.json" --texts "$texts" -o "$out/$model" --resume
 done
-for model in vanilla-neox-1m ponderlm-neox-1m; do
+for model in "${models[@]}"; do
     PYTHONPATH="$deps/torch-$TORCH_VERSION" "$venv/bin/python" "$here/make_reference.py" "$out/$model" "$out/texts/passage.txt"
 done
 echo "make.sh: done, in $out"

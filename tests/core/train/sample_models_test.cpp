@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,9 @@ TEST_P(SampleModel, GivesTheStoredNllOnThePassage) {
             sum += nll[i];
             ++scored;
         }
-        for (const auto steps : results[w].tokens.steps) {
-            EXPECT_EQ(steps, checkpoint.config.ponder.max_steps);
+        const auto steps = reference.at("steps").at(w).get<std::vector<std::int64_t>>();
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            EXPECT_EQ(results[w].tokens.steps[i], steps[i]) << "token " << i << " of window " << w;
         }
     }
     RecordProperty("largest_difference", std::to_string(largest));
@@ -79,12 +81,46 @@ TEST_P(SampleModel, TellsWhereItComesFrom) {
         << "the log ends with the last step";
 }
 
-INSTANTIATE_TEST_SUITE_P(Shipped, SampleModel, ::testing::Values("vanilla-neox-1m", "ponderlm-neox-1m"),
-                         [](const auto& model) {
-                             std::string name = model.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
-                             return name;
-                         });
+/// The two long-trained ones, and everything in the cabinet.
+std::vector<std::string> shipped() {
+    std::vector<std::string> names{"vanilla-neox-1m", "ponderlm-neox-1m"};
+    for (const auto& entry :
+         std::filesystem::directory_iterator(testing::source_tree() / "sample_models" / "cabinet")) {
+        names.push_back("cabinet/" + entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, SampleModel, ::testing::ValuesIn(shipped()), [](const auto& model) {
+    std::string name = model.param;
+    std::replace_if(
+        name.begin(), name.end(), [](char letter) { return letter == '-' || letter == '/'; }, '_');
+    return name;
+});
+
+/// A recipe without what makes the model another one.
+nlohmann::json without_model(const nlohmann::json& provenance) {
+    nlohmann::json recipe = provenance.at("recipe");
+    for (const char* key : {"model", "name", "description", "penalty"}) {
+        recipe.erase(key);
+    }
+    return recipe;
+}
+
+TEST(SampleModels, OfTheCabinetSawTheSameTokens) {
+    const auto root = testing::source_tree() / "sample_models" / "cabinet";
+    const auto first = read_json_file(root / "vanilla-neox" / "training.json");
+    for (const auto& entry : std::filesystem::directory_iterator(root)) {
+        const auto other = read_json_file(entry.path() / "training.json");
+        EXPECT_EQ(other.at("tokens"), first.at("tokens")) << entry.path();
+        EXPECT_EQ(other.at("corpus"), first.at("corpus")) << entry.path();
+        EXPECT_EQ(without_model(other), without_model(first)) << entry.path();
+        // What was trained is what the recipe of that name says.
+        EXPECT_TRUE(std::filesystem::exists(testing::source_tree() / "sample_models" / "recipes" / "cabinet" /
+                                            (entry.path().filename().string() + ".json")));
+    }
+}
 
 TEST(SampleModels, SawTheSameTokens) {
     const auto root = testing::source_tree() / "sample_models";
