@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks claims of the papers on the models of the cabinet, claim by claim.
+
+    reproduce.py --text HELD_OUT.txt [--models sample_models/cabinet] [--known-difficulty DIR] [--out build/reproduce]
+
+Runs `ponderscope` alone (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv: the claim, the paper's figure,
+ours with its interval, and whether ours says the same. HELD_OUT.txt is a text that no model was trained on; of the novels, those that
+training.json names. --known-difficulty: a folder with what known_difficulty/generate.py wrote and models trained on it in folders of
+the recipes' names. Recordings are kept in OUT and used again. A claim whose models are not there says so; "not decided" is an interval
+that holds both answers. Needs nothing but Python.
+"""
+
+import argparse
+import csv
+import json
+import pathlib
+import random
+import sqlite3
+import subprocess
+import sys
+
+NO_MODEL = "no model"
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.trace = options.out / "claims.ponder"
+        self.rows = []
+
+    def ask(self, *arguments):
+        command = [str(self.options.ponderscope), *map(str, arguments), "--progress", "none"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def figures(self, verb, *arguments):
+        return json.loads(self.ask(verb, *arguments, "--replicates", self.options.replicates, "--json"))
+
+    def run(self, model, *options, name=None, folder=None, text=None):
+        """A recorded run of a model; None where there is no such model."""
+        folder = (folder or self.options.models) / model
+        if not (folder / "config.json").exists():
+            return None
+        name = name or model
+        recorded = self.trace.exists() and name in self.recorded()
+        if not recorded:
+            print(f"recording {name}", file=sys.stderr, flush=True)
+            self.ask("record", folder, "--text", text or self.options.text, "--name", name, "-o", self.trace, *options)
+        return f"{self.trace}#{name}"
+
+    def recorded(self):
+        with sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True) as trace:
+            return {name for name, complete in trace.execute("SELECT name, complete FROM run_summary") if complete}
+
+    def say(self, claim, paper, ours, verdict):
+        self.rows.append((claim, paper, ours, verdict))
+
+    def interval(self, claim, paper, value, wanted, what=""):
+        """`wanted`: the sign that the claim gives the figure."""
+        if any(value[key] is None for key in ("value", "low", "high")):
+            self.say(claim, paper, "not enough data for an interval", "not decided")
+            return
+        shown = f"{value['value']:+.4f} [{value['low']:+.4f}, {value['high']:+.4f}]{what}"
+        if value["low"] <= 0 <= value["high"]:
+            verdict = "not decided"
+        else:
+            verdict = "yes" if (value["low"] > 0) == (wanted > 0) else "no"
+        self.say(claim, paper, shown, verdict)
+
+
+def steps_of_tokens(bench):
+    """Who gets steps, and what came of it."""
+    plain = {"neox": bench.run("vanilla-neox"), "llama": bench.run("vanilla-llama")}
+    papers = {
+        "adaponderlm-neox": ("AdaPonderLM", "tokens that halt early have the lowest NLL"),
+        "adaptive_latent_cot-llama": ("adaptive latent CoT", "longer trajectories on hard tokens"),
+        "ponderlm3-llama": ("PonderLM-3", "harder tokens get more steps"),
+    }
+    for model, (method, paper) in papers.items():
+        run, against = bench.run(model), plain[model.rsplit("-", 1)[1]]
+        hard, early = f"{method}: tokens that are hard for the plain model get more steps", f"{method}: tokens with fewer steps have lower NLL"
+        if run is None or against is None:
+            for claim in (hard, early):
+                bench.say(claim, paper, "", NO_MODEL)
+            continue
+        figures = bench.figures("stats", run, "--against", against, "--rows", 100000)
+        found = {entry["with"]: entry["spearman"] for entry in figures["steps_correlations"]}
+        surprise = next(value for name, value in found.items() if name.startswith("NLL of"))
+        bench.interval(hard, paper, surprise, +1, " (Spearman)")
+        bench.interval(early, paper, found["NLL"], +1, " (Spearman)")
+        paper_words = '"the", "of" 66–74 %, "a" 0.07 % (PonderLM-3)'
+        shares = [entry for entry in figures["types"] if entry["name"] in (" the", " of", " a")]
+        shown = ", ".join(f'"{entry["name"].strip()}" {100 * entry["drops_last_step"]:.0f} %' for entry in shares)
+        all_tokens = 1 - sum(e["count"] * (1 - e["drops_last_step"]) for e in figures["types"]) / max(1, sum(e["count"] for e in figures["types"]))
+        the = next((entry["drops_last_step"] for entry in shares if entry["name"] == " the"), None)
+        verdict = "not decided" if the is None else "yes" if the > all_tokens else "no"
+        bench.say(f"{method}: frequent function words drop the last step more often than others", paper_words, f"{shown}; all {100 * all_tokens:.0f} %", verdict)
+        steps = figures["mean_steps"]
+        published = "about 2.4 of 3 at 1.4B" if "latent" in method else "3.7–3.8 of 4 passes" if method == "AdaPonderLM" else "0.90 of PonderLM-2's FLOPs"
+        bench.say(f"{method}: mean steps", published, f"{steps['value']:.3f} [{steps['low']:.3f}, {steps['high']:.3f}] of {figures['max_steps']}", "a figure, not a claim")
+
+
+def learned_against_random(bench):
+    for model, method in (("adaponderlm-neox", "AdaPonderLM"), ("adaptive_latent_cot-llama", "adaptive latent CoT"), ("ponderlm3-llama", "PonderLM-3")):
+        claim = f"{method}: the learned rule beats {{}} pruning at equal FLOPs (area between fronts, NLL)"
+        run = bench.run(model, "--policy", "full", "--record", "steps", name=f"{model} full")
+        if run is None:
+            for rule in ("uniform", "geometric"):
+                bench.say(claim.format(rule), "the learned gate wins", "", NO_MODEL)
+            continue
+        figures = bench.figures("policy", run, "--policy", "learned", "--policy", "uniform", "--policy", "geometric", "--sweep", "threshold=0.0001,0.001,0.01,0.05,0.1,0.2,0.4")
+        fronts = {front["b"]: front["nll_b_minus_a"] for front in figures["fronts"] if front["a"] == "learned"}
+        for rule in ("uniform", "geometric"):
+            if rule in fronts:
+                bench.interval(claim.format(rule), "the learned gate wins", fronts[rule], +1, ", replayed")
+            else:
+                bench.say(claim.format(rule), "the learned gate wins", "the fronts share no FLOPs", "not decided")
+
+
+def compared(bench, claim, paper, better, worse):
+    """That `better` has the lower NLL."""
+    runs = [bench.run(model) for model in (better, worse)]
+    if None in runs:
+        bench.say(claim, paper, "", NO_MODEL)
+        return
+    pair = bench.figures("compare", *runs)["pairs"][0]
+    bench.interval(claim, paper, pair["difference"], +1, " nats")
+
+
+def methods_against_each_other(bench):
+    lower = "lower perplexity at every size"
+    compared(bench, "PonderLM predicts better than the plain model at equal tokens", lower, "ponderlm-neox", "vanilla-neox")
+    compared(bench, "PonderLM predicts better than the looped model at equal tokens", lower, "ponderlm-neox", "looped-neox")
+    compared(bench, "AdaPonderLM predicts as well as PonderLM with fewer steps", "14.32 against 14.40 at 70M", "adaponderlm-neox", "ponderlm-neox")
+    for other, name in (("vanilla", "the plain model"), ("denseformer", "DenseFormer"), ("attnres", "Block AttnRes"), ("mhc", "mHC")):
+        compared(bench, f"Depth-Attention predicts better than {name} at equal tokens", "lower perplexity", "depth_attention-llama", f"{other}-llama")
+    compared(bench, "PonderLM-2 predicts better than the plain model at equal tokens", lower, "ponderlm2-llama", "vanilla-llama")
+    compared(bench, "PonderLM-3 predicts as well as PonderLM-2 or better, at fewer FLOPs", "46.4 against 46.0 at 0.90 of the FLOPs", "ponderlm3-llama", "ponderlm2-llama")
+
+
+def jacobi(bench):
+    claim, paper = "PonderLM-2: the Jacobi error shrinks with every iteration", "by 0.433 an iteration"
+    run = bench.run("ponderlm2-llama", "--jacobi", 8, "--record", "steps", name="ponderlm2-llama jacobi")
+    if run is None:
+        bench.say(claim, paper, "", NO_MODEL)
+        return
+    print("The Jacobi differences are the signal jacobi_difference of the run; see `ponderscope figure`.", file=sys.stderr)
+    bench.say(claim, paper, f"recorded in {run}", "see the figure")
+
+
+def ranks(values):
+    order = sorted(range(len(values)), key=values.__getitem__)
+    result = [0.0] * len(values)
+    at = 0
+    while at < len(order):
+        end = at
+        while end < len(order) and values[order[end]] == values[order[at]]:
+            end += 1
+        for place in order[at:end]:
+            result[place] = (at + end - 1) / 2
+        at = end
+    return result
+
+
+def correlation(xs, ys):
+    n = len(xs)
+    mean_x, mean_y = sum(xs) / n, sum(ys) / n
+    covariance = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys))
+    spread = (sum((x - mean_x) ** 2 for x in xs) * sum((y - mean_y) ** 2 for y in ys)) ** 0.5
+    return covariance / spread if spread > 0 else 0.0
+
+
+def block_interval(xs, ys, replicates=400, block=64, seed=20261122):
+    """Percentile interval of Spearman's correlation, ranks of the whole, moving blocks."""
+    chance, n = random.Random(seed), len(xs)
+    xs, ys = ranks(xs), ranks(ys)
+    found = []
+    for _ in range(replicates):
+        chosen_x, chosen_y = [], []
+        while len(chosen_x) < n:
+            begin = chance.randrange(max(1, n - block + 1))
+            chosen_x += xs[begin : begin + block]
+            chosen_y += ys[begin : begin + block]
+        found.append(correlation(chosen_x[:n], chosen_y[:n]))
+    found.sort()
+    return {"value": correlation(xs, ys), "low": found[int(0.025 * replicates)], "high": found[int(0.975 * replicates) - 1]}
+
+
+def known_difficulty(bench):
+    folder = bench.options.known_difficulty
+    for model in ("adaponderlm", "adaptive_latent_cot"):
+        claim = f"{model}: characters that take more to work out get more steps (known difficulty)"
+        run = folder and bench.run(model, name=f"known {model}", folder=folder, text=folder / "held_out.txt")
+        if not run:
+            bench.say(claim, "", "", NO_MODEL)
+            continue
+        with open(folder / "held_out.labels.csv", encoding="ascii", newline="") as file:
+            difficulty = {int(row["begin"]): int(row["difficulty"]) for row in csv.DictReader(file) if row["difficulty"]}
+        with sqlite3.connect(f"file:{bench.trace}?mode=ro", uri=True) as trace:
+            (number,) = trace.execute("SELECT id FROM run_summary WHERE name = ?", (f"known {model}",)).fetchone()
+            # The numbers of a token describe the prediction of the next one, which begins where it ends.
+            tokens = trace.execute("SELECT text_end, steps FROM token WHERE run = ? AND nll IS NOT NULL ORDER BY sequence, position", (number,))
+            pairs = [(difficulty[end], steps) for end, steps in tokens if end in difficulty]
+        bench.interval(claim, "", block_interval([a for a, _ in pairs], [b for _, b in pairs]), +1, f" (Spearman, {len(pairs):,} characters)")
+
+
+def unanswered(bench):
+    for claim, paper in (
+        ("adaptive latent CoT: fewer steps with larger lambda; beta decides where", "curves over lambda and beta"),
+    ):
+        bench.say(claim, paper, "needs models trained for every lambda and beta", NO_MODEL)
+
+
+def write(bench):
+    with open(bench.options.out / "claims.csv", "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["claim", "paper", "ours", "verdict"])
+        rows.writerows(bench.rows)
+    lines = ["| claim | paper | ours | verdict |", "| --- | --- | --- | --- |"]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in bench.rows]
+    (bench.options.out / "claims.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=pathlib.Path, required=True)
+    parser.add_argument("--models", type=pathlib.Path, default=root / "cabinet")
+    parser.add_argument("--known-difficulty", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=root.parent / "build" / "reproduce")
+    parser.add_argument("--ponderscope", type=pathlib.Path, default=root.parent / "build" / "release" / "bin" / "ponderscope")
+    parser.add_argument("--replicates", type=int, default=2000)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    bench = Bench(options)
+    for part in (steps_of_tokens, learned_against_random, methods_against_each_other, jacobi, known_difficulty, unanswered):
+        part(bench)
+    write(bench)
+
+
+if __name__ == "__main__":
+    main()
