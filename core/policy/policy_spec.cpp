@@ -232,6 +232,20 @@ PolicySpec PolicySpec::with(const std::string& key, double value) const {
     return changed;
 }
 
+namespace {
+
+/// The nearest number of twelve significant digits.
+double to_twelve_digits(double value) {
+    std::array<char, 32> text{};
+    const auto end =
+        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 12);
+    double result = value;
+    std::from_chars(text.data(), end.ptr, result);
+    return result;
+}
+
+} // namespace
+
 Sweep Sweep::parse(std::string_view text) {
     const auto wrong = [&](const std::string& found) {
         throw InputError(
@@ -282,11 +296,13 @@ Sweep Sweep::parse(std::string_view text) {
     const auto count = static_cast<std::int64_t>(numbers[2]);
     for (std::int64_t i = 0; i < count; ++i) {
         const double along = static_cast<double>(i) / static_cast<double>(count - 1);
-        // The ends are what was written, to the last bit.
+        // The ends are what was written, to the last bit; between them, what a reader would write: 3.2, not
+        // 3.1999999999999997.
         sweep.values.push_back(i == 0           ? numbers[0]
                                : i == count - 1 ? numbers[1]
-                               : ratios         ? numbers[0] * std::pow(numbers[1] / numbers[0], along)
-                                                : numbers[0] + (numbers[1] - numbers[0]) * along);
+                               : ratios
+                                   ? to_twelve_digits(numbers[0] * std::pow(numbers[1] / numbers[0], along))
+                                   : to_twelve_digits(numbers[0] + (numbers[1] - numbers[0]) * along));
     }
     return sweep;
 }

@@ -138,6 +138,7 @@ TEST(Sweep, ReadsRangesAndLists) {
     EXPECT_EQ(linear.key, "theta");
     EXPECT_EQ(linear.values, (std::vector<double>{0, 0.25, 0.5, 0.75, 1}));
     EXPECT_EQ(Sweep::parse(" lambda = 0.9, 0.1 ").values, (std::vector<double>{0.9, 0.1}));
+    EXPECT_EQ(Sweep::parse("theta=3:4:6").values, (std::vector<double>{3, 3.2, 3.4, 3.6, 3.8, 4}));
     EXPECT_EQ(Sweep::parse("n=3:0:4").values, (std::vector<double>{3, 2, 1, 0}));
     const Sweep ratios = Sweep::parse("theta=1e-4:1:5:log");
     ASSERT_EQ(ratios.values.size(), 5U);
