@@ -197,17 +197,13 @@ void MainWindow::buildMenus() {
 
     QMenu* figures = bar.addMenu(tr("F&igures"));
     QList<QAction*> makes;
-    const std::pair<QString, figure::FigureKind> kinds[] = {
-        {tr("&Text overlay…"), figure::FigureKind::token_text},
-        {tr("&Step heatmap…"), figure::FigureKind::step_heatmap},
-        {tr("&NLL comparison…"), figure::FigureKind::nll_comparison},
-        {tr("&Policy fronts…"), figure::FigureKind::policy_front},
-        {tr("&Histogram of steps…"), figure::FigureKind::steps_histogram},
-        {tr("NLL by halt &step…"), figure::FigureKind::nll_by_halt_step},
-        {tr("&Gate curves…"), figure::FigureKind::gate_curves},
-        {tr("Steps against &entropy…"), figure::FigureKind::steps_entropy}};
-    for (const auto& [text, kind] : kinds) {
-        makes << figures->addAction(text, this, [this, kind = kind] { exportFigure(kind); });
+    makes << figures->addAction(tr("Figure &workbench…"), QKeySequence(Qt::CTRL | Qt::Key_E), this,
+                                [this] { exportFigure(figure::FigureKind::token_text); });
+    figures->addSeparator();
+    for (const figure::KindInfo& info : figure::figure_kinds()) {
+        makes << figures->addAction(tr("%1…").arg(QCoreApplication::translate("Figure", info.title)), this,
+                                    [this, kind = info.kind] { exportFigure(kind); });
+        makes.last()->setToolTip(QCoreApplication::translate("Figure", info.shows));
     }
     connect(figures, &QMenu::aboutToShow, this, [this, makes] {
         for (QAction* action : makes) {
@@ -275,6 +271,10 @@ void MainWindow::buildViewMenu(QMenu* view) {
            [map] { map(MagnitudeMap::viridis); });
     choice(maps, mapGroup, tr("&Cividis"), theme_.magnitude() == MagnitudeMap::cividis,
            [map] { map(MagnitudeMap::cividis); });
+    choice(maps, mapGroup, tr("&Magma"), theme_.magnitude() == MagnitudeMap::magma,
+           [map] { map(MagnitudeMap::magma); });
+    choice(maps, mapGroup, tr("&Grey"), theme_.magnitude() == MagnitudeMap::grey,
+           [map] { map(MagnitudeMap::grey); });
     const auto size = [this](int pixels) {
         theme_.setTextSize(pixels);
         settings_.setTextSize(theme_.textSize());
@@ -392,17 +392,12 @@ figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
     };
     spec.runs.push_back(name(selection_.runA()));
     const bool difference = text_->view().showsDifference();
-    const bool both = kind == figure::FigureKind::nll_comparison || kind == figure::FigureKind::policy_front;
-    if (selection_.runB().isValid() && (both || difference)) {
+    if (selection_.runB().isValid()) {
         spec.runs.push_back(name(selection_.runB()));
     }
     spec.attribution = selection_.attribution();
     if (kind == figure::FigureKind::step_heatmap && !heatmap_->signalName().isEmpty()) {
         spec.signal = heatmap_->signalName().toStdString();
-    }
-    if (kind == figure::FigureKind::nll_comparison || figure::is_chart(kind)) {
-        spec.width_mm = figure::double_column_mm;
-        return spec;
     }
     spec.sequence = selection_.sequence();
     spec.width_mm = figure::double_column_mm;
@@ -432,9 +427,6 @@ figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
     case Quantity::flops:
         spec.quantity = figure::TokenQuantity::flops;
         break;
-    }
-    if (spec.quantity != figure::TokenQuantity::nll_difference && spec.runs.size() > 1) {
-        spec.runs.resize(1);
     }
     return spec;
 }

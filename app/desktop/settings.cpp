@@ -3,6 +3,9 @@
 
 #include <QFileInfo>
 
+#include <array>
+#include <utility>
+
 namespace ponderscope {
 
 namespace {
@@ -63,15 +66,30 @@ void Settings::setTextSize(int pixels) {
     file_->setValue(QStringLiteral("text_size"), pixels);
 }
 
+namespace {
+
+constexpr std::array magnitude_names{
+    std::pair{MagnitudeMap::viridis, "viridis"}, std::pair{MagnitudeMap::cividis, "cividis"},
+    std::pair{MagnitudeMap::magma, "magma"}, std::pair{MagnitudeMap::grey, "grey"}};
+
+} // namespace
+
 MagnitudeMap Settings::magnitude() const {
-    return file_->value(QStringLiteral("colour_map")).toString() == QLatin1String("cividis")
-               ? MagnitudeMap::cividis
-               : MagnitudeMap::viridis;
+    const QString stored = file_->value(QStringLiteral("colour_map")).toString();
+    for (const auto& [map, name] : magnitude_names) {
+        if (stored == QLatin1String(name)) {
+            return map;
+        }
+    }
+    return MagnitudeMap::viridis;
 }
 
 void Settings::setMagnitude(MagnitudeMap map) {
-    file_->setValue(QStringLiteral("colour_map"),
-                    map == MagnitudeMap::cividis ? QStringLiteral("cividis") : QStringLiteral("viridis"));
+    for (const auto& [known, name] : magnitude_names) {
+        if (known == map) {
+            file_->setValue(QStringLiteral("colour_map"), QLatin1String(name));
+        }
+    }
 }
 
 QByteArray Settings::geometry() const {

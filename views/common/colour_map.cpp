@@ -34,6 +34,25 @@ ColourMap ColourMap::cividis() {
     return map;
 }
 
+ColourMap ColourMap::magma() {
+    ColourMap map;
+    map.table_ = opaque(colour_tables::magma);
+    return map;
+}
+
+ColourMap ColourMap::grey() {
+    ColourMap map;
+    for (std::size_t i = 0; i < map.table_.size(); ++i) {
+        // CIE L* to the luminance Y, Y to sRGB.
+        const double lightness = 100 * static_cast<double>(i) / 255;
+        const double y = lightness > 8 ? std::pow((lightness + 16) / 116, 3) : lightness / 903.2963;
+        const double encoded = y <= 0.0031308 ? 12.92 * y : 1.055 * std::pow(y, 1 / 2.4) - 0.055;
+        const auto level = static_cast<int>(std::lround(255 * std::clamp(encoded, 0.0, 1.0)));
+        map.table_[i] = qRgb(level, level, level);
+    }
+    return map;
+}
+
 ColourMap ColourMap::text(bool dark) {
     // The last colours leave the text a contrast of 7.6:1 (light) and 4.6:1 (dark).
     static const std::array<QColor, 7> light{QColor(0xffffff), QColor(0xfff7e4), QColor(0xffefc8),

@@ -16,6 +16,8 @@ public:
     /// Magnitudes: perceptually uniform, readable in grey and by the colour-blind.
     static ColourMap viridis();
     static ColourMap cividis();
+    static ColourMap magma();
+    static ColourMap grey(); ///< even in lightness: CIE L* from 0 to 100
     /// Behind text: the panel's own colour at 0, orange at 1, and never so strong that the text on it cannot
     /// be read.
     static ColourMap text(bool dark);
@@ -52,6 +54,7 @@ double nice_ceiling(double value);
 namespace colour_tables {
 extern const std::array<std::uint32_t, 256> viridis;
 extern const std::array<std::uint32_t, 256> cividis;
+extern const std::array<std::uint32_t, 256> magma;
 } // namespace colour_tables
 
 } // namespace ponderscope

@@ -226,7 +226,10 @@ const ColourMap& Theme::differenceMap() const {
 }
 
 void Theme::rebuildMaps() {
-    magnitudeMap_ = magnitude_ == MagnitudeMap::viridis ? ColourMap::viridis() : ColourMap::cividis();
+    magnitudeMap_ = magnitude_ == MagnitudeMap::viridis   ? ColourMap::viridis()
+                    : magnitude_ == MagnitudeMap::cividis ? ColourMap::cividis()
+                    : magnitude_ == MagnitudeMap::magma   ? ColourMap::magma()
+                                                          : ColourMap::grey();
     textMap_ = ColourMap::text(dark());
     differenceMap_ = ColourMap::diverging(dark());
 }

@@ -38,7 +38,7 @@ struct Palette {
 };
 
 enum class Appearance { system, light, dark, contrast };
-enum class MagnitudeMap { viridis, cividis };
+enum class MagnitudeMap { viridis, cividis, magma, grey };
 
 /// Colours, fonts and colour maps of one window. Owned by the program, handed to every view; GUI thread only.
 /// `changed` is emitted for all of it: views repaint.

@@ -4,7 +4,10 @@
 #include "views/compare/comparison_job.h"
 #include "views/compare/runs_table_model.h"
 #include "views/compare/token_scatter.h"
+#include "views/compare/winners.h"
+#include "views/figure/chart_view.h"
 
+#include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -13,6 +16,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -66,6 +70,10 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       model_(new RunsTableModel(this)),
       table_(new QTableView(this)),
       scatter_(new TokenScatter(context, this)),
+      detail_(new QComboBox(this)),
+      chart_(new ChartView(context.theme, this)),
+      beside_(new QStackedWidget(this)),
+      grouping_(this),
       message_(new QLabel(this)),
       progress_(new QProgressBar(this)),
       cancel_(new QPushButton(tr("Cancel"), this)) {
@@ -106,10 +114,27 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     column->addLayout(below);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
-    splitter->addWidget(scatter_);
+    detail_->setAccessibleName(tr("Beside the table"));
+    detail_->setToolTip(tr("What is shown of A and B, token by token"));
+    detail_->addItem(tr("Token against token"), QString());
+    detail_->addItem(tr("Token against token, density"), QStringLiteral("density"));
+    detail_->addItem(tr("Who wins: token class"), QStringLiteral("class"));
+    detail_->addItem(tr("Who wins: token type"), QStringLiteral("type"));
+    detail_->addItem(tr("Who wins: position"), QStringLiteral("position"));
+    detail_->addItem(tr("Who wins: difficulty"), QStringLiteral("difficulty"));
+    beside_->addWidget(scatter_);
+    beside_->addWidget(chart_);
+    auto* right = new QWidget(this);
+    auto* rightColumn = new QVBoxLayout(right);
+    rightColumn->setContentsMargins(6, 8, 14, 6);
+    rightColumn->setSpacing(4);
+    rightColumn->addWidget(detail_, 0, Qt::AlignLeft);
+    rightColumn->addWidget(beside_, 1);
+    connect(detail_, &QComboBox::currentIndexChanged, this, &CompareView::showDetail);
+    splitter->addWidget(right);
     splitter->setStretchFactor(0, 1);
     splitter->setStretchFactor(1, 0);
-    splitter->setSizes({700, 320});
+    splitter->setSizes({600, 420});
     splitter->setChildrenCollapsible(false);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -149,7 +174,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
 CompareView::~CompareView() = default;
 
 bool CompareView::isBusy() const {
-    return job_ != nullptr || pending_.isActive();
+    return job_ != nullptr || pending_.isActive() || grouping_.isBusy();
 }
 
 ComparisonRequest CompareView::request() const {
@@ -204,6 +229,7 @@ void CompareView::refresh() {
         shown_.reset();
         model_->setComparison(nullptr, {});
         scatter_->setComparison(nullptr);
+        showDetail();
         message_->setText(tr("Open a trace with two runs of the same text to compare them."));
         return;
     }
@@ -238,6 +264,7 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     }
     model_->setComparison(shown_, keys);
     scatter_->setComparison(shown_, std::move(keys));
+    showDetail();
     fitColumns();
     QString text;
     if (shown_->runs.size() < 2) {
@@ -251,6 +278,27 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     }
     message_->setText(text);
     setBusy(false);
+}
+
+void CompareView::showDetail() {
+    const QString what = detail_->currentData().toString();
+    beside_->setCurrentWidget(what.isEmpty() ? static_cast<QWidget*>(scatter_) : chart_);
+    grouping_.cancel();
+    if (what.isEmpty()) {
+        return;
+    }
+    if (!shown_ || shown_->runs.size() < 2) {
+        chart_->setHint(tr("Choose a run B over the same text to see where it wins."));
+        return;
+    }
+    chart_->setHint(tr("Grouping the tokens…"));
+    grouping_.start(
+        [comparison = shown_, wanted = request(), by = what.toStdString()](const std::stop_token& stop) {
+            return by == "density" ? token_density_chart(*comparison)
+                                   : winners_chart(winners_of(*comparison, wanted, by, 1, stop));
+        },
+        [this](figure::Chart chart) { chart_->setChart(std::move(chart)); },
+        [this](const QString& sentence) { chart_->setHint(sentence); });
 }
 
 void CompareView::fitColumns() {
@@ -297,6 +345,7 @@ void CompareView::failed(const QString& sentence) {
     shown_.reset();
     model_->setComparison(nullptr, {});
     scatter_->setComparison(nullptr);
+    showDetail();
     message_->setText(sentence);
     setBusy(false);
 }

@@ -10,19 +10,23 @@
 
 #include <memory>
 
+class QComboBox;
 class QLabel;
 class QProgressBar;
 class QPushButton;
+class QStackedWidget;
 class QTableView;
 
 namespace ponderscope {
 
+class ChartView;
 class ComparisonJob;
 class RunsTableModel;
 class TokenScatter;
 
 /// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
-/// difference, and token against token for A and B. Computes on a thread of its own, starts by itself when A,
+/// difference; beside it token against token for A and B, as points or as a density, or who wins where: by
+/// token class, type, position or difficulty. Computes on a thread of its own, starts by itself when A,
 /// B or the open traces change, can be cancelled. Needs nothing but per-token scalars.
 class CompareView : public QWidget, public LiveView {
     Q_OBJECT
@@ -32,6 +36,8 @@ public:
 
     [[nodiscard]] RunsTableModel* model() const { return model_; }
     [[nodiscard]] TokenScatter* scatter() const { return scatter_; }
+    [[nodiscard]] QComboBox* detail() const { return detail_; } ///< what stands beside the table
+    [[nodiscard]] ChartView* chart() const { return chart_; }   ///< of all but the points
     [[nodiscard]] bool isBusy() const override;
     /// The comparison that is shown; null before the first has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
@@ -53,6 +59,7 @@ private:
     void failed(const QString& sentence);
     void setBusy(bool busy);
     void fitColumns();
+    void showDetail();
 
     TraceData& data_;
     Selection& selection_;
@@ -60,6 +67,10 @@ private:
     RunsTableModel* model_;
     QTableView* table_;
     TokenScatter* scatter_;
+    QComboBox* detail_;
+    ChartView* chart_;
+    QStackedWidget* beside_;
+    Background grouping_;
     QLabel* message_;
     QProgressBar* progress_;
     QPushButton* cancel_;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
 #include "views/depth/depth_view.h"
 
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
 #include "views/common/format.h"
+#include "views/depth/depth_charts.h"
 #include "views/depth/depth_grid.h"
+#include "views/figure/chart_view.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -44,7 +49,12 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       flag_(new QLabel(this)),
       mapTitle_(new QLabel(this)),
       map_(new StepMapCanvas(context, this)),
-      right_(new QWidget(this)) {
+      right_(new QWidget(this)),
+      ablation_(new ChartView(context.theme, this)),
+      effects_(this),
+      sampling_(this),
+      reading_(this),
+      loader_(this) {
     chooser_->setAccessibleName(tr("Signal by layer and source"));
     chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     head_->setAccessibleName(tr("KV head"));
@@ -84,6 +94,8 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
     body->addWidget(grid_, 4);
+    body->addWidget(ablation_, 4);
+    ablation_->hide();
     body->addWidget(right_, 5);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
@@ -120,6 +132,19 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
         selection_.setLayer(layer);
     });
 
+    connect(map_, &StepMapCanvas::viewChanged, this, &DepthView::wantPage);
+    connect(&loader_, &MipLoader::progressed, this, [this](int perMille) {
+        if (map_->map() == nullptr) {
+            map_->setHint(tr("Preparing the overview of this long sequence… %1 %").arg(perMille / 10));
+        }
+    });
+    connect(&loader_, &MipLoader::ready, this, [this] { showLongMap(nullptr); });
+    connect(&loader_, &MipLoader::pageReady, this, &DepthView::showLongMap);
+    connect(&loader_, &MipLoader::failed, this, [this](const QString& sentence) {
+        if (map_->map() == nullptr) {
+            map_->setHint(sentence);
+        }
+    });
     connect(&selection_, &Selection::runsChanged, this, &DepthView::refreshSignals);
     connect(&selection_, &Selection::sequenceChanged, this, &DepthView::refreshData);
     connect(&selection_, &Selection::attributionChanged, this, [this] {
@@ -171,6 +196,51 @@ void DepthView::setSource(int source) {
     refreshMap();
 }
 
+void DepthView::refreshAblation() {
+    const RunInfo* known = data_.run(selection_.runA());
+    std::vector<std::pair<std::filesystem::path, std::string>> candidates;
+    QString fingerprint;
+    if (known != nullptr && depth_) {
+        const RunInfo base = *known;
+        const QStringList traces = data_.traces();
+        for (const QString& trace : traces) {
+            for (const RunInfo& run : data_.runs(trace)) {
+                if (ablates(run, base)) {
+                    candidates.emplace_back(std::filesystem::path(trace.toStdU16String()),
+                                            std::to_string(run.id));
+                    fingerprint += QStringLiteral("%1#%2 %3\n").arg(trace).arg(run.id).arg(run.scored_tokens);
+                }
+            }
+        }
+        fingerprint += selection_.runA().trace + QString::number(base.id);
+    }
+    caption_->setText(
+        candidates.empty()
+            ? tr("Weights are not causes: the source with the largest weight need not be the one that "
+                 "matters. Record with --ablate-source SOURCE:LAYER to know.")
+            : tr("Weights are not causes: beside them, what leaving a source out did to the NLL."));
+    if (fingerprint == effectsOf_) {
+        return;
+    }
+    effectsOf_ = fingerprint;
+    effects_.cancel();
+    ablation_->setVisible(!candidates.empty());
+    if (candidates.empty()) {
+        return;
+    }
+    ablation_->setHint(tr("Comparing the runs without a source…"));
+    const RunKey key = selection_.runA();
+    effects_.start(
+        [key, candidates](const std::stop_token& stop) {
+            BootstrapOptions options;
+            options.stop = stop;
+            return depth_ablation_chart(ablation_effects(std::filesystem::path(key.trace.toStdU16String()),
+                                                         std::to_string(key.run), candidates, options));
+        },
+        [this](figure::Chart chart) { ablation_->setChart(std::move(chart)); },
+        [this](const QString& sentence) { ablation_->setHint(sentence); });
+}
+
 void DepthView::refreshSignals() {
     std::vector<SignalInfo> infos = data_.signalsOf(selection_.runA());
     std::erase_if(infos, [](const SignalInfo& info) { return !DepthMap::fits(info); });
@@ -197,6 +267,7 @@ void DepthView::refreshData() {
     QString hint;
     std::shared_ptr<const SignalChunk> chunk;
     sequence_.reset();
+    long_ = false;
     if (!selection_.runA().isValid()) {
         hint = tr("Open a trace of a model that mixes values across layers to see where they come from.");
     } else if (info == infos.end()) {
@@ -205,12 +276,26 @@ void DepthView::refreshData() {
     } else {
         info_ = *info;
         sequence_ = data_.sequence(selection_.runA(), selection_.sequence());
-        chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
+        long_ = isLong();
+        if (!long_ && sequence_) { // how long it is decides what is read
+            chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
+        }
         hint = tr("Reading the weights…");
     }
-    const bool there = sequence_ && chunk;
-    // The weights may arrive before the sequence that they belong to.
-    if (!there || chunk != chunk_) {
+    const bool there = sequence_ && (long_ ? sampleLong(hint) : chunk != nullptr);
+    if (!long_) {
+        sampling_.cancel();
+        sampleOf_.clear();
+        loader_.cancel();
+        mapOf_.clear();
+    }
+    if (long_) {
+        chunk_.reset();
+        if (!there) {
+            depth_.reset();
+            averages_.reset();
+        }
+    } else if (!there || chunk != chunk_) {
         chunk_ = there ? chunk : nullptr;
         depth_.reset();
         averages_.reset();
@@ -231,6 +316,7 @@ void DepthView::refreshData() {
         readout_->clear();
         map_->setMap(nullptr);
         flag_->clear();
+        refreshAblation();
         return;
     }
     source_ = std::clamp(source_, 0, static_cast<int>(depth_->sources()) - 1);
@@ -243,6 +329,7 @@ void DepthView::refreshData() {
     head_->setVisible(depth_->heads() > 1);
     refreshGrid();
     refreshMap();
+    refreshAblation();
 }
 
 void DepthView::refreshGrid() {
@@ -283,7 +370,13 @@ void DepthView::refreshGrid() {
                                                 : tr(" · step %1").arg(step);
     if (shown_ == Shown::token) {
         const qint64 token = selection_.shown();
-        values = depth_->grid(token < 0 ? -1 : selection_.rowOf(token), step, head);
+        const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
+        if (long_ && row >= 0 && row != rowOf_) {
+            readRow(row);
+            return; // what is shown stays until then
+        }
+        values = long_ && row >= 0 && row_ ? row_->grid(0, step, head)
+                                           : depth_->grid(long_ ? -1 : row, step, head);
         summary = token < 0 ? tr("Select a token to see its weights, or choose the mean over tokens.")
                             : tr("token %1").arg(format_count(token)) + atStep;
         if (std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); })) {
@@ -294,10 +387,10 @@ void DepthView::refreshGrid() {
         }
     } else {
         values = shown_ == Shown::mean ? averages_->mean : averages_->deviation;
-        summary = averages_->used_rows < depth_->rows()
-                      ? tr("over %1 of %2 tokens")
-                            .arg(format_count(averages_->used_rows), format_count(depth_->rows()))
-                      : tr("over %1 tokens").arg(format_count(depth_->rows()));
+        const std::int64_t all = long_ ? static_cast<std::int64_t>(sequence_->tokens.size()) : depth_->rows();
+        summary = averages_->used_rows < all
+                      ? tr("over %1 of %2 tokens").arg(format_count(averages_->used_rows), format_count(all))
+                      : tr("over %1 tokens").arg(format_count(all));
         summary += atStep;
         if (shown_ == Shown::spread) {
             float high = 0;
@@ -325,6 +418,14 @@ void DepthView::refreshMap() {
         return;
     }
     const int head = selection_.head() < depth_->heads() ? selection_.head() : -1;
+    mapTitle_->setText(tr("Weight of %1 %2 by %3 and token")
+                           .arg(QString::fromStdString(depth_->source_name()))
+                           .arg(sourceLabel(source_))
+                           .arg(QString::fromStdString(depth_->layer_name())));
+    if (long_) {
+        refreshLongMap(depth_->steps() > 1 ? selection_.step() : -1, head);
+        return;
+    }
     const std::vector<float> values =
         depth_->over_tokens(source_, depth_->steps() > 1 ? selection_.step() : -1, head);
     SignalChunk chunk;
@@ -341,10 +442,122 @@ void DepthView::refreshMap() {
         map_->setMap(nullptr);
         map_->setHint(QString::fromUtf8(error.what()));
     }
-    mapTitle_->setText(tr("Weight of %1 %2 by %3 and token")
-                           .arg(QString::fromStdString(depth_->source_name()))
-                           .arg(sourceLabel(source_))
-                           .arg(QString::fromStdString(depth_->layer_name())));
+}
+
+bool DepthView::isLong() const {
+    const RunInfo* run = data_.run(selection_.runA());
+    return run != nullptr && sequence_ &&
+           static_cast<double>(sequence_->tokens.size()) * static_cast<double>(run->layers) *
+                   static_cast<double>(run->layers) * static_cast<double>(run->max_steps + 1) >
+               static_cast<double>(wholeWeights_);
+}
+
+bool DepthView::sampleLong(QString& hint) {
+    const QString wanted = QStringLiteral("%1#%2 %3 %4 %5")
+                               .arg(selection_.runA().trace)
+                               .arg(selection_.runA().run)
+                               .arg(selection_.sequence())
+                               .arg(sequence_->tokens.size())
+                               .arg(signal_);
+    const RunInfo* run = data_.run(selection_.runA());
+    if (wanted == sampleOf_ || run == nullptr) {
+        return depth_.has_value();
+    }
+    hint = tr("Reading the weights…");
+    sampleOf_ = wanted;
+    rowOf_ = -1;
+    row_.reset();
+    averages_.reset();
+    loader_.cancel();
+    mapOf_.clear();
+    depth_.reset();
+    sampling_.start(
+        [key = selection_.runA(), run = *run, info = info_,
+         sequence = selection_.sequence()](const std::stop_token& stop) {
+            const TraceReader reader = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+            return sampled_depth(reader, run, info, stop, sequence);
+        },
+        [this](DepthMap map) {
+            depth_.emplace(std::move(map));
+            refreshData();
+        },
+        [this](const QString& sentence) { grid_->clear(sentence); });
+    return false;
+}
+
+void DepthView::readRow(qint64 row) {
+    reading_.start(
+        [key = selection_.runA(), info = info_, sequence = sequence_, row](const std::stop_token&) {
+            const TraceReader reader = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+            std::optional<DepthMap> map;
+            auto chunk = reader.signal(key.run, sequence->sequence, info.name, row, row + 1);
+            if (chunk && static_cast<std::size_t>(row) < sequence->tokens.size()) {
+                chunk->first = 0;
+                map.emplace(std::make_shared<const SignalChunk>(std::move(*chunk)), info,
+                            std::vector<std::int32_t>{sequence->tokens.steps[static_cast<std::size_t>(row)]});
+            }
+            return map;
+        },
+        [this, row](std::optional<DepthMap> map) {
+            row_ = std::move(map);
+            rowOf_ = row;
+            refreshGrid();
+        },
+        [this](const QString& sentence) { grid_->clear(sentence); });
+}
+
+void DepthView::refreshLongMap(std::int64_t step, int head) {
+    const QString wanted = sampleOf_ + QStringLiteral(" %1 %2 %3").arg(source_).arg(step).arg(head);
+    if (wanted == mapOf_) {
+        if (loader_.mips()) {
+            showLongMap(nullptr); // attributed otherwise, perhaps
+        }
+        return;
+    }
+    mapOf_ = wanted;
+    asked_ = {-1, -1};
+    map_->setHint(tr("Preparing the overview of this long sequence…"));
+    map_->setMap(nullptr);
+    MipRequest request;
+    request.run = selection_.runA();
+    request.sequence = sequence_;
+    request.info = info_;
+    request.rows = StepMap::Rows::layers;
+    request.what = "source " + std::to_string(source_) + " step " + std::to_string(step) + " head " +
+                   std::to_string(head);
+    request.pick = [info = info_, source = source_, step, head](SignalChunk chunk,
+                                                                std::vector<std::int32_t> executed) {
+        return DepthMap(std::make_shared<const SignalChunk>(std::move(chunk)), info, std::move(executed))
+            .over_tokens(source, step, head);
+    };
+    loader_.start(std::move(request));
+}
+
+void DepthView::showLongMap(std::shared_ptr<const StepMap::Page> page) {
+    if (!long_ || !sequence_ || !loader_.mips()) {
+        return;
+    }
+    SignalInfo info = info_;
+    info.unit = "probability"; // 0 to 1, as the grid beside it
+    map_->setMap(std::make_shared<const StepMap>(sequence_, loader_.mips(), std::move(page), std::move(info),
+                                                 selection_.attribution(), StepMap::Rows::layers));
+    wantPage();
+}
+
+void DepthView::wantPage() {
+    const StepMap* map = map_->map();
+    if (!long_ || map == nullptr || !loader_.mips() ||
+        map_->tokensPerPixel() >= static_cast<double>(4 * MipPyramid::base)) {
+        return;
+    }
+    const auto first = static_cast<std::int64_t>(map_->viewFirst());
+    const auto last = static_cast<std::int64_t>(map_->viewLast()) + 1;
+    const std::int64_t room = (last - first) / 2 + 64; // to pan in without reading again
+    const std::pair<qint64, qint64> wanted{first - room - 1, last + room};
+    if (!map->exact(first, last) && wanted != asked_) {
+        asked_ = wanted;
+        loader_.page(wanted.first, wanted.second);
+    }
 }
 
 QString DepthView::sourceLabel(int source) const {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/background.h"
 #include "views/common/view_context.h"
 #include "views/depth/depth_map.h"
+#include "views/heatmap/mip_loader.h"
 
 #include <QWidget>
 
@@ -15,6 +17,7 @@ class QLabel;
 
 namespace ponderscope {
 
+class ChartView;
 class DepthGrid;
 class ScaleBar;
 class StepMapCanvas;
@@ -23,8 +26,11 @@ class StepMapCanvas;
 /// over tokens, and layer × token for the chosen source. Any signal with axes token, layer, source (and head)
 /// of run A; a trace without one is told what to record.
 ///
+/// Of a long sequence only what is shown is read: a sample of its rows for averages, the row of the selected
+/// token, and the pyramid of the chosen source's map, which is made in the background and kept in the cache.
+///
 /// Says that weights are not causes, and which layers hardly depend on the token.
-class DepthView : public QWidget {
+class DepthView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     enum class Shown { token, mean, spread };
@@ -37,6 +43,14 @@ public:
     void setSource(int source);
     [[nodiscard]] DepthGrid* grid() const { return grid_; }
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
+    /// Weights against what leaving a source out does, from runs that did (record --ablate-source); hidden
+    /// where there are none.
+    [[nodiscard]] ChartView* ablation() const { return ablation_; }
+    [[nodiscard]] bool isBusy() const override {
+        return effects_.isBusy() || sampling_.isBusy() || reading_.isBusy() || loader_.isBusy();
+    }
+    /// From this number of weights on a sequence is long; for tests.
+    void setWholeWeights(qint64 weights) { wholeWeights_ = weights; }
     [[nodiscard]] QString readout() const;
     [[nodiscard]] QString flag() const; ///< "Layers 2 and 5 hardly depend on the token", or empty
     [[nodiscard]] const std::optional<DepthMap>& depth() const { return depth_; }
@@ -46,6 +60,13 @@ private:
     void refreshData();
     void refreshGrid();
     void refreshMap();
+    void refreshAblation();
+    [[nodiscard]] bool isLong() const;
+    [[nodiscard]] bool sampleLong(QString& hint); ///< whether the sample is there
+    void readRow(qint64 row);
+    void refreshLongMap(std::int64_t step, int head);
+    void showLongMap(std::shared_ptr<const StepMap::Page> page);
+    void wantPage();
     [[nodiscard]] QString sourceLabel(int source) const;
     void showCell(int layer, int source);
 
@@ -63,6 +84,20 @@ private:
     QLabel* mapTitle_;
     StepMapCanvas* map_;
     QWidget* right_;
+    ChartView* ablation_;
+    Background effects_;
+    QString effectsOf_; ///< what ablation_ shows
+    // Of long sequences:
+    qint64 wholeWeights_ = qint64{1} << 24;
+    bool long_ = false;
+    QString sampleOf_;
+    Background sampling_;
+    std::optional<DepthMap> row_; ///< of the token that is shown
+    qint64 rowOf_ = -1;
+    Background reading_;
+    MipLoader loader_;
+    QString mapOf_; ///< what loader_ is of
+    std::pair<qint64, qint64> asked_{-1, -1};
 
     QString signal_;
     SignalInfo info_;

@@ -3,10 +3,14 @@
 
 #include "views/common/format.h"
 #include "views/figure/display_list.h"
+#include "views/figure/figure.h"
 #include "views/figure/parts.h"
+
+#include <QImage>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace ponderscope::figure {
 namespace {
@@ -26,20 +30,24 @@ struct Range {
 
 AxisRange range_of(const Chart& chart, bool horizontal, int most) {
     const Chart::Axis& axis = horizontal ? chart.x : chart.y;
+    if (!axis.names.empty()) {
+        return {-0.5, static_cast<double>(axis.names.size()) - 0.5};
+    }
     Range range;
     bool bars = false;
+    const auto add = [&](double value) { range.add(axis.log && !(value > 0) ? std::nan("") : value); };
     for (const Series& series : chart.series) {
         for (const double value : horizontal ? series.x : series.y) {
             const double half = series.mark == Chart::Mark::cell ? (horizontal ? chart.dx : chart.dy) / 2
                                 : series.mark == Chart::Mark::bar && horizontal ? 0.5
                                                                                 : 0;
-            range.add(value - half);
-            range.add(value + half);
+            add(value - half);
+            add(value + half);
         }
         if (!horizontal) {
             for (const std::vector<double>* ends : {&series.low, &series.high}) {
                 for (const double value : *ends) {
-                    range.add(value);
+                    add(value);
                 }
             }
             bars = bars || series.mark == Chart::Mark::bar;
@@ -47,6 +55,14 @@ AxisRange range_of(const Chart& chart, bool horizontal, int most) {
     }
     if (!(range.low <= range.high)) {
         return {0, 1};
+    }
+    if (axis.log) {
+        AxisRange whole{std::pow(10, std::floor(std::log10(range.low) + 1e-9)),
+                        std::pow(10, std::ceil(std::log10(range.high) - 1e-9))};
+        if (!(whole.high > whole.low)) {
+            whole.high = whole.low * 10;
+        }
+        return {axis.low.value_or(whole.low), axis.high.value_or(whole.high)};
     }
     if (bars || axis.from_zero) {
         range.low = std::min(0.0, range.low);
@@ -70,6 +86,12 @@ AxisRange range_of(const Chart& chart, bool horizontal, int most) {
 }
 
 QString label_of(const Chart::Axis& axis, double value, double step) {
+    if (!axis.names.empty()) {
+        return axis.names[static_cast<std::size_t>(value)];
+    }
+    if (axis.log) {
+        return tick_label(value);
+    }
     return axis.si ? format_si(value) : tick_label(value, step);
 }
 
@@ -86,11 +108,35 @@ QColor mixed(const QColor& from, const QColor& to, double share) {
 }
 
 std::vector<double> ticks_of(const Chart::Axis& axis, AxisRange range, int most) {
+    if (!axis.names.empty()) {
+        std::vector<double> places(axis.names.size());
+        std::iota(places.begin(), places.end(), 0.0);
+        return places;
+    }
+    if (axis.log) {
+        const auto low = static_cast<int>(std::lround(std::log10(range.low)));
+        const auto high = static_cast<int>(std::lround(std::log10(range.high)));
+        const int every = std::max(1, (high - low + most - 1) / std::max(1, most));
+        std::vector<double> powers;
+        for (int power = low; power <= high; power += every) {
+            powers.push_back(std::pow(10, power));
+        }
+        return powers;
+    }
     std::vector<double> ticks = round_ticks(range.low, range.high, most);
     if (axis.whole) {
         std::erase_if(ticks, [](double tick) { return std::abs(tick - std::round(tick)) > 1e-6; });
     }
     return ticks;
+}
+
+ScaleLegend scale_legend(const Chart& chart, const Style& style) {
+    ScaleLegend legend;
+    legend.label = chart.scale->label;
+    legend.map = chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
+    legend.scale = {chart.scale->low, chart.scale->high, false};
+    legend.bar = std::min(56.0, style.size * 7);
+    return legend;
 }
 
 /// Names of the series above the plot, as many lines as they need. Returns the height.
@@ -126,6 +172,16 @@ double draw_legend(DisplayList& list, const Style& style, const QRectF& box, con
         list.text(name, {x + style.size * 1.5, middle + fonts.cap_height(style.small) / 2}, style.small);
         x += wide;
     }
+    if (chart.scale) {
+        const ScaleLegend legend = scale_legend(chart, style);
+        const double wide = scale_legend_width(style, legend);
+        if (any && x + wide > box.right()) {
+            x = box.left();
+            y += line;
+        }
+        any = true;
+        draw_scale_legend(list, style, {x, y + line / 2 + fonts.cap_height(style.small) / 2}, legend);
+    }
     return any ? y + line - box.top() + style.size * 0.3 : 0;
 }
 
@@ -151,6 +207,56 @@ const ChartPlaces::Place* ChartPlaces::at(QPointF position, double reach) const 
     }
     return best;
 }
+
+namespace {
+
+/// Rectangles up to a number, one image of a pixel a cell above it.
+template <typename X, typename Y>
+void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::size_t number, const X& px,
+                const Y& py, ChartPlaces& places) {
+    const Series& series = chart.series[number];
+    const ColourMap map =
+        chart.scale && chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
+    const ColourScale scale =
+        chart.scale ? ColourScale{chart.scale->low, chart.scale->high, false} : ColourScale{0, 1, false};
+    const std::size_t count = std::min({series.x.size(), series.y.size(), series.value.size()});
+    const auto rect_of = [&](double x, double y) {
+        return QRectF(QPointF(px(x - chart.dx / 2), py(y + chart.dy / 2)),
+                      QPointF(px(x + chart.dx / 2), py(y - chart.dy / 2)));
+    };
+    Range xs;
+    Range ys;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (std::isfinite(series.value[i])) {
+            xs.add(series.x[i]);
+            ys.add(series.y[i]);
+            places.places.push_back({number, i, rect_of(series.x[i], series.y[i])});
+        }
+    }
+    const bool many = count > static_cast<std::size_t>(most_vector_cells) && xs.low <= xs.high;
+    const double columns = many ? std::round((xs.high - xs.low) / chart.dx) + 1 : 0;
+    const double rows = many ? std::round((ys.high - ys.low) / chart.dy) + 1 : 0;
+    if (!many || columns > 16384 || rows > 16384) {
+        for (std::size_t i = 0; i < count; ++i) {
+            if (std::isfinite(series.value[i])) {
+                list.rect(rect_of(series.x[i], series.y[i]), QColor(map.at(scale.position(series.value[i]))));
+            }
+        }
+        return;
+    }
+    QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_RGB32);
+    image.fill(style.colours.panel);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (std::isfinite(series.value[i])) {
+            image.setPixel(static_cast<int>(std::lround((series.x[i] - xs.low) / chart.dx)),
+                           static_cast<int>(std::lround((ys.high - series.y[i]) / chart.dy)),
+                           map.at(scale.position(series.value[i])));
+        }
+    }
+    list.image(QRectF(rect_of(xs.low, ys.high).topLeft(), rect_of(xs.high, ys.low).bottomRight()), image);
+}
+
+} // namespace
 
 ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart) {
     const Fonts& fonts = style.fonts;
@@ -181,7 +287,15 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
                   {box.right(), bottom - fonts.descent(style.small)}, style.small, Align::right);
         bottom -= style.size * 1.25;
     }
-    bottom -= small + 5; // numbers of the horizontal axis
+    // Numbers of the horizontal axis; names stand on their side where they are longer than their places.
+    const double longest_name = style.size * 9;
+    double widest_name = 0;
+    for (const QString& name : chart.x.names) {
+        widest_name = std::max(widest_name, fonts.width(name, style.small) + style.size * 0.6);
+    }
+    const bool slanted =
+        widest_name * static_cast<double>(chart.x.names.size()) > box.width() - 4 * style.size;
+    bottom -= (slanted ? std::min(widest_name, longest_name) : small) + 5;
 
     const int most_y = std::clamp(static_cast<int>((bottom - top) / (style.size * 2.6)), 2, 6);
     const AxisRange y_range = range_of(chart, false, most_y);
@@ -198,11 +312,20 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     const int most_x =
         std::clamp(static_cast<int>(plot.width() / (style.size * (chart.x.whole ? 2.2 : 4.5))), 2, 12);
     const AxisRange x_range = range_of(chart, true, most_x);
+    const auto share = [](const Chart::Axis& axis, const AxisRange& range, double value) {
+        return axis.log
+                   ? (std::log(value) - std::log(range.low)) / (std::log(range.high) - std::log(range.low))
+                   : (value - range.low) / (range.high - range.low);
+    };
+    // Below a logarithmic axis lies everything that is not positive.
     const auto px = [&](double x) {
-        return plot.left() + (x - x_range.low) / (x_range.high - x_range.low) * plot.width();
+        return plot.left() + (chart.x.log && !(x > 0) ? -0.1 : share(chart.x, x_range, x)) * plot.width();
     };
     const auto py = [&](double y) {
-        return plot.bottom() - (y - y_range.low) / (y_range.high - y_range.low) * plot.height();
+        return plot.bottom() - (chart.y.log && !(y > 0) ? -0.1 : share(chart.y, y_range, y)) * plot.height();
+    };
+    const auto drawn = [&](double x, double y) {
+        return std::isfinite(x) && std::isfinite(y) && !(chart.x.log && x <= 0) && !(chart.y.log && y <= 0);
     };
     for (const double tick : y_ticks) {
         list.line({plot.left(), py(tick)}, {plot.right(), py(tick)},
@@ -213,7 +336,11 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     const std::vector<double> x_ticks = ticks_of(chart.x, x_range, most_x);
     const double x_step = x_ticks.size() > 1 ? x_ticks[1] - x_ticks[0] : 0;
     for (const double tick : x_ticks) {
-        const QString label = label_of(chart.x, tick, x_step);
+        const QString label = fonts.elided(label_of(chart.x, tick, x_step), style.small, longest_name);
+        if (slanted) {
+            list.text(label, {px(tick) + small / 2, plot.bottom() + 4}, style.small, Align::right, 90);
+            continue;
+        }
         const double half = fonts.width(label, style.small) / 2;
         list.text(label,
                   {std::clamp(px(tick), box.left() + half, box.right() - half), plot.bottom() + small + 4},
@@ -222,7 +349,6 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
 
     list.beginClip(plot.adjusted(-4, -4, 4, 1));
-    const ColourMap map = ColourMap::viridis();
     for (std::size_t s = 0; s < chart.series.size(); ++s) {
         const Series& series = chart.series[s];
         const QColor colour = ink_of(style, series.ink);
@@ -239,7 +365,7 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
                 run.clear();
             };
             for (std::size_t i = 0; i < count; ++i) {
-                if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) {
+                if (!drawn(series.x[i], series.y[i])) {
                     end_run();
                     continue;
                 }
@@ -251,11 +377,12 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
         }
         case Chart::Mark::point:
             for (std::size_t i = 0; i < count; ++i) {
-                if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) {
+                if (!drawn(series.x[i], series.y[i])) {
                     continue;
                 }
                 const QPointF at(px(series.x[i]), py(series.y[i]));
-                if (i < series.low.size() && i < series.high.size()) {
+                if (i < series.low.size() && i < series.high.size() && std::isfinite(series.low[i]) &&
+                    std::isfinite(series.high[i])) {
                     list.line({at.x(), py(series.low[i])}, {at.x(), py(series.high[i])},
                               {colour, 1, {}, false});
                 }
@@ -309,15 +436,7 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
             break;
         }
         case Chart::Mark::cell:
-            for (std::size_t i = 0; i < count && i < series.value.size(); ++i) {
-                if (!(series.value[i] > 0)) {
-                    continue;
-                }
-                const QRectF cell(QPointF(px(series.x[i] - chart.dx / 2), py(series.y[i] + chart.dy / 2)),
-                                  QPointF(px(series.x[i] + chart.dx / 2), py(series.y[i] - chart.dy / 2)));
-                list.rect(cell, QColor(map.at(series.value[i])));
-                result.places.push_back({s, i, cell});
-            }
+            draw_cells(list, style, chart, s, px, py, result);
             break;
         }
     }
@@ -330,11 +449,17 @@ std::string chart_table(const Chart& chart) {
     const auto number = [](const std::vector<double>& values, std::size_t i) {
         return i < values.size() ? csv_number(values[i]) : std::string();
     };
+    const auto place = [&](const Chart::Axis& axis, const std::vector<double>& values, std::size_t i) {
+        const bool named =
+            i < values.size() && values[i] >= 0 && values[i] < static_cast<double>(axis.names.size());
+        return named ? csv_text(axis.names[static_cast<std::size_t>(values[i])].toStdString())
+                     : number(values, i);
+    };
     for (const Series& series : chart.series) {
         for (std::size_t i = 0; i < series.x.size(); ++i) {
-            csv += csv_text(series.name.toStdString()) + "," + number(series.x, i) + "," +
-                   number(series.y, i) + "," + number(series.low, i) + "," + number(series.high, i) + "," +
-                   number(series.value, i) + "\n";
+            csv += csv_text(series.name.toStdString()) + "," + place(chart.x, series.x, i) + "," +
+                   place(chart.y, series.y, i) + "," + number(series.low, i) + "," + number(series.high, i) +
+                   "," + number(series.value, i) + "\n";
         }
     }
     return csv;

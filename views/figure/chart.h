@@ -24,7 +24,7 @@ struct Chart {
         point, ///< with whiskers from low to high where those are given
         bar,   ///< from 0 to y, centred on x
         band,  ///< between low and high along x
-        cell,  ///< a rectangle of dx × dy about (x, y), coloured by value
+        cell,  ///< a rectangle of dx × dy about (x, y), coloured by value; NaN is left empty
     };
     /// Colour by role: run A, run B, further runs or policies in a fixed order, text, soft.
     enum Ink : int { soft = -2, text = -1, a = 0, b = 1, other = 2 };
@@ -37,7 +37,7 @@ struct Chart {
         bool strong = false; ///< a larger point, a ring of paper around it
         std::vector<double> x, y;
         std::vector<double> low, high; ///< of bands and whiskers
-        std::vector<double> value;     ///< of cells, 0 to 1 on the scale
+        std::vector<double> value;     ///< of cells: on the chart's scale, 0 to 1 without one
         std::vector<QString> labels;   ///< of the marks, for the cursor
     };
     struct Axis {
@@ -45,14 +45,24 @@ struct Chart {
         bool whole = false;     ///< ticks at whole numbers only
         bool from_zero = false; ///< the range begins at 0
         std::optional<double> low, high;
-        bool si = false; ///< "1.2 G" for FLOPs
+        bool si = false;            ///< "1.2 G" for FLOPs
+        bool log = false;           ///< values from 0 down are left out
+        std::vector<QString> names; ///< of the places 0, 1, …: categories instead of numbers
+    };
+    /// What the colours of cells stand for; drawn beside the legend.
+    struct Scale {
+        QString label;
+        double low = 0;
+        double high = 1;
+        bool diverging = false; ///< the middle colour is that of (low + high) / 2
     };
 
     QString title; ///< small, above; empty on paper unless asked for
     QString note;  ///< what must not be concluded; below the plot
     Axis x, y;
     std::vector<Series> series;
-    double dx = 1, dy = 1; ///< of cells
+    double dx = 1, dy = 1;      ///< of cells
+    std::optional<Scale> scale; ///< of cells
     [[nodiscard]] bool empty() const;
 };
 
@@ -72,7 +82,11 @@ struct ChartPlaces {
 /// Draws into \p box (points on paper, pixels on the screen: \p style says how large letters are).
 ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart);
 
-/// The very numbers: series, x, y, low, high, value.
+/// The very numbers: series, x, y, low, high, value. Places with names are named.
 std::string chart_table(const Chart& chart);
+
+/// The chart as a pgfplots environment, to be \input into a paper (\usepackage{pgfplots}): the numbers are in
+/// it, so that the paper's own fonts and colours apply.
+std::string chart_pgfplots(const Chart& chart, const Style& style, double width_mm, double height_mm);
 
 } // namespace ponderscope::figure

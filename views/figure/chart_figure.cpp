@@ -5,9 +5,13 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/compare/winners.h"
+#include "views/depth/depth_charts.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 #include "views/halting/halting_stats.h"
+#include "views/halting/step_charts.h"
+#include "views/policy/policy_charts.h"
 #include "views/policy/policy_fronts.h"
 
 #include <algorithm>
@@ -55,19 +59,102 @@ Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& pro
     return front_chart(fronts, points, nullptr);
 }
 
-} // namespace
-
-Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                   const std::stop_token& stop) {
-    if (spec.kind == FigureKind::policy_front) {
-        return front_of(spec, data, progress, stop);
+/// The replay table of the first run, and what must be said of it.
+ReplayTable table_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                     const std::stop_token& stop) {
+    const RunName& name = spec.runs.front();
+    const TraceReader reader = TraceReader::open(name.trace);
+    const RunInfo info = find_run(reader, name.run);
+    ReplayTable table = ReplayTable::load(reader, info, progress, stop);
+    if (table.halted) {
+        data.notices.push_back("Run \"" + info.name +
+                               "\" halted, so the replay gives no token more steps than it had.");
     }
+    return table;
+}
+
+BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop) {
+    BootstrapOptions options;
+    options.block = spec.block;
+    options.replicates = spec.replicates;
+    options.stop = stop;
+    return options;
+}
+
+Chart comparison_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                    const std::stop_token& stop) {
+    if (spec.policies.size() > 1) {
+        throw InputError("\"policies\": expected the one policy that the others are set against; found " +
+                         std::to_string(spec.policies.size()) + ".");
+    }
+    const ReplayTable table = table_of(spec, data, progress, stop);
+    return policy_comparison_chart(table, spec.policies.empty() ? usual_policy(table) : spec.policies.front(),
+                                   bootstrap_of(spec, stop));
+}
+
+Chart sweep_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+               const std::stop_token& stop) {
+    const SweepQuantity quantity = spec.quantity == TokenQuantity::steps   ? SweepQuantity::steps
+                                   : spec.quantity == TokenQuantity::flops ? SweepQuantity::flops
+                                                                           : SweepQuantity::nll;
+    if (quantity == SweepQuantity::nll && spec.quantity != TokenQuantity::nll) {
+        throw InputError("\"quantity\": expected \"nll\", \"steps\" or \"flops\" for a sweep; found \"" +
+                         std::string(name_of(spec.quantity)) + "\".");
+    }
+    return sweep_chart(table_of(spec, data, progress, stop), spec.policies, quantity, stop);
+}
+
+Chart winners_figure(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                     const std::stop_token& stop) {
+    ComparisonRequest request;
+    for (const RunName& run : spec.runs) {
+        request.runs.push_back({run.trace, run.run});
+    }
+    request.runs.resize(std::min<std::size_t>(request.runs.size(), 2));
+    request.replicates = 100; // only the tokens are used
+    const RunComparison comparison = compare_runs(request, progress, stop);
+    data.notices = comparison.notices;
+    data.notices.push_back("Intervals and q-values take tokens as independent.");
+    return winners_chart(winners_of(comparison, request, spec.by, 1, stop));
+}
+
+Chart depth_of(const FigureSpec& spec, const std::stop_token& stop) {
+    const RunName& name = spec.runs.front();
+    const TraceReader reader = TraceReader::open(name.trace);
+    const RunInfo run = find_run(reader, name.run);
+    const std::optional<SignalInfo> info = depth_signal(reader, run);
+    if (!info) {
+        throw InputError(name.trace, "a run with weights by layer and source",
+                         "run \"" + run.name + "\", which has none",
+                         "choose a run of a model with depth attention");
+    }
+    return depth_weights_chart(sampled_depth(reader, run, *info, stop));
+}
+
+Chart ablation_of(const FigureSpec& spec, const std::stop_token& stop) {
+    // The runs named after the first; where none is, every run of its trace that left one source out.
+    const RunName& name = spec.runs.front();
+    std::vector<std::pair<std::filesystem::path, std::string>> candidates;
+    for (std::size_t i = 1; i < spec.runs.size(); ++i) {
+        candidates.emplace_back(spec.runs[i].trace, spec.runs[i].run);
+    }
+    if (candidates.empty()) {
+        for (const RunInfo& run : TraceReader::open(name.trace).runs()) {
+            candidates.emplace_back(name.trace, std::to_string(run.id));
+        }
+    }
+    const std::vector<AblationEffect> effects =
+        ablation_effects(name.trace, name.run, candidates, bootstrap_of(spec, stop));
+    if (effects.empty()) {
+        throw InputError(name.trace, "runs of the same model and text without one source", "none",
+                         "record them with --ablate-source SOURCE:LAYER");
+    }
+    return depth_ablation_chart(effects);
+}
+
+Chart halting_of(const FigureSpec& spec, HaltingChart kind, FigureData& data, const std::stop_token& stop) {
     const RunName& run = spec.runs.front();
     const HaltingStats stats = halting_stats(run.trace, run.run, spec.attribution, stop);
-    const HaltingChart kind = spec.kind == FigureKind::steps_histogram    ? HaltingChart::steps
-                              : spec.kind == FigureKind::nll_by_halt_step ? HaltingChart::nll
-                              : spec.kind == FigureKind::gate_curves      ? HaltingChart::gates
-                                                                          : HaltingChart::entropy;
     Chart chart = halting_chart(kind, stats);
     if (chart.empty()) {
         throw InputError(run.trace, "a run with " + halting_title(kind).toLower().toStdString(), "none",
@@ -76,6 +163,43 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
     }
     data.notices.push_back("Over " + std::to_string(stats.scored) + " tokens with a next one.");
     return chart;
+}
+
+} // namespace
+
+Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                   const std::stop_token& stop) {
+    const RunName& run = spec.runs.front();
+    switch (spec.kind) {
+    case FigureKind::policy_front:
+        return front_of(spec, data, progress, stop);
+    case FigureKind::policy_comparison:
+        return comparison_of(spec, data, progress, stop);
+    case FigureKind::parameter_sweep:
+        return sweep_of(spec, data, progress, stop);
+    case FigureKind::winners:
+        return winners_figure(spec, data, progress, stop);
+    case FigureKind::signal_by_step:
+        return signal_by_step_chart(run.trace, run.run, spec.signal, stop);
+    case FigureKind::jacobi_convergence:
+        return signal_by_step_chart(run.trace, run.run, signal::jacobi_difference, stop);
+    case FigureKind::steps_by_type:
+        return steps_by_type_chart(run.trace, run.run, spec.by, spec.attribution, stop);
+    case FigureKind::depth_weights:
+        return depth_of(spec, stop);
+    case FigureKind::depth_ablation:
+        return ablation_of(spec, stop);
+    case FigureKind::steps_histogram:
+        return halting_of(spec, HaltingChart::steps, data, stop);
+    case FigureKind::nll_by_halt_step:
+        return halting_of(spec, HaltingChart::nll, data, stop);
+    case FigureKind::gate_curves:
+        return halting_of(spec, HaltingChart::gates, data, stop);
+    case FigureKind::steps_probability:
+        return halting_of(spec, HaltingChart::probability, data, stop);
+    default:
+        return halting_of(spec, HaltingChart::entropy, data, stop);
+    }
 }
 
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
@@ -90,6 +214,8 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     Figure figure;
     figure.page = finish(spec, style, list, std::max(height, 8 * style.size), "ask for more height");
     figure.tables.push_back({"", chart_table(chart)});
+    figure.pgfplots =
+        chart_pgfplots(chart, style, spec.width_mm, figure.page.size().height() / points_per_mm);
     return figure;
 }
 

@@ -19,7 +19,7 @@ namespace ponderscope::figure {
 namespace {
 
 constexpr const char* usage =
-    "Usage: ponderscope-desktop --figure SPEC.json -o FILE.pdf|svg|png|csv\n"
+    "Usage: ponderscope-desktop --figure SPEC.json -o FILE.pdf|svg|png|tex|csv\n"
     "\n"
     "Makes a figure from its specification, without a window. The numbers that it shows are written\n"
     "beside it as CSV. The same specification and trace give the same bytes.\n"
@@ -79,8 +79,8 @@ Arguments parse(int argc, char** argv) {
         throw InputError("The option --figure needs the JSON file of a figure after it.");
     }
     if (arguments.output.empty()) {
-        throw InputError(
-            "Say with -o where the figure goes, such as -o figure.pdf; svg, png and csv are possible too.");
+        throw InputError("Say with -o where the figure goes, such as -o figure.pdf; svg, png, tex and csv "
+                         "are possible too.");
     }
     return arguments;
 }
@@ -88,7 +88,7 @@ Arguments parse(int argc, char** argv) {
 void check_ending(const std::filesystem::path& path) {
     const std::string format = format_of(path.extension().string());
     if (std::find(std::begin(formats), std::end(formats), format) == std::end(formats)) {
-        throw InputError(path, "a file that ends in .pdf, .svg, .png or .csv",
+        throw InputError(path, "a file that ends in .pdf, .svg, .png, .tex or .csv",
                          format.empty() ? "no ending" : "." + format, "name the format that you want");
     }
 }
@@ -126,7 +126,10 @@ QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& e
     if (format == "png") {
         return to_png(figure.page, fonts, dpi);
     }
-    throw InputError("\"" + extension + "\" is no format of figures; pdf, svg and png are.");
+    if (format == "tex") {
+        return figure.pgfplots.empty() ? to_tikz(figure.page) : QByteArray::fromStdString(figure.pgfplots);
+    }
+    throw InputError("\"" + extension + "\" is no format of figures; pdf, svg, png and tex are.");
 }
 
 std::vector<std::filesystem::path> write_figure(const Figure& figure, const Fonts& fonts,
@@ -139,7 +142,9 @@ std::vector<std::filesystem::path> write_figure(const Figure& figure, const Font
     }
     for (const Table& table : figure.tables) {
         std::filesystem::path beside = path;
-        beside.replace_extension(table.suffix.empty() ? ".csv" : "." + table.suffix + ".csv");
+        // A table for LaTeX does not take the place of the figure itself.
+        const std::string suffix = table.extension != "csv" && table.suffix.empty() ? "table" : table.suffix;
+        beside.replace_extension((suffix.empty() ? "." : "." + suffix + ".") + table.extension);
         write_file_atomically(beside, table.csv);
         written.push_back(beside);
     }

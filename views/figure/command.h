@@ -11,7 +11,7 @@
 namespace ponderscope::figure {
 
 /// "pdf", "svg", "png", "csv".
-inline constexpr const char* formats[] = {"pdf", "svg", "png", "csv"};
+inline constexpr const char* formats[] = {"pdf", "svg", "png", "tex", "csv"};
 
 /// The bytes of a figure in the format that \p extension names (with or without a full stop, any case).
 /// InputError for others and for "csv", which has no one file.

@@ -4,16 +4,23 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "views/figure/command.h"
+#include "views/figure/parts.h"
+#include "views/figure/vision.h"
 
 #include <QCheckBox>
+#include <QClipboard>
 #include <QComboBox>
+#include <QCoreApplication>
 #include <QDialogButtonBox>
+#include <QDoubleSpinBox>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
+#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSignalBlocker>
@@ -41,39 +48,180 @@ QString text_of(std::string_view name) {
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
 }
 
+QString translated(const char* text) {
+    return QCoreApplication::translate("Figure", text);
+}
+
+/// As a shell takes it.
+QString quoted(const QString& text) {
+    const bool plain = !text.isEmpty() && std::all_of(text.begin(), text.end(), [](QChar c) {
+        return c.isLetterOrNumber() || QStringLiteral("-_=./:,+@%").contains(c);
+    });
+    QString inside = text;
+    return plain ? text : u'\'' + inside.replace(u'\'', QStringLiteral("'\\''")) + u'\'';
+}
+
 } // namespace
 
 ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* parent)
     : QDialog(parent),
       data_(context.data),
       initial_(std::move(initial)),
-      kind_(new QComboBox(this)),
+      gallery_(new QListWidget(this)),
+      about_(new QLabel(this)),
       shown_(new QComboBox(this)),
+      policies_(new QLineEdit(this)),
+      range_(new QWidget(this)),
       first_(new QSpinBox(this)),
       last_(new QSpinBox(this)),
-      width_(new QComboBox(this)),
+      width_(new QDoubleSpinBox(this)),
+      letters_(new QDoubleSpinBox(this)),
+      palette_(new QComboBox(this)),
+      map_(new QComboBox(this)),
+      theme_(new QComboBox(this)),
+      vision_(new QComboBox(this)),
       format_(new QComboBox(this)),
       extra_(new QCheckBox(this)),
+      columns_(new QSpinBox(this)),
+      add_(new QPushButton(tr("Add to the page"), this)),
+      clear_(new QPushButton(tr("Clear the page"), this)),
       file_(new QLineEdit(this)),
+      command_(new QLineEdit(this)),
       message_(new QLabel(this)),
       preview_(new FigurePreview),
-      buttons_(new QDialogButtonBox(QDialogButtonBox::Cancel, this)) {
-    setWindowTitle(tr("Export figure"));
-    kind_->addItem(tr("Text overlay"), static_cast<int>(FigureKind::token_text));
-    kind_->addItem(tr("Step heatmap"), static_cast<int>(FigureKind::step_heatmap));
-    kind_->addItem(tr("NLL comparison"), static_cast<int>(FigureKind::nll_comparison));
-    kind_->addItem(tr("Policy fronts (replay)"), static_cast<int>(FigureKind::policy_front));
-    kind_->addItem(tr("Histogram of steps"), static_cast<int>(FigureKind::steps_histogram));
-    kind_->addItem(tr("NLL by halt step"), static_cast<int>(FigureKind::nll_by_halt_step));
-    kind_->addItem(tr("Gate curves"), static_cast<int>(FigureKind::gate_curves));
-    kind_->addItem(tr("Steps against entropy"), static_cast<int>(FigureKind::steps_entropy));
-    kind_->setCurrentIndex(kind_->findData(static_cast<int>(initial_.kind)));
-    width_->addItem(tr("One column, 84 mm"), single_column_mm);
-    width_->addItem(tr("Two columns, 174 mm"), double_column_mm);
-    width_->setCurrentIndex(initial_.width_mm > 130 ? 1 : 0);
-    for (const char* format : {"pdf", "svg", "png"}) {
-        format_->addItem(QString::fromLatin1(format).toUpper(), QString::fromLatin1(format));
+      buttons_(new QDialogButtonBox(QDialogButtonBox::Close, this)) {
+    setWindowTitle(tr("Figure workbench"));
+    gallery_->setAccessibleName(tr("Kinds of figures"));
+    gallery_->setFixedWidth(210);
+    for (const KindInfo& info : figure_kinds()) {
+        auto* item = new QListWidgetItem(translated(info.title), gallery_);
+        item->setData(Qt::UserRole, static_cast<int>(info.kind));
+        item->setToolTip(translated(info.shows));
     }
+    about_->setWordWrap(true);
+    about_->setForegroundRole(QPalette::PlaceholderText);
+
+    auto* scroll = new QScrollArea(this);
+    scroll->setWidget(preview_);
+    scroll->setAlignment(Qt::AlignCenter);
+    scroll->setMinimumSize(420, 320);
+    scroll->setBackgroundRole(QPalette::Mid);
+    scroll->setAccessibleName(tr("The figure at true size"));
+    auto* copy = new QPushButton(tr("Copy"), this);
+    command_->setReadOnly(true);
+    command_->setAccessibleName(tr("The command line that makes this figure again"));
+    command_->setToolTip(tr("Makes the same bytes again, once the figure has been exported"));
+    auto* line = new QHBoxLayout;
+    line->addWidget(command_, 1);
+    line->addWidget(copy);
+    auto* right = new QVBoxLayout;
+    right->addWidget(about_);
+    right->addWidget(scroll, 1);
+    right->addLayout(line);
+    buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole)->setDefault(true);
+    auto* columns = new QHBoxLayout;
+    columns->addWidget(gallery_);
+    columns->addWidget(buildForm());
+    columns->addLayout(right, 1);
+    auto* layout = new QVBoxLayout(this);
+    layout->addLayout(columns, 1);
+    layout->addWidget(buttons_);
+    resize(1180, 640);
+
+    setKind(initial_.kind);
+    setFile(QFileInfo(text_of(initial_.runs.front().trace)).absolutePath() + u'/' +
+            text_of(name_of(initial_.kind)) + QStringLiteral(".pdf"));
+    kindChanged();
+
+    pending_.setSingleShot(true);
+    pending_.setInterval(150);
+    connect(&pending_, &QTimer::timeout, this, &ExportDialog::make);
+    connect(gallery_, &QListWidget::currentRowChanged, this, [this] {
+        const QFileInfo info(file());
+        setFile(info.path() + u'/' + text_of(name_of(kind())) + u'.' + suffix());
+        kindChanged();
+    });
+    for (QComboBox* box : {shown_, palette_, map_, theme_}) {
+        connect(box, &QComboBox::currentIndexChanged, this, &ExportDialog::changed);
+    }
+    for (QDoubleSpinBox* box : {width_, letters_}) {
+        box->setKeyboardTracking(false);
+        connect(box, &QDoubleSpinBox::valueChanged, this, &ExportDialog::changed);
+    }
+    connect(columns_, &QSpinBox::valueChanged, this, &ExportDialog::changed);
+    connect(policies_, &QLineEdit::editingFinished, this, &ExportDialog::changed);
+    connect(extra_, &QCheckBox::toggled, this, &ExportDialog::changed);
+    connect(vision_, &QComboBox::currentIndexChanged, this, &ExportDialog::arrived);
+    connect(first_, &QSpinBox::valueChanged, this, [this](int value) {
+        last_->setMinimum(value + 1);
+        changed();
+    });
+    connect(last_, &QSpinBox::valueChanged, this, &ExportDialog::changed);
+    connect(format_, &QComboBox::activated, this, [this] {
+        const QFileInfo info(file());
+        setFile(info.path() + u'/' + info.completeBaseName() + u'.' + suffix());
+    });
+    connect(copy, &QPushButton::clicked, this,
+            [this] { QGuiApplication::clipboard()->setText(command_->text()); });
+    connect(add_, &QPushButton::clicked, this, &ExportDialog::addPanel);
+    connect(clear_, &QPushButton::clicked, this, [this] {
+        panels_.clear();
+        kindChanged();
+    });
+    connect(buttons_, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(buttons_, &QDialogButtonBox::accepted, this, [this] {
+        if (write()) {
+            accept();
+        }
+    });
+    connect(&maker_, &FigureMaker::started, this, [this] { message_->setText(tr("Making the figure…")); });
+    connect(&maker_, &FigureMaker::ready, this, &ExportDialog::arrived);
+    connect(&maker_, &FigureMaker::failed, this, [this](const QString& sentence) {
+        preview_->setFigure(nullptr, nullptr);
+        message_->setText(sentence);
+    });
+    changed();
+}
+
+QWidget* ExportDialog::buildForm() {
+    width_->setRange(40, 1000);
+    width_->setDecimals(0);
+    width_->setSuffix(tr(" mm"));
+    width_->setValue(initial_.width_mm);
+    width_->setToolTip(tr("84 is one column, 174 two"));
+    letters_->setRange(4, 24);
+    letters_->setDecimals(1);
+    letters_->setSuffix(tr(" pt"));
+    letters_->setValue(initial_.font_size);
+    const auto fill = [](QComboBox* box, std::initializer_list<std::pair<QString, const char*>> entries,
+                         const std::string& chosen) {
+        for (const auto& [text, name] : entries) {
+            box->addItem(text, QString::fromLatin1(name));
+        }
+        box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(chosen))));
+    };
+    fill(palette_,
+         {{tr("Ponderscope"), "default"},
+          {tr("Okabe–Ito (colour-blind safe)"), "okabe_ito"},
+          {tr("Grey"), "grey"}},
+         initial_.palette);
+    fill(map_,
+         {{tr("Viridis"), "viridis"},
+          {tr("Cividis"), "cividis"},
+          {tr("Magma"), "magma"},
+          {tr("Grey"), "grey"}},
+         initial_.colour_map);
+    fill(theme_, {{tr("Light, for paper"), "light"}, {tr("Dark, for slides"), "dark"}}, initial_.theme);
+    fill(format_,
+         {{tr("PDF"), "pdf"}, {tr("SVG"), "svg"}, {tr("PNG"), "png"}, {tr("LaTeX (pgfplots)"), "tex"}},
+         "pdf");
+    vision_->addItem(tr("As printed"), static_cast<int>(Vision::normal));
+    vision_->addItem(tr("In grey"), static_cast<int>(Vision::grey));
+    vision_->addItem(tr("To a deuteranope"), static_cast<int>(Vision::deuteranopia));
+    columns_->setRange(1, 6);
+    columns_->setValue(static_cast<int>(initial_.columns));
+    policies_->setPlaceholderText(tr("such as learned, entropy"));
+    add_->setToolTip(tr("A page of several figures: gather them one after the other, then choose Panels"));
 
     std::int64_t tokens = 0;
     const QString trace = text_of(initial_.runs.front().trace);
@@ -96,98 +244,72 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     last_->setAccessibleName(tr("Token after the last"));
     first_->setKeyboardTracking(false);
     last_->setKeyboardTracking(false);
-
-    auto* range = new QHBoxLayout;
+    auto* range = new QHBoxLayout(range_);
+    range->setContentsMargins(0, 0, 0, 0);
     range->addWidget(first_);
-    range->addWidget(new QLabel(tr("to"), this));
+    range->addWidget(new QLabel(tr("to"), range_));
     range->addWidget(last_);
     auto* browse = new QPushButton(tr("Choose…"), this);
+    connect(browse, &QPushButton::clicked, this, &ExportDialog::chooseFile);
     auto* place = new QHBoxLayout;
     place->addWidget(file_, 1);
     place->addWidget(browse);
-    auto* form = new QFormLayout;
-    form->addRow(tr("Figure"), kind_);
-    form->addRow(tr("Shows"), shown_);
-    form->addRow(tr("Tokens"), range);
-    form->addRow(tr("Width"), width_);
-    form->addRow(QString(), extra_);
-    form->addRow(tr("Format"), format_);
-    form->addRow(tr("File"), place);
-    form->addRow(QString(), message_);
+    auto* page = new QHBoxLayout;
+    page->addWidget(add_);
+    page->addWidget(clear_);
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
-    message_->setMinimumWidth(260);
+    message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
 
-    auto* scroll = new QScrollArea(this);
-    scroll->setWidget(preview_);
-    scroll->setAlignment(Qt::AlignCenter);
-    scroll->setMinimumSize(420, 320);
-    scroll->setBackgroundRole(QPalette::Mid);
-    buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole);
-    auto* columns = new QHBoxLayout;
-    columns->addLayout(form);
-    columns->addWidget(scroll, 1);
-    auto* layout = new QVBoxLayout(this);
-    layout->addLayout(columns, 1);
-    layout->addWidget(buttons_);
-    resize(960, 520);
-
-    setFile(QFileInfo(trace).absolutePath() + u'/' + text_of(name_of(initial_.kind)) +
-            QStringLiteral(".pdf"));
-    kindChanged();
-
-    pending_.setSingleShot(true);
-    pending_.setInterval(150);
-    connect(&pending_, &QTimer::timeout, this, [this] { maker_.make(spec()); });
-    connect(kind_, &QComboBox::activated, this, &ExportDialog::kindChanged);
-    connect(shown_, &QComboBox::activated, this, &ExportDialog::changed);
-    connect(width_, &QComboBox::activated, this, &ExportDialog::changed);
-    connect(extra_, &QCheckBox::toggled, this, &ExportDialog::changed);
-    connect(first_, &QSpinBox::valueChanged, this, [this](int value) {
-        last_->setMinimum(value + 1);
-        changed();
-    });
-    connect(last_, &QSpinBox::valueChanged, this, &ExportDialog::changed);
-    connect(format_, &QComboBox::activated, this, [this] {
-        const QFileInfo info(file());
-        setFile(info.path() + u'/' + info.completeBaseName() + u'.' + suffix());
-    });
-    connect(browse, &QPushButton::clicked, this, &ExportDialog::chooseFile);
-    connect(buttons_, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    connect(buttons_, &QDialogButtonBox::accepted, this, [this] {
-        if (write()) {
-            accept();
-        }
-    });
-    connect(&maker_, &FigureMaker::started, this, [this] { message_->setText(tr("Making the figure…")); });
-    connect(&maker_, &FigureMaker::ready, this, [this] {
-        preview_->setFigure(maker_.figure(), maker_.fonts());
-        const QSizeF size = maker_.figure()->page.size() / points_per_mm;
-        QString text = tr("%1 × %2 mm").arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
-        for (const std::string& notice : maker_.figure()->notices) {
-            text += u'\n' + QString::fromStdString(notice);
-        }
-        message_->setText(text);
-    });
-    connect(&maker_, &FigureMaker::failed, this, [this](const QString& sentence) {
-        preview_->setFigure(nullptr, nullptr);
-        message_->setText(sentence);
-    });
-    changed();
+    auto* panel = new QWidget(this);
+    panel->setFixedWidth(330);
+    form_ = new QFormLayout(panel);
+    form_->setContentsMargins(8, 0, 8, 0);
+    form_->addRow(tr("Shows"), shown_);
+    form_->addRow(tr("Policies"), policies_);
+    form_->addRow(tr("Tokens"), range_);
+    form_->addRow(tr("Columns"), columns_);
+    form_->addRow(QString(), extra_);
+    form_->addRow(tr("Width"), width_);
+    form_->addRow(tr("Letters"), letters_);
+    form_->addRow(tr("Lines"), palette_);
+    form_->addRow(tr("Cells"), map_);
+    form_->addRow(tr("Theme"), theme_);
+    form_->addRow(tr("Check"), vision_);
+    form_->addRow(QString(), page);
+    form_->addRow(tr("Format"), format_);
+    form_->addRow(tr("File"), place);
+    form_->addRow(message_);
+    return panel;
 }
 
 FigureKind ExportDialog::kind() const {
-    return static_cast<FigureKind>(kind_->currentData().toInt());
+    const QListWidgetItem* item = gallery_->currentItem();
+    return item == nullptr ? initial_.kind : static_cast<FigureKind>(item->data(Qt::UserRole).toInt());
+}
+
+void ExportDialog::setKind(FigureKind kind) {
+    for (int row = 0; row < gallery_->count(); ++row) {
+        if (gallery_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(kind)) {
+            gallery_->setCurrentRow(row);
+        }
+    }
 }
 
 QString ExportDialog::suffix() const {
     return format_->currentData().toString();
 }
 
+bool ExportDialog::reads(std::string_view key) const {
+    const std::string keys = "," + std::string(info_of(kind()).keys) + ",";
+    return keys.find("," + std::string(key) + ",") != std::string::npos;
+}
+
 void ExportDialog::fillChoices() {
     const QSignalBlocker quiet(shown_);
     shown_->clear();
-    if (kind() == FigureKind::token_text) {
+    if (reads("quantity")) {
+        const bool text = kind() == FigureKind::token_text;
         const std::pair<TokenQuantity, QString> quantities[] = {
             {TokenQuantity::nll, tr("NLL")},
             {TokenQuantity::entropy, tr("Entropy")},
@@ -197,12 +319,14 @@ void ExportDialog::fillChoices() {
             {TokenQuantity::flops, tr("FLOPs")},
             {TokenQuantity::nll_difference, tr("Difference of NLL, A − B")}};
         for (const auto& [quantity, name] : quantities) {
-            if (quantity != TokenQuantity::nll_difference || initial_.runs.size() > 1) {
+            const bool swept = quantity == TokenQuantity::nll || quantity == TokenQuantity::steps ||
+                               quantity == TokenQuantity::flops;
+            if (text ? quantity != TokenQuantity::nll_difference || initial_.runs.size() > 1 : swept) {
                 shown_->addItem(name, static_cast<int>(quantity));
             }
         }
         shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
-    } else if (kind() == FigureKind::step_heatmap) {
+    } else if (reads("signal")) {
         const QString trace = text_of(initial_.runs.front().trace);
         for (const RunInfo& run : data_.runs(trace)) {
             if (run.name != initial_.runs.front().run && !initial_.runs.front().run.empty() &&
@@ -218,45 +342,122 @@ void ExportDialog::fillChoices() {
             break;
         }
         shown_->setCurrentIndex(std::max(0, shown_->findData(QString::fromStdString(initial_.signal))));
+    } else if (reads("by")) {
+        shown_->addItem(tr("by token class"), QStringLiteral("class"));
+        shown_->addItem(tr("by token type"), QStringLiteral("type"));
+        shown_->addItem(tr("by position"), QStringLiteral("position"));
+        shown_->addItem(tr("by difficulty"), QStringLiteral("difficulty"));
+        shown_->setCurrentIndex(std::max(0, shown_->findData(QString::fromStdString(initial_.by))));
     }
-    shown_->setEnabled(shown_->count() > 0);
 }
 
 void ExportDialog::kindChanged() {
     fillChoices();
-    const QSignalBlocker quiet(extra_);
-    extra_->setVisible(kind() == FigureKind::token_text || kind() == FigureKind::nll_comparison);
-    first_->setEnabled(!is_chart(kind()));
-    last_->setEnabled(!is_chart(kind()));
-    extra_->setText(kind() == FigureKind::token_text ? tr("Steps under each token")
-                                                     : tr("Token against token"));
-    extra_->setChecked(kind() == FigureKind::token_text ? initial_.step_ticks : initial_.scatter);
+    about_->setText(translated(info_of(kind()).shows));
+    const bool page = kind() == FigureKind::panels;
+    {
+        // What is on the screen for what shows tokens; numbers are of the whole text unless it is asked for.
+        const bool tokens = kind() == FigureKind::token_text || kind() == FigureKind::step_heatmap;
+        const QSignalBlocker quietFirst(first_);
+        const QSignalBlocker quietLast(last_);
+        const bool some = tokens && initial_.tokens;
+        first_->setValue(some ? static_cast<int>((*initial_.tokens)[0]) : 0);
+        last_->setMinimum(first_->value() + 1);
+        last_->setValue(some ? static_cast<int>((*initial_.tokens)[1]) : last_->maximum());
+    }
+    const auto show = [this](QWidget* field, bool wanted) {
+        field->setVisible(wanted);
+        if (QWidget* label = form_->labelForField(field)) {
+            label->setVisible(wanted);
+        }
+    };
+    show(shown_, shown_->count() > 0);
+    show(policies_, reads("policies"));
+    show(range_, reads("tokens"));
+    show(columns_, page);
+    {
+        const QSignalBlocker quiet(extra_);
+        extra_->setVisible(reads("step_ticks") || reads("scatter") || page);
+        extra_->setText(page                  ? tr("Letters of the panels")
+                        : reads("step_ticks") ? tr("Steps under each token")
+                                              : tr("Token against token"));
+        extra_->setChecked(page                  ? initial_.letters
+                           : reads("step_ticks") ? initial_.step_ticks
+                                                 : initial_.scatter);
+    }
+    add_->setEnabled(!page && panels_.size() < 26);
+    clear_->setEnabled(!panels_.empty());
+    clear_->setText(panels_.empty() ? tr("Clear the page") : tr("Clear the page (%1)").arg(panels_.size()));
     changed();
+}
+
+void ExportDialog::addPanel() {
+    if (kind() != FigureKind::panels) {
+        panels_.push_back(spec());
+        kindChanged();
+    }
 }
 
 FigureSpec ExportDialog::spec() const {
     FigureSpec spec = initial_;
     spec.kind = kind();
-    spec.width_mm = width_->currentData().toDouble();
+    spec.width_mm = width_->value();
+    spec.font_size = letters_->value();
+    spec.palette = palette_->currentData().toString().toStdString();
+    spec.colour_map = map_->currentData().toString().toStdString();
+    spec.theme = theme_->currentData().toString().toStdString();
+    spec.policies.clear();
+    if (spec.kind == FigureKind::panels) {
+        spec.panels = panels_;
+        for (FigureSpec& panel : spec.panels) {
+            panel.theme = spec.theme;
+            panel.width_mm = single_column_mm; // what a specification's panel has; the page decides
+        }
+        spec.runs = panels_.empty() ? initial_.runs : panels_.front().runs;
+        spec.columns = columns_->value();
+        spec.letters = extra_->isChecked();
+        spec.sequence.reset();
+        spec.tokens.reset();
+        return spec;
+    }
     const bool whole = first_->value() == 0 && last_->value() == last_->maximum();
     spec.tokens.reset();
     if (!whole) {
         spec.tokens = {first_->value(), last_->value()};
         spec.sequence = initial_.sequence.value_or(0);
     }
-    if (spec.kind == FigureKind::token_text) {
+    if (reads("quantity")) {
         spec.quantity = static_cast<TokenQuantity>(shown_->currentData().toInt());
-        spec.step_ticks = extra_->isChecked();
-    } else if (spec.kind == FigureKind::step_heatmap) {
+    }
+    if (reads("signal")) {
         spec.signal = shown_->count() > 0 ? shown_->currentData().toString().toStdString() : initial_.signal;
-    } else if (is_chart(spec.kind)) {
+    }
+    if (reads("by")) {
+        spec.by = shown_->currentData().toString().toStdString();
+    }
+    if (reads("step_ticks")) {
+        spec.step_ticks = extra_->isChecked();
+    }
+    if (reads("scatter")) {
+        spec.scatter = extra_->isChecked();
+    }
+    if (reads("policies")) {
+        const QStringList names = policies_->text().split(u',', Qt::SkipEmptyParts);
+        for (const QString& name : names) {
+            spec.policies.push_back(name.trimmed().toStdString());
+        }
+    }
+    if (!reads("tokens")) {
         spec.sequence.reset(); // of the whole run
         spec.tokens.reset();
-    } else {
-        spec.scatter = extra_->isChecked();
-        if (whole) {
-            spec.sequence.reset(); // all of the text
-        }
+    } else if (whole && spec.kind != FigureKind::token_text && spec.kind != FigureKind::step_heatmap) {
+        spec.sequence.reset(); // all of the text
+    }
+    const bool b = info_of(spec.kind).uses_b &&
+                   (spec.kind != FigureKind::token_text || spec.quantity == TokenQuantity::nll_difference);
+    // An ablation's runs are found by themselves.
+    if ((!b || spec.kind == FigureKind::depth_ablation) && spec.runs.size() > 1) {
+        spec.runs.resize(1);
     }
     return spec;
 }
@@ -271,19 +472,59 @@ void ExportDialog::setFile(const QString& file) {
     if (format >= 0) {
         format_->setCurrentIndex(format);
     }
+    const QFileInfo info(file);
+    command_->setText(QStringLiteral("ponderscope figure %1 -o %2")
+                          .arg(quoted(info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json")),
+                               quoted(file)));
 }
 
 QString ExportDialog::message() const {
     return message_->text();
 }
 
+QString ExportDialog::commandLine() const {
+    return command_->text();
+}
+
 void ExportDialog::changed() {
     pending_.start();
 }
 
+void ExportDialog::make() {
+    if (kind() == FigureKind::panels && panels_.empty()) {
+        preview_->setFigure(nullptr, nullptr);
+        message_->setText(
+            tr("The page is empty. Choose a figure at the left and add it to the page; then come "
+               "back here."));
+        return;
+    }
+    maker_.make(spec());
+}
+
+void ExportDialog::arrived() {
+    const auto vision = static_cast<Vision>(vision_->currentData().toInt());
+    preview_->setVision(vision);
+    if (maker_.figure() == nullptr) {
+        return;
+    }
+    preview_->setFigure(maker_.figure(), maker_.fonts());
+    const QSizeF size = maker_.figure()->page.size() / points_per_mm;
+    QString text = tr("%1 × %2 mm").arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
+    for (const std::string& notice : maker_.figure()->notices) {
+        text += u'\n' + QString::fromStdString(notice);
+    }
+    std::vector<QColor> lines = Style(spec(), *maker_.fonts()).runs;
+    lines.resize(std::min<std::size_t>(lines.size(), 4));
+    if (vision != Vision::normal && least_difference(lines, vision) < readable_difference) {
+        text += u'\n' + tr("Two of the first four line colours look alike so; choose another palette.");
+    }
+    message_->setText(text);
+}
+
 void ExportDialog::chooseFile() {
-    const QString file = QFileDialog::getSaveFileName(this, tr("Save the figure"), file_->text(),
-                                                      tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png)"));
+    const QString file =
+        QFileDialog::getSaveFileName(this, tr("Save the figure"), file_->text(),
+                                     tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;LaTeX (*.tex)"));
     if (!file.isEmpty()) {
         setFile(QFileInfo(file).suffix().isEmpty() ? file + u'.' + suffix() : file);
     }

@@ -9,21 +9,29 @@
 #include <QStringList>
 #include <QTimer>
 
+#include <vector>
+
 class QCheckBox;
 class QComboBox;
 class QDialogButtonBox;
+class QDoubleSpinBox;
+class QFormLayout;
 class QLabel;
 class QLineEdit;
+class QListWidget;
+class QPushButton;
 class QSpinBox;
 
 namespace ponderscope {
 
-/// "Export figure…": kind, what it shows, tokens, width and file, with the figure itself beside them at true
-/// size. Writes the figure, its numbers as CSV and the specification that makes it again (FILE.json).
+/// The figure workbench: a gallery of all kinds, what each shows, its look, and the figure itself at true
+/// size; a look at it in grey and as deuteranopes see it; several figures on one page. Writes the figure, its
+/// numbers as CSV and the specification that makes it again (FILE.json), and shows the command line that
+/// does.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
-    /// \p initial: what the window shows; its runs stay as they are. Needs an open trace.
+    /// \p initial: what the window shows, its first run A and its second B. Needs an open trace.
     ExportDialog(ViewContext context, figure::FigureSpec initial, QWidget* parent = nullptr);
 
     [[nodiscard]] figure::FigureSpec spec() const;
@@ -34,29 +42,53 @@ public:
     /// dialog.
     bool write();
     [[nodiscard]] QString message() const;
+    [[nodiscard]] QString commandLine() const;
+    [[nodiscard]] QListWidget* gallery() const { return gallery_; }
+    [[nodiscard]] figure::FigurePreview* preview() const { return preview_; }
+    void setKind(figure::FigureKind kind);
+    /// Puts the figure that is shown on the page of panels.
+    void addPanel();
 
 signals:
     void exported(const QStringList& files);
 
 private:
-    void fillChoices(); ///< quantities or signals, as the kind has it
+    [[nodiscard]] QWidget* buildForm();
+    void fillChoices(); ///< quantities, signals or groups, as the kind has it
     void changed();
+    void make();
     void kindChanged();
     void chooseFile();
+    void arrived();
+    [[nodiscard]] bool reads(std::string_view key) const; ///< the kind does
     [[nodiscard]] figure::FigureKind kind() const;
     [[nodiscard]] QString suffix() const;
 
     TraceData& data_;
     figure::FigureSpec initial_;
+    std::vector<figure::FigureSpec> panels_;
     figure::FigureMaker maker_;
-    QComboBox* kind_;
+    QListWidget* gallery_;
+    QLabel* about_; ///< what the kind shows
+    QFormLayout* form_ = nullptr;
     QComboBox* shown_;
+    QLineEdit* policies_;
+    QWidget* range_;
     QSpinBox* first_;
     QSpinBox* last_;
-    QComboBox* width_;
+    QDoubleSpinBox* width_;
+    QDoubleSpinBox* letters_; ///< their size
+    QComboBox* palette_;
+    QComboBox* map_;
+    QComboBox* theme_;
+    QComboBox* vision_;
     QComboBox* format_;
-    QCheckBox* extra_; ///< step ticks, or the scatter
+    QCheckBox* extra_; ///< step ticks, the scatter, or letters of panels
+    QSpinBox* columns_;
+    QPushButton* add_;
+    QPushButton* clear_;
     QLineEdit* file_;
+    QLineEdit* command_;
     QLabel* message_;
     figure::FigurePreview* preview_;
     QDialogButtonBox* buttons_;

@@ -9,7 +9,13 @@ namespace ponderscope::figure {
 
 FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::stop_token stop) {
     FigureData data;
-    if (spec.kind == FigureKind::nll_comparison) {
+    if (spec.kind == FigureKind::panels) {
+        for (const FigureSpec& panel : spec.panels) {
+            data.panels.push_back(gather(panel, progress, stop));
+        }
+        return data;
+    }
+    if (spec.kind == FigureKind::nll_comparison || spec.kind == FigureKind::perplexity_table) {
         ComparisonRequest request;
         for (const RunName& run : spec.runs) {
             request.runs.push_back({run.trace, run.run});
@@ -49,10 +55,23 @@ FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::sto
 }
 
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
-    Figure figure = is_chart(spec.kind)                     ? compose_chart(spec, data, fonts)
-                    : spec.kind == FigureKind::token_text   ? compose_token_text(spec, data, fonts)
-                    : spec.kind == FigureKind::step_heatmap ? compose_step_heatmap(spec, data, fonts)
-                                                            : compose_nll_comparison(spec, data, fonts);
+    const auto make = [&]() -> Figure {
+        switch (spec.kind) {
+        case FigureKind::token_text:
+            return compose_token_text(spec, data, fonts);
+        case FigureKind::step_heatmap:
+            return compose_step_heatmap(spec, data, fonts);
+        case FigureKind::nll_comparison:
+            return compose_nll_comparison(spec, data, fonts);
+        case FigureKind::perplexity_table:
+            return compose_perplexity_table(spec, data, fonts);
+        case FigureKind::panels:
+            return compose_panels(spec, data, fonts);
+        default:
+            return compose_chart(spec, data, fonts);
+        }
+    };
+    Figure figure = make();
     const std::vector<char32_t> missing = missing_characters(figure.page, fonts);
     if (!missing.empty()) {
         QString shown;

@@ -22,6 +22,7 @@ struct FigureData {
     std::optional<StepSignal> signal;        ///< step_heatmap
     std::optional<RunComparison> comparison; ///< nll_comparison
     std::optional<Chart> chart;              ///< kinds that are charts
+    std::vector<FigureData> panels;          ///< panels: of each
     std::vector<std::string> notices;        ///< about what was read
 };
 
@@ -30,10 +31,12 @@ struct Table {
     std::string
         suffix; ///< "" for the first table, which goes to FIGURE.csv; "tokens" goes to FIGURE.tokens.csv
     std::string csv;
+    std::string extension = "csv"; ///< "tex": the same as a LaTeX table
 };
 
 struct Figure {
     DisplayList page;
+    std::string pgfplots; ///< of charts; empty: what the page shows has no axes
     std::vector<Table> tables;
     std::vector<std::string>
         notices; ///< what a user should know: characters that the typeface lacks, columns that were merged
@@ -49,6 +52,8 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
 /// The chart of a kind that is one, read and computed. Any thread.

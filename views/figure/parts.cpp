@@ -38,6 +38,35 @@ double tick_step(double extent, int most) {
 
 } // namespace
 
+std::vector<QColor> palette_colours(const std::string& name, bool dark) {
+    const auto colours = [](std::initializer_list<QRgb> values) {
+        return std::vector<QColor>(values.begin(), values.end());
+    };
+    if (name == "okabe_ito") {
+        // M. Okabe and K. Ito (2008), Color Universal Design; black last, and white in its place on dark.
+        return colours({0x0072B2, 0xE69F00, 0x009E73, 0xCC79A7, 0x56B4E9, 0xD55E00, 0xF0E442,
+                        dark ? 0xE8E8E8U : 0x000000U});
+    }
+    if (name == "grey") {
+        return dark ? colours({0xFFFFFF, 0xA8A8A8, 0xD8D8D8, 0x787878, 0x606060})
+                    : colours({0x000000, 0x808080, 0x404040, 0xA8A8A8, 0xC8C8C8});
+    }
+    return {};
+}
+
+ColourMap colour_map(const std::string& name) {
+    if (name == "cividis") {
+        return ColourMap::cividis();
+    }
+    if (name == "magma") {
+        return ColourMap::magma();
+    }
+    if (name == "grey") {
+        return ColourMap::grey();
+    }
+    return ColourMap::viridis();
+}
+
 Style::Style(const FigureSpec& spec, const Fonts& f)
     : fonts(f), size(spec.font_size), width(spec.width_mm * points_per_mm) {
     const Theme theme(spec.theme == "dark" ? Appearance::dark : Appearance::light);
@@ -47,6 +76,11 @@ Style::Style(const FigureSpec& spec, const Fonts& f)
     runs = {colours.a, colours.b};
     const std::vector<QColor>& others = Theme::runColours(theme.dark());
     runs.insert(runs.end(), others.begin(), others.end());
+    if (const std::vector<QColor> named = palette_colours(spec.palette, theme.dark()); !named.empty()) {
+        runs = named;
+    }
+    cells = colour_map(spec.colour_map);
+    dark = theme.dark();
     body = {size, false, colours.text};
     soft = {size, false, colours.soft};
     small = {size * 7 / 8, false, colours.soft};

@@ -14,17 +14,24 @@
 
 namespace ponderscope::figure {
 
+/// Colours of runs by name ("okabe_ito", "grey"); empty for "default", which is the theme's.
+std::vector<QColor> palette_colours(const std::string& name, bool dark);
+/// "viridis", "cividis", "magma" or "grey".
+ColourMap colour_map(const std::string& name);
+
 /// What all kinds of figures share: colours of the theme, text styles in three roles, and the size asked for.
 struct Style {
     Style(const FigureSpec& spec, const Fonts& fonts);
 
     const Fonts& fonts;
     Palette colours;
-    std::vector<QColor> runs; ///< one a run: A, B, and the others; repeats after the last
-    double size;              ///< points
-    TextStyle body;           ///< size, text colour
-    TextStyle soft;           ///< size, labels
-    TextStyle small;          ///< numbers at axes, 7/8 of size
+    std::vector<QColor> runs;               ///< one a run: A, B, and the others; repeats after the last
+    double size;                            ///< points
+    TextStyle body;                         ///< size, text colour
+    TextStyle soft;                         ///< size, labels
+    TextStyle small;                        ///< numbers at axes, 7/8 of size
+    ColourMap cells = ColourMap::viridis(); ///< magnitudes
+    bool dark = false;
     double hairline = 0.5;
     double margin = 0; ///< around the content, points; only where the page has a colour of its own
     double width;      ///< of the content, points

@@ -77,6 +77,11 @@ void FigurePreview::setFigure(const Figure* figure, const Fonts* fonts) {
     update();
 }
 
+void FigurePreview::setVision(Vision vision) {
+    vision_ = vision;
+    update();
+}
+
 double FigurePreview::pixelsPerPoint() const {
     return logicalDpiX() / 72.0;
 }
@@ -96,6 +101,13 @@ void FigurePreview::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     const QSizeF page = figure_->page.size() * pixelsPerPoint();
     painter.fillRect(QRectF(QPointF(8, 8), page + QSizeF(16, 16)), Qt::white);
+    if (vision_ != Vision::normal) {
+        const double ratio = devicePixelRatioF();
+        QImage image = as_seen(to_image(figure_->page, *fonts_, logicalDpiX() * ratio), vision_);
+        image.setDevicePixelRatio(ratio);
+        painter.drawImage(QPointF(16, 16), image);
+        return;
+    }
     painter.translate(16, 16);
     painter.scale(pixelsPerPoint(), pixelsPerPoint());
     paint(figure_->page, *fonts_, painter);

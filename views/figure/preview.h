@@ -3,6 +3,7 @@
 
 #include "core/base/progress.h"
 #include "views/figure/figure.h"
+#include "views/figure/vision.h"
 
 #include <QObject>
 #include <QWidget>
@@ -50,12 +51,15 @@ public:
     explicit FigurePreview(QWidget* parent = nullptr);
     /// Both outlive the call until the next one; null: nothing.
     void setFigure(const Figure* figure, const Fonts* fonts);
+    /// Shows it as it would be seen in grey or without green cones.
+    void setVision(Vision vision);
     [[nodiscard]] QSize sizeHint() const override;
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    Vision vision_ = Vision::normal;
     [[nodiscard]] double pixelsPerPoint() const;
     const Figure* figure_ = nullptr;
     const Fonts* fonts_ = nullptr;

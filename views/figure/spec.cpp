@@ -7,6 +7,8 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 
+#include <QtGlobal>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -14,15 +16,6 @@
 
 namespace ponderscope::figure {
 namespace {
-
-constexpr std::array kinds{std::pair{FigureKind::token_text, std::string_view("token_text")},
-                           std::pair{FigureKind::step_heatmap, std::string_view("step_heatmap")},
-                           std::pair{FigureKind::nll_comparison, std::string_view("nll_comparison")},
-                           std::pair{FigureKind::steps_histogram, std::string_view("steps_histogram")},
-                           std::pair{FigureKind::nll_by_halt_step, std::string_view("nll_by_halt_step")},
-                           std::pair{FigureKind::gate_curves, std::string_view("gate_curves")},
-                           std::pair{FigureKind::steps_entropy, std::string_view("steps_entropy")},
-                           std::pair{FigureKind::policy_front, std::string_view("policy_front")}};
 
 constexpr std::array quantities{
     std::pair{TokenQuantity::nll, std::string_view("nll")},
@@ -36,7 +29,12 @@ constexpr std::array quantities{
 constexpr std::array attributions{std::pair{Attribution::predicted, std::string_view("predicted")},
                                   std::pair{Attribution::predicting, std::string_view("predicting")}};
 
-constexpr std::array colour_maps{std::string_view("viridis"), std::string_view("cividis")};
+constexpr std::array colour_maps{std::string_view("viridis"), std::string_view("cividis"),
+                                 std::string_view("magma"), std::string_view("grey")};
+constexpr std::array palettes{std::string_view("default"), std::string_view("okabe_ito"),
+                              std::string_view("grey")};
+constexpr std::array groupings{std::string_view("class"), std::string_view("type"),
+                               std::string_view("position"), std::string_view("difficulty")};
 constexpr std::array themes{std::string_view("light"), std::string_view("dark")};
 
 constexpr std::array known_keys{
@@ -46,7 +44,9 @@ constexpr std::array known_keys{
     std::string_view("height_mm"),  std::string_view("font_size"),   std::string_view("dpi"),
     std::string_view("range"),      std::string_view("colour_map"),  std::string_view("theme"),
     std::string_view("step_ticks"), std::string_view("scatter"),     std::string_view("title"),
-    std::string_view("block"),      std::string_view("replicates"),  std::string_view("policies")};
+    std::string_view("block"),      std::string_view("replicates"),  std::string_view("policies"),
+    std::string_view("by"),         std::string_view("palette"),     std::string_view("panels"),
+    std::string_view("columns"),    std::string_view("letters")};
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -181,9 +181,82 @@ std::vector<RunName> read_runs(const JsonObject& json) {
 
 } // namespace
 
+std::span<const KindInfo> figure_kinds() {
+    static constexpr std::array kinds{
+        KindInfo{FigureKind::token_text, "token_text", QT_TRANSLATE_NOOP("Figure", "Text with colour"),
+                 QT_TRANSLATE_NOOP("Figure", "The text; every token on a background that tells a quantity."),
+                 false, true, "quantity,step_ticks,attribution,tokens"},
+        KindInfo{FigureKind::step_heatmap, "step_heatmap", QT_TRANSLATE_NOOP("Figure", "Step heatmap"),
+                 QT_TRANSLATE_NOOP("Figure", "A signal over tokens and steps; halted steps are grey."), false,
+                 false, "signal,attribution,tokens"},
+        KindInfo{FigureKind::nll_comparison, "nll_comparison", QT_TRANSLATE_NOOP("Figure", "NLL comparison"),
+                 QT_TRANSLATE_NOOP("Figure", "Mean NLL with 95 % intervals, and token against token."), false,
+                 true, "scatter,block,replicates,tokens"},
+        KindInfo{FigureKind::perplexity_table, "perplexity_table",
+                 QT_TRANSLATE_NOOP("Figure", "Perplexity table"),
+                 QT_TRANSLATE_NOOP("Figure", "Means with intervals, written as LaTeX and CSV too."), false,
+                 true, "block,replicates,tokens"},
+        KindInfo{FigureKind::winners, "winners", QT_TRANSLATE_NOOP("Figure", "Who wins where"),
+                 QT_TRANSLATE_NOOP("Figure", "Difference of NLL by token class, type, position, difficulty."),
+                 true, true, "by"},
+        KindInfo{FigureKind::policy_front, "policy_front",
+                 QT_TRANSLATE_NOOP("Figure", "Pareto fronts (replay)"),
+                 QT_TRANSLATE_NOOP("Figure", "Perplexity against compute of halting policies."), true, true,
+                 "policies"},
+        KindInfo{
+            FigureKind::policy_comparison, "policy_comparison",
+            QT_TRANSLATE_NOOP("Figure", "Against uniform and geometric (replay)"),
+            QT_TRANSLATE_NOOP("Figure",
+                              "NLL of random halting minus a policy's, at equal mean steps, with intervals."),
+            true, false, "policies,block,replicates"},
+        KindInfo{FigureKind::parameter_sweep, "parameter_sweep",
+                 QT_TRANSLATE_NOOP("Figure", "Parameter sweep (replay)"),
+                 QT_TRANSLATE_NOOP("Figure", "NLL, steps or FLOPs against a policy's threshold."), true,
+                 false, "policies,quantity"},
+        KindInfo{FigureKind::steps_histogram, "steps_histogram",
+                 QT_TRANSLATE_NOOP("Figure", "Histogram of steps"),
+                 QT_TRANSLATE_NOOP("Figure", "Share of tokens by the last step that they ran.")},
+        KindInfo{FigureKind::nll_by_halt_step, "nll_by_halt_step",
+                 QT_TRANSLATE_NOOP("Figure", "NLL by halt step"),
+                 QT_TRANSLATE_NOOP("Figure", "Mean and middle half, by the last step that ran.")},
+        KindInfo{FigureKind::gate_curves, "gate_curves", QT_TRANSLATE_NOOP("Figure", "Gate curves"),
+                 QT_TRANSLATE_NOOP("Figure", "Gates or halting masses by step.")},
+        KindInfo{FigureKind::signal_by_step, "signal_by_step",
+                 QT_TRANSLATE_NOOP("Figure", "KL, cosine and others by step"),
+                 QT_TRANSLATE_NOOP("Figure", "Mean and middle half of a signal by step."), true, false,
+                 "signal"},
+        KindInfo{FigureKind::jacobi_convergence, "jacobi_convergence",
+                 QT_TRANSLATE_NOOP("Figure", "Jacobi convergence"),
+                 QT_TRANSLATE_NOOP("Figure", "How far the latent inputs moved in each refresh.")},
+        KindInfo{FigureKind::steps_entropy, "steps_entropy",
+                 QT_TRANSLATE_NOOP("Figure", "Steps against entropy"),
+                 QT_TRANSLATE_NOOP("Figure", "Tokens by halt step and entropy.")},
+        KindInfo{FigureKind::steps_probability, "steps_probability",
+                 QT_TRANSLATE_NOOP("Figure", "Steps against target probability"),
+                 QT_TRANSLATE_NOOP("Figure", "Tokens by halt step and probability of the true token.")},
+        KindInfo{FigureKind::steps_by_type, "steps_by_type",
+                 QT_TRANSLATE_NOOP("Figure", "Steps by token type"),
+                 QT_TRANSLATE_NOOP("Figure", "Mean steps of classes or frequent types, with intervals."),
+                 true, false, "by,attribution"},
+        KindInfo{FigureKind::depth_weights, "depth_weights", QT_TRANSLATE_NOOP("Figure", "Depth weight map"),
+                 QT_TRANSLATE_NOOP("Figure", "Mean weight by layer and source.")},
+        KindInfo{FigureKind::depth_ablation, "depth_ablation",
+                 QT_TRANSLATE_NOOP("Figure", "Weights against ablation"),
+                 QT_TRANSLATE_NOOP("Figure", "Mean weight of a source and the change in NLL without it."),
+                 true, true, "block,replicates"},
+        KindInfo{FigureKind::panels, "panels", QT_TRANSLATE_NOOP("Figure", "Panels"),
+                 QT_TRANSLATE_NOOP("Figure", "Several figures on one page, with letters."), false, true,
+                 "panels,columns,letters"}};
+    return kinds;
+}
+
+const KindInfo& info_of(FigureKind kind) {
+    const auto kinds = figure_kinds();
+    return *std::find_if(kinds.begin(), kinds.end(), [&](const KindInfo& one) { return one.kind == kind; });
+}
+
 std::string_view name_of(FigureKind kind) {
-    return std::find_if(kinds.begin(), kinds.end(), [&](const auto& entry) { return entry.first == kind; })
-        ->second;
+    return info_of(kind).name;
 }
 
 std::string_view name_of(TokenQuantity quantity) {
@@ -194,20 +267,57 @@ std::string_view name_of(TokenQuantity quantity) {
 
 namespace {
 
+FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path& source);
+
+FigureKind read_kind(const JsonObject& json) {
+    std::vector<std::string_view> names;
+    for (const KindInfo& info : figure_kinds()) {
+        names.push_back(info.name);
+    }
+    const auto text = json.text("kind");
+    if (!text) {
+        throw InputError(json.source(), "a key \"kind\"", "none", "say " + quoted(names));
+    }
+    const auto found = std::find(names.begin(), names.end(), *text);
+    if (found == names.end()) {
+        json.fail("kind", quoted(names));
+    }
+    return figure_kinds()[static_cast<std::size_t>(found - names.begin())].kind;
+}
+
+/// What stands beside "panels" is what every panel begins with.
+void read_panels(const JsonObject& json, FigureSpec& spec) {
+    constexpr std::size_t most_panels = 26; // letters
+    const nlohmann::json* list = json.array("panels");
+    if (list == nullptr || list->empty() || list->size() > most_panels) {
+        json.fail("panels", "a list of 1 to 26 figures, such as [{\"kind\": \"steps_histogram\"}]");
+    }
+    for (const nlohmann::json& entry : *list) {
+        if (!entry.is_object() || entry.value("kind", nlohmann::json()) == "panels") {
+            json.fail("panels", "figures, none of which is itself of panels");
+        }
+        nlohmann::json whole = entry;
+        for (const char* key : {"trace", "runs", "theme", "font_size", "palette", "colour_map", "attribution",
+                                "block", "replicates"}) {
+            if (const nlohmann::json* common = json.find(key); common != nullptr && !whole.contains(key)) {
+                whole[key] = *common;
+            }
+        }
+        spec.panels.push_back(from_json(whole, json.source()));
+    }
+    spec.runs = spec.panels.front().runs;
+}
+
 FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path& source) {
     const JsonObject json(document, source);
     refuse_unknown(json);
     FigureSpec spec;
-    const auto kind = choice(json, "kind", kinds);
-    if (!kind) {
-        std::vector<std::string_view> names;
-        for (const auto& [value, name] : kinds) {
-            names.push_back(name);
-        }
-        throw InputError(source, "a key \"kind\"", "none", "say " + quoted(names));
+    spec.kind = read_kind(json);
+    if (spec.kind == FigureKind::panels) {
+        read_panels(json, spec);
+    } else {
+        spec.runs = read_runs(json);
     }
-    spec.kind = *kind;
-    spec.runs = read_runs(json);
     spec.sequence = json.integer("sequence", 0);
     if (const nlohmann::json* tokens = json.array("tokens")) {
         const auto fits = [](const nlohmann::json& value) {
@@ -238,6 +348,10 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     }
     spec.colour_map = one_of(json, "colour_map", colour_maps, spec.colour_map);
     spec.theme = one_of(json, "theme", themes, spec.theme);
+    spec.palette = one_of(json, "palette", palettes, spec.palette);
+    spec.by = one_of(json, "by", groupings, spec.by);
+    spec.columns = json.integer("columns", 1, 6).value_or(spec.columns);
+    spec.letters = json.boolean("letters").value_or(spec.letters);
     spec.step_ticks = json.boolean("step_ticks").value_or(spec.step_ticks);
     spec.scatter = json.boolean("scatter").value_or(spec.scatter);
     if (const nlohmann::json* policies = json.array("policies")) {
@@ -255,6 +369,13 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         spec.runs.size() < 2) {
         json.fail("quantity", "two runs for \"nll_difference\"", "name the second one in \"runs\"");
     }
+    if (spec.kind == FigureKind::winners && spec.runs.size() < 2) {
+        json.fail("runs", "two runs over one text", "name the second one too");
+    }
+    // Panels are of one page: its theme is theirs.
+    for (FigureSpec& panel : spec.panels) {
+        panel.theme = spec.theme;
+    }
     return spec;
 }
 
@@ -268,11 +389,23 @@ FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path&
     return from_json(parse_json(json, source), source);
 }
 
-std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder) {
+namespace {
+
+nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::path& folder) {
     const auto relative = [&](const std::filesystem::path& trace) {
         const std::filesystem::path shorter = trace.lexically_proximate(std::filesystem::absolute(folder));
         return shorter.empty() || *shorter.begin() == ".." ? trace.generic_string()
                                                            : shorter.generic_string();
+    };
+    const auto reads = [keys = info_of(spec.kind).keys](std::string_view key) {
+        for (std::size_t at = 0; at <= keys.size();) {
+            const std::size_t end = std::min(keys.find(',', at), keys.size());
+            if (keys.substr(at, end - at) == key) {
+                return true;
+            }
+            at = end + 1;
+        }
+        return false;
     };
     nlohmann::ordered_json json;
     json["kind"] = name_of(spec.kind);
@@ -282,7 +415,18 @@ std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::pat
     const bool any_hash = std::any_of(spec.runs.begin(), spec.runs.end(), [](const RunName& run) {
         return run.run.find('#') != std::string::npos;
     });
-    if (one_trace && !any_hash) {
+    if (spec.kind == FigureKind::panels) {
+        json["panels"] = nlohmann::ordered_json::array();
+        for (const FigureSpec& panel : spec.panels) {
+            nlohmann::ordered_json one = to_json(panel, folder);
+            for (const char* key : {"width_mm", "dpi", "theme"}) {
+                one.erase(key); // the page has them
+            }
+            json["panels"].push_back(std::move(one));
+        }
+        json["columns"] = spec.columns;
+        json["letters"] = spec.letters;
+    } else if (one_trace && !any_hash) {
         json["trace"] = relative(spec.runs.front().trace);
         if (spec.runs.size() > 1 || !spec.runs.front().run.empty()) {
             json["runs"] = nlohmann::ordered_json::array();
@@ -302,34 +446,33 @@ std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::pat
     if (spec.tokens) {
         json["tokens"] = *spec.tokens;
     }
-    switch (spec.kind) {
-    case FigureKind::token_text:
+    if (reads("quantity")) {
         json["quantity"] = name_of(spec.quantity);
+    }
+    if (reads("step_ticks")) {
         json["step_ticks"] = spec.step_ticks;
-        break;
-    case FigureKind::step_heatmap:
+    }
+    if (reads("signal")) {
         json["signal"] = spec.signal;
-        json["colour_map"] = spec.colour_map;
-        break;
-    case FigureKind::nll_comparison:
+    }
+    if (reads("by")) {
+        json["by"] = spec.by;
+    }
+    if (reads("scatter")) {
         json["scatter"] = spec.scatter;
+    }
+    if (reads("block")) {
         json["block"] = spec.block;
         json["replicates"] = spec.replicates;
-        break;
-    case FigureKind::policy_front:
-        if (!spec.policies.empty()) {
-            json["policies"] = spec.policies;
-        }
-        break;
-    case FigureKind::steps_histogram:
-    case FigureKind::nll_by_halt_step:
-    case FigureKind::gate_curves:
-    case FigureKind::steps_entropy:
-        break;
     }
-    if (spec.kind == FigureKind::token_text || spec.kind == FigureKind::step_heatmap) {
+    if (!spec.policies.empty()) {
+        json["policies"] = spec.policies;
+    }
+    if (reads("attribution")) {
         json["attribution"] = spec.attribution == Attribution::predicted ? "predicted" : "predicting";
     }
+    json["colour_map"] = spec.colour_map;
+    json["palette"] = spec.palette;
     if (spec.range) {
         json["range"] = *spec.range;
     }
@@ -343,7 +486,13 @@ std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::pat
     if (!spec.title.empty()) {
         json["title"] = spec.title;
     }
-    return json.dump(2) + "\n";
+    return json;
+}
+
+} // namespace
+
+std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder) {
+    return to_json(spec, folder).dump(2) + "\n";
 }
 
 } // namespace ponderscope::figure

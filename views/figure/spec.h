@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,18 +15,43 @@
 namespace ponderscope::figure {
 
 enum class FigureKind {
-    token_text,       ///< the text itself, every token on a background that tells a quantity
-    step_heatmap,     ///< a signal that has a value a token and step
-    nll_comparison,   ///< NLL of runs over the same tokens, with intervals, and token against token
-    steps_histogram,  ///< share of tokens by the last step that they ran
-    nll_by_halt_step, ///< mean and middle half of the NLL by that step
-    gate_curves,      ///< gates (or halting masses) by step
-    steps_entropy,    ///< density of steps against entropy
-    policy_front      ///< perplexity against compute of halting policies, by replay, and the runs themselves
+    token_text,        ///< the text itself, every token on a background that tells a quantity
+    step_heatmap,      ///< a signal that has a value a token and step
+    nll_comparison,    ///< NLL of runs over the same tokens, with intervals, and token against token
+    steps_histogram,   ///< share of tokens by the last step that they ran
+    nll_by_halt_step,  ///< mean and middle half of the NLL by that step
+    gate_curves,       ///< gates (or halting masses) by step
+    steps_entropy,     ///< density of steps against entropy
+    policy_front,      ///< perplexity against compute of halting policies, by replay, and the runs themselves
+    policy_comparison, ///< a policy against others that know nothing, at equal mean steps, by replay
+    parameter_sweep,   ///< NLL, steps or FLOPs against the threshold of policies, by replay
+    steps_by_type,     ///< mean steps of token classes or of the most frequent types, with intervals
+    steps_probability, ///< density of steps against the target's probability
+    signal_by_step,    ///< mean and middle half of any signal by step: KL, cosine, entropy
+    jacobi_convergence, ///< how far the latents moved in each refresh
+    depth_weights,      ///< mean weights by layer and source
+    depth_ablation,     ///< those weights against the change in NLL where a source was left out
+    winners,            ///< by token class, type, position or difficulty: whose NLL is lower
+    perplexity_table,   ///< means with intervals, also as LaTeX
+    panels              ///< several figures on one page
 };
+
+/// What a gallery, menus and readers of specifications know about a kind.
+struct KindInfo {
+    FigureKind kind;
+    std::string_view name;   ///< in specifications
+    const char* title;       ///< for people
+    const char* shows;       ///< one sentence
+    bool chart = true;       ///< of whole runs, in axes: no sequence, no tokens
+    bool uses_b = false;     ///< shows the second run where there is one
+    std::string_view keys{}; ///< that it reads beside the common ones, with commas
+};
+/// All kinds, in the order of a gallery.
+std::span<const KindInfo> figure_kinds();
+const KindInfo& info_of(FigureKind kind);
 /// Charts of a whole run: no sequence, no tokens.
-constexpr bool is_chart(FigureKind kind) {
-    return kind >= FigureKind::steps_histogram;
+inline bool is_chart(FigureKind kind) {
+    return info_of(kind).chart;
 }
 
 enum class TokenQuantity { nll, entropy, rank, max_probability, steps, flops, nll_difference };
@@ -53,11 +79,16 @@ struct FigureSpec {
     double font_size = 8;                       ///< points
     double dpi = 300;                           ///< PNG only
     std::optional<std::array<double, 2>> range; ///< ends of the colour scale; nothing: from the values
-    std::string colour_map = "viridis";         ///< step_heatmap: "viridis", "cividis"
+    std::string colour_map = "viridis";         ///< of cells: "viridis", "cividis", "magma", "grey"
     std::string theme = "light";                ///< "light" for paper, "dark" for slides
     bool step_ticks = true;            ///< token_text: the steps under each token, where a method has any
     bool scatter = true;               ///< nll_comparison: token against token, when there are two runs
-    std::vector<std::string> policies; ///< policy_front: names of policies; empty: all that can be replayed
+    std::vector<std::string> policies; ///< names of policies; empty: what the kind has by itself
+    std::string by = "class";          ///< steps_by_type, winners: class, type, position, difficulty
+    std::string palette = "default";   ///< colours of runs: "default", "okabe_ito", "grey"
+    std::vector<FigureSpec> panels;    ///< panels: each with everything of its own but the width
+    std::int64_t columns = 2;          ///< panels: beside each other
+    bool letters = true;               ///< panels: a, b, c
     std::string title;                 ///< empty: none, the caption of the paper says it
     std::int64_t block = 64;           ///< nll_comparison: tokens in a block of the bootstrap
     std::int64_t replicates = 10000;

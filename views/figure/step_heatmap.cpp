@@ -215,7 +215,7 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
     const Columns columns =
         columns_of(signal, std::max<std::int64_t>(1, static_cast<std::int64_t>(plot_width / 72 * 600)));
     ScaleLegend legend;
-    legend.map = spec.colour_map == "cividis" ? ColourMap::cividis() : ColourMap::viridis();
+    legend.map = colour_map(spec.colour_map);
     legend.scale = scale_of(spec, signal, columns, legend.clipped_low, legend.clipped_high);
     legend.label = QString::fromStdString(signal.info.title.empty() ? signal.info.name : signal.info.title);
     if (!signal.info.unit.empty()) {

@@ -25,6 +25,7 @@ constexpr std::int64_t slice_tokens = 1 << 16;
 constexpr double nats_a_bin = 0.05;
 constexpr std::size_t nats_bins = 400; ///< up to 20 nats: more than the logarithm of any vocabulary
 constexpr double entropy_cell = 0.5;   ///< nats, of the density
+constexpr double probability_cell = 0.05;
 
 QString tr(const char* text) {
     return QCoreApplication::translate("Halting", text);
@@ -94,6 +95,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     const auto steps = static_cast<std::size_t>(info.max_steps) + 1;
     stats.nll_by_step.assign(steps, bins(nats_a_bin, nats_bins));
     stats.entropy_by_step.assign(steps, bins(nats_a_bin, nats_bins));
+    stats.probability_by_step.assign(steps, bins(probability_cell, 20));
     const std::optional<SignalInfo> gate =
         info.max_steps > 0 ? gate_of(reader.signals(info.id)) : std::nullopt;
     if (gate) {
@@ -125,6 +127,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                 stats.nll_by_step[static_cast<std::size_t>(ran)].add(nll);
                 stats.entropy_by_step[static_cast<std::size_t>(ran)].add(
                     static_cast<double>(tokens.entropy[i]));
+                stats.probability_by_step[static_cast<std::size_t>(ran)].add(std::exp(-nll));
                 const std::size_t typed = attribution == Attribution::predicted ? i + 1 : i;
                 if (typed < tokens.size()) {
                     Sums& sums = types[tokens.id[typed]];
@@ -182,9 +185,46 @@ QString halting_title(HaltingChart chart) {
         return tr("Gates by step");
     case HaltingChart::entropy:
         return tr("Entropy by halt step");
+    case HaltingChart::probability:
+        return tr("Target probability by halt step");
     }
     return {};
 }
+
+namespace {
+
+/// Tokens by step and value: cells of \p height, coloured by the logarithm of their number.
+void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, double height,
+             const QString& what) {
+    Chart::Series cells;
+    cells.mark = Chart::Mark::cell;
+    chart.dy = height;
+    double most = 1;
+    for (std::size_t k = 0; k < by_step.size(); ++k) {
+        const HaltingStats::Bins& step = by_step[k];
+        const auto bins_a_cell = static_cast<std::size_t>(std::max(1LL, std::llround(height / step.width)));
+        for (std::size_t first = 0; first < step.counts.size(); first += bins_a_cell) {
+            std::int64_t count = 0;
+            for (std::size_t i = first; i < std::min(first + bins_a_cell, step.counts.size()); ++i) {
+                count += step.counts[i];
+            }
+            if (count > 0) {
+                cells.x.push_back(static_cast<double>(k));
+                cells.y.push_back((static_cast<double>(first / bins_a_cell) + 0.5) * height);
+                cells.labels.push_back(tr("step %1, %2 about %3: %4 tokens")
+                                           .arg(k)
+                                           .arg(what, format_nats(cells.y.back()), format_count(count)));
+                // The logarithm: a few common cells would leave the rest in the dark.
+                cells.value.push_back(std::log10(static_cast<double>(count)));
+                most = std::max(most, cells.value.back());
+            }
+        }
+    }
+    chart.scale = {tr("log10 of the number of tokens"), 0, most, false};
+    chart.series.push_back(std::move(cells));
+}
+
+} // namespace
 
 figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     Chart chart;
@@ -247,40 +287,16 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
         chart.y.high = 1;
         spread(stats.gate_by_step, tr("mean"));
         break;
-    case HaltingChart::entropy: {
+    case HaltingChart::entropy:
         chart.y.label = tr("entropy (nats)");
-        Chart::Series cells;
-        cells.mark = Chart::Mark::cell;
-        chart.dy = entropy_cell;
-        const auto bins_a_cell = static_cast<std::size_t>(std::llround(entropy_cell / nats_a_bin));
-        double most = 0;
-        std::vector<std::int64_t> counts;
-        for (std::size_t k = 0; k < stats.entropy_by_step.size(); ++k) {
-            const HaltingStats::Bins& step = stats.entropy_by_step[k];
-            for (std::size_t first = 0; first < step.counts.size(); first += bins_a_cell) {
-                std::int64_t count = 0;
-                for (std::size_t i = first; i < std::min(first + bins_a_cell, step.counts.size()); ++i) {
-                    count += step.counts[i];
-                }
-                if (count > 0) {
-                    cells.x.push_back(static_cast<double>(k));
-                    cells.y.push_back((static_cast<double>(first) / static_cast<double>(bins_a_cell) + 0.5) *
-                                      entropy_cell);
-                    cells.labels.push_back(tr("step %1, entropy about %2: %3 tokens")
-                                               .arg(k)
-                                               .arg(format_nats(cells.y.back()), format_count(count)));
-                    counts.push_back(count);
-                    most = std::max(most, static_cast<double>(count));
-                }
-            }
-        }
-        for (const std::int64_t count : counts) {
-            // The logarithm: a few common cells would leave the rest in the dark.
-            cells.value.push_back(0.04 + 0.96 * std::log1p(static_cast<double>(count)) / std::log1p(most));
-        }
-        chart.series.push_back(std::move(cells));
+        density(chart, stats.entropy_by_step, entropy_cell, tr("entropy"));
         break;
-    }
+    case HaltingChart::probability:
+        chart.y.label = tr("probability of the true token");
+        chart.y.low = 0;
+        chart.y.high = 1;
+        density(chart, stats.probability_by_step, probability_cell, tr("probability"));
+        break;
     }
     return chart;
 }

@@ -40,11 +40,12 @@ struct HaltingStats {
     std::int64_t max_steps = 0;
     std::int64_t scored = 0; ///< tokens with a target; everything here is over them
     Attribution attribution = Attribution::predicted;
-    std::vector<Bins> nll_by_step;     ///< [K + 1]: of the tokens that stopped there
-    std::vector<Bins> entropy_by_step; ///< [K + 1]
-    std::vector<Bins> gate_by_step;    ///< [steps of the signal]: of the tokens that ran them
-    std::string gate_title;            ///< empty: the run records neither gates nor halting masses
-    std::vector<TokenType> types;      ///< most frequent first
+    std::vector<Bins> nll_by_step;         ///< [K + 1]: of the tokens that stopped there
+    std::vector<Bins> entropy_by_step;     ///< [K + 1]
+    std::vector<Bins> probability_by_step; ///< [K + 1]: of the target
+    std::vector<Bins> gate_by_step;        ///< [steps of the signal]: of the tokens that ran them
+    std::string gate_title;                ///< empty: the run records neither gates nor halting masses
+    std::vector<TokenType> types;          ///< most frequent first
     [[nodiscard]] std::vector<std::int64_t> histogram() const; ///< [K + 1]
 };
 
@@ -53,9 +54,9 @@ struct HaltingStats {
 HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run,
                            Attribution attribution, const std::stop_token& stop = {});
 
-enum class HaltingChart { steps, nll, gates, entropy };
+enum class HaltingChart { steps, nll, gates, entropy, probability };
 inline constexpr std::array all_halting_charts{HaltingChart::steps, HaltingChart::nll, HaltingChart::gates,
-                                               HaltingChart::entropy};
+                                               HaltingChart::entropy, HaltingChart::probability};
 QString halting_title(HaltingChart chart);
 figure::Chart halting_chart(HaltingChart chart, const HaltingStats& stats);
 

@@ -38,7 +38,8 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     for (ChartView*& chart : charts_) {
         chart = new ChartView(context_.theme, body_);
     }
-    for (const HaltingChart kind : {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy}) {
+    for (const HaltingChart kind :
+         {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy, HaltingChart::probability}) {
         chooser_->addItem(halting_title(kind), static_cast<int>(kind));
     }
     chooser_->setAccessibleName(tr("Second chart"));
@@ -74,7 +75,8 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     second->addWidget(chooser_, 0, Qt::AlignLeft);
     auto* others = new QHBoxLayout;
     others->setSpacing(14);
-    for (const HaltingChart kind : {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy}) {
+    for (const HaltingChart kind :
+         {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy, HaltingChart::probability}) {
         others->addWidget(chart(kind), 1);
     }
     second->addLayout(others, 1);
@@ -149,7 +151,8 @@ void HaltingView::arrange() {
     const bool all = width() >= room_for_all;
     chooser_->setVisible(!all);
     const auto chosen = static_cast<HaltingChart>(chooser_->currentData().toInt());
-    for (const HaltingChart kind : {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy}) {
+    for (const HaltingChart kind :
+         {HaltingChart::nll, HaltingChart::gates, HaltingChart::entropy, HaltingChart::probability}) {
         chart(kind)->setVisible(all || kind == chosen);
     }
 }

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
 #include "views/heatmap/heatmap_view.h"
 
 #include "core/base/error.h"
 #include "views/common/format.h"
 #include "views/heatmap/step_map_canvas.h"
 
+#include <QActionGroup>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMenu>
 #include <QPainter>
 #include <QSignalBlocker>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 namespace ponderscope {
 namespace {
@@ -40,7 +48,9 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       merge_(new QComboBox(this)),
       readout_(new QLabel(this)),
       scale_(new ScaleBar(context.theme, this)),
-      canvas_(new StepMapCanvas(context, this)) {
+      canvas_(new StepMapCanvas(context, this)),
+      options_(new QToolButton(this)),
+      loader_(this) {
     chooser_->setAccessibleName(tr("Signal"));
     chooser_->setToolTip(tr("Which per-step signal the heatmap shows"));
     chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
@@ -58,6 +68,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     header->addWidget(chooser_);
     header->addWidget(scale_);
     header->addWidget(merge_);
+    header->addWidget(options_);
     header->addWidget(readout_, 1);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
@@ -81,8 +92,28 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
         canvas_->setMerge(index == 0 ? StepMap::Merge::largest : StepMap::Merge::mean);
     });
     connect(canvas_, &StepMapCanvas::cellHovered, this, &HeatmapView::showCell);
-    connect(canvas_, &StepMapCanvas::viewChanged, this,
-            [this] { merge_->setVisible(canvas_->map() && canvas_->tokensPerPixel() > 1); });
+    connect(canvas_, &StepMapCanvas::viewChanged, this, [this] {
+        merge_->setVisible(canvas_->map() && canvas_->tokensPerPixel() > 1);
+        wantPage();
+    });
+    connect(&loader_, &MipLoader::progressed, this, [this](int perMille) {
+        if (canvas_->map() == nullptr) {
+            canvas_->setHint(tr("Preparing the overview of this long sequence… %1 %").arg(perMille / 10));
+        }
+    });
+    connect(&loader_, &MipLoader::ready, this, &HeatmapView::refreshMap);
+    connect(&loader_, &MipLoader::pageReady, this, [this](std::shared_ptr<const StepMap::Page> page) {
+        if (loader_.mips() && sequence_ && canvas_->map() != nullptr) {
+            canvas_->setMap(std::make_shared<const StepMap>(sequence_, loader_.mips(), std::move(page),
+                                                            canvas_->map()->info(), attribution_));
+        }
+    });
+    connect(&loader_, &MipLoader::failed, this, [this](const QString& sentence) {
+        if (canvas_->map() == nullptr) {
+            canvas_->setHint(sentence);
+        }
+    });
+    buildMenu();
 
     connect(&selection_, &Selection::runsChanged, this, &HeatmapView::refreshSignals);
     connect(&selection_, &Selection::sequenceChanged, this, &HeatmapView::refreshMap);
@@ -172,6 +203,18 @@ void HeatmapView::refreshMap() {
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
+    for (const SignalInfo& candidate : data_.signalsOf(run)) {
+        const RunInfo* known = data_.run(run);
+        if (sequence && known != nullptr && candidate.name == signal_.toStdString() &&
+            static_cast<qint64>(sequence->tokens.size()) * (known->max_steps + 1) > wholeCells_) {
+            if (!refreshLong(sequence, candidate)) {
+                nothing(tr("Preparing the overview of this long sequence…"));
+            }
+            return;
+        }
+    }
+    loader_.cancel();
+    loading_.clear();
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
     if (!sequence || !chunk) {
         // What is shown of this very sequence may stay until more of it has been read; anything else would be
@@ -200,12 +243,163 @@ void HeatmapView::refreshMap() {
         sequence_ = sequence;
         chunk_ = chunk;
         attribution_ = selection_.attribution();
-        scale_->setScale(map->scale(), QString::fromStdString(info.unit), map->hasHalted());
         canvas_->setHint(tr("This sequence has no tokens yet."));
         canvas_->setMap(std::move(map));
+        showScale();
     } catch (const Error& error) {
         nothing(QString::fromUtf8(error.what()));
     }
+}
+
+bool HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info) {
+    const QString wanted = QStringLiteral("%1#%2 %3 %4 %5")
+                               .arg(sequence->run.trace)
+                               .arg(sequence->run.run)
+                               .arg(sequence->sequence)
+                               .arg(sequence->tokens.size())
+                               .arg(signal_);
+    if (wanted != loading_) {
+        loading_ = wanted;
+        chunk_.reset();
+        sequence_ = sequence;
+        MipRequest request;
+        request.run = sequence->run;
+        request.sequence = sequence;
+        request.info = info;
+        request.pick = [info](const SignalChunk& chunk, const std::vector<std::int32_t>&) {
+            if (chunk.shape.size() != 2 || chunk.shape[1] < 1) {
+                throw InputError("The signal \"" + info.name +
+                                 "\" is not one value a token and step; record the trace again.");
+            }
+            return to_floats(chunk);
+        };
+        asked_ = {-1, -1};
+        loader_.start(std::move(request));
+        return false;
+    }
+    if (!loader_.mips()) {
+        return false;
+    }
+    sequence_ = sequence;
+    attribution_ = selection_.attribution();
+    canvas_->setMap(
+        std::make_shared<const StepMap>(sequence, loader_.mips(), nullptr, info, selection_.attribution()));
+    showScale();
+    wantPage();
+    return true;
+}
+
+void HeatmapView::wantPage() {
+    const StepMap* map = canvas_->map();
+    if (map == nullptr || !loader_.mips() || canvas_->tokensPerPixel() >= 4 * MipPyramid::base) {
+        return;
+    }
+    const auto first = static_cast<std::int64_t>(canvas_->viewFirst());
+    const auto last = static_cast<std::int64_t>(canvas_->viewLast()) + 1;
+    if (!map->exact(first, last)) {
+        const std::int64_t room = (last - first) / 2 + 64; // to pan in without reading again
+        const std::pair<qint64, qint64> wanted{first - room - 1, last + room};
+        if (wanted != asked_) {
+            asked_ = wanted;
+            loader_.page(wanted.first, wanted.second);
+        }
+    }
+}
+
+void HeatmapView::setClip(Clip clip) {
+    clip_ = clip;
+    showScale();
+}
+
+void HeatmapView::setDiverging(bool diverging) {
+    diverging_ = diverging;
+    showScale();
+}
+
+void HeatmapView::setScaleLocked(bool locked) {
+    locked_.reset();
+    if (locked && canvas_->map() != nullptr) {
+        locked_ = canvas_->scale();
+    }
+    showScale();
+}
+
+void HeatmapView::showScale() {
+    const StepMap* map = canvas_->map();
+    if (map == nullptr) {
+        return;
+    }
+    ColourScale scale = map->scale();
+    if (clip_ != Clip::usual) {
+        const double share = clip_ == Clip::one_percent ? 0.01 : clip_ == Clip::five_percent ? 0.05 : 0;
+        const double low = map->quantile(share);
+        const double high = map->quantile(1 - share);
+        if (low < high) {
+            scale = {low, high, scale.logarithmic && low > 0};
+        }
+    }
+    if (diverging_) {
+        scale = ColourScale::symmetric(std::max({std::abs(scale.low), std::abs(scale.high), 1e-12}));
+    }
+    if (locked_) {
+        scale = *locked_;
+    }
+    canvas_->setScale(scale, diverging_);
+    scale_->setScale(scale, QString::fromStdString(map->info().unit), map->hasHalted(), diverging_);
+}
+
+void HeatmapView::buildMenu() {
+    options_->setText(tr("Scale and rows"));
+    options_->setAccessibleName(tr("Scale and rows of the heatmap"));
+    options_->setPopupMode(QToolButton::InstantPopup);
+    options_->setAutoRaise(true);
+    options_->setFont(theme_.small());
+    auto* menu = new QMenu(options_);
+    const auto choices = [this,
+                          menu](const QString& title,
+                                std::initializer_list<std::pair<QString, std::function<void()>>> entries) {
+        QMenu* one = menu->addMenu(title);
+        auto* group = new QActionGroup(one);
+        for (const auto& [text, chosen] : entries) {
+            QAction* action = one->addAction(text, this, chosen);
+            action->setCheckable(true);
+            action->setChecked(group->actions().isEmpty());
+            group->addAction(action);
+        }
+    };
+    choices(tr("Scale spans"), {{tr("0 to a round number"), [this] { setClip(Clip::usual); }},
+                                {tr("all values"), [this] { setClip(Clip::all); }},
+                                {tr("1 % to 99 %"), [this] { setClip(Clip::one_percent); }},
+                                {tr("5 % to 95 %"), [this] { setClip(Clip::five_percent); }}});
+    QAction* diverging = menu->addAction(tr("Two colours around 0"));
+    diverging->setCheckable(true);
+    connect(diverging, &QAction::toggled, this, &HeatmapView::setDiverging);
+    QAction* lock = menu->addAction(tr("Lock the scale"));
+    lock->setCheckable(true);
+    lock->setToolTip(tr("It stays through other signals and runs, so that panels compare"));
+    connect(lock, &QAction::toggled, this, &HeatmapView::setScaleLocked);
+    menu->addSeparator();
+    using Order = StepMapCanvas::Order;
+    const auto order = std::make_shared<std::pair<Order, int>>(Order::recorded, 1);
+    const auto arrange = [this, order] { canvas_->setOrder(order->first, order->second); };
+    const auto ordered = [order, arrange](Order wanted) {
+        return [order, arrange, wanted] {
+            order->first = wanted;
+            arrange();
+        };
+    };
+    choices(tr("Rows"), {{tr("as recorded"), ordered(Order::recorded)},
+                         {tr("last first"), ordered(Order::reversed)},
+                         {tr("by their mean"), ordered(Order::by_mean)}});
+    const auto grouped = [order, arrange](int wanted) {
+        return [order, arrange, wanted] {
+            order->second = wanted;
+            arrange();
+        };
+    };
+    choices(tr("Rows in one"),
+            {{tr("1"), grouped(1)}, {tr("2"), grouped(2)}, {tr("4"), grouped(4)}, {tr("8"), grouped(8)}});
+    options_->setMenu(menu);
 }
 
 void HeatmapView::showCell(qint64 token, int step) {
@@ -236,7 +430,8 @@ ScaleBar::ScaleBar(Theme& theme, QWidget* parent) : QWidget(parent), theme_(them
     connect(&theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
-void ScaleBar::setScale(const ColourScale& scale, const QString& unit, bool halted) {
+void ScaleBar::setScale(const ColourScale& scale, const QString& unit, bool halted, bool diverging) {
+    diverging_ = diverging;
     scale_ = scale;
     unit_ = unit;
     halted_ = halted;
@@ -283,8 +478,10 @@ void ScaleBar::paintEvent(QPaintEvent*) {
     write(number_at_end(scale_.low));
     const QRect bar(x, height() / 2 - 5, 96, 10);
     for (int i = 0; i < bar.width(); ++i) {
-        painter.fillRect(bar.left() + i, bar.top(), 1, bar.height(),
-                         QColor(theme_.magnitudeMap().at((i + 0.5) / bar.width())));
+        painter.fillRect(
+            bar.left() + i, bar.top(), 1, bar.height(),
+            QColor(
+                (diverging_ ? theme_.differenceMap() : theme_.magnitudeMap()).at((i + 0.5) / bar.width())));
     }
     x += bar.width() + 6;
     write(unit_.isEmpty() || unit_ == u"probability" ? number_at_end(scale_.high)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/view_context.h"
+#include "views/heatmap/mip_loader.h"
 #include "views/heatmap/step_map.h"
 
 #include <QWidget>
@@ -10,6 +11,7 @@
 
 class QComboBox;
 class QLabel;
+class QToolButton;
 
 namespace ponderscope {
 
@@ -18,11 +20,13 @@ class StepMapCanvas;
 
 /// The step × token heatmap of any signal that has a value a token and step: a chooser of the signal, the
 /// map, its scale with unit, and the value under the cursor in numbers. Shows run A and the sequence of the
-/// selection; follows a run that is being recorded.
+/// selection; follows a run that is being recorded. Long sequences are drawn from a pyramid that is made in
+/// the background when they are first looked at and kept in the user's cache; of the trace only what is near
+/// is read then.
 ///
 /// Needs per-step signals in the trace (`record --record steps`, or what a method computes anyway, such as
 /// gates); says so otherwise.
-class HeatmapView : public QWidget {
+class HeatmapView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit HeatmapView(ViewContext context, QWidget* parent = nullptr);
@@ -31,6 +35,16 @@ public:
     void
     setSignalName(const QString& name); ///< kept for runs that have it; otherwise the first of a run is shown
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
+    [[nodiscard]] bool isBusy() const override { return loader_.isBusy(); }
+    /// From this number of cells on a pyramid is used; for tests.
+    void setWholeCells(qint64 cells) { wholeCells_ = cells; }
+
+    /// What of the values the scale spans.
+    enum class Clip { usual, all, one_percent, five_percent };
+    void setClip(Clip clip);
+    /// While locked, the scale stays through other signals, runs and sequences, so that two views compare.
+    void setScaleLocked(bool locked);
+    void setDiverging(bool diverging); ///< around 0
     /// "token 5 “seventeen” · step 2 · 0.71", empty when the cursor is elsewhere.
     [[nodiscard]] QString readout() const;
 
@@ -40,6 +54,10 @@ signals:
 private:
     void refreshSignals(); ///< of run A
     void refreshMap();
+    bool refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
+    void wantPage();
+    void showScale();
+    void buildMenu();
     void showCell(qint64 token, int step);
 
     TraceData& data_;
@@ -50,6 +68,14 @@ private:
     QLabel* readout_;
     ScaleBar* scale_;
     StepMapCanvas* canvas_;
+    QToolButton* options_;
+    MipLoader loader_;
+    std::pair<qint64, qint64> asked_{-1, -1}; ///< rows of the last page, so that none is asked for twice
+    QString loading_;                         ///< what loader_ is of
+    qint64 wholeCells_ = qint64{1} << 20;
+    Clip clip_ = Clip::usual;
+    bool diverging_ = false;
+    std::optional<ColourScale> locked_;
     QString signal_;
     QString unreadable_; ///< the signal that was asked for and could not be read
     // What the map was made from, so that nothing is made twice.
@@ -63,7 +89,7 @@ class ScaleBar : public QWidget {
     Q_OBJECT
 public:
     explicit ScaleBar(Theme& theme, QWidget* parent = nullptr);
-    void setScale(const ColourScale& scale, const QString& unit, bool halted);
+    void setScale(const ColourScale& scale, const QString& unit, bool halted, bool diverging = false);
     void clear();
     [[nodiscard]] QSize sizeHint() const override;
 
@@ -75,6 +101,7 @@ private:
     ColourScale scale_;
     QString unit_;
     bool halted_ = false;
+    bool diverging_ = false;
     bool empty_ = true;
 };
 

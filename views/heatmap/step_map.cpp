@@ -5,6 +5,7 @@
 #include "views/heatmap/step_map.h"
 
 #include "core/base/error.h"
+#include "views/heatmap/mip_pyramid.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,7 @@ StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalI
                          "\" is shorter than it says; record the trace again.");
     }
     tokens_ = static_cast<std::int64_t>(sequence.tokens.size());
+    recorded_ = rows;
     if (rows_ == Rows::layers) {
         executed_.assign(static_cast<std::size_t>(rows), std::numeric_limits<std::int32_t>::max() - 1);
     } else {
@@ -42,15 +44,46 @@ StepMap::StepMap(const SequenceData& sequence, const SignalChunk& chunk, SignalI
     findScale();
 }
 
+StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<const MipPyramid> mips,
+                 std::shared_ptr<const Page> page, SignalInfo info, Attribution attribution, Rows rows_are)
+    : info_(std::move(info)),
+      attribution_(attribution),
+      rows_(rows_are),
+      tokens_(static_cast<std::int64_t>(sequence->tokens.size())),
+      steps_(mips->steps()),
+      recorded_(std::min(mips->rows(), tokens_)),
+      sequence_(std::move(sequence)),
+      mips_(std::move(mips)),
+      page_(std::move(page)),
+      has_halted_(mips_->hasHalted()) {
+    scale_ = scaleFor(mips_->quantile(0), mips_->quantile(0.99));
+}
+
+std::int32_t StepMap::executed(std::int64_t row) const {
+    const auto place = static_cast<std::size_t>(row);
+    if (!mips_) {
+        return executed_[place];
+    }
+    return rows_ == Rows::layers ? std::numeric_limits<std::int32_t>::max() - 1
+                                 : sequence_->tokens.steps[place];
+}
+
+bool StepMap::paged(std::int64_t begin, std::int64_t end) const {
+    return !mips_ || (page_ && begin >= page_->first &&
+                      end <= page_->first + static_cast<std::int64_t>(page_->values.size()) / steps_);
+}
+
+bool StepMap::exact(std::int64_t first, std::int64_t last) const {
+    const std::int64_t shift = attribution_ == Attribution::predicted ? 1 : 0;
+    return paged(std::clamp<std::int64_t>(first - shift, 0, recorded_),
+                 std::clamp<std::int64_t>(last - shift, 0, recorded_));
+}
+
 StepMap::Cell StepMap::rowCell(std::int64_t row, std::int64_t step) const {
-    if (row < 0 || row >= static_cast<std::int64_t>(executed_.size())) {
+    if (row < 0 || row >= recorded_) {
         return {};
     }
-    if (step > executed_[static_cast<std::size_t>(row)]) {
-        return {Kind::halted, 0};
-    }
-    const float value = values_[static_cast<std::size_t>(row * steps_ + step)];
-    return std::isnan(value) ? Cell{} : Cell{Kind::value, value};
+    return step > executed(row) ? Cell{Kind::halted, 0} : merged(row, row + 1, step, Merge::largest);
 }
 
 StepMap::Cell StepMap::at(std::int64_t token, std::int64_t step) const {
@@ -58,6 +91,37 @@ StepMap::Cell StepMap::at(std::int64_t token, std::int64_t step) const {
         return {};
     }
     return rowCell(attribution_ == Attribution::predicted ? token - 1 : token, step);
+}
+
+/// Of rows [begin, end), which exist.
+StepMap::Cell StepMap::merged(std::int64_t begin, std::int64_t end, std::int64_t step, Merge merge) const {
+    MipPyramid::Block block;
+    double sum = 0;
+    if (paged(begin, end) && (!mips_ || end - begin < 4 * MipPyramid::base)) {
+        const std::vector<float>& values = mips_ ? page_->values : values_;
+        const std::int64_t first = mips_ ? page_->first : 0;
+        for (std::int64_t row = begin; row < end; ++row) {
+            if (step > executed(row)) {
+                continue;
+            }
+            block.count |= MipPyramid::Block::ran_bit;
+            const float value = values[static_cast<std::size_t>((row - first) * steps_ + step)];
+            if (!std::isnan(value)) {
+                block.largest = block.values() == 0 ? value : std::max(block.largest, value);
+                sum += static_cast<double>(value);
+                ++block.count;
+            }
+        }
+    } else {
+        block = mips_->over(begin, end, step);
+        sum = static_cast<double>(block.sum);
+    }
+    if (block.values() > 0) {
+        return {Kind::value, merge == Merge::largest
+                                 ? block.largest
+                                 : static_cast<float>(sum / static_cast<double>(block.values()))};
+    }
+    return {block.ran() ? Kind::missing : Kind::halted, 0};
 }
 
 std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count, Merge merge) const {
@@ -68,79 +132,63 @@ std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count
     cells.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(steps_));
     const double per_column = (last - first) / count;
     const std::int64_t shift = attribution_ == Attribution::predicted ? 1 : 0;
-    const auto rows = static_cast<std::int64_t>(executed_.size());
     for (int column = 0; column < count; ++column) {
         const auto begin = static_cast<std::int64_t>(std::floor(first + column * per_column));
         const auto end =
             std::max(begin + 1, static_cast<std::int64_t>(std::floor(first + (column + 1) * per_column)));
         // Only rows that exist: the token before the first row, and those after the last, stay missing.
         const std::int64_t row_begin = std::max<std::int64_t>(begin - shift, 0);
-        const std::int64_t row_end = std::min({end - shift, rows, tokens_ - shift});
+        const std::int64_t row_end = std::min({end - shift, recorded_, tokens_ - shift});
         if (row_begin >= row_end) {
             continue;
         }
         for (std::int64_t step = 0; step < steps_; ++step) {
-            double sum = 0;
-            float largest = 0;
-            std::int64_t with_value = 0;
-            bool ran = false;
-            for (std::int64_t row = row_begin; row < row_end; ++row) {
-                if (step > executed_[static_cast<std::size_t>(row)]) {
-                    continue;
-                }
-                ran = true;
-                const float value = values_[static_cast<std::size_t>(row * steps_ + step)];
-                if (!std::isnan(value)) {
-                    largest = with_value == 0 ? value : std::max(largest, value);
-                    sum += value;
-                    ++with_value;
-                }
-            }
-            Cell& cell = cells[static_cast<std::size_t>(column) * static_cast<std::size_t>(steps_) +
-                               static_cast<std::size_t>(step)];
-            if (with_value > 0) {
-                cell = {Kind::value, merge == Merge::largest
-                                         ? largest
-                                         : static_cast<float>(sum / static_cast<double>(with_value))};
-            } else {
-                cell = {ran ? Kind::missing : Kind::halted, 0};
-            }
+            cells[static_cast<std::size_t>(column) * static_cast<std::size_t>(steps_) +
+                  static_cast<std::size_t>(step)] = merged(row_begin, row_end, step, merge);
         }
     }
     return cells;
 }
 
+double StepMap::quantile(double share) const {
+    if (mips_) {
+        return mips_->quantile(share);
+    }
+    if (sample_.empty()) {
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+    const double place = std::clamp(share, 0.0, 1.0) * static_cast<double>(sample_.size() - 1);
+    return static_cast<double>(sample_[static_cast<std::size_t>(place)]);
+}
+
 void StepMap::findScale() {
     // A sample is enough for the end of a colour scale; sorting millions of values would be felt.
     constexpr std::size_t enough = 200'000;
-    std::vector<float> sample;
     const std::size_t total = executed_.size() * static_cast<std::size_t>(steps_);
     const std::size_t stride = total / enough + 1;
     for (std::size_t i = 0; i < total; i += stride) {
         const auto row = i / static_cast<std::size_t>(steps_);
         const auto step = static_cast<std::int32_t>(i % static_cast<std::size_t>(steps_));
         if (step <= executed_[row] && std::isfinite(values_[i])) {
-            sample.push_back(values_[i]);
+            sample_.push_back(values_[i]);
         }
     }
-    if (sample.empty()) {
-        scale_ = {0, 1, false};
-        return;
+    std::sort(sample_.begin(), sample_.end());
+    scale_ = scaleFor(quantile(0), quantile(0.99));
+}
+
+ColourScale StepMap::scaleFor(double low, double high) const {
+    if (std::isnan(low)) {
+        return {0, 1, false};
     }
-    const auto place =
-        sample.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(sample.size() - 1) * 0.99);
-    std::nth_element(sample.begin(), place, sample.end());
-    const double high = *place;
-    const double low = *std::min_element(sample.begin(), sample.end());
     if (info_.name == signal::rank) {
-        scale_ = {1, std::pow(10, std::ceil(std::log10(std::max(10.0, high)))), true};
-    } else if (low < 0) {
-        scale_ = {-nice_ceiling(-low), high > 0 ? nice_ceiling(high) : 0, false};
-    } else if (info_.unit == "probability") {
-        scale_ = {0, 1, false};
-    } else {
-        scale_ = {0, high > 0 ? nice_ceiling(high) : 1, false};
+        return {1, std::pow(10, std::ceil(std::log10(std::max(10.0, high)))), true};
     }
+    if (low < 0) {
+        return {-nice_ceiling(-low), high > 0 ? nice_ceiling(high) : 0, false};
+    }
+    return info_.unit == "probability" ? ColourScale{0, 1, false}
+                                       : ColourScale{0, high > 0 ? nice_ceiling(high) : 1, false};
 }
 
 } // namespace ponderscope

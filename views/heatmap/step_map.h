@@ -12,6 +12,8 @@
 
 namespace ponderscope {
 
+class MipPyramid;
+
 /// A signal with a value a token and step, as a heatmap shows it: columns are tokens of the window, rows are
 /// steps. Needs no window; a value, never changed after it was made.
 class StepMap {
@@ -31,7 +33,18 @@ public:
     /// What the rows are. Layers run for every token; steps may halt.
     enum class Rows : std::uint8_t { steps, layers };
 
+    /// Rows [first, first + values.size() / steps) of a signal, as they were recorded.
+    struct Page {
+        std::int64_t first = 0;
+        std::vector<float> values;
+    };
+
     StepMap() = default;
+    /// A long sequence from its pyramid: columns of pixels come from its blocks, single tokens from \p page,
+    /// which may be null; those outside it stand for their block. Shares everything that it is given.
+    StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<const MipPyramid> mips,
+            std::shared_ptr<const Page> page, SignalInfo info, Attribution attribution,
+            Rows rows = Rows::steps);
     /// \p chunk [tokens, steps] over the whole \p sequence (shorter is possible while a run is being
     /// recorded). InputError when the shape is another one, or when the element type is none that can be
     /// shown.
@@ -49,6 +62,10 @@ public:
     /// for ranks; its upper end is a round number above 99 % of the values.
     [[nodiscard]] const ColourScale& scale() const { return scale_; }
     [[nodiscard]] bool hasHalted() const { return has_halted_; }
+    /// The value that a share of (a sample of) the values does not exceed; NaN without any. For clipping.
+    [[nodiscard]] double quantile(double share) const;
+    /// Whether at() tells recorded values of these tokens, and not those of blocks.
+    [[nodiscard]] bool exact(std::int64_t first, std::int64_t last) const;
 
     /// Cells of \p count columns over tokens [first, last), which may be fractions of tokens: [column * steps
     /// + step]. A column holds the tokens that begin in it, and at least the one under its left edge; several
@@ -59,6 +76,10 @@ public:
 private:
     [[nodiscard]] Cell rowCell(std::int64_t row, std::int64_t step) const;
     void findScale();
+    [[nodiscard]] ColourScale scaleFor(double low, double high) const;
+    [[nodiscard]] std::int32_t executed(std::int64_t row) const;
+    [[nodiscard]] Cell merged(std::int64_t begin, std::int64_t end, std::int64_t step, Merge merge) const;
+    [[nodiscard]] bool paged(std::int64_t begin, std::int64_t end) const; ///< rows
 
     SignalInfo info_;
     Attribution attribution_ = Attribution::predicted;
@@ -66,7 +87,12 @@ private:
     std::int64_t tokens_ = 0;
     std::int64_t steps_ = 0;
     std::vector<float> values_;          ///< [row * steps + step]
-    std::vector<std::int32_t> executed_; ///< [row]: the last step that ran
+    std::vector<std::int32_t> executed_; ///< [row]: the last step that ran; of maps without a pyramid
+    std::vector<float> sample_;          ///< of the values, ascending; of maps without a pyramid
+    std::int64_t recorded_ = 0;          ///< rows
+    std::shared_ptr<const SequenceData> sequence_;
+    std::shared_ptr<const MipPyramid> mips_;
+    std::shared_ptr<const Page> page_;
     ColourScale scale_;
     bool has_halted_ = false;
 };

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -44,8 +46,77 @@ void StepMapCanvas::setMap(std::shared_ptr<const StepMap> map) {
         first_ = 0;
         last_ = now;
     }
+    arrangeRows();
     drop();
     emit viewChanged();
+}
+
+void StepMapCanvas::setScale(const std::optional<ColourScale>& scale, bool diverging) {
+    ownScale_ = scale;
+    diverging_ = diverging;
+    drop();
+}
+
+ColourScale StepMapCanvas::scale() const {
+    return ownScale_ ? *ownScale_ : map_ ? map_->scale() : ColourScale();
+}
+
+void StepMapCanvas::setOrder(Order order, int group) {
+    order_ = order;
+    group_ = std::max(1, group);
+    arrangeRows();
+    drop();
+}
+
+void StepMapCanvas::arrangeRows() {
+    shown_.clear();
+    if (!map_) {
+        return;
+    }
+    std::vector<int> steps(static_cast<std::size_t>(map_->steps()));
+    std::iota(steps.begin(), steps.end(), 0);
+    if (order_ == Order::reversed) {
+        std::reverse(steps.begin(), steps.end());
+    } else if (order_ == Order::by_mean) {
+        const std::vector<StepMap::Cell> means =
+            map_->columns(0, static_cast<double>(map_->tokens()), 1, StepMap::Merge::mean);
+        const auto value = [&](int step) {
+            const StepMap::Cell& cell = means[static_cast<std::size_t>(step)];
+            return cell.kind == StepMap::Kind::value ? static_cast<double>(cell.value)
+                                                     : -std::numeric_limits<double>::infinity();
+        };
+        std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) { return value(a) > value(b); });
+    }
+    for (std::size_t i = 0; i < steps.size(); i += static_cast<std::size_t>(group_)) {
+        const auto end = std::min(i + static_cast<std::size_t>(group_), steps.size());
+        shown_.emplace_back(steps.begin() + static_cast<std::ptrdiff_t>(i),
+                            steps.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+}
+
+/// A value where any of the rows has one, halted where all are.
+StepMap::Cell StepMapCanvas::cellOf(const StepMap::Cell* column, const std::vector<int>& steps) const {
+    if (steps.size() == 1) {
+        return column[steps.front()];
+    }
+    StepMap::Cell result{StepMap::Kind::halted, 0};
+    double sum = 0;
+    int values = 0;
+    for (const int step : steps) {
+        const StepMap::Cell& cell = column[step];
+        if (cell.kind == StepMap::Kind::value) {
+            result.value = values == 0 ? cell.value : std::max(result.value, cell.value);
+            sum += static_cast<double>(cell.value);
+            ++values;
+        } else if (cell.kind == StepMap::Kind::missing) {
+            result.kind = StepMap::Kind::missing;
+        }
+    }
+    if (values > 0) {
+        result.kind = StepMap::Kind::value;
+        result.value = merge_ == StepMap::Merge::largest ? result.value : static_cast<float>(sum / values);
+    }
+    return result;
 }
 
 void StepMapCanvas::setMerge(StepMap::Merge merge) {
@@ -105,18 +176,19 @@ qint64 StepMapCanvas::tokenAt(QPointF position) const {
     return token >= 0 && token < map_->tokens() ? token : -1;
 }
 
-int StepMapCanvas::rowTop(std::int64_t step) const {
+int StepMapCanvas::rowTop(std::int64_t row) const {
     const QRect plot = plotRect();
-    return plot.top() + static_cast<int>(plot.height() * step / std::max<std::int64_t>(1, map_->steps()));
+    const auto rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(shown_.size()));
+    return plot.top() + static_cast<int>(plot.height() * row / rows);
 }
 
 int StepMapCanvas::stepAt(QPointF position) const {
     if (tokenAt(position) < 0) {
         return -1;
     }
-    for (std::int64_t step = 0; step < map_->steps(); ++step) {
-        if (position.y() < rowTop(step + 1)) {
-            return static_cast<int>(step);
+    for (std::size_t row = 0; row < shown_.size(); ++row) {
+        if (position.y() < rowTop(static_cast<std::int64_t>(row) + 1)) {
+            return shown_[row].front();
         }
     }
     return -1;
@@ -142,17 +214,18 @@ void StepMapCanvas::render() {
         return;
     }
     const std::vector<StepMap::Cell> cells = map_->columns(first_, last_, width, merge_);
-    const ColourMap& colours = theme_.magnitudeMap();
+    const ColourMap& colours = diverging_ ? theme_.differenceMap() : theme_.magnitudeMap();
+    const ColourScale values = scale();
     const QRgb halted = theme_.colours().halted.rgb();
     const QRgb missing = theme_.colours().panel.rgb();
-    picture_ = QImage(width, steps, QImage::Format_RGB32);
-    for (int step = 0; step < steps; ++step) {
-        auto* line = reinterpret_cast<QRgb*>(picture_.scanLine(step));
+    picture_ = QImage(width, static_cast<int>(shown_.size()), QImage::Format_RGB32);
+    for (std::size_t row = 0; row < shown_.size(); ++row) {
+        auto* line = reinterpret_cast<QRgb*>(picture_.scanLine(static_cast<int>(row)));
         for (int column = 0; column < width; ++column) {
-            const StepMap::Cell& cell =
-                cells[static_cast<std::size_t>(column) * static_cast<std::size_t>(steps) +
-                      static_cast<std::size_t>(step)];
-            line[column] = cell.kind == StepMap::Kind::value ? colours.at(map_->scale().position(cell.value))
+            const StepMap::Cell cell =
+                cellOf(cells.data() + static_cast<std::size_t>(column) * static_cast<std::size_t>(steps),
+                       shown_[row]);
+            line[column] = cell.kind == StepMap::Kind::value    ? colours.at(values.position(cell.value))
                            : cell.kind == StepMap::Kind::halted ? halted
                                                                 : missing;
         }
@@ -186,11 +259,16 @@ void StepMapCanvas::drawAxes(QPainter& painter) const {
     painter.setFont(theme_.small());
     painter.setPen(theme_.colours().soft);
     const QFontMetrics metrics(theme_.small());
-    const int pitch = plot.height() / static_cast<int>(std::max<std::int64_t>(1, map_->steps()));
+    const auto rows = static_cast<std::int64_t>(shown_.size());
+    const int pitch = plot.height() / static_cast<int>(std::max<std::int64_t>(1, rows));
     const int every = std::max(1, (metrics.height() + std::max(1, pitch) - 1) / std::max(1, pitch));
-    for (std::int64_t step = 0; step < map_->steps(); step += every) {
-        painter.drawText(QRect(0, rowTop(step), gutter - 8, rowTop(step + 1) - rowTop(step)),
-                         Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip, QString::number(step));
+    for (std::int64_t row = 0; row < rows; row += every) {
+        const std::vector<int>& steps = shown_[static_cast<std::size_t>(row)];
+        // A group is named by its first.
+        painter.drawText(QRect(0, rowTop(row), gutter - 8, rowTop(row + 1) - rowTop(row)),
+                         Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip,
+                         QString::number(steps.front()) +
+                             (steps.size() > 1 ? QStringLiteral("…") : QString()));
     }
     const QRect below(plot.left(), plot.bottom() + 4, plot.width(), axis - 4);
     const auto begin = static_cast<qint64>(std::floor(first_));
@@ -222,10 +300,11 @@ void StepMapCanvas::paintEvent(QPaintEvent*) {
     if (picture_.isNull()) {
         render();
     }
-    for (std::int64_t step = 0; step < map_->steps() && !picture_.isNull(); ++step) {
+    const auto rows = static_cast<std::int64_t>(shown_.size());
+    for (std::int64_t step = 0; step < rows && !picture_.isNull(); ++step) {
         const int top = rowTop(step);
         const int next = rowTop(step + 1);
-        const int gap = next - top > 6 && step + 1 < map_->steps() ? 1 : 0;
+        const int gap = next - top > 6 && step + 1 < rows ? 1 : 0;
         painter.drawImage(QRect(plot.left(), top, plot.width(), std::max(1, next - top - gap)), picture_,
                           QRect(0, static_cast<int>(step), picture_.width(), 1));
     }
@@ -332,10 +411,15 @@ void StepMapCanvas::chooseRow(int row) {
 }
 
 void StepMapCanvas::moveRow(int by) {
-    const int count = static_cast<int>(map_->steps());
+    // As the rows are displayed.
+    const int count = static_cast<int>(shown_.size());
     const int now = map_->rows() == StepMap::Rows::layers ? selection_.layer() : selection_.step();
-    const int from = now < 0 && by < 0 ? count : now;
-    chooseRow(std::clamp(from + by, 0, count - 1));
+    const auto found = std::find_if(shown_.begin(), shown_.end(), [now](const std::vector<int>& steps) {
+        return std::find(steps.begin(), steps.end(), now) != steps.end();
+    });
+    const int row = found == shown_.end() ? -1 : static_cast<int>(found - shown_.begin());
+    const int from = row < 0 && by < 0 ? count : row;
+    chooseRow(shown_[static_cast<std::size_t>(std::clamp(from + by, 0, count - 1))].front());
 }
 
 void StepMapCanvas::keyPressEvent(QKeyEvent* event) {

@@ -8,6 +8,8 @@
 #include <QWidget>
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace ponderscope {
 
@@ -27,6 +29,16 @@ public:
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
     void setMerge(StepMap::Merge merge);
     [[nodiscard]] StepMap::Merge merge() const { return merge_; }
+    /// Instead of the map's own scale; nothing: that one. \p diverging: the map's middle colour in its
+    /// middle.
+    void setScale(const std::optional<ColourScale>& scale, bool diverging = false);
+    [[nodiscard]] ColourScale scale() const;
+    [[nodiscard]] bool diverging() const { return diverging_; }
+    /// How rows follow each other from the top, and how many of them are one.
+    enum class Order { recorded, reversed, by_mean };
+    void setOrder(Order order, int group);
+    /// Steps (or layers) that a displayed row stands for, from the top.
+    [[nodiscard]] const std::vector<std::vector<int>>& shown() const { return shown_; }
     /// What stands in the middle when there is no map.
     void setHint(const QString& hint);
     [[nodiscard]] QString hint() const { return hint_; }
@@ -71,7 +83,9 @@ private:
     void outline(class QPainter& painter, qint64 token, bool pinned) const;
     void drawAxes(class QPainter& painter) const;
     [[nodiscard]] QRectF columnRect(qint64 token) const;
-    [[nodiscard]] int rowTop(std::int64_t step) const;
+    [[nodiscard]] int rowTop(std::int64_t row) const; ///< of a displayed row
+    void arrangeRows();
+    [[nodiscard]] StepMap::Cell cellOf(const StepMap::Cell* column, const std::vector<int>& steps) const;
     void moveToken(qint64 by);
     void moveRow(int by);
     void chooseRow(int row); ///< the shared step or layer, as the map has it
@@ -81,6 +95,11 @@ private:
     Theme& theme_;
     std::shared_ptr<const StepMap> map_;
     StepMap::Merge merge_ = StepMap::Merge::largest;
+    std::optional<ColourScale> ownScale_;
+    bool diverging_ = false;
+    Order order_ = Order::recorded;
+    int group_ = 1;
+    std::vector<std::vector<int>> shown_;
     QString hint_;
     double first_ = 0;
     double last_ = 0;

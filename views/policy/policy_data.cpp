@@ -144,7 +144,10 @@ std::vector<RunPoint> PolicyData::runs() const {
                             : key == selection_.runB() ? figure::Chart::b
                                                        : next++;
             points.push_back({QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info),
-                              info.flops_sum / static_cast<double>(std::max<std::int64_t>(info.tokens, 1))});
+                              info.flops_sum / static_cast<double>(std::max<std::int64_t>(info.tokens, 1)),
+                              info.seconds > 0 && info.tokens > 0
+                                  ? info.seconds / static_cast<double>(info.tokens)
+                                  : std::nan("")});
         }
     }
     return points;

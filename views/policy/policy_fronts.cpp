@@ -135,24 +135,33 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
 }
 
 figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                          const PolicyPoint* current) {
+                          const PolicyPoint* current, FrontCost cost) {
     Chart chart;
-    const bool flops = std::all_of(fronts.begin(), fronts.end(), [](const PolicyFront& front) {
-        return std::all_of(front.points.begin(), front.points.end(),
-                           [](const PolicyPoint& point) { return std::isfinite(point.flops); });
-    });
+    const bool flops =
+        cost == FrontCost::compute && std::all_of(fronts.begin(), fronts.end(), [](const PolicyFront& front) {
+            return std::all_of(front.points.begin(), front.points.end(),
+                               [](const PolicyPoint& point) { return std::isfinite(point.flops); });
+        });
     chart.title = tr("Perplexity against compute");
-    chart.x.label = flops ? tr("FLOPs per token") : tr("mean steps");
+    const bool time = cost == FrontCost::time;
+    chart.x.label = time    ? tr("seconds per token, as recorded")
+                    : flops ? tr("FLOPs per token")
+                            : tr("mean steps");
     chart.x.si = flops;
     chart.y.label = tr("perplexity");
-    chart.note = tr("Lines: replay. What is halted changes no other token here; a rerun can differ.");
+    chart.note = time ? tr("Runs as they were recorded, read-outs and writing included: compare those of one "
+                           "machine and batch. A replay takes no time that could be measured.")
+                      : tr("Lines: replay. What is halted changes no other token here; a rerun can differ.");
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
-    const auto label = [](const QString& name, double steps, double nll, double cost) {
+    const auto label = [](const QString& name, double steps, double nll, double flops_a_token) {
         QString text = tr("%1\nsteps %2 · NLL %3 · perplexity %4")
                            .arg(name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
-        return std::isfinite(cost) ? text + tr(" · FLOPs %1").arg(format_si(cost)) : text;
+        return std::isfinite(flops_a_token) ? text + tr(" · FLOPs %1").arg(format_si(flops_a_token)) : text;
     };
     for (const PolicyFront& front : fronts) {
+        if (time) {
+            break;
+        }
         Chart::Series series;
         series.name = QString::fromStdString(front.policy) + (front.causal ? QString() : tr(" (a bound)"));
         series.ink = Chart::other + static_cast<int>(front.number);
@@ -171,10 +180,13 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
         series.name = run.name;
         series.ink = run.ink;
         series.mark = Chart::Mark::point;
-        series.x = {place(run)};
+        series.x = {time ? run.seconds : place(run)};
         series.y = {std::exp(run.nll)};
         series.labels = {
             label(tr("run %1, as it was recorded").arg(run.name), run.steps, run.nll, run.flops)};
+        if (std::isfinite(run.seconds)) {
+            series.labels.front() += tr(" · %1 ms a token").arg(format_nats(run.seconds * 1e3, 3));
+        }
         chart.series.push_back(std::move(series));
     }
     if (current != nullptr) {

@@ -4,6 +4,7 @@
 #include "core/policy/replay.h"
 #include "views/figure/chart.h"
 
+#include <limits>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -44,13 +45,20 @@ struct RunPoint {
     double steps = 0;
     double nll = 0;
     double flops = 0;
+    double seconds = std::numeric_limits<double>::quiet_NaN(); ///< of a token, as the recording took
 };
 
-/// Perplexity against FLOPs a token (against mean steps where FLOPs are not known). \p current: a point of
+enum class FrontCost {
+    compute, ///< FLOPs a token; mean steps where some are not known
+    steps,
+    time, ///< measured: of runs, a replay takes none
+};
+
+/// Perplexity against what it costs. \p current: a point of
 /// its own, as of a slider; null for none. The last series is the current point where there is one, before
 /// it come the runs.
 figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                          const PolicyPoint* current);
+                          const PolicyPoint* current, FrontCost cost = FrontCost::compute);
 
 /// Tokens with a target that stopped at each step.
 figure::Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name);

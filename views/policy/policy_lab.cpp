@@ -388,10 +388,24 @@ void PolicyLab::tellText() {
 }
 
 ParetoView::ParetoView(ViewContext context, QWidget* parent)
-    : QWidget(parent), shared_(PolicyData::of(context)), chart_(new ChartView(context.theme, this)) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(14, 10, 14, 8);
-    column->addWidget(chart_);
+    : QWidget(parent),
+      shared_(PolicyData::of(context)),
+      cost_(new QComboBox(this)),
+      chart_(new ChartView(context.theme, this)) {
+    cost_->setAccessibleName(tr("Cost"));
+    cost_->setToolTip(tr("What the perplexity is set against"));
+    cost_->addItem(tr("FLOPs"), static_cast<int>(FrontCost::compute));
+    cost_->addItem(tr("Steps"), static_cast<int>(FrontCost::steps));
+    cost_->addItem(tr("Measured time"), static_cast<int>(FrontCost::time));
+    auto* column = new QVBoxLayout;
+    column->addWidget(cost_);
+    column->addStretch(1);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(14, 10, 14, 8);
+    row->setSpacing(14);
+    row->addWidget(chart_, 1);
+    row->addLayout(column);
+    connect(cost_, &QComboBox::currentIndexChanged, this, &ParetoView::refresh);
     connect(&shared_, &PolicyData::tableChanged, this, &ParetoView::refresh);
     connect(&shared_, &PolicyData::frontsChanged, this, &ParetoView::refresh);
     connect(&context.selection, &Selection::runsChanged, this, &ParetoView::refresh);
@@ -416,7 +430,8 @@ void ParetoView::refresh() {
     } else if (!shared_.fronts()) {
         chart_->setHint(tr("Replaying every policy at many thresholds…"));
     } else {
-        chart_->setChart(front_chart(*shared_.fronts(), shared_.runs(), nullptr));
+        chart_->setChart(front_chart(*shared_.fronts(), shared_.runs(), nullptr,
+                                     static_cast<FrontCost>(cost_->currentData().toInt())));
     }
 }
 

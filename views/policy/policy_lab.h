@@ -108,6 +108,7 @@ public:
     explicit ParetoView(ViewContext context, QWidget* parent = nullptr);
     [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] ChartView* chart() const { return chart_; }
+    [[nodiscard]] QComboBox* cost() const { return cost_; }
 
     void setOnScreen(bool on) override;
 
@@ -115,6 +116,7 @@ private:
     void refresh();
 
     PolicyData& shared_;
+    QComboBox* cost_;
     ChartView* chart_;
 };
 

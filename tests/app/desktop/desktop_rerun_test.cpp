@@ -54,7 +54,7 @@ struct Stage {
     [[nodiscard]] bool open() {
         window.show();
         window.open(trace());
-        window.raisePanel(QStringLiteral("policy"));
+        window.raisePanel(QStringLiteral("lab"));
         window.lab().setOnScreen(true);
         return QTest::qWaitFor(
             [&] {

@@ -11,6 +11,7 @@
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
+#include <QStandardPaths>
 #include <QtTest>
 
 #include <cmath>
@@ -222,6 +223,42 @@ private slots:
         stage.data.close(stage.trace);
         stage.selection.setRunA({});
         QVERIFY(!stage.view.depth().has_value());
+    }
+
+    void longSequencesAreReadInPieces() {
+        QStandardPaths::setTestModeEnabled(true); // a cache of its own
+        Stage plain;
+        QVERIFY(plain.settle());
+        Stage stage;
+        stage.view.setWholeWeights(100);
+        QVERIFY(stage.settle());
+        for (Stage* one : {&plain, &stage}) {
+            one->selection.setToken(7);
+            one->selection.setHead(1);
+            one->view.setSource(1);
+        }
+        const auto settled = [&] {
+            return !stage.view.isBusy() && stage.view.map()->map() != nullptr &&
+                   stage.view.map()->map()->exact(0, 200) && !std::isnan(stage.view.grid()->value(3, 1));
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(settled(), 10'000);
+        for (int layer = 0; layer < 4; ++layer) {
+            for (int source = 0; source < 4; ++source) {
+                const float expected = plain.view.grid()->value(layer, source);
+                const float found = stage.view.grid()->value(layer, source);
+                QVERIFY(std::isnan(expected) ? std::isnan(found) : expected == found);
+            }
+        }
+        for (const int token : {0, 1, 50, 199}) {
+            QCOMPARE(stage.view.map()->map()->at(token, 3).value,
+                     plain.view.map()->map()->at(token, 3).value);
+        }
+        // All 200 rows are in the sample.
+        stage.view.setShown(DepthView::Shown::mean);
+        plain.view.setShown(DepthView::Shown::mean);
+        QVERIFY(std::abs(stage.view.grid()->value(3, 1) - plain.view.grid()->value(3, 1)) < 1e-5F);
+        QCOMPARE(stage.view.flag(), plain.view.flag());
+        QVERIFY(!stage.view.grab().isNull());
     }
 
     void aRunWithoutWeightsIsToldWhatToDo() {

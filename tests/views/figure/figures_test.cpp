@@ -420,7 +420,7 @@ private slots:
             "{'kind':'token_text','trace':'story.ponder','runs':[1],'range':[3,1]}", "low < high");
         row("unknown colour map",
             "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'colour_map':'jet'}",
-            "\"viridis\" or \"cividis\"");
+            "\"viridis\", \"cividis\", \"magma\" or \"grey\"");
         row("unknown theme", "{'kind':'token_text','trace':'story.ponder','runs':[1],'theme':'pink'}",
             "\"light\" or \"dark\"");
         row("other text",

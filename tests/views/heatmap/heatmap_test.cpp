@@ -6,10 +6,16 @@
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map_canvas.h"
 
+#include <QApplication>
 #include <QComboBox>
+#include <QDir>
+#include <QFile>
+#include <QMouseEvent>
 #include <QSignalSpy>
+#include <QStandardPaths>
 #include <QtTest>
 
 #include <cmath>
@@ -317,6 +323,217 @@ private slots:
               static_cast<double>(times[7]) / 1e6);
         QVERIFY(times[7] < 100'000'000); // far above what it takes, far below what would be felt as a fault
                                          // on a busy machine
+    }
+
+    void pyramidsHoldWhatTheRowsHold() {
+        constexpr std::int64_t rows = 1000; // no multiple of a block
+        constexpr std::int64_t steps = 5;
+        std::mt19937 random(5);
+        std::vector<float> values;
+        std::vector<std::int32_t> ran;
+        for (std::int64_t row = 0; row < rows; ++row) {
+            ran.push_back(static_cast<std::int32_t>(random() % 6) - 1);
+            for (std::int64_t step = 0; step < steps; ++step) {
+                values.push_back(random() % 7 == 0 ? none : static_cast<float>(random() % 1000) / 100 - 3);
+            }
+        }
+        MipPyramid::Builder builder(rows, steps);
+        // In pieces that are no blocks.
+        for (std::size_t begin = 0; begin < rows; begin += 37) {
+            const std::size_t n = std::min<std::size_t>(37, rows - begin);
+            builder.add(std::span(values).subspan(begin * steps, n * steps),
+                        std::span(ran).subspan(begin, n));
+        }
+        const MipPyramid mips = std::move(builder).finish();
+        QVERIFY(mips.levels() > 3);
+        QVERIFY(mips.hasHalted());
+        for (std::size_t level = 0; level < mips.levels(); ++level) {
+            const std::int64_t wide = MipPyramid::extent(level);
+            for (std::int64_t number = 0; number * wide < rows; ++number) {
+                for (std::int64_t step = 0; step < steps; ++step) {
+                    double sum = 0;
+                    float largest = -100;
+                    std::uint32_t count = 0;
+                    bool any = false;
+                    for (std::int64_t row = number * wide; row < std::min((number + 1) * wide, rows); ++row) {
+                        const float value = values[static_cast<std::size_t>(row * steps + step)];
+                        if (step > ran[static_cast<std::size_t>(row)]) {
+                            continue;
+                        }
+                        any = true;
+                        if (!std::isnan(value)) {
+                            largest = std::max(largest, value);
+                            sum += value;
+                            ++count;
+                        }
+                    }
+                    const MipPyramid::Block& block = mips.block(level, number, step);
+                    QCOMPARE(block.values(), count);
+                    QCOMPARE(block.ran(), any);
+                    if (count > 0) {
+                        QCOMPARE(block.largest, largest);
+                        QVERIFY(std::abs(static_cast<double>(block.sum) - sum) < 1e-3);
+                    }
+                }
+            }
+        }
+        // Spans of whole blocks are exact, whatever level answers.
+        const MipPyramid::Block some = mips.over(64, 64 + 5 * 16, 0);
+        MipPyramid::Block expected;
+        for (std::int64_t number = 4; number < 9; ++number) {
+            expected.add(mips.block(0, number, 0));
+        }
+        QVERIFY(some.values() >=
+                expected.values()); // a coarser level may reach beyond the end by less than a block
+        QCOMPARE(mips.over(0, 256, 2).values(), mips.block(2, 0, 2).values());
+        QVERIFY(mips.quantile(0) <= mips.quantile(0.5) && mips.quantile(0.5) <= mips.quantile(1));
+
+        // The sidecar gives it back, and nothing else.
+        const auto path = folder_ / "one.mip";
+        QVERIFY(mips.write(path, "key"));
+        const auto again = MipPyramid::read(path, "key");
+        QVERIFY(again.has_value());
+        QCOMPARE(again->rows(), rows);
+        QCOMPARE(again->over(100, 400, 1).sum, mips.over(100, 400, 1).sum);
+        QCOMPARE(again->quantile(0.99), mips.quantile(0.99));
+        QVERIFY(!MipPyramid::read(path, "kez"));
+        QVERIFY(!MipPyramid::read(folder_ / "none.mip", "key"));
+        QVERIFY(!mips.write(folder_ / "no" / "folder.mip", "key"));
+        QFile file(QString::fromStdString(path.string()));
+        QVERIFY(file.open(QIODevice::ReadWrite));
+        const QByteArray whole = file.readAll();
+        for (const qint64 size : {qint64{0}, qint64{7}, qint64{47}, qint64{60}, whole.size() - 1}) {
+            QVERIFY(file.resize(size));
+            QVERIFY(!MipPyramid::read(path, "key"));
+            file.seek(0);
+            file.write(whole);
+            file.flush();
+        }
+        // A header that claims more than there is.
+        for (int byte = 8; byte < 48; ++byte) {
+            QByteArray damaged = whole;
+            damaged[byte] = static_cast<char>(damaged[byte] ^ 0x40);
+            file.seek(0);
+            file.write(damaged);
+            file.flush();
+            const auto read = MipPyramid::read(path, "key");
+            QVERIFY(!read || read->rows() == rows); // only the flag of halted steps may differ
+        }
+    }
+
+    void mapsFromPyramidsShowTheSame() {
+        constexpr std::int64_t tokens = 4096;
+        std::mt19937 random(9);
+        std::vector<std::int32_t> ran(tokens);
+        std::vector<float> values(tokens * 4);
+        for (auto& one : ran) {
+            one = static_cast<std::int32_t>(random() % 4);
+        }
+        for (auto& one : values) {
+            one = static_cast<float>(random() % 1000) / 1000;
+        }
+        const SignalInfo info{"gate", {"token", "step"}, "probability", "", ""};
+        const auto sequence = std::make_shared<const SequenceData>(sequence_of(ran));
+        const StepMap plain(*sequence, chunk_of(values, 4), info, Attribution::predicting);
+        MipPyramid::Builder builder(tokens, 4);
+        builder.add(values, ran);
+        const auto mips = std::make_shared<const MipPyramid>(std::move(builder).finish());
+        auto page = std::make_shared<StepMap::Page>();
+        page->first = 1000;
+        page->values.assign(values.begin() + 4000, values.begin() + 8000);
+        const StepMap large(sequence, mips, page, info, Attribution::predicting);
+        QCOMPARE(large.tokens(), plain.tokens());
+        QCOMPARE(large.scale().high, plain.scale().high);
+        QVERIFY(large.exact(1000, 2000));
+        QVERIFY(!large.exact(999, 2000));
+        const auto same = [&](double first, double last, int count, StepMap::Merge merge) {
+            const auto a = plain.columns(first, last, count, merge);
+            const auto b = large.columns(first, last, count, merge);
+            QCOMPARE(a.size(), b.size());
+            for (std::size_t i = 0; i < a.size(); ++i) {
+                QCOMPARE(a[i].kind, b[i].kind);
+                QVERIFY(std::abs(a[i].value - b[i].value) < 1e-5F);
+            }
+        };
+        for (const auto merge : {StepMap::Merge::largest, StepMap::Merge::mean}) {
+            same(0, 4096, 64, merge);  // 64 tokens a column: a level
+            same(0, 4096, 4, merge);   // 1024
+            same(0, 4096, 256, merge); // 16
+            same(1000, 1100, 300, merge);
+            same(1200, 1700, 100, merge);
+        }
+        QCOMPARE(large.at(1500, 2).value, plain.at(1500, 2).value);
+        QCOMPARE(large.at(0, 9).kind, StepMap::Kind::missing);
+    }
+
+    void longSequencesAreDrawnFromTheirPyramid() {
+        const auto path = folder_ / "long.ponder";
+        testing::write_sample_trace(path, {.sequences = 1, .tokens = 3000, .secondRun = false});
+        const auto picture = [&](qint64 whole, QImage& image, QString& readout) {
+            Fixture stage;
+            stage.view.setWholeCells(whole);
+            stage.view.setSignalName(QStringLiteral("entropy"));
+            stage.open(path);
+            QTRY_VERIFY_WITH_TIMEOUT(stage.view.canvas()->map() && !stage.view.isBusy(), 20'000);
+            stage.view.canvas()->setView(1000, 1100);
+            QTRY_VERIFY_WITH_TIMEOUT(stage.view.canvas()->map()->exact(1000, 1100) && !stage.view.isBusy(),
+                                     20'000);
+            image = stage.view.canvas()->grab().toImage();
+            // Sent, not played: another window of this test lies under the cursor.
+            const QPointF at(300, 20);
+            QMouseEvent move(QEvent::MouseMove, at, stage.view.canvas()->mapToGlobal(at), Qt::NoButton,
+                             Qt::NoButton, Qt::NoModifier);
+            QApplication::sendEvent(stage.view.canvas(), &move);
+            readout = stage.view.readout();
+        };
+        QImage plain;
+        QImage mips;
+        QImage cached;
+        QString told[3];
+        picture(1 << 30, plain, told[0]);
+        picture(100, mips, told[1]);
+        picture(100, cached, told[2]); // from the sidecar
+        QCOMPARE(mips, plain);
+        QCOMPARE(cached, plain);
+        QCOMPARE(told[1], told[0]);
+        const QDir cache(QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation) +
+                         QStringLiteral("/ponderscope/heatmaps"));
+        QVERIFY(!cache.entryList({QStringLiteral("*.mip")}).isEmpty());
+    }
+
+    void scalesAndRowsAreChosen() {
+        const auto path = folder_ / "rows.ponder";
+        testing::write_sample_trace(path, {.sequences = 1, .tokens = 300, .secondRun = false});
+        Fixture stage;
+        stage.view.setSignalName(QStringLiteral("entropy"));
+        stage.open(path);
+        QTRY_VERIFY(stage.view.canvas()->map());
+        StepMapCanvas& canvas = *stage.view.canvas();
+        const ColourScale usual = canvas.scale();
+        stage.view.setClip(HeatmapView::Clip::five_percent);
+        QVERIFY(canvas.scale().high < usual.high && canvas.scale().low > usual.low);
+        QCOMPARE(canvas.scale().low, canvas.map()->quantile(0.05));
+        stage.view.setScaleLocked(true);
+        const ColourScale locked = canvas.scale();
+        stage.view.setSignalName(QStringLiteral("nll"));
+        QTRY_VERIFY(canvas.map() && canvas.map()->info().name == "nll");
+        QCOMPARE(canvas.scale().high, locked.high);
+        stage.view.setScaleLocked(false);
+        QVERIFY(canvas.scale().high != locked.high);
+        stage.view.setDiverging(true);
+        QCOMPARE(canvas.scale().low, -canvas.scale().high);
+        canvas.setOrder(StepMapCanvas::Order::reversed, 1);
+        QCOMPARE(canvas.shown().front(), std::vector<int>{3});
+        canvas.setOrder(StepMapCanvas::Order::recorded, 2);
+        QCOMPARE(canvas.shown().size(), 2U);
+        QCOMPARE(canvas.shown()[1], (std::vector<int>{2, 3}));
+        canvas.setOrder(StepMapCanvas::Order::by_mean, 1);
+        const auto means = canvas.map()->columns(0, 300, 1, StepMap::Merge::mean);
+        for (std::size_t row = 1; row < canvas.shown().size(); ++row) {
+            QVERIFY(means[static_cast<std::size_t>(canvas.shown()[row - 1].front())].value >=
+                    means[static_cast<std::size_t>(canvas.shown()[row].front())].value);
+        }
+        QVERIFY(!canvas.grab().isNull());
     }
 
 private:

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every kind of figure in every format, twice: equal bytes, the page's size, embedded fonts; and the numbers
+// of the charts that no other test looks at. Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/replay.h"
+
+#include "core/base/error.h"
+#include "core/trace/writer.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/compare/winners.h"
+#include "views/depth/depth_charts.h"
+#include "views/figure/backends.h"
+#include "views/figure/command.h"
+#include "views/figure/parts.h"
+#include "views/figure/vision.h"
+#include "views/halting/step_charts.h"
+#include "views/policy/policy_charts.h"
+
+#include <QProcess>
+#include <QStandardPaths>
+#include <QtTest>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#undef signals
+
+using namespace ponderscope;
+using namespace ponderscope::figure;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A run like the first one of \p trace, but for its name, what it says of itself and its NLL.
+void copy_run(const fs::path& trace, const std::string& name, const std::string& notice, float more_nll,
+              bool with_refreshes) {
+    const TraceReader reader = TraceReader::open(trace);
+    RunInfo info = find_run(reader, "1");
+    const std::int64_t base = info.id;
+    info.name = name;
+    info.notices = notice.empty() ? "[]" : "[\"" + notice + "\"]";
+    std::vector<SignalInfo> infos;
+    if (with_refreshes) {
+        infos.push_back({signal::jacobi_difference, {"token", "iteration"}, "", "Movement", "Of latents."});
+    }
+    TraceWriter writer(trace);
+    writer.begin_run(info, infos);
+    for (const SequenceInfo& sequence : reader.sequences(base)) {
+        TokenColumns tokens = reader.tokens(base, sequence.index);
+        for (float& nll : tokens.nll) {
+            nll += more_nll;
+        }
+        std::vector<std::pair<std::string, SignalChunk>> all;
+        if (with_refreshes) {
+            std::vector<float> values;
+            for (std::size_t t = 0; t < tokens.size(); ++t) {
+                for (const float value : {1.0F, 0.4F, 0.16F}) {
+                    values.push_back(value);
+                }
+            }
+            SignalChunk chunk{0, DType::f32, {static_cast<std::int64_t>(tokens.size()), 3}, {}};
+            chunk.data.resize(values.size() * sizeof(float));
+            std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+            all.emplace_back(signal::jacobi_difference, std::move(chunk));
+        }
+        writer.begin_sequence(sequence.title, reader.text(base, sequence.index));
+        writer.append(std::move(tokens), std::move(all));
+        writer.end_sequence();
+    }
+    writer.put_vocabulary(reader.vocabulary(base));
+    writer.end_run(1);
+    writer.finish();
+}
+
+} // namespace
+
+class WorkbenchTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        trace_ = folder_ / "story.ponder";
+        testing::write_sample_trace(trace_, {.sequences = 2, .tokens = 240, .withDepth = true});
+        copy_run(trace_, "fast", "", 0.01F, true);
+        copy_run(trace_, "ablated",
+                 "Changed for this run: the value of layer 0 is left out of the depth attention of layer 1; "
+                 "the other weights add up to 1 without it.",
+                 0.25F, false);
+        fonts_ = std::make_unique<Fonts>(Fonts::load());
+    }
+
+    void everyKindInEveryFormat_data() {
+        QTest::addColumn<QString>("kind");
+        QTest::addColumn<QString>("rest");
+        for (const KindInfo& info : figure_kinds()) {
+            QString rest = QStringLiteral(R"("runs":["adaponderlm-1m"])");
+            if (info.uses_b && info.kind != FigureKind::depth_ablation) {
+                rest = QStringLiteral(R"("runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)");
+            }
+            if (info.kind == FigureKind::jacobi_convergence) {
+                rest = QStringLiteral(R"("runs":["fast"])");
+            }
+            if (info.kind == FigureKind::signal_by_step) {
+                rest += QStringLiteral(R"(,"signal":"kl_previous_current")");
+            }
+            if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::depth_ablation) {
+                rest += QStringLiteral(R"(,"replicates":200)");
+            }
+            if (info.kind == FigureKind::panels) {
+                rest = QStringLiteral(
+                    R"("panels":[{"kind":"steps_histogram","runs":["adaponderlm-1m"]},)"
+                    R"({"kind":"depth_weights","runs":["adaponderlm-1m"]},)"
+                    R"({"kind":"token_text","runs":["adaponderlm-1m"],"tokens":[0,30]}],"width_mm":174)");
+            }
+            QTest::newRow(std::string(info.name).c_str())
+                << QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())) << rest;
+        }
+    }
+
+    void everyKindInEveryFormat() {
+        QFETCH(QString, kind);
+        QFETCH(QString, rest);
+        const QString json = QStringLiteral(R"({"trace":"story.ponder","kind":"%1",%2})").arg(kind, rest);
+        FigureSpec spec;
+        try {
+            spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
+            // What is written reads back as the same figure.
+            const std::string written = write_figure_spec(spec, folder_.path());
+            QCOMPARE(write_figure_spec(parse_figure_spec(written, folder_ / "spec.json"), folder_.path()),
+                     written);
+            for (const char* format : {"pdf", "svg", "png", "tex"}) {
+                const Figure first = compose(spec, gather(spec), *fonts_);
+                const Figure second = compose(spec, gather(spec), *fonts_);
+                const QByteArray bytes = encode(first, *fonts_, format, 150);
+                QVERIFY(bytes.size() > 200);
+                QCOMPARE(bytes, encode(second, *fonts_, format, 150));
+                QCOMPARE(first.tables.size(), second.tables.size());
+                QVERIFY(!first.tables.empty());
+                for (std::size_t i = 0; i < first.tables.size(); ++i) {
+                    QCOMPARE(first.tables[i].csv, second.tables[i].csv);
+                    QVERIFY(first.tables[i].csv.find('\n') != std::string::npos);
+                }
+                QVERIFY(std::abs(first.page.size().width() - spec.width_mm * points_per_mm) < 0.01);
+                if (std::string(format) == "png") {
+                    const QImage image = QImage::fromData(bytes);
+                    QVERIFY(std::abs(image.width() - spec.width_mm / 25.4 * 150) <= 1);
+                }
+                if (std::string(format) == "tex") {
+                    QVERIFY(
+                        bytes.contains(first.pgfplots.empty() ? "\\begin{tikzpicture}" : "\\begin{axis}"));
+                    QCOMPARE(bytes.count("\\begin{"), bytes.count("\\end{"));
+                    QCOMPARE(bytes.count('{'), bytes.count('}'));
+                }
+                if (std::string(format) == "pdf") {
+                    checkPdf(bytes, spec, first.page.size());
+                }
+            }
+        } catch (const Error& error) {
+            QFAIL(error.what());
+        }
+    }
+
+    void theFilesStandBesideEachOther() {
+        const FigureSpec spec = parse_figure_spec(
+            R"({"trace":"story.ponder","kind":"perplexity_table","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200})",
+            folder_ / "spec.json");
+        const auto written =
+            write_figure(compose(spec, gather(spec), *fonts_), *fonts_, folder_ / "t.tex", 150);
+        QCOMPARE(written.size(), 3U);
+        QCOMPARE(written[1].filename().string(), std::string("t.csv"));
+        QCOMPARE(written[2].filename().string(), std::string("t.table.tex"));
+        std::ifstream file(written[2]);
+        const std::string latex((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+        QVERIFY(latex.find("\\toprule") != std::string::npos);
+        QVERIFY(latex.find("vanilla-1m & ") != std::string::npos);
+    }
+
+    void winnersAddUp() {
+        ComparisonRequest request;
+        request.runs = {{trace_, "adaponderlm-1m"}, {trace_, "ablated"}};
+        request.replicates = 100;
+        const RunComparison comparison = compare_runs(request);
+        for (const char* by : {"class", "position", "difficulty"}) {
+            const Winners winners = winners_of(comparison, request, by);
+            std::int64_t tokens = 0;
+            for (const Winners::Row& row : winners.rows) {
+                tokens += row.tokens;
+                // Every token of B is dearer by the same amount.
+                QVERIFY(std::abs(row.difference - 0.25) < 1e-5);
+                QCOMPARE(row.b_lower, 0.0);
+                QVERIFY(row.low <= row.difference && row.difference <= row.high);
+                QVERIFY(row.q < 0.05);
+            }
+            QCOMPARE(tokens, static_cast<std::int64_t>(comparison.places.size()));
+        }
+        const Winners types = winners_of(comparison, request, "type");
+        QCOMPARE(types.rows.size(), 20U);
+        QVERIFY(types.rows[0].tokens >= types.rows[19].tokens);
+        const Chart density = token_density_chart(comparison);
+        double counted = 0;
+        for (const double value : density.series[0].value) {
+            counted += std::pow(10, value);
+        }
+        QVERIFY(std::abs(counted - static_cast<double>(comparison.places.size())) < 1e-6 * counted);
+        QVERIFY_EXCEPTION_THROWN(winners_of(comparison, request, "class", 2), InputError);
+    }
+
+    void effectsStandBesideTheirWeights() {
+        BootstrapOptions options;
+        options.replicates = 200;
+        const TraceReader reader = TraceReader::open(trace_);
+        std::vector<std::pair<fs::path, std::string>> candidates;
+        for (const RunInfo& run : reader.runs()) {
+            candidates.emplace_back(trace_, run.name);
+        }
+        const auto effects = ablation_effects(trace_, "adaponderlm-1m", candidates, options);
+        QCOMPARE(effects.size(), 1U); // the others left nothing out
+        QCOMPARE(effects[0].run, std::string("ablated"));
+        QVERIFY(effects[0].what == (AblatedSource{0, 1}));
+        QVERIFY(std::abs(effects[0].difference.value - 0.25) < 1e-5);
+        const RunInfo run = find_run(reader, "adaponderlm-1m");
+        const DepthMap map = sampled_depth(reader, run, *depth_signal(reader, run));
+        const auto averages = map.averages(-1, -1);
+        const auto place = static_cast<std::size_t>(1 * map.sources() + 0);
+        QVERIFY(std::abs(effects[0].weight - static_cast<double>(averages.mean[place])) < 1e-6);
+        const std::vector<float> grid = effect_grid(map, effects);
+        QVERIFY(std::abs(grid[place] - 0.25F) < 1e-4F);
+        QVERIFY(std::isnan(grid[place + 1]));
+    }
+
+    void randomHaltingIsSetAgainstAPolicyAtItsSteps() {
+        const TraceReader reader = TraceReader::open(trace_);
+        const ReplayTable table = ReplayTable::load(reader, find_run(reader, "adaponderlm-1m"));
+        BootstrapOptions options;
+        options.replicates = 200;
+        const Chart chart = policy_comparison_chart(table, "entropy", options);
+        QCOMPARE(chart.series.size(), 3U);
+        QVERIFY(chart.note.contains(QStringLiteral("Replay")));
+        const Chart::Series& uniform = chart.series[1];
+        QVERIFY(uniform.x.size() > 3);
+        for (std::size_t i = 0; i < uniform.x.size(); ++i) {
+            const ReplayResult other =
+                replay(table, PolicySpec::parse("uniform:rate=" + std::to_string(chart.series[0].x[i])));
+            const QString spec =
+                chart.series[0].labels[i].section(u'\n', 0, 0).mid(QStringLiteral("replay of ").size());
+            const ReplayResult own = replay(table, PolicySpec::parse(spec.toStdString()));
+            QVERIFY(std::abs(uniform.y[i] - (other.mean_nll - own.mean_nll)) < 1e-4);
+            QVERIFY(uniform.low[i] <= uniform.y[i] && uniform.y[i] <= uniform.high[i]);
+        }
+        QVERIFY_EXCEPTION_THROWN(policy_comparison_chart(table, "full", options), InputError);
+        const Chart sweep = sweep_chart(table, {"entropy"}, SweepQuantity::steps, {});
+        QVERIFY(std::is_sorted(sweep.series[0].x.begin(), sweep.series[0].x.end()));
+        QVERIFY(sweep.series[0].y.front() >= sweep.series[0].y.back()); // a higher threshold stops more
+    }
+
+    void signalsByStepAreTheirMeans() {
+        const Chart chart = signal_by_step_chart(trace_, "fast", signal::jacobi_difference);
+        QVERIFY(chart.y.log);
+        QCOMPARE(chart.series[1].y.size(), 3U);
+        QVERIFY(std::abs(chart.series[1].y[1] - 0.4) < 1e-6);
+        const Chart cosine = signal_by_step_chart(trace_, "adaponderlm-1m", signal::cosine);
+        QCOMPARE(cosine.series[1].x.front(), 1.0); // step 0 has no step before it
+        try {
+            signal_by_step_chart(trace_, "vanilla-1m", "nothing");
+            QFAIL("no such signal");
+        } catch (const InputError& error) {
+            QVERIFY(std::string(error.what()).find("entropy") != std::string::npos); // what there is
+        }
+    }
+
+    void manyCellsBecomeOneImage() {
+        Chart chart;
+        Chart::Series cells;
+        cells.mark = Chart::Mark::cell;
+        for (int x = 0; x < 200; ++x) {
+            for (int y = 0; y < 150; ++y) {
+                cells.x.push_back(x);
+                cells.y.push_back(y);
+                cells.value.push_back((x + y) / 350.0);
+            }
+        }
+        chart.series.push_back(cells);
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list(QSizeF(300, 200));
+        draw_chart(list, style, {0, 0, 300, 200}, chart);
+        const auto images = std::count_if(list.items().begin(), list.items().end(), [](const Item& item) {
+            return std::holds_alternative<ImageItem>(item);
+        });
+        QCOMPARE(images, 1);
+        for (const Item& item : list.items()) {
+            if (const auto* image = std::get_if<ImageItem>(&item)) {
+                QCOMPARE(image->image.size(), QSize(200, 150));
+                QCOMPARE(image->image.pixel(0, 149), ColourMap::viridis().at(0));
+            }
+        }
+    }
+
+    void visionIsSimulated() {
+        QCOMPARE(as_seen(QColor(Qt::white), Vision::deuteranopia), QColor(Qt::white));
+        QCOMPARE(as_seen(QColor(Qt::black), Vision::grey), QColor(Qt::black));
+        const QColor grey = as_seen(QColor(200, 40, 90), Vision::grey);
+        QCOMPARE(grey.red(), grey.green());
+        // Red and green of one lightness: far apart, and alike without green cones.
+        const std::vector<QColor> pair{QColor(0xb0, 0x60, 0x20), QColor(0x70, 0x88, 0x20)};
+        QVERIFY(least_difference(pair, Vision::normal) > 2 * least_difference(pair, Vision::deuteranopia));
+        std::vector<QColor> safe = palette_colours("okabe_ito", false);
+        safe.resize(4);
+        QVERIFY(least_difference(safe, Vision::deuteranopia) > readable_difference);
+        QCOMPARE(std::isinf(least_difference({}, Vision::normal)), true);
+    }
+
+    void wrongPanels() {
+        const auto thrown = [&](const char* json) {
+            try {
+                parse_figure_spec(json, folder_ / "spec.json");
+            } catch (const InputError& error) {
+                return std::string(error.what());
+            }
+            return std::string();
+        };
+        QVERIFY(thrown(R"({"kind":"panels","trace":"story.ponder"})").find("panels") != std::string::npos);
+        QVERIFY(thrown(R"({"kind":"panels","panels":[{"kind":"panels","panels":[]}]})").find("panels") !=
+                std::string::npos);
+        QVERIFY(thrown(R"({"kind":"winners","trace":"story.ponder","runs":["a"]})").find("two runs") !=
+                std::string::npos);
+        QVERIFY(
+            thrown(R"({"kind":"token_text","trace":"story.ponder","palette":"pink"})").find("okabe_ito") !=
+            std::string::npos);
+    }
+
+private:
+    void checkPdf(const QByteArray& bytes, const FigureSpec& spec, const QSizeF& page) {
+        const fs::path path = folder_ / (std::string(name_of(spec.kind)) + ".pdf");
+        QFile file(QString::fromStdString(path.string()));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(bytes);
+        file.close();
+        const QString pdffonts = QStandardPaths::findExecutable(QStringLiteral("pdffonts"));
+        const QString pdfinfo = QStandardPaths::findExecutable(QStringLiteral("pdfinfo"));
+        if (pdffonts.isEmpty() || pdfinfo.isEmpty()) {
+            QWARN("pdffonts and pdfinfo (poppler-utils) are not installed: fonts and size are not checked");
+            return;
+        }
+        QProcess fonts;
+        fonts.start(pdffonts, {file.fileName()});
+        QVERIFY(fonts.waitForFinished(20'000));
+        const QList<QByteArray> lines = fonts.readAllStandardOutput().trimmed().split('\n');
+        QVERIFY(lines.size() > 2); // two lines of heading
+        for (qsizetype i = 2; i < lines.size(); ++i) {
+            // name, type, encoding, emb, sub, uni
+            QVERIFY2(lines[i].contains("DejaVuSans") && lines[i].contains(" yes yes yes "),
+                     lines[i].constData());
+        }
+        QProcess info;
+        info.start(pdfinfo, {file.fileName()});
+        QVERIFY(info.waitForFinished(20'000));
+        const QString text = QString::fromUtf8(info.readAllStandardOutput());
+        const auto match =
+            QRegularExpression(QStringLiteral("Page size:\\s+([0-9.]+) x ([0-9.]+)")).match(text);
+        QVERIFY(match.hasMatch());
+        QVERIFY(std::abs(match.captured(1).toDouble() - page.width()) < 0.1);
+        QVERIFY(std::abs(match.captured(2).toDouble() - page.height()) < 0.1);
+    }
+
+    testing::TemporaryFolder folder_;
+    fs::path trace_;
+    std::unique_ptr<Fonts> fonts_;
+};
+
+QTEST_MAIN(WorkbenchTest)
+#include "workbench_test.moc"

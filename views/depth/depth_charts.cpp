@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/depth/depth_charts.h"
+
+#include "core/base/error.h"
+#include "views/common/colour_map.h"
+#include "views/common/format.h"
+#include "views/compare/run_comparison.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#undef signals
+
+namespace ponderscope {
+namespace {
+
+using figure::Chart;
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Depth", text);
+}
+
+/// Column of the map that holds the weight of a source layer; nothing: there is none of that name.
+std::optional<std::int64_t> column_of(const DepthMap& map, std::int64_t source, std::int64_t layer) {
+    const std::vector<std::string>& labels = map.source_labels();
+    const auto find = [&](const std::string& label) -> std::optional<std::int64_t> {
+        const auto found = std::find(labels.begin(), labels.end(), label);
+        return found == labels.end() ? std::nullopt : std::optional<std::int64_t>(found - labels.begin());
+    };
+    const auto anchor = find(std::to_string(source));
+    return anchor ? anchor : find(std::to_string(layer - source) + " before");
+}
+
+/// Mean weight; NaN where the layer does not read the source.
+double weight_of(const DepthMap& map, const DepthMap::Averages& averages, const AblatedSource& what) {
+    double sum = 0;
+    std::int64_t count = 0;
+    for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
+        const auto column = column_of(map, what.source, layer);
+        if ((what.layer && *what.layer != layer) || layer <= what.source || !column) {
+            continue;
+        }
+        const float mean = averages.mean[static_cast<std::size_t>(layer * map.sources() + *column)];
+        if (!std::isnan(mean)) {
+            sum += static_cast<double>(mean);
+            ++count;
+        }
+    }
+    return count > 0 ? sum / static_cast<double>(count) : std::nan("");
+}
+
+QString name_of(const AblatedSource& what) {
+    return what.layer ? tr("source %1 in layer %2").arg(what.source).arg(*what.layer)
+                      : tr("source %1 in all layers").arg(what.source);
+}
+
+} // namespace
+
+std::optional<SignalInfo> depth_signal(const TraceReader& reader, const RunInfo& run) {
+    for (const SignalInfo& info : reader.signals(run.id)) {
+        if (DepthMap::fits(info)) {
+            return info;
+        }
+    }
+    return std::nullopt;
+}
+
+DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
+                       const std::stop_token& stop, std::optional<std::int64_t> only) {
+    constexpr std::int64_t slices = 16;
+    constexpr std::int64_t slice = DepthMap::most_rows / slices;
+    auto rows = std::make_shared<SignalChunk>();
+    std::vector<std::int32_t> executed;
+    std::int64_t before = 0; // tokens of the sequences that were passed
+    std::int64_t next = 0;   // where the next slice begins, over the whole run
+    std::vector<SequenceInfo> sequences = reader.sequences(run.id);
+    std::erase_if(sequences, [&](const SequenceInfo& one) { return only && one.index != *only; });
+    std::int64_t tokens = 0;
+    for (const SequenceInfo& sequence : sequences) {
+        tokens += sequence.tokens;
+    }
+    const std::int64_t apart = std::max<std::int64_t>(slice, (tokens + slices - 1) / slices);
+    for (const SequenceInfo& sequence : sequences) {
+        while (next < before + sequence.tokens) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const std::int64_t begin = std::max<std::int64_t>(0, next - before);
+            const std::int64_t end = std::min(begin + slice, sequence.tokens);
+            const auto chunk = reader.signal(run.id, sequence.index, info.name, begin, end);
+            if (chunk && chunk->shape.size() == info.axes.size()) {
+                if (rows->shape.empty()) {
+                    rows->dtype = chunk->dtype;
+                    rows->shape = chunk->shape;
+                    rows->shape[0] = 0;
+                }
+                if (chunk->dtype == rows->dtype &&
+                    std::equal(chunk->shape.begin() + 1, chunk->shape.end(), rows->shape.begin() + 1)) {
+                    rows->shape[0] += chunk->shape[0];
+                    rows->data.insert(rows->data.end(), chunk->data.begin(), chunk->data.end());
+                    const std::vector<std::int32_t> steps =
+                        reader.tokens(run.id, sequence.index, begin, begin + chunk->shape[0]).steps;
+                    executed.insert(executed.end(), steps.begin(), steps.end());
+                }
+            }
+            next += apart;
+        }
+        before += sequence.tokens;
+    }
+    if (rows->shape.empty()) {
+        throw InputError(reader.path(), "values of \"" + info.name + "\" in run \"" + run.name + "\"", "none",
+                         "record the run again");
+    }
+    return DepthMap(std::move(rows), info, std::move(executed));
+}
+
+bool ablates(const RunInfo& candidate, const RunInfo& base) {
+    return candidate.checkpoint_digest == base.checkpoint_digest &&
+           candidate.text_digest == base.text_digest && candidate.method == base.method &&
+           candidate.policy == base.policy && candidate.scored_tokens > 0 && ablated_sources(base).empty() &&
+           ablated_sources(candidate).size() == 1;
+}
+
+std::vector<AblationEffect>
+ablation_effects(const std::filesystem::path& trace, const std::string& run,
+                 const std::vector<std::pair<std::filesystem::path, std::string>>& candidates,
+                 const BootstrapOptions& options) {
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo base = find_run(reader, run);
+    const std::optional<SignalInfo> info = depth_signal(reader, base);
+    if (!info) {
+        throw InputError(trace, "a run with weights by layer and source",
+                         "run \"" + base.name + "\", which has none",
+                         "choose a run of a model with depth attention");
+    }
+    const DepthMap map = sampled_depth(reader, base, *info, options.stop);
+    const DepthMap::Averages averages = map.averages(-1, -1);
+    std::vector<AblationEffect> effects;
+    for (const auto& [path, name] : candidates) {
+        const TraceReader other = TraceReader::open(path);
+        const RunInfo candidate = find_run(other, name);
+        if (!ablates(candidate, base)) {
+            continue;
+        }
+        ComparisonRequest request;
+        request.runs = {{trace, run}, {path, name}};
+        request.block = options.block;
+        request.replicates = options.replicates;
+        const AblatedSource what = ablated_sources(candidate).front();
+        effects.push_back({candidate.name, what, weight_of(map, averages, what),
+                           compare_runs(request, {}, options.stop).runs[1].difference});
+    }
+    std::sort(effects.begin(), effects.end(), [](const AblationEffect& a, const AblationEffect& b) {
+        return std::tuple(a.what.layer.value_or(-1), a.what.source) <
+               std::tuple(b.what.layer.value_or(-1), b.what.source);
+    });
+    return effects;
+}
+
+figure::Chart depth_weights_chart(const DepthMap& map) {
+    const DepthMap::Averages averages = map.averages(-1, -1);
+    Chart chart;
+    chart.title = tr("Weights by layer and source");
+    chart.x.label = QString::fromStdString(map.source_name());
+    for (const std::string& label : map.source_labels()) {
+        chart.x.names.push_back(QString::fromStdString(label));
+    }
+    chart.y.label = QString::fromStdString(map.layer_name());
+    for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
+        const auto place = static_cast<std::size_t>(layer);
+        chart.y.names.push_back(QString::number(layer) +
+                                (averages.token_share[place] < 0.05 ? QStringLiteral("*") : QString()));
+    }
+    const bool flagged = std::any_of(averages.token_share.begin(), averages.token_share.end(),
+                                     [](double share) { return share < 0.05; });
+    chart.note = flagged ? tr("Weights are not causes. *: hardly depends on the token.")
+                         : tr("Weights are not causes.");
+    Chart::Series cells;
+    cells.mark = Chart::Mark::cell;
+    double high = 0;
+    for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
+        for (std::int64_t source = 0; source < map.sources(); ++source) {
+            const auto place = static_cast<std::size_t>(layer * map.sources() + source);
+            const auto mean = static_cast<double>(averages.mean[place]);
+            if (std::isnan(mean)) {
+                continue;
+            }
+            cells.x.push_back(static_cast<double>(source));
+            cells.y.push_back(static_cast<double>(layer));
+            cells.value.push_back(mean);
+            cells.labels.push_back(
+                tr("%1 %2, %3 %4: mean weight %5 ± %6")
+                    .arg(chart.y.label)
+                    .arg(layer)
+                    .arg(chart.x.label, chart.x.names[static_cast<std::size_t>(source)],
+                         format_probability(mean),
+                         format_probability(static_cast<double>(averages.deviation[place]))));
+            high = std::max(high, mean);
+        }
+    }
+    chart.scale = Chart::Scale{tr("mean weight"), 0, high > 1 ? nice_ceiling(high) : 1.0, false};
+    chart.series.push_back(std::move(cells));
+    return chart;
+}
+
+figure::Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
+    Chart chart;
+    chart.title = tr("Weight against effect");
+    chart.x.label = tr("mean weight of the source");
+    chart.x.from_zero = true;
+    chart.y.label = tr("NLL without it minus NLL with it (nats)");
+    chart.note = tr("Weights are not causes: the largest weight need not matter most.");
+    Chart::Series zero;
+    zero.ink = Chart::soft;
+    zero.dashed = true;
+    Chart::Series points;
+    points.mark = Chart::Mark::point;
+    double high = 0;
+    for (const AblationEffect& effect : effects) {
+        points.x.push_back(effect.weight);
+        points.y.push_back(effect.difference.value);
+        points.low.push_back(effect.difference.low);
+        points.high.push_back(effect.difference.high);
+        points.labels.push_back(tr("%1: weight %2, NLL %3 [%4, %5] without it")
+                                    .arg(name_of(effect.what), format_probability(effect.weight),
+                                         format_difference(effect.difference.value, 4),
+                                         format_difference(effect.difference.low, 4),
+                                         format_difference(effect.difference.high, 4)));
+        high = std::isfinite(effect.weight) ? std::max(high, effect.weight) : high;
+    }
+    zero.x = {0, high > 0 ? high : 1};
+    zero.y = {0, 0};
+    chart.series = {std::move(zero), std::move(points)};
+    return chart;
+}
+
+std::vector<float> effect_grid(const DepthMap& map, const std::vector<AblationEffect>& effects) {
+    std::vector<float> grid(static_cast<std::size_t>(map.layers() * map.sources()),
+                            std::numeric_limits<float>::quiet_NaN());
+    for (const AblationEffect& effect : effects) {
+        if (!effect.what.layer || *effect.what.layer >= map.layers()) {
+            continue;
+        }
+        if (const auto column = column_of(map, effect.what.source, *effect.what.layer)) {
+            grid[static_cast<std::size_t>(*effect.what.layer * map.sources() + *column)] =
+                static_cast<float>(effect.difference.value);
+        }
+    }
+    return grid;
+}
+
+} // namespace ponderscope

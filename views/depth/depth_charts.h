@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/stats/bootstrap.h"
+#include "core/trace/reader.h"
+#include "views/depth/ablation.h"
+#include "views/depth/depth_map.h"
+#include "views/figure/chart.h"
+
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// The first signal of a run that has weights by layer and source; nothing: it mixes no layers.
+std::optional<SignalInfo> depth_signal(const TraceReader& reader, const RunInfo& run);
+
+/// Rows of a depth signal from all over a run, or over one \p sequence of it, as one map: at most
+/// DepthMap::most_rows of them in slices that are evenly spaced, so that what is read does not grow with the
+/// run. InputError as DepthMap.
+DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
+                       const std::stop_token& stop = {}, std::optional<std::int64_t> sequence = {});
+
+/// Weight of a source beside what leaving it out does to the NLL: the two need not agree (arXiv 2606.13168).
+struct AblationEffect {
+    std::string run; ///< name of the run that was computed without the source
+    AblatedSource what;
+    double weight = 0;   ///< mean over tokens and heads, of the layer or over all layers that read it
+    Estimate difference; ///< mean NLL of that run minus the base run's, nats; paired
+};
+
+/// The effects of the runs among \p candidates that are the base run's model over its text with one source
+/// left out; in the order of layers and sources. InputError: the base run has no depth weights.
+std::vector<AblationEffect>
+ablation_effects(const std::filesystem::path& trace, const std::string& run,
+                 const std::vector<std::pair<std::filesystem::path, std::string>>& candidates,
+                 const BootstrapOptions& options);
+/// Whether a run is such a candidate, by what the trace says of it.
+bool ablates(const RunInfo& candidate, const RunInfo& base);
+
+/// Mean weight by layer and source of a run.
+figure::Chart depth_weights_chart(const DepthMap& map);
+/// Weight against change in NLL, a point a source.
+figure::Chart depth_ablation_chart(const std::vector<AblationEffect>& effects);
+/// Change in NLL by layer and source, in the places of the weights' grid; sources left out of all layers at
+/// once are in none.
+std::vector<float> effect_grid(const DepthMap& map, const std::vector<AblationEffect>& effects);
+
+} // namespace ponderscope

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figures for LaTeX: charts as a pgfplots axis with their numbers in it, everything else as a TikZ picture of
+// the display list. Both are to be \input; the paper's fonts apply.
+#include "views/figure/backends.h"
+#include "views/figure/chart.h"
+#include "views/figure/figure.h"
+#include "views/figure/parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace ponderscope::figure {
+namespace {
+
+using Series = Chart::Series;
+
+std::string tex(const QString& text) {
+    QString result;
+    for (const QChar c : text) {
+        switch (c.unicode()) {
+        case u'&':
+        case u'%':
+        case u'$':
+        case u'#':
+        case u'_':
+        case u'{':
+        case u'}':
+            result += u'\\';
+            result += c;
+            break;
+        case u'\\':
+            result += QStringLiteral("\\textbackslash{}");
+            break;
+        case u'~':
+            result += QStringLiteral("\\textasciitilde{}");
+            break;
+        case u'^':
+            result += QStringLiteral("\\textasciicircum{}");
+            break;
+        case 0x2212:
+            result += QStringLiteral("$-$");
+            break;
+        default:
+            result += c;
+        }
+    }
+    return result.toStdString();
+}
+
+std::string number_of(double value) {
+    return std::isfinite(value) ? csv_number(value) : "nan";
+}
+
+std::string hex(const QColor& colour) {
+    return colour.name().mid(1).toUpper().toStdString();
+}
+
+/// Colours by name, defined once each.
+class Colours {
+public:
+    std::string operator()(const QColor& colour) {
+        used_.insert(hex(colour));
+        return "ps" + hex(colour);
+    }
+    [[nodiscard]] std::string definitions() const {
+        std::string text;
+        for (const std::string& one : used_) {
+            text += "\\definecolor{ps" + one + "}{HTML}{" + one + "}\n";
+        }
+        return text;
+    }
+
+private:
+    std::set<std::string> used_;
+};
+
+std::string axis_options(const char* name, const Chart::Axis& axis) {
+    std::string text;
+    const std::string x = name;
+    if (!axis.label.isEmpty()) {
+        text += "  " + x + "label={" + tex(axis.label) + "},\n";
+    }
+    if (axis.log) {
+        text += "  " + x + "mode=log,\n";
+    }
+    if (axis.from_zero) {
+        text += "  " + x + "min=0,\n";
+    }
+    if (axis.low) {
+        text += "  " + x + "min=" + number_of(*axis.low) + ",\n";
+    }
+    if (axis.high) {
+        text += "  " + x + "max=" + number_of(*axis.high) + ",\n";
+    }
+    if (!axis.names.empty()) {
+        std::string labels;
+        for (const QString& one : axis.names) {
+            labels += (labels.empty() ? "{" : ",{") + tex(one) + "}";
+        }
+        text += "  " + x + "tick={0,...," + std::to_string(axis.names.size() - 1) + "},\n  " + x +
+                "ticklabels={" + labels + "},\n" +
+                (x == "x" ? "  xticklabel style={rotate=90, anchor=east},\n" : "");
+    }
+    return text;
+}
+
+std::string coordinates(const Series& series, const std::vector<double>& y, bool with_bounds = false) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(series.x.size(), y.size()); ++i) {
+        text += "    (" + number_of(series.x[i]) + "," + number_of(y[i]) + ")";
+        if (with_bounds && i < series.low.size() && std::isfinite(series.low[i]) &&
+            std::isfinite(series.high[i])) {
+            text += " += (0," + number_of(series.high[i] - y[i]) + ") -= (0," +
+                    number_of(y[i] - series.low[i]) + ")";
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+QColor ink(const Style& style, int number) {
+    return number == Chart::soft   ? style.colours.soft
+           : number == Chart::text ? style.colours.text
+                                   : style.runs[static_cast<std::size_t>(number) % style.runs.size()];
+}
+
+std::string plot_of(const Chart& chart, const Series& series, const Style& style, Colours& colours) {
+    const std::string colour = colours(ink(style, series.ink));
+    const std::string entry = series.name.isEmpty() ? "" : "  \\addlegendentry{" + tex(series.name) + "}\n";
+    const std::string forget = series.name.isEmpty() ? ", forget plot" : "";
+    switch (series.mark) {
+    case Chart::Mark::line:
+        return "  \\addplot[" + colour + ", thick" + (series.dashed ? ", dashed" : "") + forget +
+               "] coordinates {\n" + coordinates(series, series.y) + "  };\n" + entry;
+    case Chart::Mark::point: {
+        const bool bounds = !series.low.empty();
+        return "  \\addplot[" + colour + ", only marks, mark size=1.2pt" + forget +
+               (bounds ? ", error bars/.cd, y dir=both, y explicit" : "") + "] coordinates {\n" +
+               coordinates(series, series.y, bounds) + "  };\n" + entry;
+    }
+    case Chart::Mark::bar:
+        return "  \\addplot[ybar, bar width=0.72, fill=" + colour + ", draw=none" + forget +
+               "] coordinates {\n" + coordinates(series, series.y) + "  };\n" + entry;
+    case Chart::Mark::band: {
+        // There and back again: no further library is needed.
+        std::string outline;
+        for (std::size_t i = 0; i < std::min(series.x.size(), series.high.size()); ++i) {
+            if (std::isfinite(series.high[i])) {
+                outline += "    (" + number_of(series.x[i]) + "," + number_of(series.high[i]) + ")\n";
+            }
+        }
+        for (std::size_t i = std::min(series.x.size(), series.low.size()); i-- > 0;) {
+            if (std::isfinite(series.low[i])) {
+                outline += "    (" + number_of(series.x[i]) + "," + number_of(series.low[i]) + ")\n";
+            }
+        }
+        return "  \\addplot[fill=" + colour + ", fill opacity=0.22, draw=none, area legend" + forget +
+               "] coordinates {\n" + outline + "  };\n" + entry;
+    }
+    case Chart::Mark::cell: {
+        const bool diverging = chart.scale && chart.scale->diverging;
+        const ColourMap map = diverging ? ColourMap::diverging(style.dark) : style.cells;
+        const ColourScale scale =
+            chart.scale ? ColourScale{chart.scale->low, chart.scale->high, false} : ColourScale{0, 1, false};
+        std::string text;
+        for (std::size_t i = 0; i < std::min(series.x.size(), series.value.size()); ++i) {
+            if (!std::isfinite(series.value[i])) {
+                continue;
+            }
+            text += "  \\fill[" + colours(QColor(map.at(scale.position(series.value[i])))) +
+                    "] (axis cs:" + number_of(series.x[i] - chart.dx / 2) + "," +
+                    number_of(series.y[i] - chart.dy / 2) +
+                    ") rectangle (axis cs:" + number_of(series.x[i] + chart.dx / 2) + "," +
+                    number_of(series.y[i] + chart.dy / 2) + ");\n";
+        }
+        return text;
+    }
+    }
+    return {};
+}
+
+/// A point of the page, y upwards.
+std::string at(QPointF point) {
+    return "(" + number(point.x(), 3).toStdString() + "bp," + number(-point.y(), 3).toStdString() + "bp)";
+}
+
+struct ToTikz {
+    Colours& colours;
+    std::string text;
+
+    void paint(const QColor& fill, const Stroke& stroke, const std::string& path,
+               const std::string& more = {}) {
+        std::string options = more;
+        const auto add = [&](const std::string& one) { options += (options.empty() ? "" : ",") + one; };
+        if (fill.isValid()) {
+            add("fill=" + colours(fill));
+        }
+        if (stroke.color.isValid()) {
+            add("draw=" + colours(stroke.color));
+            add("line width=" + number(stroke.width, 3).toStdString() + "bp");
+            if (!stroke.dash.empty()) {
+                std::string dash;
+                for (std::size_t i = 0; i < stroke.dash.size(); ++i) {
+                    dash += (i % 2 == 0 ? " on " : " off ") + number(stroke.dash[i], 3).toStdString() + "bp";
+                }
+                add("dash pattern=" + dash.substr(1));
+            }
+            if (stroke.round) {
+                add("line cap=round,line join=round");
+            }
+        }
+        text += "\\path[" + options + "] " + path + ";\n";
+    }
+    void operator()(const RectItem& item) {
+        paint(item.fill, item.stroke, at(item.rect.bottomLeft()) + " rectangle " + at(item.rect.topRight()),
+              item.radius > 0 ? "rounded corners=" + number(item.radius, 3).toStdString() + "bp" : "");
+    }
+    void operator()(const PathItem& item) {
+        std::string path;
+        for (int i = 0; i < item.path.elementCount(); ++i) {
+            const QPainterPath::Element element = item.path.elementAt(i);
+            if (element.isMoveTo()) {
+                path += (path.empty() ? "" : " ") + at(element);
+            } else if (element.isLineTo()) {
+                path += " -- " + at(element);
+            } else if (element.isCurveTo() && i + 2 < item.path.elementCount()) {
+                path += " .. controls " + at(element) + " and " + at(item.path.elementAt(i + 1)) + " .. " +
+                        at(item.path.elementAt(i + 2));
+                i += 2;
+            }
+        }
+        paint(item.fill, item.stroke, path);
+    }
+    void operator()(const TextItem& item) {
+        const char* anchor = item.align == Align::left     ? "base west"
+                             : item.align == Align::center ? "base"
+                                                           : "base east";
+        const std::string size = number(item.style.size, 2).toStdString();
+        text += "\\node[inner sep=0pt,outer sep=0pt,anchor=" + std::string(anchor) +
+                ",text=" + colours(item.style.color) +
+                (item.rotation != 0 ? ",rotate=" + number(item.rotation, 2).toStdString() : "") +
+                ",font=\\fontsize{" + size + "}{" + size + "}\\selectfont" +
+                (item.style.bold ? "\\bfseries" : "") + "] at " + at(item.at) + " {" + tex(item.text) +
+                "};\n";
+    }
+    void operator()(const ImageItem& item) {
+        const double width = item.target.width() / item.image.width();
+        const double height = item.target.height() / item.image.height();
+        for (int y = 0; y < item.image.height(); ++y) {
+            for (int x = 0; x < item.image.width();) {
+                int end = x + 1;
+                while (end < item.image.width() && item.image.pixel(end, y) == item.image.pixel(x, y)) {
+                    ++end;
+                }
+                (*this)(RectItem{QRectF(item.target.x() + x * width, item.target.y() + y * height,
+                                        (end - x) * width, height),
+                                 QColor(item.image.pixel(x, y)),
+                                 {},
+                                 0});
+                x = end;
+            }
+        }
+    }
+    void operator()(const ClipBegin& item) {
+        text += "\\begin{scope}\n\\clip " + at(item.rect.bottomLeft()) + " rectangle " +
+                at(item.rect.topRight()) + ";\n";
+    }
+    void operator()(const ClipEnd&) { text += "\\end{scope}\n"; }
+};
+
+} // namespace
+
+std::string chart_pgfplots(const Chart& chart, const Style& style, double width_mm, double height_mm) {
+    Colours colours;
+    std::string plots;
+    bool legend = false;
+    for (const Series& series : chart.series) {
+        plots += plot_of(chart, series, style, colours);
+        legend = legend || !series.name.isEmpty();
+    }
+    std::string note;
+    if (!chart.note.isEmpty()) {
+        note = "% " + chart.note.toStdString() + "\n";
+    }
+    if (chart.scale) {
+        note += "% colours: " + chart.scale->label.toStdString() + ", from " + number_of(chart.scale->low) +
+                " to " + number_of(chart.scale->high) + "\n";
+    }
+    return "% \\usepackage{pgfplots} \\pgfplotsset{compat=1.16}\n" + note + colours.definitions() +
+           "\\begin{tikzpicture}\n\\begin{axis}[\n  width=" + number_of(width_mm) +
+           "mm, height=" + number_of(height_mm) +
+           "mm,\n  axis lines=left, ymajorgrids, grid style={black!12},\n" + axis_options("x", chart.x) +
+           axis_options("y", chart.y) +
+           (legend
+                ? "  legend style={draw=none, font=\\footnotesize, at={(0,1.02)}, anchor=south west, legend "
+                  "columns=2},\n"
+                : "") +
+           "]\n" + plots + "\\end{axis}\n\\end{tikzpicture}\n";
+}
+
+QByteArray to_tikz(const DisplayList& list) {
+    Colours colours;
+    ToTikz writer{colours, {}};
+    for (const Item& item : list.items()) {
+        std::visit(writer, item);
+    }
+    const std::string text = "% \\usepackage{tikz}\n" + colours.definitions() + "\\begin{tikzpicture}\n" +
+                             "\\useasboundingbox (0,0) rectangle " +
+                             at(QPointF(list.size().width(), list.size().height())) + ";\n" + writer.text +
+                             "\\end{tikzpicture}\n";
+    return QByteArray::fromStdString(text);
+}
+
+} // namespace ponderscope::figure

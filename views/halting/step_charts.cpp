@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/halting/step_charts.h"
+
+#include "core/base/error.h"
+#include "core/stats/correlation.h"
+#include "core/stats/significance.h"
+#include "views/common/format.h"
+#include "views/halting/token_grouping.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#undef signals
+
+namespace ponderscope {
+namespace {
+
+using figure::Chart;
+
+constexpr std::int64_t slice_tokens = 1 << 16;
+constexpr std::int64_t most_columns = 4096; ///< of a second axis
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Steps", text);
+}
+
+bool compares_with_the_step_before(const std::string& name) {
+    return name == signal::kl_previous_current || name == signal::kl_current_previous ||
+           name == signal::cosine || name == signal::latent_difference;
+}
+
+bool belongs_on_a_logarithmic_axis(const std::string& name) {
+    return name == signal::kl_previous_current || name == signal::kl_current_previous ||
+           name == signal::latent_difference || name == signal::jacobi_difference || name == signal::rank;
+}
+
+SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std::string& name) {
+    std::string known;
+    for (const SignalInfo& info : reader.signals(run.id)) {
+        if (info.axes.size() == 2 && info.axes[0] == "token") {
+            if (info.name == name) {
+                return info;
+            }
+            known += (known.empty() ? "" : ", ") + info.name;
+        }
+    }
+    const std::string remedy = name == signal::jacobi_difference
+                                   ? "record the run with --jacobi N; exact scoring has no refreshes"
+                                   : "record the run with --record steps, or choose one of those";
+    throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by step",
+                     known.empty() ? "none" : known, remedy);
+}
+
+/// Of one step.
+struct Spread {
+    Moments all;
+    std::vector<double> some;
+};
+
+} // namespace
+
+figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+                                   const std::string& signal, const std::stop_token& stop) {
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo info = find_run(reader, run);
+    const SignalInfo what = find_signal(reader, info, signal);
+    const bool steps = what.axes[1] == "step";
+    const std::int64_t stride = info.tokens / 100'000 + 1;
+    std::vector<Spread> spreads;
+    for (const SequenceInfo& sequence : reader.sequences(info.id)) {
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice_tokens) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens);
+            const auto chunk = reader.signal(info.id, sequence.index, signal, begin, end);
+            if (!chunk || chunk->shape.size() != 2 || chunk->shape[1] <= 0 ||
+                chunk->shape[1] > most_columns) {
+                continue;
+            }
+            const std::vector<std::int32_t> ran =
+                steps ? reader.tokens(info.id, sequence.index, begin, end).steps
+                      : std::vector<std::int32_t>();
+            const std::vector<float> values = to_floats(*chunk);
+            const auto width = static_cast<std::size_t>(chunk->shape[1]);
+            spreads.resize(std::max(spreads.size(), width));
+            for (std::size_t row = 0; row < values.size() / width; ++row) {
+                for (std::size_t k = 0; k < width; ++k) {
+                    const auto value = static_cast<double>(values[row * width + k]);
+                    if ((steps && (row >= ran.size() || static_cast<std::int64_t>(k) > ran[row])) ||
+                        !std::isfinite(value)) {
+                        continue;
+                    }
+                    spreads[k].all.add(value);
+                    if ((begin + static_cast<std::int64_t>(row)) % stride == 0) {
+                        spreads[k].some.push_back(value);
+                    }
+                }
+            }
+        }
+    }
+    Chart chart;
+    const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
+    chart.title = title;
+    chart.x.label = steps ? tr("step") : tr("refresh");
+    chart.x.whole = true;
+    chart.y.label =
+        what.unit.empty() ? title : QStringLiteral("%1 (%2)").arg(title, QString::fromStdString(what.unit));
+    chart.y.log = belongs_on_a_logarithmic_axis(signal);
+    Chart::Series band;
+    band.mark = Chart::Mark::band;
+    band.name = tr("middle half of the tokens");
+    Chart::Series mean;
+    mean.name = tr("mean");
+    Chart::Series points;
+    points.mark = Chart::Mark::point;
+    for (std::size_t k = compares_with_the_step_before(signal) ? 1 : 0; k < spreads.size(); ++k) {
+        Spread& spread = spreads[k];
+        std::sort(spread.some.begin(), spread.some.end());
+        const double low = quantile_of_sorted(spread.some, 0.25);
+        const double high = quantile_of_sorted(spread.some, 0.75);
+        const double middle = spread.all.count > 0 ? spread.all.mean : std::nan("");
+        for (Chart::Series* series : {&band, &mean, &points}) {
+            series->x.push_back(static_cast<double>(k));
+            series->y.push_back(middle);
+        }
+        band.low.push_back(low);
+        band.high.push_back(high);
+        points.labels.push_back(tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
+                                    .arg(chart.x.label)
+                                    .arg(k)
+                                    .arg(QString::number(middle, 'g', 4), QString::number(low, 'g', 4),
+                                         QString::number(high, 'g', 4), format_count(spread.all.count)));
+    }
+    chart.series = {std::move(band), std::move(mean), std::move(points)};
+    return chart;
+}
+
+figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run,
+                                  const std::string& by, Attribution attribution,
+                                  const std::stop_token& stop) {
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo info = find_run(reader, run);
+    std::vector<std::int32_t> ids;
+    std::vector<std::int64_t> positions;
+    std::vector<double> nll;
+    std::vector<std::int32_t> steps;
+    for (const SequenceInfo& sequence : reader.sequences(info.id)) {
+        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice_tokens) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens);
+            // One more: the token that the last row predicts.
+            const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
+            const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
+            for (std::size_t i = 0; i < rows; ++i) {
+                const std::size_t typed = attribution == Attribution::predicted ? i + 1 : i;
+                if (std::isfinite(tokens.nll[i]) && typed < tokens.size()) {
+                    ids.push_back(tokens.id[typed]);
+                    positions.push_back(begin + static_cast<std::int64_t>(typed));
+                    nll.push_back(static_cast<double>(tokens.nll[i]));
+                    steps.push_back(tokens.steps[i]);
+                }
+            }
+        }
+    }
+    const auto bytes = [&](std::int32_t id) { return reader.token_bytes(info.id, id); };
+    const TokenGrouping groups = by == "type"         ? group_by_type(ids, bytes)
+                                 : by == "position"   ? group_by_position(positions)
+                                 : by == "difficulty" ? group_by_difficulty(nll)
+                                                      : group_by_class(ids, bytes);
+    std::vector<Moments> sums(groups.names.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (groups.group[i] >= 0) {
+            sums[static_cast<std::size_t>(groups.group[i])].add(steps[i]);
+        }
+    }
+    Chart chart;
+    chart.title = tr("Steps by token type");
+    chart.x.names = groups.names;
+    chart.y.label = tr("mean steps");
+    Chart::Series series;
+    series.mark = Chart::Mark::point;
+    for (std::size_t g = 0; g < sums.size(); ++g) {
+        const double half =
+            sums[g].count > 1 ? 1.959964 * std::sqrt(sums[g].variance() / static_cast<double>(sums[g].count))
+                              : std::nan("");
+        series.x.push_back(static_cast<double>(g));
+        series.y.push_back(sums[g].mean);
+        series.low.push_back(sums[g].mean - half);
+        series.high.push_back(sums[g].mean + half);
+        series.labels.push_back(tr("%1: mean steps %2 ± %3 over %4 tokens")
+                                    .arg(groups.names[g], format_nats(sums[g].mean), format_nats(half, 3),
+                                         format_count(sums[g].count)));
+    }
+    chart.series.push_back(std::move(series));
+    return chart;
+}
+
+} // namespace ponderscope

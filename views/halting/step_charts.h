@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+#include "views/common/selection.h"
+#include "views/figure/chart.h"
+
+#include <filesystem>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Mean and middle half of a signal with axes token and step (or iteration) by its second axis, over the
+/// tokens that ran the step. Signals that compare with the step before begin at step 1; divergences and
+/// distances stand on a logarithmic axis. Reads in slices; means are over all tokens, quartiles over at most
+/// some 100,000 of them, evenly spaced. InputError: the run has no such signal (its own are named).
+figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+                                   const std::string& signal, const std::stop_token& stop = {});
+
+/// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals by the
+/// normal approximation, which takes tokens as independent. \p attribution: whose type a row counts for.
+figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run,
+                                  const std::string& by, Attribution attribution,
+                                  const std::stop_token& stop = {});
+
+} // namespace ponderscope

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/stats/bootstrap.h"
+#include "views/policy/policy_fronts.h"
+
+namespace ponderscope {
+
+// Charts of policies beyond their fronts. Everything in them is replay, and they say so.
+
+/// What others lose against one policy where both spend as much: for each threshold of \p policy, `uniform`
+/// and `geometric` halting at its mean steps, and their mean NLL minus its own, with paired 95 % intervals
+/// over the same blocks. Thresholds at which nobody or everybody stops are left out. InputError: a policy
+/// that the run lacks signals for, or one without a threshold.
+figure::Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
+                                      const BootstrapOptions& options);
+
+enum class SweepQuantity { nll, steps, flops };
+
+/// A quantity against the first parameter of policies, as a share of its range where there are several of
+/// them. InputError: as above, or FLOPs that the trace does not know.
+figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies,
+                          SweepQuantity quantity, const std::stop_token& stop);
+
+/// The model's own rule where the run has its signals, else entropy.
+std::string usual_policy(const ReplayTable& table);
+
+} // namespace ponderscope
