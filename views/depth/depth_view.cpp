@@ -537,6 +537,9 @@ void DepthView::showLongMap(std::shared_ptr<const StepMap::Page> page) {
     if (!long_ || !sequence_ || !loader_.mips()) {
         return;
     }
+    if (!page) {
+        asked_ = {-1, -1};
+    }
     SignalInfo info = info_;
     info.unit = "probability"; // 0 to 1, as the grid beside it
     map_->setMap(std::make_shared<const StepMap>(sequence_, loader_.mips(), std::move(page), std::move(info),

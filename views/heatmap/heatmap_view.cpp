@@ -282,6 +282,7 @@ bool HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequenc
     }
     sequence_ = sequence;
     attribution_ = selection_.attribution();
+    asked_ = {-1, -1}; // the new map has no page yet
     canvas_->setMap(
         std::make_shared<const StepMap>(sequence, loader_.mips(), nullptr, info, selection_.attribution()));
     showScale();
