@@ -199,7 +199,10 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         run.correlation = i == 0 ? nothing : pair.pearson;
         run.mean_steps = steps / static_cast<double>(own.size());
         run.mean_flops = flops / static_cast<double>(own.size());
-        for (const std::string& notice : pair.notices) {
+        // The first is paired with itself: what is said of that pair is nothing about two runs.
+        const std::vector<std::string> notices =
+            i == 0 ? interval_notices(sample.stretches, options) : pair.notices;
+        for (const std::string& notice : notices) {
             if (said.insert(notice).second) {
                 result.notices.push_back(notice);
             }

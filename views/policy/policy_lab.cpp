@@ -394,7 +394,7 @@ ParetoView::ParetoView(ViewContext context, QWidget* parent)
       chart_(new ChartView(context.theme, this)) {
     cost_->setAccessibleName(tr("Cost"));
     cost_->setToolTip(tr("What the perplexity is set against"));
-    cost_->addItem(tr("FLOPs"), static_cast<int>(FrontCost::compute));
+    cost_->addItem(tr("FLOPs, where known"), static_cast<int>(FrontCost::compute));
     cost_->addItem(tr("Steps"), static_cast<int>(FrontCost::steps));
     cost_->addItem(tr("Measured time"), static_cast<int>(FrontCost::time));
     auto* column = new QVBoxLayout;

@@ -22,6 +22,26 @@ using namespace ponderscope;
 class CompareTest : public QObject {
     Q_OBJECT
 private slots:
+    void aRunIsNotSaidToEqualItself() {
+        testing::TemporaryFolder folder;
+        const auto trace = folder / "two.ponder";
+        testing::write_sample_trace(trace, {.sequences = 1, .tokens = 300});
+        const auto says = [](const RunComparison& comparison) {
+            return std::any_of(comparison.notices.begin(), comparison.notices.end(),
+                               [](const std::string& notice) {
+                                   return notice.find("the runs are the same") != std::string::npos;
+                               });
+        };
+        ComparisonRequest request;
+        request.replicates = 100;
+        request.runs = {{trace, "adaponderlm-1m"}, {trace, "vanilla-1m"}};
+        QVERIFY(!says(compare_runs(request)));
+        request.runs.pop_back();
+        QVERIFY(!says(compare_runs(request)));
+        request.runs.push_back(request.runs.front()); // two that are the same are said to be
+        QVERIFY(says(compare_runs(request)));
+    }
+
     void initTestCase() {
         testing::SampleTrace what;
         what.sequences = 2;
