@@ -273,10 +273,20 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
         text = tr(
             "Δ is each run minus the first, over the same tokens. 95 % intervals: paired block bootstrap.");
     }
-    for (const std::string& notice : shown_->notices) {
-        text += u' ' + QString::fromStdString(notice);
+    // Two of them here, all of them where the pointer rests: the table keeps its room.
+    constexpr std::size_t most_shown = 2;
+    QStringList all{text};
+    for (std::size_t i = 0; i < shown_->notices.size(); ++i) {
+        all << QString::fromStdString(shown_->notices[i]);
+        if (i < most_shown) {
+            text += u' ' + all.back();
+        }
+    }
+    if (shown_->notices.size() > most_shown) {
+        text += u' ' + tr("(%n more here)", nullptr, static_cast<int>(shown_->notices.size() - most_shown));
     }
     message_->setText(text);
+    message_->setToolTip(shown_->notices.empty() ? QString() : all.join(u'\n'));
     setBusy(false);
 }
 
