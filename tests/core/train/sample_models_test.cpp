@@ -81,12 +81,16 @@ TEST_P(SampleModel, TellsWhereItComesFrom) {
         << "the log ends with the last step";
 }
 
-/// The two long-trained ones, and everything in the cabinet.
+/// The two long-trained ones, everything in the cabinet, and those of the known-difficulty set.
 std::vector<std::string> shipped() {
     std::vector<std::string> names{"vanilla-neox-1m", "ponderlm-neox-1m"};
-    for (const auto& entry :
-         std::filesystem::directory_iterator(testing::source_tree() / "sample_models" / "cabinet")) {
-        names.push_back("cabinet/" + entry.path().filename().string());
+    for (const std::string group : {"cabinet", "known_difficulty"}) {
+        for (const auto& entry :
+             std::filesystem::directory_iterator(testing::source_tree() / "sample_models" / group)) {
+            if (std::filesystem::exists(entry.path() / "config.json")) {
+                names.push_back(group + "/" + entry.path().filename().string());
+            }
+        }
     }
     std::sort(names.begin(), names.end());
     return names;
