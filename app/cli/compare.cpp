@@ -2,6 +2,7 @@
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/options.h"
+#include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/stats/byte_alignment.h"
@@ -44,27 +45,18 @@ std::vector<Opened> open_runs(const std::vector<std::string>& references) {
     return opened;
 }
 
-nlohmann::json number(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-nlohmann::json to_json(const Estimate& estimate) {
-    return {
-        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
-}
-
 nlohmann::json to_json(const PairedComparison& comparison) {
     return {{"tokens", comparison.tokens},
-            {"difference", to_json(comparison.difference)},
-            {"mean_nll_a", to_json(comparison.mean_a)},
-            {"mean_nll_b", to_json(comparison.mean_b)},
-            {"perplexity_a", to_json(comparison.perplexity_a)},
-            {"perplexity_b", to_json(comparison.perplexity_b)},
-            {"perplexity_ratio", to_json(comparison.perplexity_ratio)},
-            {"bits_per_byte_a", to_json(comparison.bits_per_byte_a)},
-            {"bits_per_byte_b", to_json(comparison.bits_per_byte_b)},
-            {"pearson", to_json(comparison.pearson)},
-            {"spearman", to_json(comparison.spearman)},
+            {"difference", json_of(comparison.difference)},
+            {"mean_nll_a", json_of(comparison.mean_a)},
+            {"mean_nll_b", json_of(comparison.mean_b)},
+            {"perplexity_a", json_of(comparison.perplexity_a)},
+            {"perplexity_b", json_of(comparison.perplexity_b)},
+            {"perplexity_ratio", json_of(comparison.perplexity_ratio)},
+            {"bits_per_byte_a", json_of(comparison.bits_per_byte_a)},
+            {"bits_per_byte_b", json_of(comparison.bits_per_byte_b)},
+            {"pearson", json_of(comparison.pearson)},
+            {"spearman", json_of(comparison.spearman)},
             {"share_b_better", number(comparison.share_b_better)},
             {"notices", comparison.notices}};
 }
@@ -73,9 +65,9 @@ nlohmann::json to_json(const ByteComparison& comparison) {
     return {{"by", "bytes"},
             {"segments", comparison.segments},
             {"bytes", comparison.bytes},
-            {"bits_per_byte_a", to_json(comparison.bits_per_byte_a)},
-            {"bits_per_byte_b", to_json(comparison.bits_per_byte_b)},
-            {"bits_per_byte_difference", to_json(comparison.difference)},
+            {"bits_per_byte_a", json_of(comparison.bits_per_byte_a)},
+            {"bits_per_byte_b", json_of(comparison.bits_per_byte_b)},
+            {"bits_per_byte_difference", json_of(comparison.difference)},
             {"notices", comparison.notices}};
 }
 

@@ -2,6 +2,7 @@
 // A model that thinks while one looks: every token as soon as it is there, then the run as `record` keeps it.
 #include "app/cli/console.h"
 #include "app/cli/options.h"
+#include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
@@ -39,10 +40,6 @@ std::string hex(const std::string& bytes) {
 }
 
 /// JSON knows no NaN.
-nlohmann::json number(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
 struct GenerateVerb {
     ModelOptions model;
     RunOptions how;

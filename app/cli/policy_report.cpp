@@ -2,6 +2,7 @@
 #include "app/cli/policy_report.h"
 
 #include "app/cli/console.h"
+#include "app/cli/report.h"
 
 #include <algorithm>
 #include <array>
@@ -12,32 +13,13 @@
 namespace ponderscope::cli {
 namespace {
 
-nlohmann::json number(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-nlohmann::json json_of(const Estimate& estimate) {
-    return {
-        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
-}
+using cli::json_of; // of estimates, beside those of this file
 
 nlohmann::json json_of(const PolicyOutcome& outcome) {
     return {
         {"mean_steps", number(outcome.mean_steps)},          {"mean_nll", number(outcome.mean_nll)},
         {"perplexity", number(outcome.perplexity)},          {"flops_per_token", number(outcome.mean_flops)},
         {"difference_to_full", json_of(outcome.difference)}, {"on_front", outcome.on_front}};
-}
-
-std::string padded(const std::string& text, std::size_t to) {
-    return text + std::string(text.size() < to ? to - text.size() : 0, ' ');
-}
-
-std::string right(const std::string& text, std::size_t to) {
-    return std::string(text.size() < to ? to - text.size() : 0, ' ') + text;
-}
-
-std::string interval(const Estimate& estimate) {
-    return fixed(estimate.value, 4) + " [" + fixed(estimate.low, 4) + ", " + fixed(estimate.high, 4) + "]";
 }
 
 void print_row(const std::string& name, std::size_t width, const PolicyOutcome& outcome) {

@@ -4,6 +4,7 @@
 #include "app/cli/interval_options.h"
 #include "app/cli/options.h"
 #include "app/cli/policy_report.h"
+#include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -22,14 +23,7 @@
 namespace ponderscope::cli {
 namespace {
 
-nlohmann::json number(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-nlohmann::json json_of(const Estimate& estimate) {
-    return {
-        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
-}
+using cli::json_of; // of estimates, beside those of this file
 
 nlohmann::json json_of(const TokenGroup& group) {
     return {{"name", group.name},
@@ -52,17 +46,8 @@ std::string shown(const TokenGroup& group) {
                : nlohmann::json(group.name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string right(const std::string& text, std::size_t to) {
-    return std::string(text.size() < to ? to - text.size() : 0, ' ') + text;
-}
-
 std::string q_text(double q) {
     return std::isnan(q) ? "-" : q < 1e-4 ? "< 0.0001" : fixed(q, 4);
-}
-
-std::string interval(const Estimate& estimate, int decimals) {
-    return fixed(estimate.value, decimals) + " [" + fixed(estimate.low, decimals) + ", " +
-           fixed(estimate.high, decimals) + "]";
 }
 
 std::string csv_field(const std::string& text) {
