@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/recompute.h"
 
+#include "core/model/autocast.h"
+
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -14,34 +15,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Autocast as it was, while it lives.
-class AutocastAs {
-public:
-    AutocastAs(at::DeviceType device, bool on, at::ScalarType type)
-        : device_(device),
-          was_on_(at::autocast::is_autocast_enabled(device)),
-          was_type_(at::autocast::get_autocast_dtype(device)) {
-        at::autocast::set_autocast_enabled(device_, on);
-        at::autocast::set_autocast_dtype(device_, type);
-        at::autocast::increment_nesting();
-    }
-    ~AutocastAs() {
-        // Casts of weights that were made in here belong to a graph that is gone.
-        if (at::autocast::decrement_nesting() == 0) {
-            at::autocast::clear_cache();
-        }
-        at::autocast::set_autocast_enabled(device_, was_on_);
-        at::autocast::set_autocast_dtype(device_, was_type_);
-    }
-    AutocastAs(const AutocastAs&) = delete;
-    AutocastAs& operator=(const AutocastAs&) = delete;
-
-private:
-    at::DeviceType device_;
-    bool was_on_;
-    at::ScalarType was_type_;
-};
 
 class Recomputed : public torch::autograd::Function<Recomputed> {
 public:
@@ -74,8 +47,8 @@ public:
         variable_list found;
         {
             const at::AutoGradMode graph(true);
-            const AutocastAs autocast(saved.front().device().type(), context->saved_data["autocast"].toBool(),
-                                      static_cast<at::ScalarType>(context->saved_data["type"].toInt()));
+            const Autocast autocast(saved.front().device().type(), context->saved_data["autocast"].toBool(),
+                                    static_cast<at::ScalarType>(context->saved_data["type"].toInt()));
             const at::Tensor out = function(leaves);
             found = torch::autograd::grad({out}, wanted, {gradients[0].to(out.scalar_type())});
         }

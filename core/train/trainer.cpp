@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/model/autocast.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 #include "core/text/tokenizer.h"
@@ -16,7 +17,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <torch/version.h>
 
@@ -54,34 +54,6 @@ at::Device device_named(const std::string& name) {
     }
     return {at::kCUDA, static_cast<at::DeviceIndex>(number)};
 }
-
-/// Products in bf16 while it lives; weights stay as they are.
-class Autocast {
-public:
-    Autocast(bool on, at::DeviceType device) : on_(on), device_(device) {
-        if (on_) {
-            was_ = at::autocast::is_autocast_enabled(device_);
-            at::autocast::set_autocast_enabled(device_, true);
-            at::autocast::set_autocast_dtype(device_, at::kBFloat16);
-            at::autocast::increment_nesting();
-        }
-    }
-    ~Autocast() {
-        if (on_) {
-            if (at::autocast::decrement_nesting() == 0) {
-                at::autocast::clear_cache();
-            }
-            at::autocast::set_autocast_enabled(device_, was_);
-        }
-    }
-    Autocast(const Autocast&) = delete;
-    Autocast& operator=(const Autocast&) = delete;
-
-private:
-    bool on_;
-    bool was_ = false;
-    at::DeviceType device_;
-};
 
 /// At most five messages a second, and always the last one.
 class Throttle {
@@ -255,7 +227,7 @@ Trainer::StepNumbers Trainer::forward_backward() {
         const auto batch = PackedBatch::from_rows(rows(recipe_.batch), device_);
         at::Tensor loss;
         {
-            const Autocast autocast(half_, device_.type());
+            const Autocast autocast(device_.type(), half_); // products in bf16; weights stay fp32
             ForwardForm form = training_form();
             form.recompute = recipe_.recompute;
             form.penalty = {recipe_.gate_share_at(counters_.step), recipe_.penalty_beta};
@@ -395,7 +367,7 @@ double Trainer::measure(const ForwardForm& form, std::int64_t most_windows, bool
             out = std::copy(from, from + recipe_.context + 1, out);
         }
         const auto batch = PackedBatch::from_rows(ids, device_);
-        const Autocast autocast(half, device_.type());
+        const Autocast autocast(device_.type(), half);
         const auto tokens = static_cast<std::int64_t>(count) * recipe_.context;
         sum += model_->forward(batch, form).cross_entropy.item<double>() * static_cast<double>(tokens);
         scored += tokens;
