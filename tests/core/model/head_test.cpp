@@ -7,6 +7,7 @@
 #include "core/model/head_state.h"
 #include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
+#include "tests/core/model/head_cases.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -22,34 +23,12 @@ namespace ponderscope {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-at::Tensor normal(at::IntArrayRef sizes, std::uint64_t seed, double scale = 1) {
-    auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-    return at::randn(sizes, generator, at::kFloat) * scale;
-}
-
-struct Case {
-    at::Tensor h;
-    HeadWeights weights;
-    HeadRequest request;
-};
-
-/// Everything that can be asked for at once. `spread` is about the standard deviation of the logits.
-Case make_case(std::int64_t n, std::int64_t vocabulary, std::int64_t d, double spread, std::uint64_t seed) {
-    Case c;
-    c.h = normal({n, d}, seed);
-    c.weights.head = normal({vocabulary, d}, seed + 1, spread / std::sqrt(static_cast<double>(d)));
-    c.weights.embedding = normal({vocabulary, d}, seed + 2);
-    c.request.targets =
-        at::randint(-1, vocabulary, {n}, at::make_generator<at::CPUGeneratorImpl>(seed + 3), at::kLong);
-    c.request.distribution = true;
-    c.request.candidates = std::min<std::int64_t>(10, vocabulary);
-    c.request.previous = c.h + normal({n, d}, seed + 4, 0.3);
-    c.request.mixture = true;
-    return c;
-}
+using testing::Case;
+using testing::infinity;
+using testing::largest_difference;
+using testing::make_case;
+using testing::nan;
+using testing::normal;
 
 HeadResult in_double(const Case& c) {
     auto weights = c.weights;
@@ -59,20 +38,6 @@ HeadResult in_double(const Case& c) {
     auto request = c.request;
     request.previous = request.previous.defined() ? request.previous.to(at::kDouble) : request.previous;
     return read_out_reference(c.h.to(at::kDouble), weights, request);
-}
-
-double largest_difference(const at::Tensor& a, const at::Tensor& b) {
-    EXPECT_EQ(a.defined(), b.defined());
-    if (!a.defined() || a.numel() == 0) {
-        return 0;
-    }
-    EXPECT_EQ(a.sizes(), b.sizes());
-    EXPECT_TRUE(at::equal(a.isnan(), b.isnan())) << "NaN in other places";
-    const auto both = a.to(at::kDouble).eq(b.to(at::kDouble));
-    return at::where(both, 0.0, (a.to(at::kDouble) - b.to(at::kDouble)).abs())
-        .nan_to_num(0.0, infinity)
-        .max()
-        .item<double>();
 }
 
 struct Tolerances {
@@ -420,170 +385,6 @@ TEST(ReadOut, RefusesWhatDoesNotFit) {
     EXPECT_THROW(with([](Case& x) { x.request.candidates = 31; }), c10::Error);
     EXPECT_THROW(with([](Case& x) { x.request.temperature = 0; }), c10::Error);
     EXPECT_THROW(with([](Case& x) { x.request.previous = x.request.previous.narrow(0, 0, 3); }), c10::Error);
-}
-
-namespace {
-
-/// Plain, differentiable operations: what the training functions stand for.
-at::Tensor plain_logits(const at::Tensor& h, const HeadWeights& weights) {
-    const auto logits = at::mm(h, weights.head.t());
-    return weights.head_bias.defined() ? logits + weights.head_bias : logits;
-}
-
-at::Tensor plain_expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
-                                    std::int64_t top_k) {
-    auto logits = plain_logits(h, weights) / temperature;
-    if (top_k > 0 && top_k < logits.size(1)) {
-        const auto ids = std::get<1>(logits.topk(top_k, 1));
-        auto mask = at::full_like(logits, -infinity);
-        mask.scatter_(1, ids, 0);
-        logits = logits + mask;
-    }
-    return at::mm(at::softmax(logits, 1), weights.embedding);
-}
-
-at::Tensor plain_cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets) {
-    return at::cross_entropy_loss(plain_logits(h, weights), targets, {}, at::Reduction::Mean, -1);
-}
-
-struct Trained {
-    at::Tensor value;
-    std::vector<at::Tensor> gradients;
-};
-
-/// Value and gradients of states, head, bias (if any) and embedding (if it is not the head itself) of a
-/// function of them.
-template <typename Loss>
-Trained train(const Case& c, const Loss& loss) {
-    auto with = c;
-    const bool tied = c.weights.embedding.is_same(c.weights.head);
-    std::vector<at::Tensor> leaves;
-    const auto leaf = [&](at::Tensor& tensor) {
-        if (tensor.defined()) {
-            tensor = tensor.detach().clone().requires_grad_(true);
-            leaves.push_back(tensor);
-        }
-    };
-    leaf(with.h);
-    leaf(with.weights.head);
-    leaf(with.weights.head_bias);
-    if (tied) {
-        with.weights.embedding = with.weights.head;
-    } else {
-        leaf(with.weights.embedding);
-    }
-    Trained result;
-    result.value = loss(with.h, with.weights);
-    result.value.backward();
-    for (const auto& tensor : leaves) {
-        result.gradients.push_back(tensor.grad().defined() ? tensor.grad() : at::zeros_like(tensor));
-    }
-    return result;
-}
-
-void expect_close(const Trained& got, const Trained& expected, double relative) {
-    EXPECT_LE((got.value - expected.value).abs().item<double>(),
-              relative * (1 + expected.value.abs().item<double>()));
-    ASSERT_EQ(got.gradients.size(), expected.gradients.size());
-    for (std::size_t i = 0; i < got.gradients.size(); ++i) {
-        const double scale = expected.gradients[i].abs().max().item<double>();
-        EXPECT_LE((got.gradients[i] - expected.gradients[i]).abs().max().item<double>(),
-                  relative * (scale + 1e-6))
-            << "input " << i;
-    }
-}
-
-} // namespace
-
-TEST(HeadTraining, GradientsEqualThoseOfPlainOperations) {
-    struct Setting {
-        std::int64_t n, vocabulary, d;
-        bool bias, tied;
-    };
-    // The last one is too large for the probabilities to be kept, and takes several tiles.
-    for (const auto& setting : {Setting{1, 2, 1, false, false}, Setting{33, 517, 24, true, false},
-                                Setting{64, 2048, 16, false, true}, Setting{700, 50304, 4, false, false}}) {
-        SCOPED_TRACE(std::to_string(setting.n) + " x " + std::to_string(setting.vocabulary));
-        auto c = make_case(setting.n, setting.vocabulary, setting.d, 2, 101);
-        c.request.targets[0] = 1;
-        if (setting.bias) {
-            c.weights.head_bias = normal({setting.vocabulary}, 102);
-        }
-        if (setting.tied) {
-            c.weights.embedding = c.weights.head;
-        }
-        const auto& targets = c.request.targets;
-        const auto weight = normal(c.h.sizes(), 103);
-        expect_close(
-            train(c, [&](const auto& h, const auto& w) { return cross_entropy(h, w, targets) * 3; }),
-            train(c, [&](const auto& h, const auto& w) { return plain_cross_entropy(h, w, targets) * 3; }),
-            2e-5);
-        for (const double temperature : {1.0, 0.6}) {
-            for (const std::int64_t top_k : {0L, 1L, 10L}) {
-                SCOPED_TRACE(std::to_string(temperature) + ", top " + std::to_string(top_k));
-                expect_close(
-                    train(c,
-                          [&](const auto& h, const auto& w) {
-                              return (expected_embedding(h, w, temperature, top_k) * weight).sum();
-                          }),
-                    train(c,
-                          [&](const auto& h, const auto& w) {
-                              return (plain_expected_embedding(h, w, temperature, top_k) * weight).sum();
-                          }),
-                    5e-5);
-            }
-        }
-    }
-}
-
-TEST(HeadTraining, GradientsEqualDifferenceQuotients) {
-    auto c = make_case(7, 31, 5, 2, 111);
-    c.h = c.h.to(at::kDouble);
-    for (auto* tensor : {&c.weights.head, &c.weights.embedding}) {
-        *tensor = tensor->to(at::kDouble);
-    }
-    c.weights.head_bias = normal({31}, 112).to(at::kDouble);
-    const auto weight = normal(c.h.sizes(), 113).to(at::kDouble);
-    for (const std::int64_t top_k : {0L, 6L}) {
-        const auto loss = [&](const at::Tensor& h, const HeadWeights& w) {
-            return cross_entropy(h, w, c.request.targets) +
-                   (expected_embedding(h, w, 1.3, top_k) * weight).sum();
-        };
-        const auto analytic = train(c, loss);
-        const auto direction = [](const at::Tensor& like, std::uint64_t seed) {
-            return normal(like.sizes(), seed).to(at::kDouble);
-        };
-        const double step = 1e-6;
-        const auto value = [&](double along, std::size_t input) {
-            auto moved = c;
-            at::Tensor* inputs[] = {&moved.h, &moved.weights.head, &moved.weights.head_bias,
-                                    &moved.weights.embedding};
-            *inputs[input] = *inputs[input] + direction(*inputs[input], 120 + input) * along;
-            return loss(moved.h, moved.weights).item<double>();
-        };
-        for (std::size_t input = 0; input < 4; ++input) {
-            const double quotient = (value(step, input) - value(-step, input)) / (2 * step);
-            const double expected =
-                (analytic.gradients[input] * direction(analytic.gradients[input], 120 + input))
-                    .sum()
-                    .item<double>();
-            EXPECT_NEAR(quotient, expected, 1e-7 * (1 + std::abs(expected)))
-                << "input " << input << ", top " << top_k;
-        }
-    }
-}
-
-TEST(HeadTraining, WithoutGradientTheValueIsTheSame) {
-    const auto c = make_case(40, 900, 16, 2, 121);
-    const auto expected =
-        train(c, [&](const auto& h, const auto& w) { return cross_entropy(h, w, c.request.targets); }).value;
-    EXPECT_NEAR(cross_entropy(c.h, c.weights, c.request.targets).item<double>(), expected.item<double>(),
-                1e-6);
-    const auto nll = read_out(c.h, c.weights, c.request).nll;
-    EXPECT_NEAR(nll.nanmean().item<double>(), expected.item<double>(), 1e-5);
-    EXPECT_LE(largest_difference(expected_embedding(c.h, c.weights, 1, 0),
-                                 read_out(c.h, c.weights, c.request).mixture),
-              1e-5);
 }
 
 TEST(TileKernels, EverySetOfThisProcessorAgrees) {
