@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/progress.h"
 #include "views/common/format.h"
+#include "views/halting/run_slices.h"
 
 #include <QCoreApplication>
 
@@ -21,7 +22,6 @@ namespace {
 
 using figure::Chart;
 
-constexpr std::int64_t slice_tokens = 1 << 16;
 constexpr double nats_a_bin = 0.05;
 constexpr std::size_t nats_bins = 400; ///< up to 20 nats: more than the logarithm of any vocabulary
 constexpr double entropy_cell = 0.5;   ///< nats, of the density
@@ -108,12 +108,8 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
         std::int64_t dropped = 0;
     };
     std::unordered_map<std::int32_t, Sums> types;
-    for (const SequenceInfo& sequence : reader.sequences(info.id)) {
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice_tokens) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens);
+    for_each_slice(
+        reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
             // One more: the token that the last row predicts.
             const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
             const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
@@ -153,8 +149,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                     }
                 }
             }
-        }
-    }
+        });
     for (const auto& [id, sums] : types) {
         const auto count = static_cast<double>(sums.count);
         stats.types.push_back({id,

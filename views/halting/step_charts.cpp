@@ -8,6 +8,7 @@
 #include "core/stats/correlation.h"
 #include "core/stats/significance.h"
 #include "views/common/format.h"
+#include "views/halting/run_slices.h"
 #include "views/halting/token_grouping.h"
 
 #include <QCoreApplication>
@@ -23,7 +24,6 @@ namespace {
 
 using figure::Chart;
 
-constexpr std::int64_t slice_tokens = 1 << 16;
 constexpr std::int64_t most_columns = 4096; ///< of a second axis
 
 QString tr(const char* text) {
@@ -73,16 +73,12 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
     const bool steps = what.axes[1] == "step";
     const std::int64_t stride = info.tokens / 100'000 + 1;
     std::vector<Spread> spreads;
-    for (const SequenceInfo& sequence : reader.sequences(info.id)) {
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice_tokens) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens);
+    for_each_slice(
+        reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
             const auto chunk = reader.signal(info.id, sequence.index, signal, begin, end);
             if (!chunk || chunk->shape.size() != 2 || chunk->shape[1] <= 0 ||
                 chunk->shape[1] > most_columns) {
-                continue;
+                return;
             }
             const std::vector<std::int32_t> ran =
                 steps ? reader.tokens(info.id, sequence.index, begin, end).steps
@@ -103,8 +99,7 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
                     }
                 }
             }
-        }
-    }
+        });
     Chart chart;
     const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
     chart.title = title;
@@ -151,26 +146,21 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
     std::vector<std::int64_t> positions;
     std::vector<double> nll;
     std::vector<std::int32_t> steps;
-    for (const SequenceInfo& sequence : reader.sequences(info.id)) {
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice_tokens) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens);
-            // One more: the token that the last row predicts.
-            const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
-            const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
-            for (std::size_t i = 0; i < rows; ++i) {
-                const std::size_t typed = attribution == Attribution::predicted ? i + 1 : i;
-                if (std::isfinite(tokens.nll[i]) && typed < tokens.size()) {
-                    ids.push_back(tokens.id[typed]);
-                    positions.push_back(begin + static_cast<std::int64_t>(typed));
-                    nll.push_back(static_cast<double>(tokens.nll[i]));
-                    steps.push_back(tokens.steps[i]);
-                }
-            }
-        }
-    }
+    for_each_slice(reader, info, stop,
+                   [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
+                       // One more: the token that the last row predicts.
+                       const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
+                       const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
+                       for (std::size_t i = 0; i < rows; ++i) {
+                           const std::size_t typed = attribution == Attribution::predicted ? i + 1 : i;
+                           if (std::isfinite(tokens.nll[i]) && typed < tokens.size()) {
+                               ids.push_back(tokens.id[typed]);
+                               positions.push_back(begin + static_cast<std::int64_t>(typed));
+                               nll.push_back(static_cast<double>(tokens.nll[i]));
+                               steps.push_back(tokens.steps[i]);
+                           }
+                       }
+                   });
     const auto bytes = [&](std::int32_t id) { return reader.token_bytes(info.id, id); };
     const TokenGrouping groups = by == "type"         ? group_by_type(ids, bytes)
                                  : by == "position"   ? group_by_position(positions)
