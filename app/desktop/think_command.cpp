@@ -41,6 +41,9 @@ QStringList generate_arguments(const ThinkRequest& request) {
     option("--tokens", QString::number(request.tokens));
     if (request.temperature > 0) {
         option("--temperature", QString::number(request.temperature));
+        if (request.topK > 0) {
+            option("--top-k", QString::number(request.topK));
+        }
         option("--top-p", QString::number(request.topP));
         option("--seed", QString::number(request.seed));
     }

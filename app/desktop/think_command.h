@@ -12,7 +12,8 @@ struct ThinkRequest {
     QString prompt;
     int tokens = 40; ///< new ones at most; 0: the prompt is read and nothing generated
     double temperature = 0;
-    double topP = 1; ///< of sampling: the smallest set with this much probability
+    int topK = 0;    ///< of sampling: so many most probable tokens; 0: all
+    double topP = 1; ///< of sampling: of those, the smallest set with this much of their probability
     int seed = 0;
     QString policy; ///< empty: the method's own
     QString device = QStringLiteral("cpu");

@@ -34,6 +34,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
       prompt_(new QPlainTextEdit(this)),
       tokens_(new QSpinBox(this)),
       temperature_(new QDoubleSpinBox(this)),
+      topK_(new QSpinBox(this)),
       topP_(new QDoubleSpinBox(this)),
       seed_(new QSpinBox(this)),
       policy_(new QComboBox(this)),
@@ -62,11 +63,15 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     temperature_->setSingleStep(0.1);
     temperature_->setSpecialValueText(tr("greedy"));
     name(temperature_, tr("Temperature"), tr("Of sampling; 0 always takes the most probable token"));
+    topK_->setRange(0, 1'000'000);
+    topK_->setSpecialValueText(tr("all"));
+    name(topK_, tr("Top k"), tr("Sample from so many most probable tokens; 0 is all"));
     topP_->setRange(0.01, 1);
     topP_->setSingleStep(0.05);
     topP_->setValue(1);
     name(topP_, tr("Top p"),
-         tr("Sample from the smallest set of tokens with this much probability; 1 is all"));
+         tr("Of the top k, sample from the smallest set of tokens with this much of their probability; 1 is "
+            "all"));
     seed_->setRange(0, 1'000'000'000);
     name(seed_, tr("Seed"), tr("Of sampling: the same seed draws the same tokens"));
     policy_->addItem(tr("its own"), QString());
@@ -100,9 +105,16 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     auto* options = new QGridLayout;
     options->setHorizontalSpacing(8);
     options->setVerticalSpacing(4);
+    auto* cut = new QWidget(this); // both cut the distribution that is drawn from
+    auto* cuts = new QHBoxLayout(cut);
+    cuts->setContentsMargins(0, 0, 0, 0);
+    cuts->setSpacing(4);
+    cuts->addWidget(topK_, 1);
+    cuts->addWidget(topP_, 1);
+    cut->setFocusProxy(topK_);
     const std::pair<QString, QWidget*> fields[] = {
         {tr("Model"), checkpoint_},        {tr("Halting"), policy_}, {tr("New tokens"), tokens_},
-        {tr("Temperature"), temperature_}, {tr("Top p"), topP_},     {tr("Seed"), seed_}};
+        {tr("Temperature"), temperature_}, {tr("Top k, p"), cut},    {tr("Seed"), seed_}};
     for (int i = 0; i < static_cast<int>(std::size(fields)); ++i) {
         const auto& [text, field] = fields[i];
         options->addWidget(label(text, field), i / 2, i % 2 * 2);
@@ -138,9 +150,11 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         }
     });
     connect(temperature_, &QDoubleSpinBox::valueChanged, this, [this](double value) {
+        topK_->setEnabled(value > 0);
         topP_->setEnabled(value > 0);
         seed_->setEnabled(value > 0);
     });
+    topK_->setEnabled(false);
     topP_->setEnabled(false);
     seed_->setEnabled(false);
     connect(time_, &QSlider::valueChanged, this, &ThinkPanel::moveTo);
@@ -191,6 +205,7 @@ void ThinkPanel::setRequest(const ThinkRequest& request) {
     }
     tokens_->setValue(request.tokens);
     temperature_->setValue(request.temperature);
+    topK_->setValue(request.topK);
     topP_->setValue(request.topP);
     seed_->setValue(request.seed);
     policy_->setCurrentIndex(std::max(0, policy_->findData(request.policy)));
@@ -202,6 +217,7 @@ ThinkRequest ThinkPanel::request() const {
     request.prompt = prompt_->toPlainText();
     request.tokens = tokens_->value();
     request.temperature = temperature_->value();
+    request.topK = topK_->value();
     request.topP = topP_->value();
     request.seed = seed_->value();
     request.policy = policy_->currentData().toString();

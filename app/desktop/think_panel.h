@@ -59,6 +59,7 @@ private:
     QPlainTextEdit* prompt_;
     QSpinBox* tokens_;
     QDoubleSpinBox* temperature_;
+    QSpinBox* topK_;
     QDoubleSpinBox* topP_;
     QSpinBox* seed_;
     QComboBox* policy_;

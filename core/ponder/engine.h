@@ -65,7 +65,8 @@ struct NamedArray {
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
     double temperature = 0; ///< 0 = greedy (lowest id of equals)
-    double top_p = 1;
+    std::int64_t top_k = 0; ///< sample from so many most likely ids; 0: from all
+    double top_p = 1;       ///< then from the smallest set of them with this much of their probability
     std::uint64_t seed = 0;
     std::vector<std::int64_t> stop_ids;
     bool use_cache =

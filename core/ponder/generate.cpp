@@ -15,14 +15,21 @@ namespace ponderscope {
 
 namespace {
 
-/// Draws an id from softmax(logits / temperature), cut to the smallest set of most likely ids whose
-/// probability reaches top_p.
+/// Draws an id from softmax(logits / temperature), cut to the top_k most likely ids and of those to the
+/// smallest set whose share of their probability reaches top_p. Of equal logits the lower id comes first.
 std::int32_t sample(const float* logits, std::int64_t vocabulary, const GenerateOptions& options,
                     double draw) {
     std::vector<std::int32_t> order(static_cast<std::size_t>(vocabulary));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int32_t a, std::int32_t b) { return logits[a] > logits[b]; });
+    const auto likelier = [&](std::int32_t a, std::int32_t b) {
+        return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+    };
+    if (options.top_k > 0 && options.top_k < vocabulary) {
+        std::partial_sort(order.begin(), order.begin() + options.top_k, order.end(), likelier);
+        order.resize(static_cast<std::size_t>(options.top_k));
+    } else {
+        std::sort(order.begin(), order.end(), likelier);
+    }
     const double largest = logits[order.front()];
     std::vector<double> weights;
     weights.reserve(order.size());
@@ -273,6 +280,10 @@ std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::v
     }
     if (!(options.top_p > 0 && options.top_p <= 1)) {
         throw InputError("top_p must be above 0 and at most 1, not " + std::to_string(options.top_p) + ".");
+    }
+    if (options.top_k < 0) {
+        throw InputError("top_k must be 0 (all tokens) or a positive number, not " +
+                         std::to_string(options.top_k) + ".");
     }
     if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
         throw InputError("The temperature must be 0 (greedy) or a positive number, not " +

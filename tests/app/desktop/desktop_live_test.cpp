@@ -205,6 +205,7 @@ private slots:
         ThinkRequest wanted = request_in(stage);
         wanted.tokens = 7;
         wanted.temperature = 0.5;
+        wanted.topK = 9;
         wanted.topP = 0.5;
         wanted.seed = 3;
         panel.setRequest(wanted);
@@ -215,8 +216,8 @@ private slots:
         const auto made = asked[0][0].value<ThinkRequest>();
         const QStringList arguments = generate_arguments(made);
         QCOMPARE(arguments.mid(0, 2), (QStringList{QStringLiteral("generate"), wanted.checkpoint}));
-        for (const char* one :
-             {"--prompt=ab", "--tokens=7", "--temperature=0.5", "--top-p=0.5", "--seed=3", "--json"}) {
+        for (const char* one : {"--prompt=ab", "--tokens=7", "--temperature=0.5", "--top-k=9", "--top-p=0.5",
+                                "--seed=3", "--json"}) {
             QVERIFY2(arguments.contains(QLatin1String(one)), one);
         }
         wanted.prompt = QStringLiteral("--help");

@@ -108,6 +108,7 @@ TEST_F(Generate, GreedyIsTheMostProbableAndSamplingBelongsToItsSeed) {
     };
     const std::vector<int> greedy = ids({});
     EXPECT_EQ(greedy, ids({"--temperature", "1", "--top-p", "0.000001", "--seed", "9"}));
+    EXPECT_EQ(greedy, ids({"--temperature", "1", "--top-k", "1", "--seed", "9"}));
     const std::vector<int> drawn = ids({"--temperature", "2", "--seed", "7"});
     EXPECT_EQ(drawn, ids({"--temperature", "2", "--seed", "7"}));
     EXPECT_NE(drawn, ids({"--temperature", "2", "--seed", "8"}));

@@ -21,6 +21,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -296,6 +297,37 @@ TEST_P(EveryModel, SamplingIsAFunctionOfItsSeed) {
     GenerateOptions greedy;
     greedy.max_new_tokens = 20;
     EXPECT_EQ(engine_->generate(prompts, options), engine_->generate(prompts, greedy));
+    options.top_p = 1;
+    options.top_k = 1;
+    EXPECT_EQ(engine_->generate(prompts, options), engine_->generate(prompts, greedy));
+    options.top_k = vocabulary; // all of them is no cut at all
+    const auto all = engine_->generate(prompts, options);
+    options.top_k = 0;
+    EXPECT_EQ(engine_->generate(prompts, options), all);
+}
+
+TEST_P(EveryModel, SamplingDrawsFromTheMostLikelyTokensOnly) {
+    const std::vector<std::vector<std::int32_t>> prompt{random_ids(6, vocabulary, 10)};
+    GenerateOptions options;
+    options.max_new_tokens = 1;
+    options.temperature = 50; // nearly all alike: what is not cut off turns up
+    options.top_k = 3;
+    std::set<std::int32_t> likely;
+    for (options.seed = 0; options.seed < 60; ++options.seed) {
+        likely.insert(engine_->generate(prompt, options).front().front());
+    }
+    EXPECT_EQ(likely.size(), 3U);
+    // Of three that are nearly alike, two hold less than 0.7 of the probability of all three, never of all
+    // tokens'.
+    options.top_p = 0.6;
+    std::set<std::int32_t> fewer;
+    for (options.seed = 0; options.seed < 60; ++options.seed) {
+        fewer.insert(engine_->generate(prompt, options).front().front());
+    }
+    EXPECT_EQ(fewer.size(), 2U);
+    for (const std::int32_t id : fewer) {
+        EXPECT_TRUE(likely.contains(id));
+    }
 }
 
 TEST_P(EveryModel, GenerationStopsWhereItIsTold) {
