@@ -10,7 +10,8 @@
 #include "views/depth/depth_charts.h"
 #include "views/depth/depth_grid.h"
 #include "views/figure/chart_view.h"
-#include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/map_options.h"
+#include "views/heatmap/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -48,7 +49,9 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
                           this)),
       flag_(new QLabel(this)),
       mapTitle_(new QLabel(this)),
+      mapScale_(new ScaleBar(context.theme, this)),
       map_(new StepMapCanvas(context, this)),
+      options_(new MapOptions(context.theme, *map_, this)),
       right_(new QWidget(this)),
       ablation_(new ChartView(context.theme, this)),
       effects_(this),
@@ -89,7 +92,13 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     column->setSpacing(5);
     column->addWidget(caption_);
     column->addWidget(flag_);
-    column->addWidget(mapTitle_);
+    auto* mapHeader = new QHBoxLayout;
+    mapHeader->setSpacing(10);
+    mapHeader->addWidget(mapTitle_);
+    mapHeader->addWidget(mapScale_);
+    mapHeader->addWidget(options_);
+    mapHeader->addStretch(1);
+    column->addLayout(mapHeader);
     column->addWidget(map_, 1);
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
@@ -132,6 +141,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
         selection_.setLayer(layer);
     });
 
+    connect(options_, &MapOptions::changed, this, &DepthView::showMapScale);
     connect(map_, &StepMapCanvas::viewChanged, this, &DepthView::wantPage);
     connect(&loader_, &MipLoader::progressed, this, [this](int perMille) {
         if (map_->map() == nullptr) {
@@ -438,6 +448,7 @@ void DepthView::refreshMap() {
     try {
         map_->setMap(std::make_shared<const StepMap>(*sequence_, chunk, std::move(info),
                                                      selection_.attribution(), StepMap::Rows::layers));
+        showMapScale();
     } catch (const InputError& error) {
         map_->setMap(nullptr);
         map_->setHint(QString::fromUtf8(error.what()));
@@ -544,7 +555,17 @@ void DepthView::showLongMap(std::shared_ptr<const StepMap::Page> page) {
     info.unit = "probability"; // 0 to 1, as the grid beside it
     map_->setMap(std::make_shared<const StepMap>(sequence_, loader_.mips(), std::move(page), std::move(info),
                                                  selection_.attribution(), StepMap::Rows::layers));
+    showMapScale();
     wantPage();
+}
+
+void DepthView::showMapScale() {
+    if (map_->map() == nullptr) {
+        mapScale_->clear();
+        return;
+    }
+    options_->apply();
+    mapScale_->setScale(map_->scale(), {}, false, map_->diverging());
 }
 
 void DepthView::wantPage() {

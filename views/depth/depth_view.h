@@ -19,6 +19,7 @@ namespace ponderscope {
 
 class ChartView;
 class DepthGrid;
+class MapOptions;
 class ScaleBar;
 class StepMapCanvas;
 
@@ -43,6 +44,7 @@ public:
     void setSource(int source);
     [[nodiscard]] DepthGrid* grid() const { return grid_; }
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
+    [[nodiscard]] MapOptions* mapOptions() const { return options_; }
     /// Weights against what leaving a source out does, from runs that did (record --ablate-source); hidden
     /// where there are none.
     [[nodiscard]] ChartView* ablation() const { return ablation_; }
@@ -67,6 +69,7 @@ private:
     void refreshLongMap(std::int64_t step, int head);
     void showLongMap(std::shared_ptr<const StepMap::Page> page);
     void wantPage();
+    void showMapScale();
     [[nodiscard]] QString sourceLabel(int source) const;
     void showCell(int layer, int source);
 
@@ -82,7 +85,9 @@ private:
     QLabel* caption_;
     QLabel* flag_;
     QLabel* mapTitle_;
+    ScaleBar* mapScale_;
     StepMapCanvas* map_;
+    MapOptions* options_;
     QWidget* right_;
     ChartView* ablation_;
     Background effects_;

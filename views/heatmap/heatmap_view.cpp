@@ -6,21 +6,18 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/heatmap/map_options.h"
+#include "views/heatmap/scale_bar.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QActionGroup>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QMenu>
-#include <QPainter>
 #include <QSignalBlocker>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace ponderscope {
 namespace {
@@ -31,10 +28,6 @@ bool by_step(const SignalInfo& info) {
 
 QString title_of(const SignalInfo& info) {
     return QString::fromStdString(info.title.empty() ? info.name : info.title);
-}
-
-QString number_at_end(double value) {
-    return QString::number(value, 'g', 4).replace(u'-', QChar(0x2212));
 }
 
 } // namespace
@@ -49,7 +42,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       readout_(new QLabel(this)),
       scale_(new ScaleBar(context.theme, this)),
       canvas_(new StepMapCanvas(context, this)),
-      options_(new QToolButton(this)),
+      options_(new MapOptions(context.theme, *canvas_, this)),
       loader_(this) {
     chooser_->setAccessibleName(tr("Signal"));
     chooser_->setToolTip(tr("Which per-step signal the heatmap shows"));
@@ -113,7 +106,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
             canvas_->setHint(sentence);
         }
     });
-    buildMenu();
+    connect(options_, &MapOptions::changed, this, &HeatmapView::showScale);
 
     connect(&selection_, &Selection::runsChanged, this, &HeatmapView::refreshSignals);
     connect(&selection_, &Selection::sequenceChanged, this, &HeatmapView::refreshMap);
@@ -307,100 +300,14 @@ void HeatmapView::wantPage() {
     }
 }
 
-void HeatmapView::setClip(Clip clip) {
-    clip_ = clip;
-    showScale();
-}
-
-void HeatmapView::setDiverging(bool diverging) {
-    diverging_ = diverging;
-    showScale();
-}
-
-void HeatmapView::setScaleLocked(bool locked) {
-    locked_.reset();
-    if (locked && canvas_->map() != nullptr) {
-        locked_ = canvas_->scale();
-    }
-    showScale();
-}
-
 void HeatmapView::showScale() {
     const StepMap* map = canvas_->map();
     if (map == nullptr) {
         return;
     }
-    ColourScale scale = map->scale();
-    if (clip_ != Clip::usual) {
-        const double share = clip_ == Clip::one_percent ? 0.01 : clip_ == Clip::five_percent ? 0.05 : 0;
-        const double low = map->quantile(share);
-        const double high = map->quantile(1 - share);
-        if (low < high) {
-            scale = {low, high, scale.logarithmic && low > 0};
-        }
-    }
-    if (diverging_) {
-        scale = ColourScale::symmetric(std::max({std::abs(scale.low), std::abs(scale.high), 1e-12}));
-    }
-    if (locked_) {
-        scale = *locked_;
-    }
-    canvas_->setScale(scale, diverging_);
-    scale_->setScale(scale, QString::fromStdString(map->info().unit), map->hasHalted(), diverging_);
-}
-
-void HeatmapView::buildMenu() {
-    options_->setText(tr("Scale and rows"));
-    options_->setAccessibleName(tr("Scale and rows of the heatmap"));
-    options_->setPopupMode(QToolButton::InstantPopup);
-    options_->setAutoRaise(true);
-    options_->setFont(theme_.small());
-    auto* menu = new QMenu(options_);
-    const auto choices = [this,
-                          menu](const QString& title,
-                                std::initializer_list<std::pair<QString, std::function<void()>>> entries) {
-        QMenu* one = menu->addMenu(title);
-        auto* group = new QActionGroup(one);
-        for (const auto& [text, chosen] : entries) {
-            QAction* action = one->addAction(text, this, chosen);
-            action->setCheckable(true);
-            action->setChecked(group->actions().isEmpty());
-            group->addAction(action);
-        }
-    };
-    choices(tr("Scale spans"), {{tr("0 to a round number"), [this] { setClip(Clip::usual); }},
-                                {tr("all values"), [this] { setClip(Clip::all); }},
-                                {tr("1 % to 99 %"), [this] { setClip(Clip::one_percent); }},
-                                {tr("5 % to 95 %"), [this] { setClip(Clip::five_percent); }}});
-    QAction* diverging = menu->addAction(tr("Two colours around 0"));
-    diverging->setCheckable(true);
-    connect(diverging, &QAction::toggled, this, &HeatmapView::setDiverging);
-    QAction* lock = menu->addAction(tr("Lock the scale"));
-    lock->setCheckable(true);
-    lock->setToolTip(tr("It stays through other signals and runs, so that panels compare"));
-    connect(lock, &QAction::toggled, this, &HeatmapView::setScaleLocked);
-    menu->addSeparator();
-    using Order = StepMapCanvas::Order;
-    const auto order = std::make_shared<std::pair<Order, int>>(Order::recorded, 1);
-    const auto arrange = [this, order] { canvas_->setOrder(order->first, order->second); };
-    const auto ordered = [order, arrange](Order wanted) {
-        return [order, arrange, wanted] {
-            order->first = wanted;
-            arrange();
-        };
-    };
-    choices(tr("Rows"), {{tr("as recorded"), ordered(Order::recorded)},
-                         {tr("last first"), ordered(Order::reversed)},
-                         {tr("by their mean"), ordered(Order::by_mean)}});
-    const auto grouped = [order, arrange](int wanted) {
-        return [order, arrange, wanted] {
-            order->second = wanted;
-            arrange();
-        };
-    };
-    choices(tr("Rows in one"),
-            {{tr("1"), grouped(1)}, {tr("2"), grouped(2)}, {tr("4"), grouped(4)}, {tr("8"), grouped(8)}});
-    options_->setMenu(menu);
+    options_->apply();
+    scale_->setScale(canvas_->scale(), QString::fromStdString(map->info().unit), map->hasHalted(),
+                     canvas_->diverging());
 }
 
 void HeatmapView::showCell(qint64 token, int step) {
@@ -424,75 +331,6 @@ void HeatmapView::showCell(qint64 token, int step) {
                           .arg(QString::number(token),
                                name.isEmpty() ? QString() : QStringLiteral(" “%1”").arg(name),
                                QString::number(step), value));
-}
-
-ScaleBar::ScaleBar(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
-    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
-    connect(&theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
-}
-
-void ScaleBar::setScale(const ColourScale& scale, const QString& unit, bool halted, bool diverging) {
-    diverging_ = diverging;
-    scale_ = scale;
-    unit_ = unit;
-    halted_ = halted;
-    empty_ = false;
-    setAccessibleName(
-        tr("Scale from %1 to %2 %3").arg(number_at_end(scale.low), number_at_end(scale.high), unit));
-    updateGeometry();
-    update();
-}
-
-void ScaleBar::clear() {
-    empty_ = true;
-    updateGeometry();
-    update();
-}
-
-QSize ScaleBar::sizeHint() const {
-    if (empty_) {
-        return {0, 20};
-    }
-    const QFontMetrics metrics(theme_.small());
-    int width = metrics.horizontalAdvance(number_at_end(scale_.low)) + 6 + 96 + 6 +
-                metrics.horizontalAdvance(number_at_end(scale_.high) + u' ' + unit_);
-    if (halted_) {
-        width += 14 + 12 + 6 + metrics.horizontalAdvance(tr("halted"));
-    }
-    return {width + 4, 20};
-}
-
-void ScaleBar::paintEvent(QPaintEvent*) {
-    if (empty_) {
-        return;
-    }
-    QPainter painter(this);
-    painter.setFont(theme_.small());
-    painter.setPen(theme_.colours().soft);
-    const QFontMetrics metrics(theme_.small());
-    int x = 0;
-    const auto write = [&](const QString& text) {
-        const int wide = metrics.horizontalAdvance(text);
-        painter.drawText(QRect(x, 0, wide + 2, height()), Qt::AlignLeft | Qt::AlignVCenter, text);
-        x += wide + 6;
-    };
-    write(number_at_end(scale_.low));
-    const QRect bar(x, height() / 2 - 5, 96, 10);
-    for (int i = 0; i < bar.width(); ++i) {
-        painter.fillRect(
-            bar.left() + i, bar.top(), 1, bar.height(),
-            QColor(
-                (diverging_ ? theme_.differenceMap() : theme_.magnitudeMap()).at((i + 0.5) / bar.width())));
-    }
-    x += bar.width() + 6;
-    write(unit_.isEmpty() || unit_ == u"probability" ? number_at_end(scale_.high)
-                                                     : number_at_end(scale_.high) + u' ' + unit_);
-    if (halted_) {
-        x += 8;
-        painter.fillRect(QRect(x, height() / 2 - 5, 12, 10), theme_.colours().halted);
-        x += 18;
-        write(tr("halted"));
-    }
 }
 
 } // namespace ponderscope

@@ -11,10 +11,10 @@
 
 class QComboBox;
 class QLabel;
-class QToolButton;
 
 namespace ponderscope {
 
+class MapOptions;
 class ScaleBar;
 class StepMapCanvas;
 
@@ -39,12 +39,7 @@ public:
     /// From this number of cells on a pyramid is used; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 
-    /// What of the values the scale spans.
-    enum class Clip { usual, all, one_percent, five_percent };
-    void setClip(Clip clip);
-    /// While locked, the scale stays through other signals, runs and sequences, so that two views compare.
-    void setScaleLocked(bool locked);
-    void setDiverging(bool diverging); ///< around 0
+    [[nodiscard]] MapOptions* options() const { return options_; }
     /// "token 5 “seventeen” · step 2 · 0.71", empty when the cursor is elsewhere.
     [[nodiscard]] QString readout() const;
 
@@ -57,7 +52,6 @@ private:
     bool refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
     void wantPage();
     void showScale();
-    void buildMenu();
     void showCell(qint64 token, int step);
 
     TraceData& data_;
@@ -68,41 +62,17 @@ private:
     QLabel* readout_;
     ScaleBar* scale_;
     StepMapCanvas* canvas_;
-    QToolButton* options_;
+    MapOptions* options_;
     MipLoader loader_;
     std::pair<qint64, qint64> asked_{-1, -1}; ///< rows of the last page, so that none is asked for twice
     QString loading_;                         ///< what loader_ is of
     qint64 wholeCells_ = qint64{1} << 20;
-    Clip clip_ = Clip::usual;
-    bool diverging_ = false;
-    std::optional<ColourScale> locked_;
     QString signal_;
     QString unreadable_; ///< the signal that was asked for and could not be read
     // What the map was made from, so that nothing is made twice.
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const SignalChunk> chunk_;
     Attribution attribution_ = Attribution::predicted;
-};
-
-/// The scale of a heatmap: low end, colours, high end, unit, and what the neutral grey means.
-class ScaleBar : public QWidget {
-    Q_OBJECT
-public:
-    explicit ScaleBar(Theme& theme, QWidget* parent = nullptr);
-    void setScale(const ColourScale& scale, const QString& unit, bool halted, bool diverging = false);
-    void clear();
-    [[nodiscard]] QSize sizeHint() const override;
-
-protected:
-    void paintEvent(QPaintEvent* event) override;
-
-private:
-    Theme& theme_;
-    ColourScale scale_;
-    QString unit_;
-    bool halted_ = false;
-    bool diverging_ = false;
-    bool empty_ = true;
 };
 
 } // namespace ponderscope

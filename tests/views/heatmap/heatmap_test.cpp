@@ -6,6 +6,7 @@
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/map_options.h"
 #include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -509,19 +510,29 @@ private slots:
         stage.open(path);
         QTRY_VERIFY(stage.view.canvas()->map());
         StepMapCanvas& canvas = *stage.view.canvas();
+        MapOptions& options = *stage.view.options();
         const ColourScale usual = canvas.scale();
-        stage.view.setClip(HeatmapView::Clip::five_percent);
+        options.setClip(MapOptions::Clip::five_percent);
         QVERIFY(canvas.scale().high < usual.high && canvas.scale().low > usual.low);
         QCOMPARE(canvas.scale().low, canvas.map()->quantile(0.05));
-        stage.view.setScaleLocked(true);
+        options.setScaleLocked(true);
         const ColourScale locked = canvas.scale();
         stage.view.setSignalName(QStringLiteral("nll"));
         QTRY_VERIFY(canvas.map() && canvas.map()->info().name == "nll");
         QCOMPARE(canvas.scale().high, locked.high);
-        stage.view.setScaleLocked(false);
+        options.setScaleLocked(false);
         QVERIFY(canvas.scale().high != locked.high);
-        stage.view.setDiverging(true);
+        options.setCentre(MapOptions::Centre::zero);
+        QVERIFY(canvas.diverging());
         QCOMPARE(canvas.scale().low, -canvas.scale().high);
+        options.setCentre(MapOptions::Centre::median);
+        const double median = canvas.map()->quantile(0.5);
+        QCOMPARE((canvas.scale().low + canvas.scale().high) / 2, median);
+        QVERIFY(canvas.scale().high >= canvas.map()->quantile(0.95));
+        options.setCentre(MapOptions::Centre::value, 2.5);
+        QCOMPARE((canvas.scale().low + canvas.scale().high) / 2, 2.5);
+        options.setCentre(MapOptions::Centre::none);
+        QVERIFY(!canvas.diverging());
         canvas.setOrder(StepMapCanvas::Order::reversed, 1);
         QCOMPARE(canvas.shown().front(), std::vector<int>{3});
         canvas.setOrder(StepMapCanvas::Order::recorded, 2);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/heatmap/map_options.h"
+
+#include "views/common/theme.h"
+
+#include <QActionGroup>
+#include <QInputDialog>
+#include <QMenu>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace ponderscope {
+
+MapOptions::MapOptions(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
+    : QToolButton(parent), canvas_(canvas) {
+    setText(tr("Scale and rows"));
+    setAccessibleName(tr("Scale and rows of the map"));
+    setPopupMode(QToolButton::InstantPopup);
+    setAutoRaise(true);
+    setFont(theme.small());
+    connect(&theme, &Theme::changed, this, [this, &theme] { setFont(theme.small()); });
+    buildMenu();
+}
+
+void MapOptions::setClip(Clip clip) {
+    clip_ = clip;
+    emit changed();
+}
+
+void MapOptions::setCentre(Centre centre, double value) {
+    centre_ = centre;
+    value_ = value;
+    emit changed();
+}
+
+void MapOptions::setScaleLocked(bool locked) {
+    locked_.reset();
+    if (locked && canvas_.map() != nullptr) {
+        locked_ = canvas_.scale();
+    }
+    emit changed();
+}
+
+void MapOptions::apply() {
+    const StepMap* map = canvas_.map();
+    if (map == nullptr) {
+        return;
+    }
+    ColourScale scale = map->scale();
+    if (clip_ != Clip::usual) {
+        const double share = clip_ == Clip::one_percent ? 0.01 : clip_ == Clip::five_percent ? 0.05 : 0;
+        const double low = map->quantile(share);
+        const double high = map->quantile(1 - share);
+        if (low < high) {
+            scale = {low, high, scale.logarithmic && low > 0};
+        }
+    }
+    const bool diverging = centre_ != Centre::none;
+    if (diverging) {
+        const double middle = centre_ == Centre::zero     ? 0
+                              : centre_ == Centre::median ? map->quantile(0.5)
+                                                          : value_;
+        const double centre = std::isfinite(middle) ? middle : 0;
+        // As far to both sides, so that equal distances have equal strength.
+        const double reach = std::max({std::abs(scale.low - centre), std::abs(scale.high - centre), 1e-12});
+        scale = {centre - reach, centre + reach, false};
+    }
+    if (locked_) {
+        scale = *locked_;
+    }
+    canvas_.setScale(scale, diverging);
+}
+
+void MapOptions::askForCentre() {
+    constexpr double limit = 1e12;
+    bool given = false;
+    const double value = QInputDialog::getDouble(window(), tr("Two colours"), tr("They part at"), value_,
+                                                 -limit, limit, 4, &given);
+    if (given) {
+        setCentre(Centre::value, value);
+    }
+}
+
+void MapOptions::buildMenu() {
+    auto* menu = new QMenu(this);
+    const auto choices = [this,
+                          menu](const QString& title,
+                                std::initializer_list<std::pair<QString, std::function<void()>>> entries) {
+        QMenu* one = menu->addMenu(title);
+        auto* group = new QActionGroup(one);
+        for (const auto& [text, chosen] : entries) {
+            QAction* action = one->addAction(text, this, chosen);
+            action->setCheckable(true);
+            action->setChecked(group->actions().isEmpty());
+            group->addAction(action);
+        }
+    };
+    choices(tr("Scale spans"), {{tr("0 to a round number"), [this] { setClip(Clip::usual); }},
+                                {tr("all values"), [this] { setClip(Clip::all); }},
+                                {tr("1 % to 99 %"), [this] { setClip(Clip::one_percent); }},
+                                {tr("5 % to 95 %"), [this] { setClip(Clip::five_percent); }}});
+    choices(tr("Colours"), {{tr("one map from low to high"), [this] { setCentre(Centre::none); }},
+                            {tr("two, parting at 0"), [this] { setCentre(Centre::zero); }},
+                            {tr("two, parting at the median"), [this] { setCentre(Centre::median); }},
+                            {tr("two, parting at…"), [this] { askForCentre(); }}});
+    QAction* lock = menu->addAction(tr("Lock the scale"));
+    lock->setCheckable(true);
+    lock->setToolTip(tr("It stays through other signals and runs, so that panels compare"));
+    connect(lock, &QAction::toggled, this, &MapOptions::setScaleLocked);
+    menu->addSeparator();
+    using Order = StepMapCanvas::Order;
+    const auto ordered = [this](Order wanted) {
+        return [this, wanted] {
+            order_ = wanted;
+            canvas_.setOrder(order_, group_);
+        };
+    };
+    choices(tr("Rows"), {{tr("as recorded"), ordered(Order::recorded)},
+                         {tr("last first"), ordered(Order::reversed)},
+                         {tr("by their mean"), ordered(Order::by_mean)}});
+    const auto grouped = [this](int wanted) {
+        return [this, wanted] {
+            group_ = wanted;
+            canvas_.setOrder(order_, group_);
+        };
+    };
+    choices(tr("Rows in one"),
+            {{tr("1"), grouped(1)}, {tr("2"), grouped(2)}, {tr("4"), grouped(4)}, {tr("8"), grouped(8)}});
+    setMenu(menu);
+}
+
+} // namespace ponderscope
