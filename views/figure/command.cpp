@@ -97,7 +97,7 @@ void make(const Arguments& arguments) {
     check_ending(arguments.output);
     const FigureSpec spec = read_figure_spec(arguments.spec);
     const FigureData data = gather(spec);
-    const Fonts fonts = Fonts::load();
+    const Fonts fonts = Fonts::load(QString::fromStdString(spec.font));
     const Figure figure = compose(spec, data, fonts);
     const auto written = write_figure(figure, fonts, arguments.output, spec.dpi);
     for (const std::string& notice : figure.notices) {

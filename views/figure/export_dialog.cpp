@@ -75,6 +75,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       first_(new QSpinBox(this)),
       last_(new QSpinBox(this)),
       width_(new QDoubleSpinBox(this)),
+      family_(new QComboBox(this)),
       letters_(new QDoubleSpinBox(this)),
       palette_(new QComboBox(this)),
       map_(new QComboBox(this)),
@@ -141,7 +142,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
         setFile(info.path() + u'/' + text_of(name_of(kind())) + u'.' + suffix());
         kindChanged();
     });
-    for (QComboBox* box : {shown_, palette_, map_, theme_}) {
+    for (QComboBox* box : {shown_, family_, palette_, map_, theme_}) {
         connect(box, &QComboBox::currentIndexChanged, this, &ExportDialog::changed);
     }
     for (QDoubleSpinBox* box : {width_, letters_}) {
@@ -193,6 +194,24 @@ QWidget* ExportDialog::buildForm() {
     letters_->setDecimals(1);
     letters_->setSuffix(tr(" pt"));
     letters_->setValue(initial_.font_size);
+    const QString font = QString::fromStdString(initial_.font);
+    family_->addItems(Fonts::families());
+    if (family_->findText(font) < 0) {
+        family_->insertItem(0, font); // the preview says that it is not there
+    }
+    family_->setCurrentText(font);
+    family_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    family_->setMinimumContentsLength(8);
+    family_->setAccessibleName(tr("Typeface"));
+    family_->setToolTip(
+        tr("Embedded in the figure. A TrueType font of this machine; the paper's own, perhaps"));
+    letters_->setAccessibleName(tr("Size of letters"));
+    auto* letters = new QWidget(this);
+    auto* lettersRow = new QHBoxLayout(letters);
+    lettersRow->setContentsMargins(0, 0, 0, 0);
+    lettersRow->addWidget(family_, 1);
+    lettersRow->addWidget(letters_);
+    letters->setFocusProxy(family_);
     const auto fill = [](QComboBox* box, std::initializer_list<std::pair<QString, const char*>> entries,
                          const std::string& chosen) {
         for (const auto& [text, name] : entries) {
@@ -271,7 +290,7 @@ QWidget* ExportDialog::buildForm() {
     form_->addRow(tr("Columns"), columns_);
     form_->addRow(QString(), extra_);
     form_->addRow(tr("Width"), width_);
-    form_->addRow(tr("Letters"), letters_);
+    form_->addRow(tr("Letters"), letters);
     form_->addRow(tr("Lines"), palette_);
     form_->addRow(tr("Cells"), map_);
     form_->addRow(tr("Theme"), theme_);
@@ -402,6 +421,7 @@ FigureSpec ExportDialog::spec() const {
     FigureSpec spec = initial_;
     spec.kind = kind();
     spec.width_mm = width_->value();
+    spec.font = family_->currentText().toStdString();
     spec.font_size = letters_->value();
     spec.palette = palette_->currentData().toString().toStdString();
     spec.colour_map = map_->currentData().toString().toStdString();

@@ -77,6 +77,7 @@ private:
     QSpinBox* first_;
     QSpinBox* last_;
     QDoubleSpinBox* width_;
+    QComboBox* family_;       ///< of the letters
     QDoubleSpinBox* letters_; ///< their size
     QComboBox* palette_;
     QComboBox* map_;

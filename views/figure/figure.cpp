@@ -82,7 +82,7 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
         if (missing.size() > 10) {
             shown += QStringLiteral(" and %1 more").arg(missing.size() - 10);
         }
-        figure.notices.push_back("DejaVu Sans has no letters for " + shown.toStdString() +
+        figure.notices.push_back(fonts.family().toStdString() + " has no letters for " + shown.toStdString() +
                                  "; they are drawn as boxes.");
     }
     if (data.comparison) {

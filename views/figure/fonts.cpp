@@ -14,24 +14,64 @@
 namespace ponderscope::figure {
 namespace {
 
-constexpr auto family = "DejaVu Sans";
+[[noreturn]] void unusable(const QString& family, const char* why) {
+    throw EnvironmentError("The font \"" + family.toStdString() + "\" cannot be put into a figure: " + why +
+                           "; choose another, such as " + default_family + ".");
+}
 
-QRawFont raw_font(const QString& style) {
-    QFont font = QFontDatabase::font(QString::fromLatin1(family), style, 12);
+/// The first of these styles that the family has; empty: none of them.
+QString style_of(const QString& family, std::initializer_list<const char*> wanted) {
+    const QStringList styles = QFontDatabase::styles(family);
+    for (const char* style : wanted) {
+        if (styles.contains(QLatin1String(style))) {
+            return QLatin1String(style);
+        }
+    }
+    return {};
+}
+
+QRawFont raw_font(const QString& family, const QString& style) {
+    QFont font = QFontDatabase::font(family, style, 12);
     font.setHintingPreference(QFont::PreferNoHinting);
-    font.setPixelSize(2048); // DejaVu's units per em: outlines come out in font units
+    font.setPixelSize(2048); // units per em of most: outlines come out in font units
     QRawFont raw = QRawFont::fromFont(font);
-    if (!raw.isValid() || raw.familyName() != QLatin1String(family)) {
-        throw EnvironmentError(
-            "The font DejaVu Sans, which figures are set in, was not found on this machine; "
-            "install the package fonts-dejavu-core.");
+    if (!raw.isValid() || raw.familyName() != family) {
+        throw EnvironmentError("The font \"" + family.toStdString() +
+                               "\", which the figure is set in, was not found on this machine; install it" +
+                               (family == QLatin1String(default_family)
+                                    ? " (package fonts-dejavu-core)."
+                                    : std::string(", or choose another, such as ") + default_family + "."));
+    }
+    // What is embedded is cut from the outlines in `glyf`; a variable font keeps only one of its shapes
+    // there.
+    if (raw.fontTable("glyf").isEmpty()) {
+        unusable(family, "it has no TrueType outlines");
+    }
+    if (!raw.fontTable("fvar").isEmpty()) {
+        unusable(family, "it is a variable font");
+    }
+    const QByteArray os2 = raw.fontTable("OS/2");
+    constexpr int restricted = 0x0002; // fsType: embedding needs the owner's leave
+    if (os2.size() >= 10 && (static_cast<unsigned char>(os2[9]) & restricted) != 0) {
+        unusable(family, "its licence forbids embedding");
     }
     return raw;
 }
 
+/// A PostScript name from the family's: letters and digits.
+QByteArray postscript_name(const QString& family, bool bold) {
+    QByteArray name;
+    for (const QChar one : family) {
+        if (one.unicode() < 128 && one.isLetterOrNumber()) {
+            name += one.toLatin1();
+        }
+    }
+    return (name.isEmpty() ? QByteArray("Font") : name) + (bold ? "-Bold" : "");
+}
+
 } // namespace
 
-FontFace::FontFace(QRawFont raw, bool bold) : raw_(std::move(raw)), bold_(bold) {
+FontFace::FontFace(QRawFont raw, QByteArray name) : raw_(std::move(raw)), name_(std::move(name)) {
     TrueTypeTables tables;
     tables.head = raw_.fontTable("head");
     tables.hhea = raw_.fontTable("hhea");
@@ -80,14 +120,30 @@ bool FontFace::has(char32_t character) const {
     return glyphs(QString::fromUcs4(&character, 1)).front().number != 0;
 }
 
-Fonts::Fonts(FontFace regular, FontFace bold) : regular_(std::move(regular)), bold_(std::move(bold)) {}
+Fonts::Fonts(QString family, FontFace regular, FontFace bold)
+    : family_(std::move(family)), regular_(std::move(regular)), bold_(std::move(bold)) {}
 
-Fonts Fonts::load() {
+QStringList Fonts::families() {
+    QStringList all;
+    const QStringList installed = QFontDatabase::families();
+    for (const QString& family : installed) {
+        if (QFontDatabase::isSmoothlyScalable(family) && !QFontDatabase::isPrivateFamily(family)) {
+            all << family;
+        }
+    }
+    return all;
+}
+
+Fonts Fonts::load(const QString& family) {
     if (!qobject_cast<QGuiApplication*>(QCoreApplication::instance())) {
         throw EnvironmentError("Figures need a QGuiApplication before fonts can be loaded.");
     }
-    return Fonts(FontFace(raw_font(QStringLiteral("Book")), false),
-                 FontFace(raw_font(QStringLiteral("Bold")), true));
+    const QString regular = style_of(family, {"Book", "Regular", "Roman", "Normal", "Medium"});
+    const QString bold = style_of(family, {"Bold", "Demi Bold", "SemiBold", "Semibold"});
+    // Without a bold face the regular one stands in: a thickened one would not be what is embedded.
+    return Fonts(family, FontFace(raw_font(family, regular), postscript_name(family, false)),
+                 bold.isEmpty() ? FontFace(raw_font(family, regular), postscript_name(family, false))
+                                : FontFace(raw_font(family, bold), postscript_name(family, true)));
 }
 
 double Fonts::width(const QString& text, const TextStyle& style) const {

@@ -7,6 +7,7 @@
 #include <QPainterPath>
 #include <QRawFont>
 #include <QString>
+#include <QStringList>
 
 #include <memory>
 #include <unordered_map>
@@ -20,11 +21,11 @@ struct Glyph {
     double advance = 0; ///< em
 };
 
-/// One face of DejaVu Sans: metrics from the font's own tables, so that they do not depend on the screen or
+/// One face: metrics from the font's own tables, so that they do not depend on the screen or
 /// on hinting.
 class FontFace {
 public:
-    FontFace(QRawFont raw, bool bold);
+    FontFace(QRawFont raw, QByteArray name);
 
     /// One glyph a character. No kerning and no ligatures, so that every viewer sets the text as it was
     /// measured here.
@@ -34,21 +35,28 @@ public:
     outline(std::uint32_t glyph) const; ///< em, y downwards, origin on the baseline
     [[nodiscard]] bool has(char32_t character) const;
     [[nodiscard]] const TrueType& tables() const { return *tables_; }
-    [[nodiscard]] QByteArray name() const { return bold_ ? "DejaVuSans-Bold" : "DejaVuSans"; }
+    [[nodiscard]] const QByteArray& name() const { return name_; } ///< a PostScript name
 
 private:
     QRawFont raw_;
-    bool bold_ = false;
+    QByteArray name_;
     std::shared_ptr<const TrueType> tables_;
     mutable std::unordered_map<char32_t, Glyph> cache_;
 };
 
-/// The typeface of every figure. Needs a QGuiApplication; used on the thread that made it.
+/// What figures are set in where nothing else is asked for: on every machine that has Ponderscope.
+inline constexpr const char* default_family = "DejaVu Sans";
+
+/// The typeface of a figure, regular and bold. Needs a QGuiApplication; used on the thread that made it.
 class Fonts {
 public:
-    /// EnvironmentError when DejaVu Sans is not installed.
-    static Fonts load();
+    /// EnvironmentError when the family is not installed, or cannot be embedded: without TrueType outlines
+    /// (`glyf`), variable, or not allowed by its licence (OS/2 fsType).
+    static Fonts load(const QString& family = QString::fromLatin1(default_family));
+    /// Scalable families of this machine; whether one can be embedded shows when it is loaded.
+    static QStringList families();
 
+    [[nodiscard]] const QString& family() const { return family_; }
     [[nodiscard]] const FontFace& face(bool bold) const { return bold ? bold_ : regular_; }
     [[nodiscard]] double width(const QString& text, const TextStyle& style) const;
     [[nodiscard]] double ascent(const TextStyle& style) const;     ///< points above the baseline, positive
@@ -59,7 +67,8 @@ public:
     [[nodiscard]] QString elided(const QString& text, const TextStyle& style, double width) const;
 
 private:
-    Fonts(FontFace regular, FontFace bold);
+    Fonts(QString family, FontFace regular, FontFace bold);
+    QString family_;
     FontFace regular_;
     FontFace bold_;
 };

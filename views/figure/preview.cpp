@@ -45,8 +45,10 @@ void FigureMaker::arrived(int request, const FigureSpec& spec,
         return;
     }
     try {
-        if (!fonts_) {
-            fonts_ = std::make_unique<Fonts>(Fonts::load());
+        const QString family = QString::fromStdString(spec.font);
+        if (!fonts_ || fonts_->family() != family) {
+            figure_.reset(); // measured in the other typeface
+            fonts_ = std::make_unique<Fonts>(Fonts::load(family));
         }
         figure_ = std::make_unique<Figure>(compose(spec, *data, *fonts_));
     } catch (const Error& error) {

@@ -46,7 +46,7 @@ constexpr std::array known_keys{
     std::string_view("step_ticks"), std::string_view("scatter"),     std::string_view("title"),
     std::string_view("block"),      std::string_view("replicates"),  std::string_view("policies"),
     std::string_view("by"),         std::string_view("palette"),     std::string_view("panels"),
-    std::string_view("columns"),    std::string_view("letters")};
+    std::string_view("columns"),    std::string_view("letters"),     std::string_view("font")};
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -297,8 +297,8 @@ void read_panels(const JsonObject& json, FigureSpec& spec) {
             json.fail("panels", "figures, none of which is itself of panels");
         }
         nlohmann::json whole = entry;
-        for (const char* key : {"trace", "runs", "theme", "font_size", "palette", "colour_map", "attribution",
-                                "block", "replicates"}) {
+        for (const char* key : {"trace", "runs", "theme", "font", "font_size", "palette", "colour_map",
+                                "attribution", "block", "replicates"}) {
             if (const nlohmann::json* common = json.find(key); common != nullptr && !whole.contains(key)) {
                 whole[key] = *common;
             }
@@ -336,6 +336,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     if (json.has("height_mm")) {
         spec.height_mm = length(json, "height_mm", 0, 15, 1000, "mm");
     }
+    spec.font = json.text("font").value_or(spec.font);
     spec.font_size = length(json, "font_size", spec.font_size, 4, 24, "points");
     spec.dpi = length(json, "dpi", spec.dpi, 72, 2400, "dots per inch");
     if (const nlohmann::json* range = json.array("range")) {
@@ -480,6 +481,7 @@ nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::pa
     if (spec.height_mm) {
         json["height_mm"] = *spec.height_mm;
     }
+    json["font"] = spec.font;
     json["font_size"] = spec.font_size;
     json["dpi"] = spec.dpi;
     json["theme"] = spec.theme;

@@ -76,6 +76,7 @@ struct FigureSpec {
     Attribution attribution = Attribution::predicted;
     double width_mm = 84;
     std::optional<double> height_mm;            ///< nothing: as high as it needs to be
+    std::string font = "DejaVu Sans";           ///< family of the letters, embedded
     double font_size = 8;                       ///< points
     double dpi = 300;                           ///< PNG only
     std::optional<std::array<double, 2>> range; ///< ends of the colour scale; nothing: from the values

@@ -148,17 +148,21 @@ QByteArray to_svg(const DisplayList& list, const Fonts& fonts) {
                      number(list.size().height() / points_per_mm) + "mm\" viewBox=\"0 0 " + width + " " +
                      height + "\">\n<style>\n";
     const UsedCharacters used = used_characters(list, fonts);
+    QByteArray family; // a name within quotes within XML
+    for (const QChar one : fonts.family()) {
+        family +=
+            one.isLetterOrNumber() || one == u' ' || one == u'-' ? QString(one).toUtf8() : QByteArray("_");
+    }
     for (int bold = 0; bold < 2; ++bold) {
         if (!used.faces[bold].empty()) {
             const FontSubset subset = fonts.face(bold == 1).tables().subset(used.faces[bold]);
-            out += QByteArray("@font-face{font-family:'DejaVu Sans';font-weight:") +
-                   (bold == 1 ? "bold" : "normal") + ";src:url(data:font/ttf;base64," +
-                   subset.font.toBase64() + ") format('truetype');}\n";
+            out += "@font-face{font-family:'" + family + "';font-weight:" + (bold == 1 ? "bold" : "normal") +
+                   ";src:url(data:font/ttf;base64," + subset.font.toBase64() + ") format('truetype');}\n";
         }
     }
     // Set as measured: no kerning and no ligatures, and spaces at a token's ends stay.
-    out += "text{font-family:'DejaVu "
-           "Sans',sans-serif;font-kerning:none;font-variant-ligatures:none;white-space:pre}\n"
+    out += "text{font-family:'" + family +
+           "',sans-serif;font-kerning:none;font-variant-ligatures:none;white-space:pre}\n"
            "</style>\n<g xml:space=\"preserve\">\n";
     Writer writer(fonts);
     for (const Item& item : list.items()) {

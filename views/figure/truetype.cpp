@@ -10,8 +10,8 @@ namespace ponderscope::figure {
 namespace {
 
 [[noreturn]] void broken(const char* what) {
-    throw EnvironmentError(std::string("The font DejaVu Sans of this machine is damaged (") + what +
-                           "); reinstall the package fonts-dejavu-core.");
+    throw EnvironmentError(std::string("The figure's font is damaged on this machine (") + what +
+                           "); install it again, or choose another for the figure.");
 }
 
 int u16(const QByteArray& bytes, qsizetype at) {
@@ -277,8 +277,8 @@ int TrueType::descender() const {
     return i16(tables_.hhea, 6);
 }
 
-// OS/2 tells both heights from version 2 on; DejaVu's table is older, so the usual proportions of the face
-// stand in.
+// OS/2 tells both heights from version 2 on; DejaVu's table is older, so the proportions of its face stand
+// in.
 int TrueType::cap_height() const {
     return tables_.os2.size() >= 90 && u16(tables_.os2, 0) >= 2 ? i16(tables_.os2, 88)
                                                                 : units_per_em_ * 729 / 1000;

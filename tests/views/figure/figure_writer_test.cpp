@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The figure writer alone: one display list through all back ends.
+#include "core/base/error.h"
 #include "views/figure/backends.h"
 #include "views/figure/parts.h"
 
@@ -76,6 +77,37 @@ private slots:
         QCOMPARE(to_pdf(sample(), *fonts_), to_pdf(sample(), again));
         QCOMPARE(to_svg(sample(), *fonts_), to_svg(sample(), again));
         QCOMPARE(to_png(sample(), *fonts_, 300), to_png(sample(), again, 300));
+    }
+
+    void anotherFamilyIsMeasuredAndEmbedded() {
+        const QString family = QStringLiteral("DejaVu Serif");
+        if (!Fonts::families().contains(family)) {
+            QSKIP("DejaVu Serif is not installed");
+        }
+        const Fonts serif = Fonts::load(family);
+        const TextStyle style;
+        QVERIFY(serif.width(QStringLiteral("mean steps"), style) !=
+                fonts_->width(QStringLiteral("mean steps"), style));
+        const QByteArray pdf = to_pdf(sample(), serif);
+        QVERIFY(pdf.contains("+DejaVuSerif ") || pdf.contains("+DejaVuSerif\n") ||
+                pdf.contains("+DejaVuSerif/"));
+        QVERIFY(pdf.contains("+DejaVuSerif-Bold"));
+        QVERIFY(!pdf.contains("DejaVuSans"));
+        QCOMPARE(pdf, to_pdf(sample(), Fonts::load(family)));
+        const QByteArray svg = to_svg(sample(), serif);
+        QVERIFY(svg.contains("font-family:'DejaVu Serif'") && !svg.contains("DejaVu Sans"));
+    }
+
+    void aFamilyThatIsNotThereIsSaid() {
+        try {
+            (void)Fonts::load(QStringLiteral("No Such Typeface"));
+            QFAIL("it was found");
+        } catch (const ponderscope::EnvironmentError& error) {
+            const QString sentence = QString::fromUtf8(error.what());
+            QVERIFY2(sentence.contains(QStringLiteral("No Such Typeface")) &&
+                         sentence.contains(QStringLiteral("DejaVu Sans")),
+                     error.what());
+        }
     }
 
     void pdfHasExactlyTheListsSizeAndNoDates() {
