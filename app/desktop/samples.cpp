@@ -32,7 +32,17 @@ QString summary_of(const QString& folder) {
     const QString method = ponders
                                ? QStringLiteral("ponderlm")
                                : pondering.value(QLatin1String("method")).toString(QStringLiteral("vanilla"));
-    parts << method;
+    const QString baseline = config.value(QLatin1String("baseline_mode")).toString();
+    const QString depth = config.value(QLatin1String("use_depth_attention")).toBool()
+                              ? QStringLiteral("depth attention")
+                          : baseline == u"baseline" ? QString()
+                                                    : baseline;
+    if (depth.isEmpty() || method != u"vanilla") {
+        parts << method;
+    }
+    if (!depth.isEmpty()) {
+        parts << depth;
+    }
     if (steps > 0) {
         parts << tr("%1 pondering steps").arg(steps);
     }
@@ -65,15 +75,19 @@ Samples find_samples(const QString& start) {
     }
     const QDir samples(found.folder);
     // Those that ponder first: they are what the program is for.
-    const QStringList names = samples.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
-    for (const QString& name : names) {
-        const QString path = samples.filePath(name);
-        if (QFileInfo::exists(path + QStringLiteral("/config.json"))) {
-            const SampleModel model{name, path, summary_of(path)};
-            const bool plain = model.summary.startsWith(QLatin1String("vanilla"));
-            found.models.insert(plain ? found.models.end() : found.models.begin(), model);
+    const auto add = [&found](const QDir& shelf, bool cabinet) {
+        const QStringList names = shelf.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
+        for (const QString& name : names) {
+            const QString path = shelf.filePath(name);
+            if (QFileInfo::exists(path + QStringLiteral("/config.json"))) {
+                const SampleModel model{name, path, summary_of(path), cabinet};
+                const bool last = cabinet || model.summary.startsWith(QLatin1String("vanilla"));
+                found.models.insert(last ? found.models.end() : found.models.begin(), model);
+            }
         }
-    }
+    };
+    add(samples, false);
+    add(QDir(samples.filePath(QStringLiteral("cabinet"))), true);
     const QString text = samples.filePath(QStringLiteral("texts/passage.txt"));
     found.text = QFileInfo(text).isFile() ? text : QString();
     const QString recorded = samples.filePath(QStringLiteral("../build/samples/samples.ponder"));

@@ -13,15 +13,16 @@ namespace ponderscope {
 struct SampleModel {
     QString name;       ///< "ponderlm-neox-1m"
     QString checkpoint; ///< folder
-    QString summary;    ///< "PonderLM · 3 steps · 6 layers"; what its config.json says
+    QString summary;    ///< "ponderlm · 3 pondering steps · 4 layers"; what its config.json says
+    bool cabinet;       ///< one of many that are alike but for their method
 };
 
 /// What comes with the program: in the source tree that it was built from, or below share/ponderscope.
 struct Samples {
-    QString folder; ///< empty: nothing was found
-    std::vector<SampleModel> models;
-    QString text;     ///< passage that they are recorded over; empty: none
-    QString recorded; ///< a trace of them that exists already; empty: none
+    QString folder;                  ///< empty: nothing was found
+    std::vector<SampleModel> models; ///< those of the cabinet last
+    QString text;                    ///< passage that they are recorded over; empty: none
+    QString recorded;                ///< a trace of them that exists already; empty: none
 };
 
 /// Looks from \p start (the program's folder) upwards; reads the config files and nothing else.

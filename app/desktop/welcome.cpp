@@ -8,11 +8,13 @@
 #include <QGridLayout>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QMenu>
 #include <QPainter>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <utility>
 
 namespace ponderscope {
@@ -218,10 +220,32 @@ void WelcomePage::setSamples(const Samples& samples) {
     }
     for (std::size_t i = 0; i < samples.models.size() && !samples.text.isEmpty(); ++i) {
         const SampleModel& model = samples.models[i];
+        if (model.cabinet) {
+            continue;
+        }
         auto* card = new Card(tr("Record %1").arg(model.name), tr("%1; a few seconds").arg(model.summary),
                               theme_, this);
         card->setObjectName(QStringLiteral("sample ") + model.name);
         connect(card, &QPushButton::clicked, this, [this, i] { emit sampleChosen(static_cast<int>(i)); });
+        samples_->addWidget(card);
+    }
+    // Many that differ in their method only: one card with a menu.
+    const auto kept = std::count_if(samples.models.begin(), samples.models.end(),
+                                    [](const SampleModel& model) { return model.cabinet; });
+    if (kept > 0 && !samples.text.isEmpty()) {
+        auto* card = new Card(
+            tr("Record one of the cabinet…"),
+            tr("%n small models, one a method, trained on the same text", nullptr, static_cast<int>(kept)),
+            theme_, this);
+        card->setObjectName(QStringLiteral("cabinet"));
+        auto* menu = new QMenu(card);
+        for (std::size_t i = 0; i < samples.models.size(); ++i) {
+            if (const SampleModel& model = samples.models[i]; model.cabinet) {
+                menu->addAction(QStringLiteral("%1\t%2").arg(model.name, model.summary), this,
+                                [this, i] { emit sampleChosen(static_cast<int>(i)); });
+            }
+        }
+        card->setMenu(menu);
         samples_->addWidget(card);
     }
     if (samples_->count() == 0) {

@@ -13,7 +13,9 @@
 #include <QDir>
 #include <QDockWidget>
 #include <QLabel>
+#include <QMenu>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QToolButton>
 
 using namespace ponderscope;
@@ -85,9 +87,14 @@ private slots:
               "{\"pondering\":{\"method\":\"adaponderlm\",\"max_steps\":2}}");
         write(root + QStringLiteral("/sample_models/texts/passage.txt"), "words");
         write(root + QStringLiteral("/sample_models/broken/config.json"), "{\"num_hidden");
+        write(root + QStringLiteral("/sample_models/cabinet/mhc/config.json"),
+              "{\"baseline_mode\":\"mhc\",\"num_hidden_layers\":4}");
         QVERIFY(QDir(root).mkpath(QStringLiteral("build/release/bin")));
         Samples found = find_samples(root + QStringLiteral("/build/release/bin"));
-        QCOMPARE(found.models.size(), std::size_t{4});
+        QCOMPARE(found.models.size(), std::size_t{5});
+        QVERIFY(found.models.back().cabinet);
+        QCOMPARE(found.models.back().summary, QStringLiteral("mhc · 4 layers"));
+        found.models.pop_back();
         QVERIFY(found.models.front().summary.contains(QStringLiteral("pondering steps")));
         QVERIFY(found.models.back().summary.startsWith(QStringLiteral("vanilla")));
         QVERIFY(found.recorded.isEmpty());
@@ -124,6 +131,27 @@ private slots:
         QVERIFY(words.startsWith("record "));
         QVERIFY(words.contains("passage.txt"));
         QVERIFY(!stage.window.welcome().isVisible());
+    }
+
+    void theCabinetIsOneCardWithAMenu() {
+        Theme theme(Appearance::light);
+        WelcomePage page(theme, nullptr);
+        page.setSamples(
+            {QStringLiteral("/s"),
+             {{QStringLiteral("one"), QStringLiteral("/s/one"), QStringLiteral("ponderlm"), false},
+              {QStringLiteral("two"), QStringLiteral("/s/cabinet/two"), QStringLiteral("mhc"), true},
+              {QStringLiteral("three"), QStringLiteral("/s/cabinet/three"), QStringLiteral("looped"), true}},
+             QStringLiteral("/s/texts/passage.txt"),
+             {}});
+        QVERIFY(page.findChild<QPushButton*>(QStringLiteral("sample one")) != nullptr);
+        QVERIFY(page.findChild<QPushButton*>(QStringLiteral("sample two")) == nullptr);
+        auto* card = page.findChild<QPushButton*>(QStringLiteral("cabinet"));
+        QVERIFY(card != nullptr && card->menu() != nullptr);
+        QCOMPARE(card->menu()->actions().size(), 2);
+        QSignalSpy chosen(&page, &WelcomePage::sampleChosen);
+        card->menu()->actions()[1]->trigger();
+        QCOMPARE(chosen.size(), 1);
+        QCOMPARE(chosen[0][0].toInt(), 2);
     }
 
     void theTourHasSixStopsAndEnds() {
