@@ -3,7 +3,10 @@
 
 #include "app/desktop/main_window.h"
 #include "app/desktop/panels.h"
+#include "app/desktop/record_dialog.h"
 #include "app/desktop/tour.h"
+#include "views/figure/export_dialog.h"
+#include "views/figure/preview.h"
 #include "views/text/find_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -38,7 +41,8 @@ bool settle(MainWindow& window) {
     while (quiet.elapsed() < quiet_ms) {
         QCoreApplication::processEvents(QEventLoop::AllEvents, 20);
         QThread::msleep(5);
-        if (window.isBusy()) {
+        const bool drawing = window.exportDialog() != nullptr && window.exportDialog()->maker().isBusy();
+        if (window.isBusy() || drawing) {
             quiet.restart();
         }
         if (all.elapsed() > patience_ms) {
@@ -51,6 +55,27 @@ bool settle(MainWindow& window) {
         say(errors.constFirst());
     }
     return errors.isEmpty();
+}
+
+/// A run that has something for the panel, where the window has one: weights by depth for the one, gates for
+/// others. Keeps the run otherwise.
+void show_run_for(MainWindow& window, const QString& panel) {
+    const auto fits = [&panel](const RunInfo& run) {
+        const bool decides =
+            run.method == "adaponderlm" || run.method == "ponderlm3" || run.method == "adaptive_latent_cot";
+        return panel == u"depth"     ? run.depth_mixing != "none"
+               : panel == u"halting" ? decides
+                                     : run.method == "ponderlm" && run.depth_mixing == "none";
+    };
+    const QStringList traces = window.data().traces();
+    for (const QString& trace : traces) {
+        for (const RunInfo& run : window.data().runs(trace)) {
+            if (fits(run)) {
+                window.selection().setRunA({trace, run.id});
+                return;
+            }
+        }
+    }
 }
 
 bool save(QWidget& widget, const QString& file) {
@@ -91,9 +116,11 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         window.restoreDefaultLayout();
         good = good && shoot(QStringLiteral("window"));
         for (const Panel& panel : panels()) {
+            show_run_for(window, QString::fromLatin1(panel.name));
             window.raisePanel(QString::fromLatin1(panel.name));
             good = good && shoot(QStringLiteral("panel-") + QString::fromLatin1(panel.name));
         }
+        show_run_for(window, {});
         window.text().setZoom(TextZoom::tokens);
         good = good && shoot(QStringLiteral("text-tokens"));
         window.text().setZoom(TextZoom::corpus);
@@ -134,6 +161,23 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         good = good && floating(QStringLiteral("palette"));
         window.showHelp();
         good = good && floating(QStringLiteral("help"));
+        const auto dialog = [&, suffix = suffix](QDialog* shown, const QString& name) {
+            return shown != nullptr && settle(window) &&
+                   save(*shown,
+                        QDir(launch.screenshots).filePath(name + u'-' + suffix + QStringLiteral(".png")));
+        };
+        window.showRecordDialog();
+        good = good && dialog(window.recordDialog(), QStringLiteral("dialog-record"));
+        window.recordDialog()->close();
+        for (const auto kind : {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
+            window.exportFigure(kind);
+            good =
+                good && dialog(window.exportDialog(),
+                               QStringLiteral("dialog-figure-") +
+                                   QString::fromLatin1(figure::name_of(kind).data(),
+                                                       static_cast<qsizetype>(figure::name_of(kind).size())));
+            window.exportDialog()->close();
+        }
         if (!good) {
             return 2;
         }

@@ -12,8 +12,9 @@ class Theme;
 /// stderr why there is no picture.
 int write_screenshot(MainWindow& window, const Launch& launch);
 
-/// A picture of every panel, every zoom of the text, the welcome page, the palette and the tour, in every
-/// appearance, into the folder Launch::screenshots: "compare-dark.png".
+/// A picture of every panel (of a run that has something for it), every zoom of the text, the welcome page,
+/// the palette, the tour and the dialogs, in every appearance, into the folder Launch::screenshots:
+/// "compare-dark.png".
 int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch);
 
 } // namespace ponderscope

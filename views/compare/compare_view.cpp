@@ -86,7 +86,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     table_->setFrameShape(QFrame::NoFrame);
     table_->setWordWrap(false);
     table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(26);
+    table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 7);
     table_->setItemDelegateForColumn(RunsTableModel::name, new RunDelegate(table_));
     table_->horizontalHeader()->setStretchLastSection(false);
     table_->horizontalHeader()->setHighlightSections(false);
