@@ -86,7 +86,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       command_(new QLineEdit(this)),
       start_(nullptr) {
     setWindowTitle(tr("Record a run"));
-    setMinimumWidth(640);
+    resize(700, 560); // no minimum of its own: the layout knows what its fields need
     prompt_->setFixedHeight(88);
     prompt_->setTabChangesFocus(true);
     QPalette fieldPalette = prompt_->palette();
@@ -109,7 +109,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     number(stride_, 1'000'000, tr("automatic"),
            tr("Tokens from one window to the next; automatic: half the context"));
     number(batch_, 4096, tr("automatic"), tr("Windows computed together"));
-    method_->setMinimumWidth(250);
+    method_->setMinimumWidth(210);
     method_->setAccessibleName(tr("Method"));
     method_->setToolTip(tr("How the model ponders. The checkpoint's own unless its keys fit several"));
     offerMethods({});

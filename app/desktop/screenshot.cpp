@@ -27,6 +27,8 @@ namespace {
 /// Nothing has changed for this long: the picture is final.
 constexpr qint64 quiet_ms = 400;
 constexpr qint64 patience_ms = 60'000;
+/// What the panels of one token show.
+constexpr qint64 shown_token = 31;
 
 void say(const QString& sentence) {
     std::fprintf(stderr, "ponderscope-desktop: %s\n", qPrintable(sentence));
@@ -113,10 +115,13 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
                         QDir(launch.screenshots).filePath(name + u'-' + suffix + QStringLiteral(".png")));
         };
         bool good = true;
+        window.selection().setToken(shown_token);
         window.restoreDefaultLayout();
         good = good && shoot(QStringLiteral("window"));
         for (const Panel& panel : panels()) {
             show_run_for(window, QString::fromLatin1(panel.name));
+            window.raisePanel(QStringLiteral("library"));
+            window.raisePanel(QStringLiteral("heatmap"));
             window.raisePanel(QString::fromLatin1(panel.name));
             good = good && shoot(QStringLiteral("panel-") + QString::fromLatin1(panel.name));
         }

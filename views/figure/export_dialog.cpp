@@ -22,6 +22,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
+#include <QScreen>
 #include <QScrollArea>
 #include <QSignalBlocker>
 #include <QSpinBox>
@@ -93,12 +94,12 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       buttons_(new QDialogButtonBox(QDialogButtonBox::Close, this)) {
     setWindowTitle(tr("Figure workbench"));
     gallery_->setAccessibleName(tr("Kinds of figures"));
-    gallery_->setFixedWidth(210);
     for (const KindInfo& info : figure_kinds()) {
         auto* item = new QListWidgetItem(translated(info.title), gallery_);
         item->setData(Qt::UserRole, static_cast<int>(info.kind));
         item->setToolTip(translated(info.shows));
     }
+    gallery_->setFixedWidth(gallery_->sizeHintForColumn(0) + 32); // and the scroll bar
     about_->setWordWrap(true);
     about_->setForegroundRole(QPalette::PlaceholderText);
 
@@ -127,7 +128,8 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     auto* layout = new QVBoxLayout(this);
     layout->addLayout(columns, 1);
     layout->addWidget(buttons_);
-    resize(1180, 640);
+    // A figure of two columns at true size fits, where the screen has the room.
+    resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
     setFile(QFileInfo(text_of(initial_.runs.front().trace)).absolutePath() + u'/' +
