@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/format.h"
 
+#include <QCoreApplication>
 #include <QLocale>
 
 #include <cmath>
@@ -127,6 +128,14 @@ QString format_si(double value) {
     const bool whole = unit == 0 && shown == std::floor(shown);
     const int decimals = whole || shown >= 99.95 ? 0 : shown >= 9.995 ? 1 : 2;
     return fixed(value < 0 ? -shown : shown, decimals, false) + QString::fromLatin1(units[unit]);
+}
+
+QString step_word(const std::string& unit) {
+    return QCoreApplication::translate("Steps", unit == "layer" ? "layer" : "step");
+}
+
+QString steps_word(const std::string& unit) {
+    return QCoreApplication::translate("Steps", unit == "layer" ? "layers" : "steps");
 }
 
 QString format_count(std::int64_t value) {

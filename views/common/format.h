@@ -6,6 +6,7 @@
 #include <QString>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace ponderscope {
@@ -24,6 +25,9 @@ QString format_probability(double value);
 QString format_si(double value);
 /// Exact, with thousands separated by commas: "1,204".
 QString format_count(std::int64_t value);
+/// What a run's steps are (RunInfo::step_unit), for people: "step", or "layer" where it left the stack early.
+QString step_word(const std::string& unit);
+QString steps_word(const std::string& unit); ///< more than one
 /// "41,200 tokens/s".
 QString format_rate(double perSecond, const QString& unit);
 /// "0:07", "12:30", "1:02:03".

@@ -128,6 +128,13 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
         made.setHeight(std::max(made.height(), 24));
         made.rwidth() += 8;
         break;
+    case CT_ToolButton:
+        if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
+            button != nullptr && (button->features & QStyleOptionToolButton::HasMenu) != 0 &&
+            !button->text.isEmpty()) {
+            made.rwidth() += 14; // the arrow stands beside the text, not on it
+        }
+        break;
     case CT_MenuBarItem:
         made = QSize(size.width() + 16, std::max(size.height() + 8, 26));
         break;

@@ -90,6 +90,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                          std::to_string(info.max_steps), "the trace is damaged; record it again");
     }
     HaltingStats stats;
+    stats.unit = info.step_unit;
     stats.max_steps = info.max_steps;
     stats.attribution = attribution;
     const auto steps = static_cast<std::size_t>(info.max_steps) + 1;
@@ -170,18 +171,21 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     return stats;
 }
 
-QString halting_title(HaltingChart chart) {
+QString halting_title(HaltingChart chart, const std::string& unit) {
+    const QString step = step_word(unit);
     switch (chart) {
-    case HaltingChart::steps:
-        return tr("Steps");
+    case HaltingChart::steps: {
+        const QString steps = steps_word(unit);
+        return steps.left(1).toUpper() + steps.mid(1);
+    }
     case HaltingChart::nll:
-        return tr("NLL by halt step");
+        return tr("NLL by halt %1").arg(step);
     case HaltingChart::gates:
-        return tr("Gates by step");
+        return tr("Gates by %1").arg(step);
     case HaltingChart::entropy:
-        return tr("Entropy by halt step");
+        return tr("Entropy by halt %1").arg(step);
     case HaltingChart::probability:
-        return tr("Target probability by halt step");
+        return tr("Target probability by halt %1").arg(step);
     }
     return {};
 }
@@ -189,7 +193,7 @@ QString halting_title(HaltingChart chart) {
 namespace {
 
 /// Tokens by step and value: cells of \p height, coloured by the logarithm of their number.
-void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, double height,
+void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, double height, const QString& unit,
              const QString& what) {
     Chart::Series cells;
     cells.mark = Chart::Mark::cell;
@@ -206,7 +210,8 @@ void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, doubl
             if (count > 0) {
                 cells.x.push_back(static_cast<double>(k));
                 cells.y.push_back((static_cast<double>(first / bins_a_cell) + 0.5) * height);
-                cells.labels.push_back(tr("step %1, %2 about %3: %4 tokens")
+                cells.labels.push_back(tr("%1 %2, %3 about %4: %5 tokens")
+                                           .arg(unit)
                                            .arg(k)
                                            .arg(what, format_nats(cells.y.back()), format_count(count)));
                 // The logarithm: a few common cells would leave the rest in the dark.
@@ -223,8 +228,9 @@ void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, doubl
 
 figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     Chart chart;
-    chart.title = halting_title(kind);
-    chart.x.label = tr("last step");
+    const QString unit = step_word(stats.unit);
+    chart.title = halting_title(kind, stats.unit);
+    chart.x.label = tr("last %1").arg(unit);
     chart.x.whole = true;
     const auto spread = [&](const std::vector<HaltingStats::Bins>& steps, const QString& what) {
         Chart::Series band;
@@ -243,7 +249,8 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
             }
             band.low.push_back(low);
             band.high.push_back(high);
-            points.labels.push_back(tr("step %1: %2 %3, half of the tokens from %4 to %5; %6 tokens")
+            points.labels.push_back(tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
+                                        .arg(unit)
                                         .arg(k)
                                         .arg(what, format_nats(steps[k].mean()), format_nats(low),
                                              format_nats(high), format_count(steps[k].total)));
@@ -263,7 +270,8 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
                                      : std::nan("");
             series.x.push_back(static_cast<double>(k));
             series.y.push_back(share);
-            series.labels.push_back(tr("step %1: %2 tokens, %3 %")
+            series.labels.push_back(tr("%1 %2: %3 tokens, %4 %")
+                                        .arg(unit)
                                         .arg(k)
                                         .arg(format_count(counts[k]))
                                         .arg(share * 100, 0, 'f', 1));
@@ -276,7 +284,7 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
         spread(stats.nll_by_step, tr("mean NLL"));
         break;
     case HaltingChart::gates:
-        chart.x.label = tr("after step");
+        chart.x.label = tr("after %1").arg(unit);
         chart.y.label = QString::fromStdString(stats.gate_title);
         chart.y.low = 0;
         chart.y.high = 1;
@@ -284,13 +292,13 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
         break;
     case HaltingChart::entropy:
         chart.y.label = tr("entropy (nats)");
-        density(chart, stats.entropy_by_step, entropy_cell, tr("entropy"));
+        density(chart, stats.entropy_by_step, entropy_cell, unit, tr("entropy"));
         break;
     case HaltingChart::probability:
         chart.y.label = tr("probability of the true token");
         chart.y.low = 0;
         chart.y.high = 1;
-        density(chart, stats.probability_by_step, probability_cell, tr("probability"));
+        density(chart, stats.probability_by_step, probability_cell, unit, tr("probability"));
         break;
     }
     return chart;

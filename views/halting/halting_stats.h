@@ -37,6 +37,7 @@ struct HaltingStats {
         double dropped = 0;     ///< share that stopped before the last step
     };
 
+    std::string unit = "step"; ///< RunInfo::step_unit
     std::int64_t max_steps = 0;
     std::int64_t scored = 0; ///< tokens with a target; everything here is over them
     Attribution attribution = Attribution::predicted;
@@ -57,7 +58,8 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
 enum class HaltingChart { steps, nll, gates, entropy, probability };
 inline constexpr std::array all_halting_charts{HaltingChart::steps, HaltingChart::nll, HaltingChart::gates,
                                                HaltingChart::entropy, HaltingChart::probability};
-QString halting_title(HaltingChart chart);
+/// \p unit: RunInfo::step_unit.
+QString halting_title(HaltingChart chart, const std::string& unit = "step");
 figure::Chart halting_chart(HaltingChart chart, const HaltingStats& stats);
 
 } // namespace ponderscope

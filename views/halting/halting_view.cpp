@@ -214,6 +214,10 @@ void HaltingView::showStats() {
     body_->setVisible(there);
     hint_->setVisible(!there);
     model_->setStats(there ? stats_ : nullptr);
+    for (int i = 0; there && i < chooser_->count(); ++i) { // "by halt layer" where layers are the steps
+        chooser_->setItemText(
+            i, halting_title(static_cast<HaltingChart>(chooser_->itemData(i).toInt()), stats_->unit));
+    }
     for (const HaltingChart kind : all_halting_charts) {
         if (!there) {
             chart(kind)->setHint({});

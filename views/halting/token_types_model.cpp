@@ -74,7 +74,8 @@ QVariant TokenTypesModel::headerData(int section, Qt::Orientation orientation, i
             Qt::Alignment((section == token ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
     }
     if (role == Qt::DisplayRole) {
-        const QString names[] = {tr("Token"), tr("Count"), tr("Steps"), tr("NLL"), tr("Stops early")};
+        const QString taken = halting_title(HaltingChart::steps, stats_ ? stats_->unit : "step");
+        const QString names[] = {tr("Token"), tr("Count"), taken, tr("NLL"), tr("Stops early")};
         return names[section];
     }
     if (role == Qt::ToolTipRole && section == dropped) {

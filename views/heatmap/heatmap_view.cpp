@@ -327,10 +327,11 @@ void HeatmapView::showCell(qint64 token, int step) {
         value = QString::number(cell.value, 'g', 4).replace(u'-', QChar(0x2212)) +
                 (unit.isEmpty() || unit == u"probability" ? QString() : u' ' + unit);
     }
-    readout_->setText(tr("token %1%2 · step %3 · %4")
-                          .arg(QString::number(token),
-                               name.isEmpty() ? QString() : QStringLiteral(" “%1”").arg(name),
-                               QString::number(step), value));
+    const RunInfo* run = data_.run(sequence_->run);
+    readout_->setText(
+        tr("token %1%2 · %3 %4 · %5")
+            .arg(QString::number(token), name.isEmpty() ? QString() : QStringLiteral(" “%1”").arg(name),
+                 step_word(run != nullptr ? run->step_unit : "step"), QString::number(step), value));
 }
 
 } // namespace ponderscope

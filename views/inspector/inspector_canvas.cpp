@@ -150,7 +150,8 @@ int InspectorCanvas::candidates(QPainter* painter, int width, int y, Spots* spot
     if (spots) {
         spots->candidates = QRect(0, y - 4, width, 26);
     }
-    y = section(painter, width, y, tr("Candidates by step"), expanded_ ? tr("fewer") : tr("more"));
+    y = section(painter, width, y, tr("Candidates by %1").arg(report_->step),
+                expanded_ ? tr("fewer") : tr("more"));
     const int inner = width - 2 * margin;
     const int bar_left = margin + inner * 3 / 10;
     const int number = 52;
@@ -159,7 +160,7 @@ int InspectorCanvas::candidates(QPainter* painter, int width, int y, Spots* spot
         const int top = y;
         write(painter, {margin, y, inner, 18}, Qt::AlignLeft | Qt::AlignVCenter,
               step.selected ? theme_.strong() : theme_.body(), step.selected ? colours.text : colours.soft,
-              tr("step %1").arg(step.step));
+              tr("%1 %2").arg(report_->step).arg(step.step));
         y += 19;
         for (const TokenReport::Candidate& candidate : step.candidates) {
             const bool hit = candidate.target;
@@ -277,7 +278,8 @@ int InspectorCanvas::gates(QPainter* painter, int width, int y) const {
         for (std::size_t k = 0; k < gate.a.size(); ++k) {
             write(painter, {margin, y, inner * 3 / 10, row_height}, Qt::AlignLeft | Qt::AlignVCenter,
                   theme_.body(), colours.soft,
-                  between ? tr("step %1 → %2").arg(k).arg(k + 1) : tr("step %1").arg(k));
+                  between ? tr("%1 %2 → %3").arg(report_->step).arg(k).arg(k + 1)
+                          : tr("%1 %2").arg(report_->step).arg(k));
             const int left = margin + inner * 3 / 10;
             const bool known = std::isfinite(gate.a[k]);
             bar(painter, QRectF(left, y + 6, inner - inner * 3 / 10 - number, 9),

@@ -95,7 +95,8 @@ void add_numbers(TokenReport& report, const TraceData& data, const Side& a, cons
         return rank > 0 ? format_count(rank) : QString::fromUtf16(no_value);
     });
     add(tr("entropy"), [](const Side& side) { return format_nats(side.data->tokens.entropy[side.at()]); });
-    add(tr("steps"), [&](const Side& side) {
+    const RunInfo* known = data.run(a.key);
+    add(steps_word(known != nullptr ? known->step_unit : "step"), [&](const Side& side) {
         const RunInfo* run = data.run(side.key);
         return run && run->max_steps == 0 ? QString::fromUtf16(no_value) : format_count(side.steps());
     });
@@ -211,6 +212,8 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
         return report;
     }
     report.token = token;
+    const RunInfo* known = data.run(a.key);
+    report.step = step_word(known != nullptr ? known->step_unit : "step");
     const auto at = static_cast<std::size_t>(token);
     a.row = selection.rowOf(token);
     Side b{selection.runB(), nullptr, -1};

@@ -48,6 +48,7 @@ struct TokenReport {
     std::vector<Curve> gates;     ///< gates and halting masses, to be drawn as bars
     std::vector<QString> notes;   ///< what must not be concluded, what is missing and why
     bool hasB = false;
+    QString step; ///< what a step of run A is: "step", "layer"
 };
 
 /// Asks \p data for what it needs; parts that are still being read are left out, and TraceData's signals say

@@ -160,7 +160,8 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
             detail += QStringLiteral(" ± ") + format_nats(interval, 2);
         }
         if (run.max_steps > 0) {
-            detail += QStringLiteral("   ") + tr("steps %1").arg(format_nats(mean_steps(run)));
+            detail += QStringLiteral("   ") +
+                      tr("%1 %2").arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
         }
         return detail;
     }

@@ -108,6 +108,13 @@ private slots:
             QVERIFY(!halting_chart(kind, stats).empty());
             QVERIFY(figure::chart_table(halting_chart(kind, stats)).find('\n') != std::string::npos);
         }
+        // A run that left the stack early says layers, not steps.
+        HaltingStats layers = stats;
+        layers.unit = "layer";
+        const figure::Chart exits = halting_chart(HaltingChart::steps, layers);
+        QCOMPARE(exits.title, QStringLiteral("Layers"));
+        QCOMPARE(exits.x.label, QStringLiteral("last layer"));
+        QVERIFY(exits.series.front().labels.front().startsWith(QStringLiteral("layer 0:")));
         // A run that takes no steps has one bar and no gates.
         const HaltingStats vanilla = halting_stats(path_, "vanilla-1m", Attribution::predicted);
         QCOMPARE(vanilla.histogram().size(), 1U);
