@@ -7,6 +7,7 @@
 #include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map_canvas.h"
 #include "views/policy/policy_lab.h"
+#include "views/text/corpus_map.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -15,6 +16,7 @@
 #include <QElapsedTimer>
 #include <QScrollBar>
 #include <QSlider>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QVBoxLayout>
 
@@ -73,6 +75,56 @@ struct Times {
                     gesture, ms.size(), at(ms, 0.5), at(ms, 0.99), at(cpu, 0.5), at(cpu, 0.99));
     }
 };
+
+/// The other zooms of the text: one line a token, and the map of one to eight pixels a token.
+void measure_zooms(TextPanel& panel, Selection& selection) {
+    panel.setZoom(TextZoom::tokens);
+    QTableView& table = panel.table();
+    QScrollBar* lines = table.verticalScrollBar();
+    Times list;
+    for (int i = 0; i < 300; ++i) {
+        const auto target = static_cast<qint64>(lines->maximum()) * (i * 7919 % 1000) / 1000;
+        list.frame(table.viewport(), [&] { lines->setValue(static_cast<int>(target)); });
+    }
+    list.print("a line a token: jump");
+    QElapsedTimer clock;
+    clock.start();
+    panel.setZoom(TextZoom::corpus);
+    CorpusMap& map = panel.corpus();
+    do {
+        QCoreApplication::processEvents();
+    } while (map.isBusy());
+    std::printf("    map of all tokens: there after %.0f ms\n",
+                static_cast<double>(clock.nsecsElapsed()) / 1e6);
+    Times cells;
+    for (int i = 0; i < 140; ++i) {
+        cells.frame(map.viewport(), [&] { map.setCell(1 + (i % 14 < 7 ? i % 14 : 14 - i % 14)); });
+    }
+    cells.print("map: one to eight pixels");
+    QScrollBar* bar = map.verticalScrollBar();
+    Times scroll;
+    for (int i = 0; i < 300; ++i) {
+        const auto target = static_cast<qint64>(bar->maximum()) * (i * 7919 % 1000) / 1000;
+        scroll.frame(map.viewport(), [&] { bar->setValue(static_cast<int>(target)); });
+    }
+    scroll.print("map: jump");
+    Times colour;
+    for (int i = 0; i < 20; ++i) {
+        colour.frame(map.viewport(), [&] {
+            panel.setQuantity(i % 2 == 0 ? Quantity::entropy : Quantity::nll);
+            while (map.isBusy()) {
+                QCoreApplication::processEvents();
+            }
+        });
+    }
+    colour.print("map: recolour, all of it");
+    Times hover;
+    for (int i = 0; i < 300; ++i) {
+        hover.frame(map.viewport(), [&] { selection.setToken(i * 31); });
+    }
+    hover.print("map: select");
+    panel.setZoom(TextZoom::text);
+}
 
 void measure(std::int64_t tokens) {
     QTemporaryDir folder;
@@ -152,6 +204,7 @@ void measure(std::int64_t tokens) {
         resize.frame(viewport, [&] { panel.resize(900 + i * 5, 800); });
     }
     resize.print("resize by 5 pixels");
+    measure_zooms(panel, selection);
 }
 
 /// A moved slider of the policy lab, in the real widgets: the replay over all tokens, the histogram, the
