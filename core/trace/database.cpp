@@ -48,6 +48,19 @@ bool SqliteFailure::is_full() const {
     return primary_code() == SQLITE_FULL;
 }
 
+bool SqliteFailure::lacks_helper_files() const {
+    switch (code_) {
+    case SQLITE_IOERR_SHMOPEN:
+    case SQLITE_IOERR_SHMSIZE:
+    case SQLITE_IOERR_SHMMAP:
+    case SQLITE_IOERR_WRITE:
+        return true;
+    default:
+        return is_full() || primary_code() == SQLITE_CANTOPEN || primary_code() == SQLITE_READONLY ||
+               primary_code() == SQLITE_PERM;
+    }
+}
+
 bool SqliteFailure::is_damage() const {
     switch (primary_code()) {
     case SQLITE_CORRUPT:

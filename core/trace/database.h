@@ -23,6 +23,9 @@ public:
     [[nodiscard]] int primary_code() const { return code_ & 0xff; }
     [[nodiscard]] bool is_busy() const; ///< somebody else holds a lock
     [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
+    /// The helper files that reading wants (the log's index) cannot be made or grown here: a folder that
+    /// cannot be written, a full disk.
+    [[nodiscard]] bool lacks_helper_files() const;
     /// The file itself is wrong, rather than the machine.
     [[nodiscard]] bool is_damage() const;
 

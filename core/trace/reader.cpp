@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <sqlite3.h>
 #include <string>
 #include <vector>
 
@@ -233,8 +232,7 @@ TraceReader TraceReader::open(const std::filesystem::path& path) {
     } catch (const SqliteFailure& failure) {
         // A trace in WAL mode wants a helper file beside it. Where that cannot be made, nobody else writes
         // either.
-        const int code = failure.primary_code();
-        if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY && code != SQLITE_PERM) {
+        if (!failure.lacks_helper_files()) {
             sentence(failure);
         }
     }
@@ -243,9 +241,10 @@ TraceReader TraceReader::open(const std::filesystem::path& path) {
         std::error_code error;
         const std::filesystem::path log = path.string() + "-wal";
         if (std::filesystem::file_size(log, error) > 0 && !error) {
-            impl->notices.push_back(log.string() +
-                                    " cannot be used here; what it holds is missing. Copy the trace with all "
-                                    "files beside it to a folder that can be written to see it.");
+            impl->notices.push_back(
+                log.string() + " cannot be used here; what it holds is missing. Copy the trace with all "
+                               "files beside it to a folder that can be written, with room on its disk, to "
+                               "see it.");
         }
         return TraceReader(std::move(impl));
     } catch (const SqliteFailure& failure) {

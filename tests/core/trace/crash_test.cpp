@@ -412,6 +412,27 @@ TEST(TraceCrash, TracesOnReadOnlyMediaOpen) {
     EXPECT_EQ(read("with-log.ponder").find("0 runs; -wal cannot be used here; what it holds is missing"), 0U)
         << read("with-log.ponder");
     ::chmod(media.path().c_str(), 0755);
+    // The same where there is the right, but no room: the log's index cannot grow.
+    const auto read_without_room = [&](const std::string& name) {
+        return in_child([&, name]() -> std::string {
+            ::signal(SIGXFSZ, SIG_IGN);
+            const rlimit no_room{100, 100};
+            ::setrlimit(RLIMIT_FSIZE, &no_room);
+            try {
+                const TraceReader reader = TraceReader::open(media / name);
+                std::string answer = std::to_string(reader.runs().size()) + " runs";
+                for (const std::string& notice : reader.notices()) {
+                    answer += "; " + notice.substr(notice.find("-wal"));
+                }
+                return answer;
+            } catch (const Error& error) {
+                return error.what();
+            }
+        });
+    };
+    EXPECT_EQ(read_without_room("kept-open.ponder"), "1 runs");
+    EXPECT_EQ(read_without_room("with-log.ponder").find("0 runs; -wal cannot be used here"), 0U)
+        << read_without_room("with-log.ponder");
     // With the right to write beside it, the log is read.
     EXPECT_EQ(TraceReader::open(media / "with-log.ponder").tokens(1, 0).size(), 500U);
     EXPECT_TRUE(TraceReader::open(media / "with-log.ponder").notices().empty());
