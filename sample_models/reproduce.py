@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks claims of the papers on the models of the cabinet, claim by claim.
 
-    reproduce.py --text HELD_OUT.txt [--models sample_models/cabinet] [--known-difficulty DIR] [--out build/reproduce]
+    reproduce.py --text HELD_OUT.txt [--models sample_models/cabinet] [--known-difficulty DIR] [--more build/more_models]
+                 [--out build/reproduce]
 
 Runs `ponderscope` alone (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv: the claim, the paper's figure,
 ours with its interval, and whether ours says the same. HELD_OUT.txt is a text that no model was trained on; of the novels, those that
 training.json names. --known-difficulty: a folder with what known_difficulty/generate.py wrote and models trained on it in folders of
-the recipes' names. Recordings are kept in OUT and used again. A claim whose models are not there says so; "not decided" is an interval
-that holds both answers. Needs nothing but Python.
+the recipes' names. --more: what more_models.sh trained, the same models from other seeds and the curves of the penalty. Recordings
+are kept in OUT and used again. A claim whose models are not there says so; "not decided" is an interval that holds both answers, or
+seeds that contradict each other. Needs nothing but Python.
 """
 
 import argparse
+import array
 import csv
 import json
 import pathlib
@@ -55,20 +58,37 @@ class Bench:
         with sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True) as trace:
             return {name for name, complete in trace.execute("SELECT name, complete FROM run_summary") if complete}
 
+    def signal(self, name, what):
+        """A signal of a recorded run as rows of floats, one a token; tokens without a value are left out."""
+        rows = []
+        with sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True) as trace:
+            chunks = trace.execute(
+                "SELECT c.shape, c.data FROM chunk c JOIN signal s ON s.id = c.signal JOIN run r ON r.id = s.run"
+                " WHERE r.name = ? AND s.name = ? AND c.dtype = 'F32' ORDER BY c.sequence, c.first_token",
+                (name, what),
+            )
+            for shape, data in chunks:
+                width = json.loads(shape)[1]
+                values = array.array("f", data)
+                if sys.byteorder == "big":
+                    values.byteswap()
+                rows += [values[at : at + width] for at in range(0, len(values), width)]
+        return [row for row in rows if all(value == value for value in row)]
+
     def say(self, claim, paper, ours, verdict):
         self.rows.append((claim, paper, ours, verdict))
 
-    def interval(self, claim, paper, value, wanted, what=""):
-        """`wanted`: the sign that the claim gives the figure."""
-        if any(value[key] is None for key in ("value", "low", "high")):
+    def interval(self, claim, paper, value, wanted, what="", seeds=()):
+        """`wanted`: the sign that the claim gives the figure. `seeds`: the same figure of models from other seeds."""
+        values = [value, *seeds]
+        if any(one[key] is None for one in values for key in ("value", "low", "high")):
             self.say(claim, paper, "not enough data for an interval", "not decided")
             return
         shown = f"{value['value']:+.4f} [{value['low']:+.4f}, {value['high']:+.4f}]{what}"
-        if value["low"] <= 0 <= value["high"]:
-            verdict = "not decided"
-        else:
-            verdict = "yes" if (value["low"] > 0) == (wanted > 0) else "no"
-        self.say(claim, paper, shown, verdict)
+        if seeds:
+            shown += "; other seeds " + ", ".join(f"{one['value']:+.4f}" for one in seeds)
+        answers = {"not decided" if one["low"] <= 0 <= one["high"] else "yes" if (one["low"] > 0) == (wanted > 0) else "no" for one in values}
+        self.say(claim, paper, shown, answers.pop() if len(answers) == 1 else "not decided")
 
 
 def steps_of_tokens(bench):
@@ -126,8 +146,63 @@ def compared(bench, claim, paper, better, worse):
     if None in runs:
         bench.say(claim, paper, "", NO_MODEL)
         return
-    pair = bench.figures("compare", *runs)["pairs"][0]
-    bench.interval(claim, paper, pair["difference"], +1, " nats")
+    difference = bench.figures("compare", *runs)["pairs"][0]["difference"]
+    bench.interval(claim, paper, difference, +1, " nats", list(other_seeds(bench, better, worse)))
+
+
+def other_seeds(bench, better, worse):
+    """The same comparison between models that began elsewhere, where both are there."""
+    for seed in range(2, 10):
+        runs = [bench.run(f"{model}-seed{seed}", folder=bench.options.more) for model in (better, worse)]
+        if None not in runs:
+            yield bench.figures("compare", *runs)["pairs"][0]["difference"]
+
+
+def jacobi(bench, iterations=8):
+    """By how much a refresh of all slots shrinks what the next one still changes."""
+    for model, method in (("ponderlm2-llama", "PonderLM-2"), ("ponderlm3-llama", "PonderLM-3")):
+        claim = f"{method}: the Jacobi error shrinks with every iteration"
+        paper = "by 0.433 an iteration (PonderLM-3)"
+        name = f"{model} jacobi {iterations}"
+        # A passage is enough: every token is a measurement.
+        if bench.run(model, "--jacobi", iterations, name=name, text=bench.options.passage) is None:
+            bench.say(claim, paper, "", NO_MODEL)
+            continue
+        rows = bench.signal(name, "jacobi_difference")
+        means = [sum(row[i] for row in rows) / len(rows) for i in range(len(rows[0]))] if rows else []
+        moving = [value for value in means if value > 1e-5 * means[0]]
+        if len(moving) < 2:
+            bench.say(claim, paper, f"still after {len(moving)} iteration(s)", "not decided")
+            continue
+        factor = (moving[-1] / moving[0]) ** (1 / (len(moving) - 1))
+        shown = f"to {factor:.3f} an iteration on average: " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
+        bench.say(claim, paper, shown, "yes" if all(b < a for a, b in zip(moving, moving[1:])) else "no")
+
+
+def penalty_curves(bench):
+    """Mean steps of adaptive latent CoT over its penalty's weight, and over beta."""
+    model = "adaptive_latent_cot-llama"
+    for claim, key, paper in (
+        ("adaptive latent CoT: a larger lambda gives fewer steps", "lambda", "mean steps fall with lambda"),
+        ("adaptive latent CoT: beta spares tokens that are not yet predicted, so steps rise with it", "beta", "beta decides where steps go"),
+    ):
+        points = []
+        for folder in sorted(bench.options.more.glob(f"{model}-{key}*")):
+            run = bench.run(folder.name, folder=bench.options.more)
+            if run is not None:
+                figures = bench.figures("stats", run)
+                points.append((float(folder.name.rsplit(key, 1)[1]), figures["mean_steps"], figures["mean_nll"]["value"]))
+        points.sort(key=lambda point: point[0])
+        if len(points) < 2:
+            bench.say(claim, paper, "", NO_MODEL)
+            continue
+        shown = "; ".join(f"{key} {value:g}: {steps['value']:.3f} [{steps['low']:.3f}, {steps['high']:.3f}] steps, NLL {nll:.3f}" for value, steps, nll in points)
+        wanted = -1 if key == "lambda" else +1
+        order = [wanted * (b["value"] - a["value"]) for (_, a, _), (_, b, _) in zip(points, points[1:])]
+        first, last = points[0][1], points[-1][1]
+        apart = first["low"] > last["high"] or last["low"] > first["high"]
+        verdict = "yes" if apart and all(step >= 0 for step in order) else "no" if apart and wanted * (last["value"] - first["value"]) < 0 else "not decided"
+        bench.say(claim, paper, shown, verdict)
 
 
 def methods_against_each_other(bench):
@@ -197,15 +272,6 @@ def known_difficulty(bench):
         bench.interval(claim, "", block_interval([a for a, _ in pairs], [b for _, b in pairs]), +1, f" (Spearman, {len(pairs):,} characters)")
 
 
-def unanswered(bench):
-    """What this script does not measure."""
-    for claim, paper, missing in (
-        ("adaptive latent CoT: fewer steps with larger lambda; beta decides where", "curves over lambda and beta", "needs models for every lambda and beta"),
-        ("PonderLM-2: the Jacobi error shrinks with every iteration", "by 0.433 an iteration", "record with --jacobi N, figure jacobi_convergence"),
-    ):
-        bench.say(claim, paper, missing, "not measured here")
-
-
 def write(bench):
     with open(bench.options.out / "claims.csv", "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -223,13 +289,15 @@ def main():
     parser.add_argument("--text", type=pathlib.Path, required=True)
     parser.add_argument("--models", type=pathlib.Path, default=root / "cabinet")
     parser.add_argument("--known-difficulty", type=pathlib.Path)
+    parser.add_argument("--more", type=pathlib.Path, default=root.parent / "build" / "more_models")
+    parser.add_argument("--passage", type=pathlib.Path, default=root / "texts" / "passage.txt")
     parser.add_argument("--out", type=pathlib.Path, default=root.parent / "build" / "reproduce")
     parser.add_argument("--ponderscope", type=pathlib.Path, default=root.parent / "build" / "release" / "bin" / "ponderscope")
     parser.add_argument("--replicates", type=int, default=2000)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
-    for part in (steps_of_tokens, learned_against_random, methods_against_each_other, known_difficulty, unanswered):
+    for part in (steps_of_tokens, learned_against_random, methods_against_each_other, jacobi, penalty_curves, known_difficulty):
         part(bench)
     write(bench)
 

@@ -11,12 +11,15 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace ponderscope::cli {
 namespace {
 
 struct TrainVerb {
     std::filesystem::path recipe;
+    std::vector<std::string> changes;
     TrainOptions options;
     ProgressOption progress;
     bool resume = false;
@@ -51,7 +54,7 @@ void TrainVerb::run() {
                          also("held-out NLL", row.held_out_nll).c_str());
         };
     }
-    const TrainResult result = train(read_recipe(recipe), options);
+    const TrainResult result = train(read_recipe(recipe, changes), options);
     printer.finish();
     if (json) {
         nlohmann::json report{{"output", options.output.string()},
@@ -92,6 +95,10 @@ void add_train(CLI::App& program) {
         ->type_name("DIR");
     app->add_option("--texts", verb->options.texts, "Folder of the texts, instead of the recipe's")
         ->type_name("DIR");
+    app->add_option("--set", verb->changes,
+                    "Replace a value of the recipe, such as training.seed=2; may be given several times")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
     app->add_option("--device", verb->options.device, "cpu, cuda or cuda:N")->capture_default_str();
     CLI::Option* resume = app->add_flag("--resume", verb->resume, "Go on with an interrupted training");
     app->add_flag("--overwrite", verb->overwrite, "Begin anew in a folder that is not empty")

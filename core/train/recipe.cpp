@@ -386,7 +386,38 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     return recipe;
 }
 
-Recipe read_recipe(const std::filesystem::path& path) {
+namespace {
+
+/// "training.seed=2" as {"training": {"seed": 2}}.
+json change_of(const std::string& text) {
+    const std::size_t equal = text.find('=');
+    json value = equal == std::string::npos ? json() : json::parse(text.substr(equal + 1), nullptr, false);
+    if (value.is_discarded()) {
+        value = text.substr(equal + 1);
+    }
+    std::vector<std::string> keys{{}};
+    for (const char c : text.substr(0, std::min(equal, text.size()))) {
+        if (c == '.') {
+            keys.emplace_back();
+        } else {
+            keys.back() += c;
+        }
+    }
+    if (equal == std::string::npos ||
+        std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); })) {
+        throw InputError("\"" + text +
+                         "\" is no change to a recipe; write a key with its sections and a value, such as "
+                         "training.seed=2.");
+    }
+    for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+        value = json{{*key, std::move(value)}};
+    }
+    return value;
+}
+
+} // namespace
+
+Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes) {
     std::vector<json> chain{read_json_file(path)}; // the recipe, what it extends, what that extends, ...
     std::vector<std::string> names{path.filename().string()};
     while (chain.back().is_object() && chain.back().contains("extends")) {
@@ -410,6 +441,9 @@ Recipe read_recipe(const std::filesystem::path& path) {
         merged.erase("description");
         merged.merge_patch(*next);
         merged.erase("extends");
+    }
+    for (const std::string& change : changes) {
+        merged.merge_patch(change_of(change));
     }
     return parse_recipe(merged.dump(), path);
 }

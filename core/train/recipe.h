@@ -88,8 +88,10 @@ struct Recipe {
 
 /// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; a key that
 /// is not known is named together with the nearest one that is. `"extends": "other.json"` takes a recipe of
-/// the same folder and lays this one over it (RFC 7396: objects are merged, null takes away).
-Recipe read_recipe(const std::filesystem::path& path);
+/// the same folder and lays this one over it (RFC 7396: objects are merged, null takes away). \p changes are
+/// laid over both: "training.seed=2", a key with its sections and a JSON value (what is no JSON is a text).
+/// InputError also names a change that is none.
+Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 
 /// The same for JSON in memory; \p source names it in messages and is where relative paths start.
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);

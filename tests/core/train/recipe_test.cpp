@@ -193,6 +193,32 @@ TEST(Recipe, ExtendsAnotherOne) {
     EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("\"training\"?"), std::string::npos);
 }
 
+TEST(Recipe, ChangesAreLaidOverIt) {
+    const testing::TemporaryFolder folder;
+    testing::write_text(folder / "a.json", testing::small_recipe().dump());
+    const Recipe recipe =
+        read_recipe(folder / "a.json", {"training.seed=77", "name=other", "optimizer.betas=[0.8, 0.9]",
+                                        "model.rotary_pct=null"});
+    EXPECT_EQ(recipe.seed, 77U);
+    EXPECT_EQ(recipe.name, "other");
+    EXPECT_EQ(recipe.beta1, 0.8);
+    EXPECT_FALSE(recipe.model.contains("rotary_pct"));
+    EXPECT_NE(essence(recipe), essence(read_recipe(folder / "a.json")));
+    const auto refused = [&](const std::string& change) {
+        try {
+            static_cast<void>(read_recipe(folder / "a.json", {change}));
+        } catch (const InputError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    for (const char* change : {"training.seed", "=3", "training..seed=1", ".seed=1", ""}) {
+        EXPECT_NE(refused(change).find("is no change to a recipe"), std::string::npos) << change;
+    }
+    EXPECT_NE(refused("training.sed=2").find("\"seed\"?"), std::string::npos);
+    EXPECT_NE(refused("training.seed=two").find("seed"), std::string::npos);
+}
+
 TEST(Recipe, EssenceHoldsWhatDecidesTheResult) {
     const json before = essence(parse_recipe(testing::small_recipe().dump(), "a.json"));
     for (const auto* pointer : {"/training/seed", "/training/batch", "/training/context",

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Trains what reproduce.py asks besides the cabinet: the same models from two other seeds, and adaptive latent CoT under
+# penalties of several weights.
+#
+#   sample_models/more_models.sh [TEXTS] [OUT]
+#
+# TEXTS: the folder of the English novels (sample_models/README.md says where they come from); OUT: build/more_models. An hour or two
+# of one core. Interrupted, it goes on where it was. Needs a built `ponderscope` (./run builds it; PONDERSCOPE names another).
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+root="$(dirname "$here")"
+texts="${1:-$root/../shared/data/external/text/english_novels}"
+out="${2:-$root/build/more_models}"
+ponderscope="${PONDERSCOPE:-$root/build/release/bin/ponderscope}"
+fail() { echo "more_models.sh: $*" >&2; exit 2; }
+[ -d "$texts" ] || fail "$texts: expected the folder of novels, found nothing; see sample_models/README.md."
+[ -x "$ponderscope" ] || fail "$ponderscope: expected the program, found nothing; run ./run, or name one with PONDERSCOPE=."
+mkdir -p "$out"
+
+# NAME RECIPE KEY=VALUE...
+train() {
+    local name=$1 recipe=$2 changes=()
+    shift 2
+    for change in "$@"; do changes+=(--set "$change"); done
+    OMP_NUM_THREADS=1 "$ponderscope" train "$here/recipes/cabinet/$recipe.json" --texts "$texts" -o "$out/$name" --resume \
+        --set "name=$name" "${changes[@]}"
+}
+
+for seed in 2 3; do
+    for model in vanilla-llama depth_attention-llama denseformer-llama attnres-llama mhc-llama \
+        vanilla-neox adaponderlm-neox ponderlm-neox; do
+        train "$model-seed$seed" "$model" "training.seed=2026112$seed"
+    done
+done
+# A quarter of the cabinet's tokens: curves, not models to keep.
+for weight in 0 0.01 0.1 0.3; do
+    train "adaptive_latent_cot-llama-lambda$weight" adaptive_latent_cot-llama training.tokens=131072 "penalty.lambda=$weight"
+done
+for power in 0 0.5 1; do
+    train "adaptive_latent_cot-llama-beta$power" adaptive_latent_cot-llama training.tokens=131072 penalty.lambda=0.1 "penalty.beta=$power"
+done
+echo "more_models.sh: done, in $out"
