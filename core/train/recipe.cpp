@@ -361,10 +361,12 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     const json empty = json::object();
     read_optimizer(root.object("optimizer").value_or(JsonObject(empty, source, "optimizer")), recipe);
     if (const auto evaluation = root.object("evaluation")) {
-        allow_only(*evaluation, {"every", "windows"});
+        allow_only(*evaluation, {"every", "windows", "final_windows"});
         recipe.evaluate_every = evaluation->integer("every", 0, most_steps).value_or(recipe.evaluate_every);
         recipe.evaluate_windows =
             evaluation->integer("windows", 1, most_steps).value_or(recipe.evaluate_windows);
+        recipe.final_windows =
+            evaluation->integer("final_windows", 0, most_steps).value_or(recipe.final_windows);
     }
     if (const auto checkpoint = root.object("checkpoint")) {
         allow_only(*checkpoint, {"every"});

@@ -73,12 +73,12 @@ struct Recipe {
     std::int64_t ramp_start = 0; ///< S0 and S1: the steps between which k_s rises from 0 to k_max
     std::int64_t ramp_end = 0;
 
-    std::int64_t evaluate_every = 0; ///< steps; 0: at the end alone
-    std::int64_t evaluate_windows =
-        64; ///< contexts of held-out text in an evaluation on the way; the last one takes all
-    std::int64_t checkpoint_every = 0; ///< steps; 0: at the end alone
-    std::int64_t log_every = 10;       ///< steps
-    DType output_dtype = DType::bf16;  ///< of model.safetensors: bf16 or f32
+    std::int64_t evaluate_every = 0;    ///< steps; 0: at the end alone
+    std::int64_t evaluate_windows = 64; ///< contexts of held-out text in an evaluation on the way
+    std::int64_t final_windows = 0;     ///< and in the last one; 0: all
+    std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end alone
+    std::int64_t log_every = 10;        ///< steps
+    DType output_dtype = DType::bf16;   ///< of model.safetensors: bf16 or f32
 
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch * accumulation; }
     /// k_s of a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).

@@ -461,7 +461,7 @@ TrainResult Trainer::run() {
     TrainLogRow row = row_of_last_steps(learning_rate(recipe_.schedule(), counters_.step - 1));
     if (!corpus_.held_out.empty()) {
         result_.held_out_nll =
-            measure({usual_refreshes(config_), false, {}}, 0, false, options_.stop, result_.held_out_tokens);
+            measure({usual_refreshes(config_), false, {}}, recipe_.final_windows, false, options_.stop, result_.held_out_tokens);
         row.held_out_nll = result_.held_out_nll;
     }
     append(row);

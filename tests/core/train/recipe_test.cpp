@@ -48,7 +48,7 @@ TEST(Recipe, ReadsEveryKey) {
                             {"clip_norm", 0.5}};
     document["optimizer"] = {{"learning_rate", 0.25}, {"betas", {0.8, 0.99}}, {"eps", 1e-6},
                              {"weight_decay", 0.05},  {"warmup_steps", 1},    {"final_fraction", 0.5}};
-    document["evaluation"] = {{"every", 5}, {"windows", 9}};
+    document["evaluation"] = {{"every", 5}, {"windows", 9}, {"final_windows", 3}};
     document["checkpoint"] = {{"every", 6}};
     document["log"] = {{"every", 4}};
     const Recipe recipe = parse_recipe(document.dump(), "/a/b/recipe.json");
@@ -79,6 +79,7 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_DOUBLE_EQ(recipe.final_fraction, 0.5);
     EXPECT_EQ(recipe.evaluate_every, 5);
     EXPECT_EQ(recipe.evaluate_windows, 9);
+    EXPECT_EQ(recipe.final_windows, 3);
     EXPECT_EQ(recipe.checkpoint_every, 6);
     EXPECT_EQ(recipe.log_every, 4);
     EXPECT_EQ(recipe.output_dtype, DType::f32);

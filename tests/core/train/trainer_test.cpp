@@ -149,7 +149,7 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
     document["training"]["steps"] = 11;
     document["training"]["accumulation"] = 2;
     document["texts"]["held_out_fraction"] = 0.2;
-    document["evaluation"] = {{"every", 4}, {"windows", 2}};
+    document["evaluation"] = {{"every", 4}, {"windows", 2}, {"final_windows", 3}};
     document["checkpoint"] = {{"every", 5}};
     const Recipe read = read_recipe(testing::write_small_recipe(folder.path(), document));
     const TrainResult whole = train(read, into(folder / "whole"));
@@ -184,6 +184,7 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
               read_file(folder / "whole" / "model.safetensors"));
     EXPECT_EQ(read_file(folder / "pieces" / "config.json"), read_file(folder / "whole" / "config.json"));
     EXPECT_EQ(pieces.held_out_nll, whole.held_out_nll);
+    EXPECT_EQ(whole.held_out_tokens, 3 * 16) << "three windows of 16 tokens";
     EXPECT_EQ(pieces.loss, whole.loss);
     EXPECT_EQ(files_in(folder / "pieces"), finished_files);
     const auto without_seconds = [](const std::string& log) {
