@@ -117,6 +117,20 @@ constexpr PanelHelp list[] = {
      HELP("weights are not causes: ablate and compare"),
      HELP("Hover reads a cell, a click selects the layer; the context menu leaves a source out and runs "
           "again.")},
+    {"attention", HELP("Attention"),
+     HELP("What the pinned token read: the weight of every earlier token in the sequence attention, by layer "
+          "or by "
+          "the heads of one layer. Each head's weights sum to one."),
+     HELP("softmax_j(q · k_j / √d_h + bias) over the slots that the query may see (methods: causal, per "
+          "step, or all "
+          "earlier slots of the interleaved order). Where a token has several slots, their weights are "
+          "added."),
+     HELP("Weights are not causes: a token with a large weight may have a value of no effect, and the first "
+          "token of a "
+          "window often takes what no other wants. Tokens before the window's beginning were never seen."),
+     HELP("weights are not causes"),
+     HELP("A click on a word of the text pins it; hover reads a cell, a click on a cell goes on from that "
+          "token.")},
     {"halting", HELP("Halting"),
      HELP("How many tokens stopped at each step, their mean NLL, and which types of token get how many "
           "steps."),

@@ -2,6 +2,7 @@
 #include "app/desktop/panels.h"
 
 #include "app/desktop/think_panel.h"
+#include "views/attention/attention_view.h"
 #include "views/compare/compare_view.h"
 #include "views/depth/depth_view.h"
 #include "views/halting/halting_view.h"
@@ -27,6 +28,7 @@ constexpr Panel list[] = {
     {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right, false, make<InspectorView>},
     {"heatmap", QT_TRANSLATE_NOOP("Panels", "Steps"), PanelPlace::upper, false, make<HeatmapView>},
     {"depth", QT_TRANSLATE_NOOP("Panels", "Depth"), PanelPlace::upper, false, make<DepthView>},
+    {"attention", QT_TRANSLATE_NOOP("Panels", "Attention"), PanelPlace::upper, false, make<AttentionView>},
     {"think", QT_TRANSLATE_NOOP("Panels", "Think"), PanelPlace::lower, false, make<ThinkPanel>},
     {"halting", QT_TRANSLATE_NOOP("Panels", "Halting"), PanelPlace::lower, false, make<HaltingView>},
     {"lab", QT_TRANSLATE_NOOP("Panels", "Policy lab"), PanelPlace::lower, false, make<PolicyLab>},

@@ -65,9 +65,10 @@ void show_run_for(MainWindow& window, const QString& panel) {
     const auto fits = [&panel](const RunInfo& run) {
         const bool decides =
             run.method == "adaponderlm" || run.method == "ponderlm3" || run.method == "adaptive_latent_cot";
-        return panel == u"depth"     ? run.depth_mixing != "none"
-               : panel == u"halting" ? decides
-                                     : run.method == "ponderlm" && run.depth_mixing == "none";
+        return panel == u"depth"       ? run.depth_mixing != "none"
+               : panel == u"attention" ? run.depth_mixing != "none" // the samples record it for that one
+               : panel == u"halting"   ? decides
+                                       : run.method == "ponderlm" && run.depth_mixing == "none";
     };
     const QStringList traces = window.data().traces();
     for (const QString& trace : traces) {

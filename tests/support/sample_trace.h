@@ -18,7 +18,8 @@ struct SampleTrace {
     bool withSignals = true;    ///< per-step signals and candidates; false: as recorded with --record basic
     bool withText = true;       ///< false: ids only
     bool withDepth = false; ///< depth-attention weights of four layers and two KV heads, layer 2 content-free
-    bool complete = true;   ///< false: the last run's last sequence is left open, as after a crash
+    bool withAttention = false; ///< sequence attention of layers 2 and 5, heads 0 and 3: sample_attention
+    bool complete = true;       ///< false: the last run's last sequence is left open, as after a crash
     std::vector<std::string> texts{}; ///< instead of the grammar: one sequence each, tokens cut as below
 };
 
@@ -29,6 +30,11 @@ std::vector<std::string> cut_into_tokens(const std::string& text);
 
 /// Runs "adaponderlm-1m" (K = 3, steps vary) and "vanilla-1m" (K = 0). Overwrites nothing: an existing trace
 /// gets more runs.
+/// The weight that a made-up token gives the one so many tokens back, of the recorded layers and heads by
+/// number in the recording; 0 beyond sample_attention_reach.
+float sample_attention(std::int64_t step, std::int64_t layer, std::int64_t head, std::int64_t back);
+inline constexpr std::int64_t sample_attention_reach = 32;
+
 void write_sample_trace(const std::filesystem::path& path, const SampleTrace& what = {});
 
 } // namespace ponderscope::testing

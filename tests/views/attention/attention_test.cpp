@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/base/half.h"
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/attention/attention_view.h"
+#include "views/common/format.h"
+#include "views/heatmap/step_map_canvas.h"
+
+#include <QComboBox>
+#include <QtTest>
+
+#include <cmath>
+#include <cstring>
+
+using namespace ponderscope;
+
+namespace {
+
+struct Stage {
+    explicit Stage(bool attention = true) {
+        const auto path = folder / "read.ponder";
+        testing::write_sample_trace(path, {.sequences = 2, .tokens = 120, .withAttention = attention});
+        trace = QString::fromStdString(path.string());
+        view.resize(900, 220);
+        view.show();
+        data.open(trace);
+    }
+    [[nodiscard]] bool settle() {
+        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
+            return false;
+        }
+        selection.setRunA({trace, data.runs(trace).front().id});
+        return QTest::qWaitFor([&] { return data.sequence(selection.runA(), 0) != nullptr && data.idle(); },
+                               10'000);
+    }
+    [[nodiscard]] bool shows(qint64 row) {
+        return QTest::qWaitFor(
+            [&] {
+                return !view.isBusy() && view.attention() && view.attention()->row() == row &&
+                       view.map()->map();
+            },
+            10'000);
+    }
+    testing::TemporaryFolder folder;
+    QString trace;
+    TraceData data;
+    Selection selection;
+    Theme theme{Appearance::light};
+    AttentionView view{ViewContext{data, selection, theme}};
+};
+
+SignalInfo info_of(std::vector<std::string> axes, std::string description = {}) {
+    return {"attention", std::move(axes), "weight", "Attention", std::move(description)};
+}
+
+std::shared_ptr<SignalChunk> chunk_of(const std::vector<float>& values, std::vector<std::int64_t> shape) {
+    auto chunk = std::make_shared<SignalChunk>(SignalChunk{0, DType::f32, std::move(shape), {}});
+    chunk->data.resize(values.size() * sizeof(float));
+    std::memcpy(chunk->data.data(), values.data(), chunk->data.size());
+    return chunk;
+}
+
+} // namespace
+
+class AttentionTest : public QObject {
+    Q_OBJECT
+private slots:
+    void slotsOfAKeyAreAddedAndHeadsAveraged() {
+        // Two steps, one layer, two heads, two key steps, three distances; the value says where it stands.
+        std::vector<float> values;
+        for (int i = 0; i < 2 * 1 * 2 * 2 * 3; ++i) {
+            values.push_back(static_cast<float>(i));
+        }
+        const SignalInfo info = info_of({"token", "step", "layer", "head", "key_step", "back"});
+        QVERIFY(AttentionRow::fits(info));
+        const AttentionRow row(chunk_of(values, {1, 2, 1, 2, 2, 3}), info, 5);
+        // Step 1, head 0: key steps 12.. and 15..; distance 0 is the row itself.
+        QCOMPARE(row.weights(1, 0, 0), (std::vector<float>{0, 0, 0, 14 + 17, 13 + 16, 12 + 15}));
+        QCOMPARE(row.weights(1, 0, -1)[5], (12 + 15 + 18 + 21) / 2.0F);
+        // At the beginning of a sequence nothing lies before it, whatever was recorded.
+        const AttentionRow first(chunk_of(values, {1, 2, 1, 2, 2, 3}), info, 0);
+        QCOMPARE(first.weights(0, 0, 0), (std::vector<float>{0 + 3}));
+    }
+
+    void whatDoesNotFitIsRefused() {
+        QVERIFY(!AttentionRow::fits(info_of({"token", "step"})));
+        QVERIFY(!AttentionRow::fits(info_of({"token", "step", "layer", "head", "source"})));
+        const SignalInfo info = info_of({"token", "step", "layer", "head", "back"});
+        QVERIFY_EXCEPTION_THROWN(AttentionRow(chunk_of({1, 2}, {1, 1, 1, 1, 3}), info, 4), InputError);
+        QVERIFY_EXCEPTION_THROWN(AttentionRow(chunk_of({1, 2}, {2, 1, 1, 1, 1}), info, 4), InputError);
+        QVERIFY_EXCEPTION_THROWN(AttentionRow(chunk_of({1, 2}, {1, 2}), info, 4), InputError);
+        auto numbers = chunk_of({1}, {1, 1, 1, 1, 1});
+        numbers->dtype = DType::i32;
+        QVERIFY_EXCEPTION_THROWN(AttentionRow(numbers, info, 0), InputError);
+        auto endless = chunk_of({1}, {1, 1, 1, 1, std::int64_t{1} << 40});
+        QVERIFY_EXCEPTION_THROWN(AttentionRow(endless, info, 0), InputError);
+    }
+
+    void numbersOfLayersComeFromTheDescription() {
+        const auto numbers = chosen_numbers(info_of({}, "of layers 0, 3-5; heads 1, 2 in that order"), 4, 2);
+        QCOMPARE(numbers.layers, (std::vector<int>{0, 3, 4, 5}));
+        QCOMPARE(numbers.heads, (std::vector<int>{1, 2}));
+        QCOMPARE(chosen_numbers(info_of({}, "nothing"), 2, 1).layers, (std::vector<int>{0, 1}));
+        QCOMPARE(chosen_numbers(info_of({}, "layers 0-999999999"), 2, 1).layers, (std::vector<int>{0, 1}));
+    }
+
+    void thePinnedTokensRowIsShown() {
+        Stage stage;
+        QVERIFY(stage.settle());
+        QVERIFY(stage.view.map()->map() == nullptr);
+        QVERIFY(stage.view.map()->hint().contains(QStringLiteral("Click a word")));
+        stage.selection.setToken(60);
+        const qint64 row = stage.selection.rowOf(60); // what predicted it
+        QVERIFY(stage.shows(row));
+        QCOMPARE(stage.view.rowsBox()->count(), 3);
+        QCOMPARE(stage.view.rowsBox()->itemText(2), QStringLiteral("Heads of layer 5"));
+        const auto sequence = stage.data.sequence(stage.selection.runA(), 0);
+        const std::int64_t step = sequence->tokens.steps[static_cast<std::size_t>(row)];
+        const auto half = [](float value) { return float16_to_float(float_to_float16(value)); };
+        const StepMap& layers = *stage.view.map()->map();
+        QCOMPARE(layers.steps(), 2);
+        const float mean = (half(testing::sample_attention(step, 1, 0, 3)) +
+                            half(testing::sample_attention(step, 1, 1, 3))) /
+                           2;
+        QVERIFY(std::abs(layers.at(row - 3, 1).value - mean) < 1e-6F);
+        QVERIFY(layers.at(row + 1, 0).kind == StepMap::Kind::missing);
+        QVERIFY(stage.view.readout().contains(QStringLiteral("reads")));
+
+        // The heads of layer 5, and another step.
+        stage.view.rowsBox()->setCurrentIndex(2);
+        emit stage.view.rowsBox()->activated(2);
+        QCOMPARE(stage.view.map()->map()->at(row - 2, 1).value,
+                 half(testing::sample_attention(step, 1, 1, 2)));
+        stage.selection.setStep(0);
+        QCOMPARE(stage.view.map()->map()->at(row, 1).value, half(testing::sample_attention(0, 1, 1, 0)));
+        stage.selection.setHover(20); // the map stays while the cursor reads it
+        QVERIFY(stage.view.attention()->row() == row);
+    }
+
+    void theCellUnderTheCursorIsToldInNumbers() {
+        Stage stage;
+        QVERIFY(stage.settle());
+        stage.selection.setToken(60);
+        QVERIFY(stage.shows(stage.selection.rowOf(60)));
+        const QString before = stage.view.readout();
+        emit stage.view.map()->cellHovered(55, 1);
+        QVERIFY(stage.view.readout().startsWith(QStringLiteral("layer 5 · “")));
+        emit stage.view.map()->cellHovered(90, 0);
+        QVERIFY(stage.view.readout().contains(QStringLiteral("not seen")));
+        emit stage.view.map()->cellHovered(-1, -1);
+        QCOMPARE(stage.view.readout(), before);
+    }
+
+    void aRunWithoutItSaysWhatToRecord() {
+        Stage stage(false);
+        QVERIFY(stage.settle());
+        stage.selection.setToken(10);
+        QVERIFY(stage.view.map()->hint().contains(QStringLiteral("--attention")));
+        QVERIFY(!stage.view.rowsBox()->isVisible());
+    }
+};
+
+QTEST_MAIN(AttentionTest)
+#include "attention_test.moc"

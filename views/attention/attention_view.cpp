@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/attention/attention_view.h"
+
+#include "core/base/error.h"
+#include "views/common/format.h"
+#include "views/heatmap/map_options.h"
+#include "views/heatmap/scale_bar.h"
+#include "views/heatmap/step_map_canvas.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+namespace ponderscope {
+namespace {
+
+constexpr int named_tokens = 4; ///< of the readout
+constexpr int all_layers = -1;  ///< of the chooser's data; otherwise a recorded layer
+
+} // namespace
+
+AttentionView::AttentionView(ViewContext context, QWidget* parent)
+    : QWidget(parent),
+      data_(context.data),
+      selection_(context.selection),
+      theme_(context.theme),
+      rows_(new QComboBox(this)),
+      scale_(new ScaleBar(context.theme, this)),
+      map_(new StepMapCanvas(context, this)),
+      options_(new MapOptions(context.theme, *map_, this)),
+      readout_(new QLabel(this)),
+      reading_(this) {
+    rows_->setAccessibleName(tr("Rows of the attention"));
+    rows_->setToolTip(tr("All layers, each the mean of its heads, or the heads of one layer"));
+    rows_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    map_->setAccessibleName(tr("Weight of every earlier token by layer or head"));
+    readout_->setTextFormat(Qt::PlainText);
+    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+
+    auto* header = new QHBoxLayout;
+    header->setSpacing(12);
+    header->addWidget(rows_);
+    header->addWidget(scale_);
+    header->addWidget(options_);
+    header->addWidget(readout_, 1);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(14, 8, 14, 6);
+    layout->setSpacing(8);
+    layout->addLayout(header);
+    layout->addWidget(map_, 1);
+
+    const auto dress = [this] {
+        QPalette palette = readout_->palette();
+        palette.setColor(QPalette::WindowText, theme_.colours().soft);
+        readout_->setPalette(palette);
+        readout_->setFont(theme_.small());
+        rows_->setFont(theme_.strong());
+    };
+    dress();
+    connect(&theme_, &Theme::changed, this, dress);
+    connect(rows_, &QComboBox::activated, this, &AttentionView::showRow);
+    connect(options_, &MapOptions::changed, this, &AttentionView::showScale);
+    connect(map_, &StepMapCanvas::cellHovered, this, &AttentionView::showCell);
+    connect(&selection_, &Selection::runsChanged, this, &AttentionView::refreshRun);
+    connect(&selection_, &Selection::sequenceChanged, this, &AttentionView::refreshToken);
+    connect(&selection_, &Selection::tokenChanged, this, &AttentionView::refreshToken);
+    connect(&selection_, &Selection::attributionChanged, this, &AttentionView::refreshToken);
+    connect(&selection_, &Selection::stepChanged, this, &AttentionView::showRow);
+    connect(&data_, &TraceData::traceOpened, this, &AttentionView::refreshRun);
+    connect(&data_, &TraceData::traceChanged, this, &AttentionView::refreshRun);
+    connect(&data_, &TraceData::traceClosed, this, &AttentionView::refreshRun);
+    connect(&data_, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+        if (run == selection_.runA() && sequence == selection_.sequence()) {
+            refreshToken();
+        }
+    });
+    refreshRun();
+}
+
+QString AttentionView::readout() const {
+    return readout_->text();
+}
+
+void AttentionView::nothing(const QString& hint) {
+    reading_.cancel();
+    row_.reset();
+    rowOf_.clear();
+    sequence_.reset();
+    map_->setHint(hint);
+    map_->setMap(nullptr);
+    scale_->clear();
+    summary_.clear();
+    readout_->clear();
+    for (QWidget* part : std::initializer_list<QWidget*>{rows_, options_}) {
+        part->hide();
+    }
+}
+
+void AttentionView::refreshRun() {
+    info_.reset();
+    for (const SignalInfo& info : data_.signalsOf(selection_.runA())) {
+        if (AttentionRow::fits(info)) {
+            info_ = info;
+        }
+    }
+    refreshToken();
+}
+
+void AttentionView::refreshToken() {
+    const RunKey run = selection_.runA();
+    if (!run.isValid()) {
+        nothing(tr("Open a trace that was recorded with --attention to see what a token reads."));
+        return;
+    }
+    if (!info_) {
+        nothing(tr(
+            "This run has no sequence attention. It grows with the square of the text, so it is recorded on "
+            "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."));
+        return;
+    }
+    const auto sequence = data_.sequence(run, selection_.sequence());
+    if (!sequence) {
+        nothing(tr("Reading…"));
+        return;
+    }
+    const qint64 token = selection_.token();
+    const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
+    if (row < 0 || row >= static_cast<qint64>(sequence->tokens.size())) {
+        nothing(token < 0 ? tr("Click a word of the text to see what it read.")
+                          : tr("Nothing comes before this token: it was not predicted."));
+        return;
+    }
+    const QString wanted =
+        QStringLiteral("%1#%2 %3 %4").arg(run.trace).arg(run.run).arg(selection_.sequence()).arg(row);
+    if (wanted == rowOf_) {
+        return;
+    }
+    rowOf_ = wanted;
+    sequence_ = sequence;
+    reading_.start(
+        [run, info = *info_, number = sequence->sequence, row](const std::stop_token&) {
+            const TraceReader reader = TraceReader::open(std::filesystem::path(run.trace.toStdU16String()));
+            auto chunk = reader.signal(run.run, number, info.name, row, row + 1);
+            std::optional<AttentionRow> read;
+            if (chunk) {
+                read.emplace(std::make_shared<const SignalChunk>(std::move(*chunk)), info, row);
+            }
+            return read;
+        },
+        [this](std::optional<AttentionRow> read) {
+            if (!read) {
+                nothing(tr("The attention of this token was not recorded."));
+                return;
+            }
+            row_ = std::move(read);
+            numbers_ = chosen_numbers(*info_, row_->layers(), row_->heads());
+            const QSignalBlocker quiet(rows_);
+            const QVariant chosen = rows_->count() > 0 ? rows_->currentData() : QVariant(all_layers);
+            rows_->clear();
+            rows_->addItem(tr("Layers, mean of heads"), all_layers);
+            for (int layer = 0; layer < static_cast<int>(row_->layers()); ++layer) {
+                rows_->addItem(tr("Heads of layer %1").arg(numbers_.layers[static_cast<std::size_t>(layer)]),
+                               layer);
+            }
+            rows_->setCurrentIndex(std::max(0, rows_->findData(chosen)));
+            rows_->show();
+            options_->show();
+            showRow();
+        },
+        [this](const QString& sentence) { nothing(sentence); });
+}
+
+QString AttentionView::tokenName(qint64 row) const {
+    const QString name =
+        visible_token(token_bytes(sequence_->tokens, sequence_->text, static_cast<std::size_t>(row)), 16);
+    return name.isEmpty() ? tr("token %1").arg(row) : QStringLiteral("“%1”").arg(name);
+}
+
+void AttentionView::showRow() {
+    if (!row_ || !sequence_) {
+        return;
+    }
+    const std::int64_t ran = sequence_->tokens.steps[static_cast<std::size_t>(row_->row())];
+    const std::int64_t step =
+        selection_.step() < 0
+            ? ran
+            : std::min<std::int64_t>(selection_.step(), ran); // what did not run read nothing
+    const int layer = rows_->currentData().toInt();
+    const std::int64_t count = layer == all_layers ? row_->layers() : row_->heads();
+    const auto tokens = static_cast<std::int64_t>(sequence_->tokens.size());
+    std::vector<float> values(static_cast<std::size_t>(tokens * count),
+                              std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::vector<float> weights =
+            layer == all_layers ? row_->weights(step, i, -1) : row_->weights(step, layer, i);
+        for (std::size_t key = 0; key < weights.size(); ++key) {
+            values[key * static_cast<std::size_t>(count) + static_cast<std::size_t>(i)] = weights[key];
+        }
+    }
+    SignalChunk chunk;
+    chunk.dtype = DType::f32;
+    chunk.shape = {tokens, count};
+    chunk.data.resize(values.size() * sizeof(float));
+    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+    SignalInfo info = *info_;
+    info.unit.clear(); // from 0 to the largest, not to 1
+    try {
+        // Where the key stands, whatever row its own prediction has.
+        map_->setMap(std::make_shared<const StepMap>(*sequence_, chunk, std::move(info),
+                                                     Attribution::predicting, StepMap::Rows::layers));
+    } catch (const InputError& error) {
+        nothing(QString::fromUtf8(error.what()));
+        return;
+    }
+    showScale();
+
+    const std::vector<float> all = row_->weights(step, -1, -1);
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto end = order.begin() + std::min<std::ptrdiff_t>(named_tokens, std::ssize(order));
+    std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
+        return all[a] != all[b] ? all[a] > all[b] : a > b;
+    });
+    QStringList named;
+    for (auto key = order.begin(); key != end; ++key) {
+        named << QStringLiteral("%1 %2").arg(tokenName(static_cast<qint64>(*key)),
+                                             format_probability(static_cast<double>(all[*key])));
+    }
+    const RunInfo* run = data_.run(selection_.runA());
+    const QString at = row_->steps() > 1
+                           ? tr(", %1 %2,").arg(step_word(run != nullptr ? run->step_unit : "step")).arg(step)
+                           : QString();
+    summary_ = tr("%1%2 reads %3").arg(tokenName(row_->row()), at, named.join(QStringLiteral(", ")));
+    readout_->setText(summary_);
+    map_->setAccessibleDescription(summary_);
+}
+
+void AttentionView::showScale() {
+    if (map_->map() == nullptr) {
+        return;
+    }
+    options_->apply();
+    scale_->setScale(map_->scale(), {}, false, map_->diverging());
+}
+
+void AttentionView::showCell(qint64 token, int row) {
+    if (token < 0 || row < 0 || map_->map() == nullptr || !sequence_) {
+        readout_->setText(summary_);
+        return;
+    }
+    const StepMap::Cell cell = map_->map()->at(token, row);
+    const int layer = rows_->currentData().toInt();
+    const auto& numbers = layer == all_layers ? numbers_.layers : numbers_.heads;
+    const int number =
+        static_cast<std::size_t>(row) < numbers.size() ? numbers[static_cast<std::size_t>(row)] : row;
+    readout_->setText(tr("%1 %2 · %3 · %4")
+                          .arg(layer == all_layers ? tr("layer") : tr("head"))
+                          .arg(number)
+                          .arg(tokenName(token), cell.kind == StepMap::Kind::value
+                                                     ? format_probability(static_cast<double>(cell.value))
+                                                     : tr("not seen: it comes later")));
+}
+
+} // namespace ponderscope

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/attention/attention_row.h"
+#include "views/common/background.h"
+#include "views/common/view_context.h"
+
+#include <QWidget>
+
+#include <optional>
+
+class QComboBox;
+class QLabel;
+
+namespace ponderscope {
+
+class MapOptions;
+class ScaleBar;
+class StepMapCanvas;
+
+/// What the selected token read: the weight of every earlier token in the sequence attention, by layer (mean
+/// over heads) or by the heads of one layer. Of run A; needs `record --attention`, and says so. Reads the one
+/// row that it shows.
+///
+/// The token is the pinned one, not the one under the cursor, so that the map can be read while it stays.
+class AttentionView : public QWidget, public LiveView {
+    Q_OBJECT
+public:
+    explicit AttentionView(ViewContext context, QWidget* parent = nullptr);
+
+    [[nodiscard]] bool isBusy() const override { return reading_.isBusy(); }
+    [[nodiscard]] StepMapCanvas* map() const { return map_; }
+    [[nodiscard]] QComboBox* rowsBox() const { return rows_; }
+    [[nodiscard]] const std::optional<AttentionRow>& attention() const { return row_; }
+    /// "“Quill” reads “Hester” 0.31, ...": the heaviest tokens over all recorded layers and heads.
+    [[nodiscard]] QString readout() const;
+
+private:
+    void refreshRun();
+    void refreshToken();
+    void showRow();
+    void showScale();
+    void showCell(qint64 token, int row);
+    void nothing(const QString& hint);
+    [[nodiscard]] QString tokenName(qint64 row) const;
+
+    TraceData& data_;
+    Selection& selection_;
+    Theme& theme_;
+    QComboBox* rows_;
+    ScaleBar* scale_;
+    StepMapCanvas* map_;
+    MapOptions* options_;
+    QLabel* readout_;
+    Background reading_;
+    std::optional<SignalInfo> info_; ///< of run A
+    std::optional<AttentionRow> row_;
+    AttentionChoiceNumbers numbers_;
+    std::shared_ptr<const SequenceData> sequence_;
+    QString rowOf_; ///< what row_ is of, so that nothing is read twice
+    QString summary_;
+};
+
+} // namespace ponderscope
