@@ -19,7 +19,8 @@ void add_merge(CLI::App& program) {
         ProgressOption progress;
     };
     auto verb = std::make_shared<Verb>();
-    CLI::App* app = program.add_subcommand("merge", "Copy the runs of several traces into a new one");
+    CLI::App* app =
+        program.add_subcommand("merge", "Copy the runs and trainings of several traces into a new one");
     app->add_option("trace", verb->inputs, "Traces, in the order of their runs")->required();
     app->add_option("-o,--output", verb->output, "Trace to write; must not exist")
         ->required()
@@ -43,7 +44,7 @@ void add_export(CLI::App& program) {
     };
     auto verb = std::make_shared<Verb>();
     CLI::App* app = program.add_subcommand(
-        "export", "Write a trace as CSV tables: runs, sequences, tokens, one a signal");
+        "export", "Write a trace as CSV tables: runs, sequences, tokens, one a signal, curves of trainings");
     app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN for one run alone")->required();
     app->add_option("-o,--output", verb->output, "Folder to write; must be empty or not exist")
         ->required()
@@ -60,7 +61,8 @@ void add_export(CLI::App& program) {
         }
         export_csv(reader, verb->output, runs, printer.sink(), stop_on_interrupt());
         printer.finish();
-        std::cout << verb->output.string() << "  runs.csv, sequences.csv, tokens.csv, signals/\n";
+        std::cout << verb->output.string() << "  runs.csv, sequences.csv, tokens.csv, "
+                  << (runs.empty() && !reader.trainings().empty() ? "training.csv, " : "") << "signals/\n";
     });
 }
 

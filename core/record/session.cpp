@@ -83,6 +83,8 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
     info.notices =
         nlohmann::json(engine.notices()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     info.seed = options.seed;
+    info.training = options.training;
+    info.training_step = options.training_step;
     info.flops_model = engine.flops_model();
     info.step_unit = engine.layers_are_steps() ? "layer" : "step";
     info.max_steps = engine.max_steps();
@@ -344,7 +346,9 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
     } else {
         writer.end_run(elapsed());
     }
-    writer.finish();
+    if (options.finish) {
+        writer.finish();
+    }
     report.seconds = elapsed();
     return report;
 }

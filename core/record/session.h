@@ -46,6 +46,9 @@ struct RecordOptions {
     std::string dtype = "float32"; ///< as the engine was loaded
     std::string text_source;       ///< what the user named: files, "prompt", an ids file
     std::uint64_t seed = 0;
+    std::int64_t training = 0;      ///< RunInfo::training
+    std::int64_t training_step = 0; ///< RunInfo::training_step
+    bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
 };
 
 struct RecordReport {

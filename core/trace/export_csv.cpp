@@ -372,6 +372,33 @@ private:
     std::int64_t done_ = 0;
 };
 
+/// training.csv: every point of every curve, in long format.
+void export_trainings(const TraceReader& reader, const fs::path& path) {
+    const std::vector<TrainingInfo> trainings = reader.trainings();
+    if (trainings.empty()) {
+        return;
+    }
+    Table table(path,
+                {"training", "name", "quantity", "unit", "place", "step", "tokens", "seconds", "value"});
+    for (const TrainingInfo& training : trainings) {
+        std::map<std::string, std::string> units;
+        for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
+            units[quantity.name] = quantity.unit;
+        }
+        for (const TrainingCurve& curve : reader.training_curves(training.id)) {
+            for (std::size_t i = 0; i < curve.size(); ++i) {
+                table.number(training.id)
+                    .text(clean(training.name))
+                    .text(clean(curve.quantity))
+                    .text(clean(units[curve.quantity]));
+                table.number(curve.place).number(curve.step[i]).number(curve.tokens[i]);
+                table.number(curve.seconds[i]).number(curve.value[i]).end();
+            }
+        }
+    }
+    table.commit();
+}
+
 } // namespace
 
 void export_csv(const TraceReader& reader, const fs::path& folder, const std::vector<std::int64_t>& runs,
@@ -397,6 +424,9 @@ void export_csv(const TraceReader& reader, const fs::path& folder, const std::ve
         tables.add(run);
     }
     tables.commit();
+    if (runs.empty()) {
+        export_trainings(reader, passing / "training.csv");
+    }
     passing.keep();
 }
 

@@ -13,6 +13,8 @@ namespace ponderscope {
 /// Writes a trace as tables (RFC 4180, UTF-8, LF) into a new folder:
 ///   runs.csv, sequences.csv   one line each, with totals
 ///   tokens.csv                one line a token, with its text
+///   training.csv              one line a point of a training's curves, where the trace has any and all runs
+///                             are wanted
 ///   signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
 /// Numbers are the shortest that read back as the same value, whatever the locale; a missing one (not scored,
 /// step not run) is an empty field. Bytes of a token that are no whole character are written as U+FFFD;

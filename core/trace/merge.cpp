@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <map>
 #include <unistd.h>
 
 namespace ponderscope {
@@ -42,9 +43,33 @@ public:
 
     std::int64_t total = 0;
 
-    void copy(const TraceReader& reader, const RunInfo& run) {
+    /// Before the runs that they recorded.
+    void copy_trainings(const TraceReader& reader) {
+        trainings_.clear();
+        for (const TrainingInfo& training : reader.trainings()) {
+            const std::int64_t id = writer_.begin_training(training, reader.training_quantities(training.id));
+            trainings_[training.id] = id;
+            // Moment by moment: points of one moment belong together.
+            std::map<std::int64_t, std::pair<TrainingMoment, std::vector<TrainingValue>>> moments;
+            for (const TrainingCurve& curve : reader.training_curves(training.id)) {
+                for (std::size_t i = 0; i < curve.size(); ++i) {
+                    auto& [moment, values] = moments[curve.step[i]];
+                    moment = {curve.step[i], curve.tokens[i], curve.seconds[i]};
+                    values.push_back({curve.quantity, curve.place, curve.value[i]});
+                }
+            }
+            for (auto& [step, points] : moments) {
+                writer_.put_points(id, points.first, std::move(points.second));
+            }
+            writer_.end_training(id, training.complete, training.fault);
+        }
+    }
+
+    void copy(const TraceReader& reader, RunInfo run) {
         const std::vector<SignalInfo> signals = reader.signals(run.id);
-        writer_.begin_run(run, signals);
+        const auto training = trainings_.find(run.training);
+        run.training = training != trainings_.end() ? training->second : 0;
+        writer_.begin_run(run, signals); // takes its own copy
         for (const FaultInfo& fault : reader.faults(run.id)) {
             if (fault.sequence < 0) {
                 writer_.put_fault(fault);
@@ -96,6 +121,7 @@ private:
     const ProgressSink& progress_;
     const std::stop_token& stop_;
     std::int64_t done_ = 0;
+    std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
 };
 
 } // namespace
@@ -124,6 +150,7 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
             }
         }
         for (const TraceReader& reader : readers) {
+            merge.copy_trainings(reader);
             for (const RunInfo& run : reader.runs()) {
                 merge.copy(reader, run);
             }

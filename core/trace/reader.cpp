@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/trace/database.h"
+#include "core/trace/reader_impl.h"
 #include "core/trace/schema.h"
 
 #include <algorithm>
@@ -15,8 +15,6 @@
 namespace ponderscope {
 namespace {
 
-const char* const take_again = "the file is damaged; take it from its source again, or record it again";
-
 /// The largest BLOB that a connection hands out (database.cpp sets the limit); fits SQLite's int offsets.
 constexpr std::int64_t max_blob_bytes = 512 << 20;
 
@@ -26,87 +24,7 @@ bool fits(std::int64_t value) {
     return value >= std::numeric_limits<Integer>::min() && value <= std::numeric_limits<Integer>::max();
 }
 
-/// Bytes of one token's values in an array of that shape.
-std::int64_t bytes_a_token(DType dtype, std::span<const std::int64_t> shape) {
-    auto bytes = static_cast<std::int64_t>(size_of(dtype));
-    for (const std::int64_t length : shape.subspan(1)) {
-        bytes *= length;
-    }
-    return bytes;
-}
-
-/// A chunk without its values.
-struct ChunkRow {
-    std::int64_t id = 0;
-    std::int64_t first = 0;
-    std::int64_t tokens = 0;
-    DType dtype = DType::f32;
-    std::vector<std::int64_t> shape;
-    [[nodiscard]] std::int64_t token_bytes() const { return bytes_a_token(dtype, shape); }
-};
-
 } // namespace
-
-struct TraceReader::Impl {
-    std::filesystem::path path;
-    mutable Database database;
-    std::vector<std::string> notices;
-    mutable Statement tokens_statement;
-    mutable Statement chunks_statement;
-    mutable Statement sequence_statement;
-    mutable Statement vocabulary_statement;
-
-    Impl(std::filesystem::path p, Database d) : path(std::move(p)), database(std::move(d)) {}
-
-    struct SequenceRow {
-        std::int64_t id;
-        std::int64_t tokens;
-        std::int64_t text_bytes;
-    };
-
-    [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
-        throw InputError(path, expected, found, take_again);
-    }
-
-    /// Runs \p body inside a read transaction and turns what SQLite says into a sentence.
-    template <class Body>
-    auto read(Body body) const {
-        try {
-            const ReadTransaction transaction(database);
-            return body();
-        } catch (const SqliteFailure& failure) {
-            rethrow(failure);
-        }
-    }
-    [[noreturn]] void rethrow(const SqliteFailure& failure) const {
-        if (failure.is_damage()) {
-            damaged("a sound trace", std::string("a damaged one (") + failure.what() + ")");
-        }
-        throw EnvironmentError(path.string() + ": cannot be read (" + failure.what() +
-                               "); check the permissions of the file and of its folder, and the disk.");
-    }
-
-    /// Bytes of the trace, its write-ahead log included: nothing inside can be larger.
-    std::int64_t file_bytes() const {
-        return database.integer("PRAGMA page_count") * database.integer("PRAGMA page_size");
-    }
-
-    /// A count from the file that says how much is to be read, checked before anything is allocated for it.
-    std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const {
-        if (count < 0 || count > file_bytes() / least_bytes_each) {
-            damaged(std::string("a number of ") + what + " that fits into the file", std::to_string(count));
-        }
-        return count;
-    }
-
-    SequenceRow find_sequence(std::int64_t run, std::int64_t number) const;
-    /// The chunks of a signal that hold tokens [begin, until) of a sequence, each checked by itself and
-    /// against the first.
-    std::vector<ChunkRow> find_chunks(const SequenceRow& place, std::int64_t signal,
-                                      const nlohmann::json& axes, std::int64_t begin, std::int64_t until,
-                                      const std::string& what) const;
-    void open_statements();
-};
 
 void TraceReader::Impl::open_statements() {
     tokens_statement = database.prepare(
@@ -281,7 +199,8 @@ std::vector<RunInfo> TraceReader::runs() const {
                         "vocab_size, context, stride, started, seconds, complete, sequences, "
                         "tokens, scored_tokens, nll_sum, steps_sum, "
                         "flops_sum, scored_bytes, ") +
-            later("flops_model", "''") + ", " + later("step_unit", "'step'") + " FROM run ORDER BY id");
+            later("flops_model", "''") + ", " + later("step_unit", "'step'") + ", " + later("training", "0") +
+            ", " + later("training_step", "0") + " FROM run ORDER BY id");
         while (rows.step()) {
             RunInfo run;
             int i = 0;
@@ -309,6 +228,8 @@ std::vector<RunInfo> TraceReader::runs() const {
             run.text_bytes = rows.integer(i++);
             run.flops_model = rows.text(i++);
             run.step_unit = rows.text(i++);
+            run.training = rows.integer(i++);
+            run.training_step = rows.integer(i++);
             if (run.tokens < 0 || run.scored_tokens < 0 || run.scored_tokens > run.tokens ||
                 run.sequences < 0) {
                 impl_->damaged("counts that agree in run " + std::to_string(run.id),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/trace/records.h"
+#include "core/trace/training_records.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -33,6 +34,13 @@ public:
     runs() const; ///< fresh from the file, so that a growing trace can be followed
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
     [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
+
+    /// How models were trained, with their curves; fresh from the file, like runs(). Empty for traces from
+    /// before trainings were kept. \p training: TrainingInfo::id.
+    [[nodiscard]] std::vector<TrainingInfo> trainings() const;
+    [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const;
+    /// In the order of quantity and place, each in the order of the steps.
+    [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const;
 
     /// Tokens [begin, end) of a sequence; end is cut to what is there. Negative end: all. Spans lie inside
     /// the text. An unknown run or sequence is an InputError.

@@ -44,9 +44,11 @@ struct RunInfo {
     std::int64_t vocab_size = 0;
     std::int64_t context = 0; ///< tokens a window
     std::int64_t stride = 0;
-    std::string started;   ///< ISO 8601, UTC
-    double seconds = 0;    ///< wall time so far
-    bool complete = false; ///< false: cut off, or still recording
+    std::string started;            ///< ISO 8601, UTC
+    double seconds = 0;             ///< wall time so far
+    bool complete = false;          ///< false: cut off, or still recording
+    std::int64_t training = 0;      ///< TrainingInfo::id of the training that recorded it; 0: none
+    std::int64_t training_step = 0; ///< steps of that training done then
     // Filled by the writer when sequences end:
     std::int64_t sequences = 0;
     std::int64_t tokens = 0;

@@ -45,6 +45,7 @@ struct Table {
     std::span<const Column> columns;
     const char* constraints; ///< after the columns, or ""
     const char* options;     ///< after the closing bracket
+    bool later = false;      ///< came after the first traces: files may lack it, and writing adds it
 };
 
 struct View {
@@ -55,7 +56,9 @@ struct View {
 
 std::span<const Table> tables();
 std::span<const View> views();
-/// Text of the CREATE statements, with the meanings as comments, so that `.schema` explains the file.
+/// Text of one table's CREATE statement.
+std::string create_statement(const Table& table);
+/// Text of all CREATE statements, with the meanings as comments, so that `.schema` explains the file.
 std::string create_statements();
 
 } // namespace schema

@@ -24,20 +24,6 @@ std::string placeholders(int count) {
     return text + ")";
 }
 
-std::string insert_into(const char* name) {
-    for (const schema::Table& table : schema::tables()) {
-        if (std::string_view(table.name) == name) {
-            std::string columns;
-            for (const schema::Column& column : table.columns) {
-                columns += (columns.empty() ? "" : ",") + std::string(column.name);
-            }
-            return "INSERT INTO " + std::string(name) + " (" + columns + ") VALUES " +
-                   placeholders(static_cast<int>(table.columns.size()));
-        }
-    }
-    throw Error(std::string("the schema has no table ") + name);
-}
-
 std::string axes_to_json(const std::vector<std::string>& axes) {
     // Axis names are letters, digits and underscores (TraceWriter checks that), so there is nothing to
     // escape.
@@ -60,6 +46,20 @@ bool is_file_with_content(const std::filesystem::path& path) {
 
 } // namespace
 
+std::string insert_into(const char* name) {
+    for (const schema::Table& table : schema::tables()) {
+        if (std::string_view(table.name) == name) {
+            std::string columns;
+            for (const schema::Column& column : table.columns) {
+                columns += (columns.empty() ? "" : ",") + std::string(column.name);
+            }
+            return "INSERT INTO " + std::string(name) + " (" + columns + ") VALUES " +
+                   placeholders(static_cast<int>(table.columns.size()));
+        }
+    }
+    throw Error(std::string("the schema has no table ") + name);
+}
+
 std::string utc_now() {
     const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     std::tm parts{};
@@ -81,7 +81,7 @@ TraceStore::TraceStore(const std::filesystem::path& path)
         create();
     } else {
         check_trace_tables(database_, path_);
-        add_later_columns();
+        add_what_came_later();
     }
     // WAL lets others read while this writes. Where it is impossible (some network file systems) SQLite stays
     // with its rollback journal: readers then wait for a moment, nothing else changes.
@@ -100,8 +100,13 @@ void TraceStore::create() {
     database_.execute("COMMIT");
 }
 
-void TraceStore::add_later_columns() {
+void TraceStore::add_what_came_later() {
     for (const schema::Table& table : schema::tables()) {
+        if (table.later && database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = '" +
+                                             std::string(table.name) + "'") == 0) {
+            database_.execute(schema::create_statement(table));
+            continue;
+        }
         for (const schema::Column& column : table.columns) {
             if (schema::came_later(column) && !database_.has_column(table.name, column.name)) {
                 database_.execute(std::string("ALTER TABLE ") + table.name + " ADD COLUMN " + column.name +
@@ -120,6 +125,11 @@ void TraceStore::load_contents() {
             contents_.tokenizers[digest] = runs.integer(3);
         }
         contents_.last_tokenizer = std::max(contents_.last_tokenizer, runs.integer(3));
+    }
+    Statement trainings = database_.prepare("SELECT id, name FROM training");
+    while (trainings.step()) {
+        contents_.last_training = std::max(contents_.last_training, trainings.integer(0));
+        contents_.training_names.push_back(trainings.text(1));
     }
     contents_.last_sequence = database_.integer("SELECT max(id) FROM sequence");
     next_signal_ = database_.integer("SELECT max(id) FROM signal") + 1;
@@ -149,6 +159,7 @@ void TraceStore::prepare_statements() {
     insert_vocabulary_ =
         database_.prepare("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes) VALUES (?,?,?)");
     insert_fault_ = database_.prepare("INSERT INTO fault (run, sequence, time, message) VALUES (?,?,?,?)");
+    prepare_training_statements();
 }
 
 void TraceStore::begin() {
@@ -195,6 +206,8 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
     run.bind(++i, std::int64_t{0}); // scored_bytes
     run.bind(++i, std::string_view(info.flops_model));
     run.bind(++i, std::string_view(info.step_unit));
+    run.bind(++i, info.training);
+    run.bind(++i, info.training_step);
     run.run();
 
     signals_.clear();

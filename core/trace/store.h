@@ -4,6 +4,7 @@
 #include "core/trace/chunk_buffer.h"
 #include "core/trace/database.h"
 #include "core/trace/records.h"
+#include "core/trace/training_records.h"
 
 #include <chrono>
 #include <cstdint>
@@ -25,10 +26,12 @@ public:
     /// What was in the file when it was opened.
     struct Contents {
         std::vector<std::string> run_names;
+        std::vector<std::string> training_names;
         std::map<std::string, std::int64_t> tokenizers; ///< digest -> number
         std::int64_t last_run = 0;
         std::int64_t last_sequence = 0;
         std::int64_t last_tokenizer = 0;
+        std::int64_t last_training = 0;
     };
     [[nodiscard]] const Contents& contents() const { return contents_; }
 
@@ -41,6 +44,13 @@ public:
     void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
                    const std::string& message);
     void end_run(double seconds, bool complete);
+
+    void begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities);
+    void put_points(std::int64_t training, const TrainingMoment& moment,
+                    const std::vector<TrainingValue>& values);
+    void end_training(std::int64_t training, bool complete, const std::string& fault);
+    /// Forgets points and recorded runs of later steps than \p step.
+    void cut_training(std::int64_t training, std::int64_t step);
 
     [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
     /// Everything given so far becomes readable and survives the death of this process.
@@ -61,9 +71,10 @@ private:
     };
 
     void create();
-    void add_later_columns();
+    void add_what_came_later();
     void load_contents();
     void prepare_statements();
+    void prepare_training_statements();
     void begin();
     void insert_tokens(const TokenColumns& tokens);
     void bind_token(Statement& statement, int first_parameter, const TokenColumns& tokens,
@@ -80,6 +91,7 @@ private:
     Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
         insert_tokens_;
     Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_;
+    Statement insert_training_, insert_quantity_, insert_point_, update_training_, end_training_;
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
 
@@ -101,6 +113,9 @@ private:
     Totals sequence_totals_;
     std::map<std::string, ChunkBuffer> buffers_;
 };
+
+/// An INSERT of one row with a parameter for each column of a table of the schema.
+std::string insert_into(const char* table);
 
 /// The time now, ISO 8601, UTC: "2026-11-21T11:45:00Z".
 std::string utc_now();

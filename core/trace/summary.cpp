@@ -128,6 +128,59 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     return text;
 }
 
+/// The last value of a curve, with the step it is of where that is not the training's last.
+std::string last_of(const std::vector<TrainingCurve>& curves, const char* quantity,
+                    const TrainingInfo& training) {
+    for (const TrainingCurve& curve : curves) {
+        if (curve.quantity == quantity && curve.place == 0 && curve.size() > 0) {
+            return fixed(curve.value.back(), 4) +
+                   (curve.step.back() == training.step ? "" : " at step " + grouped(curve.step.back()));
+        }
+    }
+    return {};
+}
+
+std::string describe_training(const TraceReader& reader, const TrainingInfo& training) {
+    std::string text = "\nTraining " + std::to_string(training.id) + ": " + shown(training.name) +
+                       (training.complete        ? ""
+                        : training.fault.empty() ? " (not complete)"
+                                                 : " (failed)") +
+                       "\n";
+    const auto line = [&](const char* label, const std::string& value) {
+        if (!value.empty()) {
+            std::string padded = label;
+            padded.resize(13, ' ');
+            text += "  " + padded + value + "\n";
+        }
+    };
+    line("model", shown(training.architecture) + ", " + shown(training.method) +
+                      (training.depth_mixing.empty() || training.depth_mixing == "none"
+                           ? ""
+                           : ", " + shown(training.depth_mixing)) +
+                      ", " + plural(training.parameters, "parameter"));
+    line("trained", grouped(training.step) + " of " + plural(training.planned_steps, "step") + ", " +
+                        plural(training.tokens, "token") + ", " + fixed(training.seconds, 1) + " s on " +
+                        shown(training.device) + " in " + shown(training.precision));
+    const std::vector<TrainingCurve> curves = reader.training_curves(training.id);
+    line("loss", last_of(curves, training_quantity::loss, training));
+    line("held-out NLL", last_of(curves, training_quantity::held_out_nll, training));
+    line("mean steps", last_of(curves, training_quantity::held_out_mean_steps, training));
+    std::string names;
+    for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
+        names += (names.empty() ? "" : ", ") + shown(quantity.name);
+    }
+    line("curves", names);
+    std::string snapshots;
+    for (const RunInfo& run : reader.runs()) {
+        if (run.training == training.id) {
+            snapshots += (snapshots.empty() ? "" : ", ") + shown(run.name);
+        }
+    }
+    line("runs", snapshots);
+    line("fault", printable(training.fault, 500));
+    return text;
+}
+
 /// NaN and infinity are no JSON.
 nlohmann::json number(double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
@@ -197,6 +250,32 @@ nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
             {"faults", faults}};
 }
 
+nlohmann::json json_of(const TraceReader& reader, const TrainingInfo& training) {
+    nlohmann::json quantities = nlohmann::json::array();
+    for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
+        quantities.push_back(
+            {{"name", valid(quantity.name)}, {"axis", valid(quantity.axis)}, {"unit", valid(quantity.unit)}});
+    }
+    return {{"id", training.id},
+            {"name", valid(training.name)},
+            {"complete", training.complete},
+            {"fault", valid(training.fault)},
+            {"architecture", valid(training.architecture)},
+            {"method", valid(training.method)},
+            {"depth_mixing", valid(training.depth_mixing)},
+            {"device", valid(training.device)},
+            {"precision", valid(training.precision)},
+            {"parameters", training.parameters},
+            {"max_steps", training.max_steps},
+            {"planned_steps", training.planned_steps},
+            {"planned_tokens", training.planned_tokens},
+            {"started", valid(training.started)},
+            {"step", training.step},
+            {"tokens", training.tokens},
+            {"seconds", number(training.seconds)},
+            {"quantities", quantities}};
+}
+
 } // namespace
 
 double mean_nll(const RunInfo& run) {
@@ -217,11 +296,17 @@ double mean_steps(const RunInfo& run) {
 
 std::string trace_summary(const TraceReader& reader) {
     const std::vector<RunInfo> runs = reader.runs();
-    std::string text = reader.path().string() + ": a trace of " +
-                       plural(static_cast<std::int64_t>(runs.size()), "run") + ", " +
-                       bytes_in_words(size_of_file(reader.path())) + "\n";
+    const std::vector<TrainingInfo> trainings = reader.trainings();
+    std::string text =
+        reader.path().string() + ": a trace of " +
+        (trainings.empty() ? "" : plural(static_cast<std::int64_t>(trainings.size()), "training") + " and ") +
+        plural(static_cast<std::int64_t>(runs.size()), "run") + ", " +
+        bytes_in_words(size_of_file(reader.path())) + "\n";
     for (const std::string& notice : reader.notices()) {
         text += notice + "\n";
+    }
+    for (const TrainingInfo& training : trainings) {
+        text += describe_training(reader, training);
     }
     for (const RunInfo& run : runs) {
         text += describe_run(reader, run);
@@ -234,6 +319,10 @@ nlohmann::json trace_summary_json(const TraceReader& reader) {
     for (const RunInfo& run : reader.runs()) {
         runs.push_back(json_of(reader, run));
     }
+    nlohmann::json trainings = nlohmann::json::array();
+    for (const TrainingInfo& training : reader.trainings()) {
+        trainings.push_back(json_of(reader, training));
+    }
     nlohmann::json notices = nlohmann::json::array();
     for (const std::string& notice : reader.notices()) {
         notices.push_back(valid(notice));
@@ -241,6 +330,7 @@ nlohmann::json trace_summary_json(const TraceReader& reader) {
     return {{"path", valid(reader.path().string())},
             {"bytes", size_of_file(reader.path())},
             {"runs", runs},
+            {"trainings", trainings},
             {"notices", notices}};
 }
 

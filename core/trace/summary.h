@@ -11,8 +11,8 @@ namespace ponderscope {
 /// What a trace is, in words, for `ponderscope inspect`: a paragraph a run, from the totals (nothing is
 /// scanned).
 std::string trace_summary(const TraceReader& reader);
-/// The same as JSON: {"path", "bytes", "runs": [{...}], "notices": [...]}. Numbers that cannot be said are
-/// null.
+/// The same as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}. Numbers that
+/// cannot be said are null.
 nlohmann::json trace_summary_json(const TraceReader& reader);
 
 /// Totals of a run as rates. NaN where nothing counts.

@@ -5,6 +5,7 @@
 #include "core/trace/lock_file.h"
 #include "core/trace/schema.h"
 #include "core/trace/store.h"
+#include "core/trace/writer_commands.h"
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +22,7 @@
 namespace ponderscope {
 namespace {
 
+using namespace writer_commands;
 using Clock = std::chrono::steady_clock;
 
 /// While the queue is busy, commits come at most this often (a commit writes whole pages); when it runs
@@ -31,59 +33,6 @@ constexpr auto commit_interval = std::chrono::milliseconds(100);
 constexpr std::size_t commit_bytes = std::size_t{1} << 20;
 /// Unfinished sequences become visible to readers this often.
 constexpr auto follow_interval = std::chrono::milliseconds(500);
-
-struct BeginRun {
-    RunInfo info;
-    std::vector<SignalInfo> signals;
-    std::int64_t tokenizer;
-};
-struct BeginSequence {
-    std::int64_t id;
-    std::string title;
-    std::string text;
-};
-struct Append {
-    TokenColumns tokens;
-    std::vector<std::pair<std::string, SignalChunk>> signals;
-};
-struct EndSequence {
-    bool complete;
-};
-struct PutVocabulary {
-    std::int64_t tokenizer;
-    std::vector<std::pair<std::int32_t, std::string>> token_bytes;
-};
-struct PutFault {
-    std::int64_t run;
-    std::int64_t sequence;
-    std::string time;
-    std::string message;
-};
-struct EndRun {
-    double seconds;
-    bool complete;
-};
-using Command = std::variant<BeginRun, BeginSequence, Append, EndSequence, PutVocabulary, PutFault, EndRun>;
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-    using Handlers::operator()...;
-};
-
-std::size_t weight(const Command& command) {
-    std::size_t bytes = sizeof(Command);
-    if (const auto* append = std::get_if<Append>(&command)) {
-        bytes += append->tokens.size() * 48;
-        for (const auto& [name, chunk] : append->signals) {
-            bytes += chunk.data.size();
-        }
-    } else if (const auto* sequence = std::get_if<BeginSequence>(&command)) {
-        bytes += sequence->text.size();
-    } else if (const auto* vocabulary = std::get_if<PutVocabulary>(&command)) {
-        bytes += vocabulary->token_bytes.size() * 48;
-    }
-    return bytes;
-}
 
 bool is_plain_name(const std::string& name) {
     return !name.empty() && name.size() <= 100 && std::all_of(name.begin(), name.end(), [](char c) {
@@ -124,10 +73,12 @@ struct TraceWriter::Impl {
     // What the calls have said so far, so that a mistake is named in the call that makes it.
     bool finished = false;
     std::set<std::string> run_names;
+    std::set<std::string> training_names;
     std::map<std::string, std::int64_t> tokenizers;
     std::int64_t last_run = 0;
     std::int64_t last_sequence = 0;
     std::int64_t last_tokenizer = 0;
+    std::int64_t last_training = 0;
     std::int64_t run = 0; // 0 = none
     std::int64_t tokenizer = 0;
     std::int64_t sequences_in_run = 0;
@@ -165,7 +116,12 @@ struct TraceWriter::Impl {
     void check_tokens(const TokenColumns& columns) const;
     void check_signals(const TokenColumns& columns,
                        const std::vector<std::pair<std::string, SignalChunk>>& chunks);
-    std::string unique_name(const std::string& wanted);
+    static std::string unique_name(const std::string& wanted, std::set<std::string>& taken);
+    void need_training(std::int64_t training) const {
+        if (training < 1 || training > last_training) {
+            misuse("training " + std::to_string(training) + " was never begun.");
+        }
+    }
 };
 
 void TraceWriter::Impl::open() {
@@ -211,10 +167,12 @@ void TraceWriter::Impl::open() {
     }
     const TraceStore::Contents& contents = store->contents();
     run_names.insert(contents.run_names.begin(), contents.run_names.end());
+    training_names.insert(contents.training_names.begin(), contents.training_names.end());
     tokenizers = contents.tokenizers;
     last_run = contents.last_run;
     last_sequence = contents.last_sequence;
     last_tokenizer = contents.last_tokenizer;
+    last_training = contents.last_training;
     thread = std::thread([this] { work_off(); });
 }
 
@@ -245,6 +203,9 @@ void TraceWriter::Impl::execute(Command& command) {
                    [&](PutVocabulary& c) { store->put_vocabulary(c.tokenizer, c.token_bytes); },
                    [&](PutFault& c) { store->put_fault(c.run, c.sequence, c.time, c.message); },
                    [&](EndRun& c) { store->end_run(c.seconds, c.complete); },
+                   [&](BeginTraining& c) { store->begin_training(c.info, c.quantities); },
+                   [&](PutPoints& c) { store->put_points(c.training, c.moment, c.values); },
+                   [&](EndTraining& c) { store->end_training(c.training, c.complete, c.fault); },
                },
                command);
 }
@@ -276,9 +237,7 @@ void TraceWriter::Impl::work_off() {
                 last = !command && closing;
             }
             if (command) {
-                ended = ended || std::holds_alternative<EndSequence>(*command) ||
-                        std::holds_alternative<EndRun>(*command) ||
-                        std::holds_alternative<BeginRun>(*command);
+                ended = ended || ends_something(*command);
                 begun = std::holds_alternative<BeginRun>(*command);
                 const std::size_t bytes = weight(*command);
                 uncommitted += bytes;
@@ -339,10 +298,10 @@ void TraceWriter::Impl::stop() noexcept {
     lock.reset();
 }
 
-std::string TraceWriter::Impl::unique_name(const std::string& wanted) {
+std::string TraceWriter::Impl::unique_name(const std::string& wanted, std::set<std::string>& taken) {
     const std::string base = wanted.empty() ? "run" : wanted;
     std::string name = base;
-    for (int i = 2; !run_names.insert(name).second; ++i) {
+    for (int i = 2; !taken.insert(name).second; ++i) {
         name = base + " (" + std::to_string(i) + ")";
     }
     return name;
@@ -454,7 +413,7 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signal
         }
     }
     info.id = impl.last_run + 1;
-    info.name = impl.unique_name(info.name);
+    info.name = Impl::unique_name(info.name, impl.run_names);
     if (info.started.empty()) {
         info.started = utc_now();
     }
@@ -546,6 +505,67 @@ void TraceWriter::leave_run(double seconds) {
     impl.leave_sequence();
     impl.push(EndRun{seconds, false});
     impl.run = 0;
+}
+
+std::int64_t TraceWriter::begin_training(TrainingInfo info, std::vector<TrainingQuantity> quantities) {
+    Impl& impl = *impl_;
+    std::set<std::string> names;
+    for (const TrainingQuantity& quantity : quantities) {
+        if (!is_plain_name(quantity.name) || (!quantity.axis.empty() && !is_plain_name(quantity.axis))) {
+            impl.misuse("quantity \"" + quantity.name +
+                        "\" of a training needs a name, and an axis if any, of letters, digits and "
+                        "underscores.");
+        }
+        if (!names.insert(quantity.name).second) {
+            impl.misuse("quantity " + quantity.name + " of a training was announced twice.");
+        }
+    }
+    info.id = impl.last_training + 1;
+    info.name = Impl::unique_name(info.name.empty() ? "training" : info.name, impl.training_names);
+    if (info.started.empty()) {
+        info.started = utc_now();
+    }
+    const std::int64_t id = info.id;
+    impl.push(BeginTraining{std::move(info), std::move(quantities)});
+    return impl.last_training = id;
+}
+
+void TraceWriter::put_points(std::int64_t training, const TrainingMoment& moment,
+                             std::vector<TrainingValue> values) {
+    Impl& impl = *impl_;
+    impl.need_training(training);
+    for (const TrainingValue& value : values) {
+        if (moment.step < 0 || moment.tokens < 0 || value.place < 0 || value.place >= max_training_places) {
+            impl.misuse("a point of " + value.quantity + " lies at step " + std::to_string(moment.step) +
+                        ", place " + std::to_string(value.place) + ", where none can be.");
+        }
+    }
+    impl.push(PutPoints{training, moment, std::move(values)});
+}
+
+void TraceWriter::end_training(std::int64_t training, bool complete, std::string fault) {
+    Impl& impl = *impl_;
+    impl.need_training(training);
+    impl.push(EndTraining{training, complete, std::move(fault)});
+}
+
+void TraceWriter::forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step) {
+    check_trace_header(path);
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+    const std::filesystem::path target = error ? path : real;
+    const LockFile lock(target);
+    try {
+        TraceStore store(target);
+        store.cut_training(training, step);
+        store.finish();
+    } catch (const SqliteFailure& refusal) {
+        if (refusal.is_damage()) {
+            throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
+                             "take it from its source again or choose another name");
+        }
+        throw EnvironmentError(sentence_of(path, refusal));
+    }
 }
 
 void TraceWriter::finish() {

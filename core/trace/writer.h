@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/trace/records.h"
+#include "core/trace/training_records.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -61,6 +62,20 @@ public:
     /// Ends the run as partial: cancelled, or cut off by a fault. Without a run: nothing. Negative seconds:
     /// since begin_run.
     void leave_run(double seconds = -1);
+
+    // Trainings are independent of runs: their calls may come at any time, also within a run. Each takes
+    // effect whole or not at all.
+    /// Starts a training; returns its id. A name that exists already gets " (2)" and so on. `id`, `step`,
+    /// `tokens`, `seconds`, `complete` and `fault` of \p info are the writer's.
+    std::int64_t begin_training(TrainingInfo info, std::vector<TrainingQuantity> quantities);
+    /// Values at one moment, readable by others at once; a value that is there already is replaced.
+    void put_points(std::int64_t training, const TrainingMoment& moment, std::vector<TrainingValue> values);
+    /// A training that was not ended stays marked as not complete. \p fault: what ended it before its time.
+    void end_training(std::int64_t training, bool complete, std::string fault = {});
+    /// Takes the points of a training, and the runs that it recorded, that are of later steps than \p step
+    /// out of a trace that nobody writes, so that it can go on from there. InputError, EnvironmentError.
+    static void forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step);
+
     /// Waits until all is on disk; a run that was not ended stays marked partial. Leaves a single file,
     /// unless somebody reads it at this moment (then -wal stays beside it). Throws what the writer thread
     /// met. Nothing can be added afterwards.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numbers>
 #include <utility>
+#include <vector>
 
 namespace ponderscope {
 
@@ -73,7 +74,11 @@ void OutputFolder::prepare() const {
         return;
     }
     // The state goes first: without it, what is left of an older training cannot be taken for the new one.
-    for (const auto& file : {state(), provenance(), weights(), config(), tokenizer(), log()}) {
+    std::vector<std::filesystem::path> files{state(), provenance(), weights(), config(), tokenizer(), log()};
+    for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
+        files.emplace_back(trace().string() + beside);
+    }
+    for (const auto& file : files) {
         std::filesystem::remove(file, error);
         if (error) {
             throw_file_error(file, error.value(), "written");

@@ -34,6 +34,7 @@ public:
     [[nodiscard]] std::filesystem::path tokenizer() const { return path_ / "tokenizer.json"; }
     [[nodiscard]] std::filesystem::path provenance() const { return path_ / "training.json"; }
     [[nodiscard]] std::filesystem::path log() const { return path_ / "log.csv"; }
+    [[nodiscard]] std::filesystem::path trace() const { return path_ / "training.ponder"; }
     [[nodiscard]] std::filesystem::path state() const { return path_ / "training_state.safetensors"; }
 
 private:

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t most_steps = 100'000'000;
+constexpr std::int64_t most_snapshots = 10'000;
 constexpr std::int64_t most_context = 1 << 20;
 constexpr std::int64_t most_batch = 1 << 16;
 /// Sequences and tokens of a step are multiplied; this keeps every product far inside 64 bits and inside any
@@ -374,8 +375,11 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
             checkpoint->integer("every", 0, most_steps).value_or(recipe.checkpoint_every);
     }
     if (const auto log = root.object("log")) {
-        allow_only(*log, {"every"});
+        allow_only(*log, {"every", "snapshots", "snapshot_tokens"});
         recipe.log_every = log->integer("every", 1, most_steps).value_or(recipe.log_every);
+        recipe.snapshots = log->integer("snapshots", 0, most_snapshots).value_or(recipe.snapshots);
+        recipe.snapshot_tokens =
+            log->integer("snapshot_tokens", 2, most_context).value_or(recipe.snapshot_tokens);
     }
     if (const auto output = root.object("output")) {
         allow_only(*output, {"dtype"});

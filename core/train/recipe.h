@@ -78,6 +78,8 @@ struct Recipe {
     std::int64_t final_windows = 0;     ///< and in the last one; 0: all
     std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end alone
     std::int64_t log_every = 10;        ///< steps
+    std::int64_t snapshots = 5; ///< how often the passage is recorded into training.ponder, the end included
+    std::int64_t snapshot_tokens = 512; ///< length of the passage, from the beginning of the held-out text
     DType output_dtype = DType::bf16;   ///< of model.safetensors: bf16 or f32
 
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch * accumulation; }

@@ -13,7 +13,9 @@
 #include "core/train/model_setup.h"
 #include "core/train/output_folder.h"
 #include "core/train/schedule.h"
+#include "core/train/step_census.h"
 #include "core/train/train_state.h"
+#include "core/train/training_trace.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -104,15 +106,26 @@ private:
         return form;
     }
     void step();
-    [[nodiscard]] double measure(const ForwardForm& form, std::int64_t most_windows, bool half,
-                                 const std::stop_token& stop, std::int64_t& scored);
+    struct HeldOut {
+        double nll = not_measured; ///< nats a token
+        std::int64_t tokens = 0;
+        StepCensus census;
+    };
+    [[nodiscard]] HeldOut measure(const ForwardForm& form, std::int64_t most_windows, bool half,
+                                  const std::stop_token& stop);
+    void open_trace(bool fresh);
+    void snapshot();
     void log(double rate);
     [[nodiscard]] TrainLogRow row_of_last_steps(double rate) const;
-    void append(const TrainLogRow& row);
+    void append(const TrainLogRow& row, const HeldOut* measured = nullptr);
     void save(bool complete);
+    void save_model(bool complete);
+    void require_finite_weights();
     void round_weights();
     [[noreturn]] void diverged(const std::string& what, double loss, double norm);
     [[nodiscard]] at::Tensor rows(std::int64_t count);
+    /// Rows of the logs that a resumed training keeps. The last one belongs to what is done after all steps.
+    [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
     [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }
     void notice(const std::string& sentence) const {
         if (options_.notice) {
@@ -134,6 +147,8 @@ private:
     std::unique_ptr<AdamW> optimizer_;
     std::unique_ptr<Model> model_;
     std::unique_ptr<TrainLog> log_;
+    std::unique_ptr<TrainingTrace> trace_;
+    SequenceInput passage_; ///< recorded into the trace on the way; without ids: nothing is
     TrainCounters counters_;
     TrainResult result_;
     std::int64_t saved_step_ = 0; ///< of the state on disk
@@ -293,12 +308,14 @@ void Trainer::log(double rate) {
         return;
     }
     TrainLogRow row = row_of_last_steps(rate);
-    if (measured) {
-        std::int64_t scored = 0;
-        // Short, and not to be cut off: the line would be missing after a resume.
-        row.held_out_nll = measure(training_form(), recipe_.evaluate_windows, half_, {}, scored);
+    if (!measured) {
+        append(row);
+        return;
     }
-    append(row);
+    // Short, and not to be cut off: the line would be missing after a resume.
+    const HeldOut there = measure(training_form(), recipe_.evaluate_windows, half_, {});
+    row.held_out_nll = there.nll;
+    append(row, &there);
 }
 
 TrainLogRow Trainer::row_of_last_steps(double rate) const {
@@ -320,8 +337,9 @@ TrainLogRow Trainer::row_of_last_steps(double rate) const {
     return row;
 }
 
-void Trainer::append(const TrainLogRow& row) {
+void Trainer::append(const TrainLogRow& row, const HeldOut* measured) {
     log_->append(row);
+    trace_->append(row, measured != nullptr ? &measured->census : nullptr);
     if (options_.logged) {
         options_.logged(row);
     }
@@ -338,21 +356,23 @@ void Trainer::diverged(const std::string& what, double loss, double norm) {
             seconds_before_ + seconds_since(began_),
             {},
             {}});
-    throw CheckFailed(folder_.path().string() + ": training stopped at step " +
-                      std::to_string(counters_.step + 1) + " of " + std::to_string(recipe_.steps) + ": " +
-                      what +
-                      (weights.empty() ? "" : ", and the weights " + weights + " hold infinities or NaN") +
-                      "; the state of step " + std::to_string(saved_step_) +
-                      " is kept. Lower the learning rate, lengthen the warm-up or clip the gradient.");
+    const std::string fault =
+        "training stopped at step " + std::to_string(counters_.step + 1) + " of " +
+        std::to_string(recipe_.steps) + ": " + what +
+        (weights.empty() ? "" : ", and the weights " + weights + " hold infinities or NaN") +
+        "; the state of step " + std::to_string(saved_step_) +
+        " is kept. Lower the learning rate, lengthen the warm-up or clip the gradient.";
+    trace_->end(fault);
+    throw CheckFailed(folder_.path().string() + ": " + fault);
 }
 
-double Trainer::measure(const ForwardForm& form, std::int64_t most_windows, bool half,
-                        const std::stop_token& stop, std::int64_t& scored) {
+Trainer::HeldOut Trainer::measure(const ForwardForm& form, std::int64_t most_windows, bool half,
+                                  const std::stop_token& stop) {
     const at::NoGradGuard no_grad;
     const auto begins =
         held_out_windows(static_cast<std::int64_t>(corpus_.held_out.size()), recipe_.context, most_windows);
     double sum = 0;
-    scored = 0;
+    HeldOut result{not_measured, 0, StepCensus(model_->method(), config_.ponder.threshold)};
     Throttle report(options_.progress);
     const auto total = static_cast<std::int64_t>(begins.size()) * recipe_.context;
     for (std::size_t first = 0; first < begins.size(); first += static_cast<std::size_t>(recipe_.batch)) {
@@ -369,26 +389,89 @@ double Trainer::measure(const ForwardForm& form, std::int64_t most_windows, bool
         const auto batch = PackedBatch::from_rows(ids, device_);
         const Autocast autocast(device_.type(), half);
         const auto tokens = static_cast<std::int64_t>(count) * recipe_.context;
-        sum += model_->forward(batch, form).cross_entropy.item<double>() * static_cast<double>(tokens);
-        scored += tokens;
-        report({"measuring held-out text", scored, total, "tokens"});
+        const ForwardResult forward = model_->forward(batch, form);
+        sum += forward.cross_entropy.item<double>() * static_cast<double>(tokens);
+        result.census.add(forward, tokens, form.training);
+        result.tokens += tokens;
+        report({"measuring held-out text", result.tokens, total, "tokens"});
     }
-    return scored > 0 ? sum / static_cast<double>(scored) : not_measured;
+    if (result.tokens > 0) {
+        result.nll = sum / static_cast<double>(result.tokens);
+    }
+    return result;
+}
+
+/// Curves begin where log.csv begins. What is recorded on the way is the beginning of the held-out text.
+void Trainer::open_trace(bool fresh) {
+    TrainingInfo info;
+    info.name = recipe_.name;
+    info.description = recipe_.description;
+    info.architecture = to_string(config_.architecture);
+    info.method = to_string(config_.ponder.method);
+    info.depth_mixing = to_string(config_.depth.kind);
+    info.recipe = essence(recipe_).dump();
+    info.config = config_json_.dump();
+    info.device = device_.str();
+    info.precision = half_ ? "bfloat16" : "float32";
+    info.versions = nlohmann::json{{"ponderscope", PONDERSCOPE_VERSION}, {"torch", TORCH_VERSION}}.dump();
+    info.parameters = result_.parameters;
+    info.max_steps = model_->method().max_steps();
+    info.planned_steps = recipe_.steps;
+    info.planned_tokens = recipe_.steps * recipe_.tokens_per_step();
+    trace_ = std::make_unique<TrainingTrace>(
+        folder_.trace(), std::move(info),
+        training_quantities(model_->method().max_steps(), model_->method().halts(), has_penalty(config_),
+                            !corpus_.held_out.empty()),
+        fresh ? std::nullopt : std::optional(last_logged()),
+        [this](const std::string& sentence) { notice(sentence); });
+    if (recipe_.snapshots > 0 && !corpus_.held_out.empty()) {
+        const auto tokens =
+            std::min(corpus_.held_out.size(), static_cast<std::size_t>(recipe_.snapshot_tokens));
+        passage_.title = "held-out text";
+        passage_.ids.assign(corpus_.held_out.begin(),
+                            corpus_.held_out.begin() + static_cast<std::ptrdiff_t>(tokens));
+        attach_decoded_text(passage_, tokenizer_);
+    }
+}
+
+/// The trace records what anybody would record from the folder at this moment, so the weights go there first.
+void Trainer::snapshot() {
+    if (passage_.ids.empty()) {
+        return;
+    }
+    require_finite_weights();
+    save_model(false);
+    trace_->record(folder_.path(), passage_, tokenizer_, recipe_.context, counters_.step);
 }
 
 /// Brings the folder up to date. While the training is not finished, the model file comes before the state,
 /// and the state is what a resumed training believes; at the end the state goes last.
 void Trainer::save(bool complete) {
-    const auto& items = model_->parameters().items();
+    require_finite_weights();
+    if (!complete) {
+        save_train_state(folder_.state(), model_->parameters().items(), *optimizer_, counters_);
+        saved_step_ = counters_.step;
+    }
+    save_model(complete);
+    if (complete) {
+        std::error_code error;
+        std::filesystem::remove(folder_.state(), error);
+        if (error) {
+            throw_file_error(folder_.state(), error.value(), "written");
+        }
+    }
+}
+
+void Trainer::require_finite_weights() {
     if (!optimizer_->first_bad_parameter().empty()) {
         diverged("the update of step " + std::to_string(counters_.step) + " went to infinity", not_measured,
                  counters_.last_norm);
     }
-    if (!complete) {
-        save_train_state(folder_.state(), items, *optimizer_, counters_);
-        saved_step_ = counters_.step;
-    }
-    save_tensors(folder_.weights(), items, recipe_.output_dtype);
+}
+
+/// Weights and training.json.
+void Trainer::save_model(bool complete) {
+    save_tensors(folder_.weights(), model_->parameters().items(), recipe_.output_dtype);
     result_.steps = counters_.step;
     result_.tokens = tokens();
     result_.loss = counters_.last_loss;
@@ -397,13 +480,6 @@ void Trainer::save(bool complete) {
                            TORCH_VERSION, complete};
     write_file_atomically(folder_.provenance(),
                           provenance_json(recipe_, corpus_, result_, about).dump(2) + "\n");
-    if (complete) {
-        std::error_code error;
-        std::filesystem::remove(folder_.state(), error);
-        if (error) {
-            throw_file_error(folder_.state(), error.value(), "written");
-        }
-    }
 }
 
 /// What is measured at the end is what a reader of the file will run.
@@ -429,7 +505,8 @@ TrainResult Trainer::run() {
     write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
     write_file_atomically(folder_.tokenizer(), read_file(recipe_.tokenizer));
     const bool fresh = folder_.start() == OutputFolder::Start::fresh;
-    log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(counters_.step));
+    log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
+    open_trace(fresh);
     began_ = Clock::now();
     if (fresh) {
         save(false);
@@ -445,6 +522,10 @@ TrainResult Trainer::run() {
             }
             step();
             report({"training", tokens(), total, "tokens"});
+            if (counters_.step < recipe_.steps &&
+                is_snapshot(counters_.step, recipe_.steps, recipe_.snapshots)) {
+                snapshot();
+            }
             if (recipe_.checkpoint_every > 0 && counters_.step % recipe_.checkpoint_every == 0) {
                 save(false);
             }
@@ -459,12 +540,18 @@ TrainResult Trainer::run() {
     }
     round_weights();
     TrainLogRow row = row_of_last_steps(learning_rate(recipe_.schedule(), counters_.step - 1));
-    if (!corpus_.held_out.empty()) {
-        result_.held_out_nll =
-            measure({usual_refreshes(config_), false, {}}, recipe_.final_windows, false, options_.stop, result_.held_out_tokens);
-        row.held_out_nll = result_.held_out_nll;
+    if (corpus_.held_out.empty()) {
+        append(row);
+    } else {
+        const HeldOut there =
+            measure({usual_refreshes(config_), false, {}}, recipe_.final_windows, false, options_.stop);
+        result_.held_out_nll = there.nll;
+        result_.held_out_tokens = there.tokens;
+        row.held_out_nll = there.nll;
+        append(row, &there);
+        snapshot();
     }
-    append(row);
+    trace_->end();
     save(true);
     result_.tokens_per_second =
         spent > 0 ? static_cast<double>((counters_.step - steps_before) * recipe_.tokens_per_step()) / spent

@@ -136,6 +136,9 @@ TEST_F(Hostile, PlantedViewsAndTablesOfOtherKindsAreRefused) {
          "an entry of that name of type view"},
         {"DROP TABLE fault; CREATE VIRTUAL TABLE fault USING fts5(id, run, sequence, time, message)",
          "a virtual table"},
+        {"DROP TABLE training_point; CREATE VIEW training_point AS SELECT 1 AS training",
+         "an entry of that name of type view"},
+        {"ALTER TABLE training DROP COLUMN device", "a plain column training.device"},
         {"DROP TABLE vocabulary", "expected a table named vocabulary, found none"},
         {"ALTER TABLE chunk RENAME COLUMN data TO bytes", "a plain column chunk.data"},
         {"ALTER TABLE sequence RENAME COLUMN title TO old; ALTER TABLE sequence ADD COLUMN title TEXT AS "

@@ -78,6 +78,8 @@ TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     EXPECT_EQ(run.seed, want.seed);
     EXPECT_EQ(run.flops_model, want.flops_model);
     EXPECT_EQ(run.step_unit, want.step_unit);
+    EXPECT_EQ(run.training, want.training);
+    EXPECT_EQ(run.training_step, want.training_step);
     EXPECT_EQ(run.max_steps, want.max_steps);
     EXPECT_EQ(run.layers, want.layers);
     EXPECT_EQ(run.vocab_size, want.vocab_size);
@@ -469,6 +471,8 @@ TEST(Trace, OfTheFirstVersionsLacksLaterColumnsAndGetsThem) {
     }
     testing::sql(path, "ALTER TABLE run DROP COLUMN flops_model");
     testing::sql(path, "ALTER TABLE run DROP COLUMN step_unit");
+    testing::sql(path, "ALTER TABLE run DROP COLUMN training");
+    testing::sql(path, "ALTER TABLE run DROP COLUMN training_step");
     EXPECT_EQ(TraceReader::open(path).runs().at(0).flops_model, "");
     {
         TraceWriter writer(path);

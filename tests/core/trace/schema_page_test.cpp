@@ -92,6 +92,8 @@ protected:
                                 "Of layers 2; heads 0, 1 in that order."}});
         writer.begin_sequence("attentive", testing::sample_text(100));
         writer.append(testing::sample_tokens(3, 0, 100, 100), {{signal::attention, triangle(0, 100, 100)}});
+        const std::int64_t training = writer.begin_training({}, {{"held_out_nll", "", "nats", "t", "d"}});
+        writer.put_points(training, {10, 640, 1.5}, {{"held_out_nll", 0, 3.25}});
         writer.put_fault("The device ran out of memory.");
         writer.leave_run();
         writer.finish();

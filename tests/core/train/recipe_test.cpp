@@ -50,7 +50,7 @@ TEST(Recipe, ReadsEveryKey) {
                              {"weight_decay", 0.05},  {"warmup_steps", 1},    {"final_fraction", 0.5}};
     document["evaluation"] = {{"every", 5}, {"windows", 9}, {"final_windows", 3}};
     document["checkpoint"] = {{"every", 6}};
-    document["log"] = {{"every", 4}};
+    document["log"] = {{"every", 4}, {"snapshots", 11}, {"snapshot_tokens", 99}};
     const Recipe recipe = parse_recipe(document.dump(), "/a/b/recipe.json");
     EXPECT_EQ(recipe.name, "small");
     EXPECT_EQ(recipe.description, "said");
@@ -82,6 +82,8 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_EQ(recipe.final_windows, 3);
     EXPECT_EQ(recipe.checkpoint_every, 6);
     EXPECT_EQ(recipe.log_every, 4);
+    EXPECT_EQ(recipe.snapshots, 11);
+    EXPECT_EQ(recipe.snapshot_tokens, 99);
     EXPECT_EQ(recipe.output_dtype, DType::f32);
 }
 

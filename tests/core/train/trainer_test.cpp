@@ -80,8 +80,8 @@ std::set<std::string> files_in(const std::filesystem::path& folder) {
     return names;
 }
 
-const std::set<std::string> finished_files{"config.json", "log.csv", "model.safetensors", "tokenizer.json",
-                                           "training.json"};
+const std::set<std::string> finished_files{"config.json",    "log.csv",       "model.safetensors",
+                                           "tokenizer.json", "training.json", "training.ponder"};
 
 std::string complaint(const Recipe& recipe, const TrainOptions& options) {
     try {
@@ -105,7 +105,7 @@ protected:
         return GetParam() == "llama"      ? llama_recipe()
                : GetParam() == "ponderlm" ? ponderlm_recipe()
                : GetParam() == "vanilla"  ? small_recipe()
-               : GetParam() == "mhc"      ? mixing_recipe({{"baseline_mode", "mhc"}, {"mhc_sinkhorn_iters", 2}})
+               : GetParam() == "mhc" ? mixing_recipe({{"baseline_mode", "mhc"}, {"mhc_sinkhorn_iters", 2}})
                : GetParam() == "depth_attention"
                    ? mixing_recipe({{"use_depth_attention", true}, {"use_qk_norm", true}})
                    : recipe_of(GetParam());

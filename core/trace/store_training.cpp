@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// TraceStore: trainings and their curves.
+#include "core/trace/schema.h"
+#include "core/trace/store.h"
+
+#include <string_view>
+
+namespace ponderscope {
+
+void TraceStore::prepare_training_statements() {
+    insert_training_ = database_.prepare(insert_into("training"));
+    insert_quantity_ = database_.prepare(insert_into("training_quantity"));
+    insert_point_ = database_.prepare("INSERT OR REPLACE INTO training_point (training, step, quantity, "
+                                      "place, tokens, seconds, value) VALUES (?,?,?,?,?,?,?)");
+    update_training_ =
+        database_.prepare("UPDATE training SET step=?, tokens=?, seconds=?, complete=0, fault='' WHERE id=?");
+    end_training_ = database_.prepare("UPDATE training SET complete=?, fault=? WHERE id=?");
+}
+
+void TraceStore::begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities) {
+    begin();
+    Statement& row = insert_training_;
+    int i = 0;
+    row.bind(++i, info.id);
+    for (const std::string* text :
+         {&info.name, &info.description, &info.architecture, &info.method, &info.depth_mixing, &info.recipe,
+          &info.config, &info.device, &info.precision, &info.versions}) {
+        row.bind(++i, std::string_view(*text));
+    }
+    for (const std::int64_t count :
+         {info.parameters, info.max_steps, info.planned_steps, info.planned_tokens}) {
+        row.bind(++i, count);
+    }
+    row.bind(++i, std::string_view(info.started));
+    row.bind(++i, std::int64_t{0});      // step
+    row.bind(++i, std::int64_t{0});      // tokens
+    row.bind(++i, 0.0);                  // seconds
+    row.bind(++i, std::int64_t{0});      // complete
+    row.bind(++i, std::string_view("")); // fault
+    row.run();
+    for (const TrainingQuantity& quantity : quantities) {
+        insert_quantity_.bind(1, info.id)
+            .bind(2, std::string_view(quantity.name))
+            .bind(3, std::string_view(quantity.axis))
+            .bind(4, std::string_view(quantity.unit))
+            .bind(5, std::string_view(quantity.title))
+            .bind(6, std::string_view(quantity.description));
+        insert_quantity_.run();
+    }
+}
+
+void TraceStore::put_points(std::int64_t training, const TrainingMoment& moment,
+                            const std::vector<TrainingValue>& values) {
+    begin();
+    for (const TrainingValue& value : values) {
+        insert_point_.bind(1, training)
+            .bind(2, moment.step)
+            .bind(3, std::string_view(value.quantity))
+            .bind(4, value.place)
+            .bind(5, moment.tokens)
+            .bind(6, moment.seconds)
+            .bind(7, value.value); // NaN becomes NULL
+        insert_point_.run();
+    }
+    update_training_.bind(1, moment.step).bind(2, moment.tokens).bind(3, moment.seconds).bind(4, training);
+    update_training_.run();
+}
+
+void TraceStore::end_training(std::int64_t training, bool complete, const std::string& fault) {
+    begin();
+    end_training_.bind(1, std::int64_t{complete}).bind(2, std::string_view(fault)).bind(3, training);
+    end_training_.run();
+}
+
+void TraceStore::cut_training(std::int64_t training, std::int64_t step) {
+    begin();
+    const std::string of = " WHERE training = " + std::to_string(training);
+    const std::string after = std::to_string(step);
+    // Rows of tokens and pieces of text are ranges of their sequence's numbers; everything else names its run
+    // or its sequence.
+    std::vector<std::int64_t> runs;
+    {
+        Statement rows = database_.prepare("SELECT id FROM run" + of + " AND training_step > " + after);
+        while (rows.step()) {
+            runs.push_back(rows.integer(0));
+        }
+    }
+    for (const std::int64_t run : runs) {
+        const std::string number = std::to_string(run);
+        std::vector<std::int64_t> sequences;
+        {
+            Statement rows = database_.prepare("SELECT id FROM sequence WHERE run = " + number);
+            while (rows.step()) {
+                sequences.push_back(rows.integer(0));
+            }
+        }
+        for (const std::int64_t sequence : sequences) {
+            const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
+                                      " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
+            database_.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range +
+                              "; DELETE FROM chunk WHERE sequence = " + std::to_string(sequence));
+        }
+        for (const char* table : {"sequence", "signal", "fault"}) {
+            database_.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
+        }
+        database_.execute("DELETE FROM run WHERE id = " + number);
+    }
+    const std::string points = " FROM training_point" + of;
+    database_.execute("DELETE" + points + " AND step > " + after);
+    const auto newest = [&](const char* column) {
+        return std::string("coalesce((SELECT max(") + column + ")" + points + "), 0)";
+    };
+    database_.execute("UPDATE training SET complete = 0, fault = '', step = " + newest("step") +
+                      ", tokens = " + newest("tokens") + ", seconds = " + newest("seconds") +
+                      " WHERE id = " + std::to_string(training));
+}
+
+} // namespace ponderscope

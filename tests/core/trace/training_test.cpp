@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Trainings and their curves in a trace.
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/export_csv.h"
+#include "core/trace/merge.h"
+#include "core/trace/reader.h"
+#include "core/trace/summary.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+TrainingInfo sample_training(const std::string& name) {
+    TrainingInfo info;
+    info.name = name;
+    info.description = "a \"description\", with a comma";
+    info.architecture = "gpt_neox";
+    info.method = "adaponderlm";
+    info.depth_mixing = "none";
+    info.recipe = R"({"training":{"steps":30}})";
+    info.config = "{}";
+    info.device = "cpu";
+    info.precision = "float32";
+    info.versions = R"({"ponderscope":"1"})";
+    info.parameters = 12345;
+    info.max_steps = 2;
+    info.planned_steps = 30;
+    info.planned_tokens = 1920;
+    info.started = "2026-11-21T20:00:00Z";
+    return info;
+}
+
+std::vector<TrainingQuantity> sample_quantities() {
+    return {{"loss", "", "nats", "Loss", "Cross-entropy."},
+            {"held_out_gate", "step", "", "Gate", "Mean gate after step k."}};
+}
+
+/// Points at steps 10, 20, 30, the gates at every other one, and a run recorded at each.
+std::int64_t write_sample_training(TraceWriter& writer, const std::string& name) {
+    const std::int64_t id = writer.begin_training(sample_training(name), sample_quantities());
+    for (const std::int64_t step : {10, 20, 30}) {
+        std::vector<TrainingValue> values{{"loss", 0, 10.0 / static_cast<double>(step)}};
+        if (step != 20) {
+            values.push_back({"held_out_gate", 0, 0.75});
+            values.push_back({"held_out_gate", 1, 0.25});
+        }
+        writer.put_points(id, {step, step * 64, static_cast<double>(step) / 8}, values);
+        RunInfo run = testing::sample_run(name + "@" + std::to_string(step));
+        run.training = id;
+        run.training_step = step;
+        writer.begin_run(run, testing::sample_signals());
+        writer.begin_sequence("held-out text", testing::sample_text(20));
+        writer.append(testing::sample_tokens(3, 0, 20, 20), testing::sample_chunks(3, 0, 20));
+        writer.end_sequence();
+        writer.end_run(1);
+    }
+    return id;
+}
+
+const TrainingCurve& curve(const std::vector<TrainingCurve>& curves, const std::string& name,
+                           std::int64_t place) {
+    for (const TrainingCurve& one : curves) {
+        if (one.quantity == name && one.place == place) {
+            return one;
+        }
+    }
+    throw std::runtime_error("no curve " + name);
+}
+
+class Training : public ::testing::Test {
+protected:
+    TemporaryFolder folder;
+    fs::path path = folder / "training.ponder";
+};
+
+TEST_F(Training, ComesBackAsItWasWritten) {
+    {
+        TraceWriter writer(path);
+        EXPECT_EQ(write_sample_training(writer, "one"), 1);
+        EXPECT_EQ(write_sample_training(writer, "one"), 2);
+        writer.end_training(2, true);
+        writer.finish();
+    }
+    const TraceReader reader = TraceReader::open(path);
+    const std::vector<TrainingInfo> trainings = reader.trainings();
+    ASSERT_EQ(trainings.size(), 2U);
+    const TrainingInfo want = sample_training("one");
+    const TrainingInfo& one = trainings[0];
+    EXPECT_EQ(one.name, "one");
+    EXPECT_EQ(trainings[1].name, "one (2)");
+    EXPECT_EQ(one.description, want.description);
+    EXPECT_EQ(one.architecture, want.architecture);
+    EXPECT_EQ(one.method, want.method);
+    EXPECT_EQ(one.depth_mixing, want.depth_mixing);
+    EXPECT_EQ(one.recipe, want.recipe);
+    EXPECT_EQ(one.config, want.config);
+    EXPECT_EQ(one.device, want.device);
+    EXPECT_EQ(one.precision, want.precision);
+    EXPECT_EQ(one.versions, want.versions);
+    EXPECT_EQ(one.parameters, want.parameters);
+    EXPECT_EQ(one.max_steps, want.max_steps);
+    EXPECT_EQ(one.planned_steps, want.planned_steps);
+    EXPECT_EQ(one.planned_tokens, want.planned_tokens);
+    EXPECT_EQ(one.started, want.started);
+    EXPECT_EQ(one.step, 30);
+    EXPECT_EQ(one.tokens, 1920);
+    EXPECT_DOUBLE_EQ(one.seconds, 3.75);
+    EXPECT_FALSE(one.complete);
+    EXPECT_TRUE(trainings[1].complete);
+    const auto quantities = reader.training_quantities(1);
+    ASSERT_EQ(quantities.size(), 2U);
+    EXPECT_EQ(quantities[0].name, "held_out_gate");
+    EXPECT_EQ(quantities[0].axis, "step");
+    EXPECT_EQ(quantities[1].unit, "nats");
+    EXPECT_EQ(quantities[1].title, "Loss");
+    EXPECT_EQ(quantities[1].description, "Cross-entropy.");
+    const auto curves = reader.training_curves(1);
+    ASSERT_EQ(curves.size(), 3U);
+    const TrainingCurve& loss = curve(curves, "loss", 0);
+    EXPECT_EQ(loss.step, (std::vector<std::int64_t>{10, 20, 30}));
+    EXPECT_EQ(loss.tokens, (std::vector<std::int64_t>{640, 1280, 1920}));
+    EXPECT_EQ(loss.seconds, (std::vector<double>{1.25, 2.5, 3.75}));
+    EXPECT_EQ(loss.value, (std::vector<double>{1.0, 0.5, 10.0 / 30}));
+    EXPECT_EQ(curve(curves, "held_out_gate", 1).value, (std::vector<double>{0.25, 0.25}));
+    EXPECT_EQ(curve(curves, "held_out_gate", 1).step, (std::vector<std::int64_t>{10, 30}));
+    EXPECT_TRUE(reader.training_curves(3).empty());
+    const auto runs = reader.runs();
+    ASSERT_EQ(runs.size(), 6U);
+    EXPECT_EQ(runs[4].name, "one@20 (2)");
+    EXPECT_EQ(runs[4].training, 2);
+    EXPECT_EQ(runs[4].training_step, 20);
+}
+
+TEST_F(Training, EveryPointIsReadableAtOnce) {
+    TraceWriter writer(path);
+    const std::int64_t id = writer.begin_training(sample_training("slow"), sample_quantities());
+    for (std::int64_t step = 1; step <= 3; ++step) {
+        writer.put_points(id, {step, step, 0.5}, {{"loss", 0, 1.0}, {"held_out_gate", 0, 0.5}});
+        // The writer's thread needs a moment; nothing else does.
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        const auto points = [&] {
+            try {
+                const auto curves = TraceReader::open(path).training_curves(id);
+                EXPECT_TRUE(curves.empty() || curves.size() == 2) << "a moment is whole or not there";
+                return curves.empty() ? 0 : static_cast<std::int64_t>(curves.front().size());
+            } catch (const InputError&) {
+                return std::int64_t{0}; // not made yet
+            }
+        };
+        while (points() < step && std::chrono::steady_clock::now() < deadline) {
+        }
+        EXPECT_EQ(points(), step);
+    }
+}
+
+TEST_F(Training, NotANumberIsKeptAsOne) {
+    {
+        TraceWriter writer(path);
+        const std::int64_t id = writer.begin_training(sample_training("bad"), sample_quantities());
+        writer.put_points(id, {1, 1, 1}, {{"loss", 0, std::nan("")}});
+        writer.end_training(id, false, "the loss is nan");
+        writer.finish();
+    }
+    const TraceReader reader = TraceReader::open(path);
+    EXPECT_TRUE(std::isnan(reader.training_curves(1).at(0).value.at(0)));
+    EXPECT_EQ(reader.trainings().at(0).fault, "the loss is nan");
+    EXPECT_NE(trace_summary(reader).find("(failed)"), std::string::npos);
+    EXPECT_NE(trace_summary(reader).find("the loss is nan"), std::string::npos);
+}
+
+TEST_F(Training, ForgetsWhatCameAfterAStep) {
+    {
+        TraceWriter writer(path);
+        write_sample_training(writer, "other");
+        write_sample_training(writer, "one");
+        writer.end_training(2, false, "stopped");
+        writer.finish();
+    }
+    TraceWriter::forget_after(path, 2, 20);
+    {
+        const TraceReader reader = TraceReader::open(path);
+        EXPECT_EQ(reader.check(), "");
+        const auto trainings = reader.trainings();
+        EXPECT_EQ(trainings.at(0).step, 30) << "the other one is left alone";
+        EXPECT_EQ(trainings.at(1).step, 20);
+        EXPECT_EQ(trainings.at(1).tokens, 1280);
+        EXPECT_EQ(trainings.at(1).fault, "");
+        EXPECT_EQ(curve(reader.training_curves(1), "loss", 0).size(), 3U);
+        EXPECT_EQ(curve(reader.training_curves(2), "loss", 0).size(), 2U);
+        ASSERT_EQ(reader.runs().size(), 5U);
+        EXPECT_EQ(reader.runs().back().name, "one@20");
+        EXPECT_EQ(reader.tokens(5, 0).size(), 20U);
+    }
+    // Nothing of the run that went is left behind, and what follows takes its place.
+    for (const char* table : {"token_row", "text", "chunk", "sequence", "signal"}) {
+        const std::string count = std::string("SELECT count(*) FROM ") + table;
+        const int of_five = std::stoi(testing::sql_value(path, count));
+        EXPECT_EQ(of_five % 5, 0) << table;
+        EXPECT_GT(of_five, 0) << table;
+    }
+    {
+        TraceWriter writer(path);
+        EXPECT_EQ(writer.begin_run(testing::sample_run("one@30"), {}), 6);
+        writer.finish();
+    }
+    EXPECT_EQ(TraceReader::open(path).runs().back().name, "one@30");
+    EXPECT_THROW(TraceWriter::forget_after(folder / "absent.ponder", 1, 0), InputError);
+}
+
+TEST_F(Training, TracesFromBeforeOpenEverywhereAndTakeOne) {
+    {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "first", 1, {30}, 10);
+        writer.finish();
+    }
+    testing::sql(path, "DROP TABLE training; DROP TABLE training_quantity; DROP TABLE training_point;"
+                       "ALTER TABLE run DROP COLUMN flops_model; ALTER TABLE run DROP COLUMN step_unit;"
+                       "ALTER TABLE run DROP COLUMN training; ALTER TABLE run DROP COLUMN training_step");
+    {
+        const TraceReader reader = TraceReader::open(path);
+        EXPECT_TRUE(reader.trainings().empty());
+        EXPECT_TRUE(reader.training_quantities(1).empty());
+        EXPECT_TRUE(reader.training_curves(1).empty());
+        EXPECT_EQ(reader.runs().at(0).training, 0);
+        EXPECT_EQ(trace_summary_json(reader).at("trainings").size(), 0U);
+    }
+    export_csv(TraceReader::open(path), folder / "tables");
+    EXPECT_FALSE(fs::exists(folder / "tables" / "training.csv"));
+    merge_traces({path}, folder / "merged.ponder");
+    {
+        TraceWriter writer(path);
+        write_sample_training(writer, "new");
+        writer.finish();
+    }
+    const TraceReader reader = TraceReader::open(path);
+    EXPECT_EQ(reader.trainings().size(), 1U);
+    EXPECT_EQ(reader.runs().size(), 4U);
+    EXPECT_EQ(reader.runs().at(0).training, 0);
+}
+
+TEST_F(Training, MergeCarriesCurvesAndTheRunsOfEach) {
+    for (const char* name : {"a.ponder", "b.ponder"}) {
+        TraceWriter writer(folder / name);
+        testing::write_sample_run(writer, "plain", 1, {30}, 10);
+        write_sample_training(writer, "one");
+        writer.end_training(1, true);
+        writer.finish();
+    }
+    merge_traces({folder / "a.ponder", folder / "b.ponder"}, path);
+    const TraceReader reader = TraceReader::open(path);
+    const auto trainings = reader.trainings();
+    ASSERT_EQ(trainings.size(), 2U);
+    EXPECT_EQ(trainings[1].name, "one (2)");
+    EXPECT_TRUE(trainings[1].complete);
+    EXPECT_EQ(trainings[1].step, 30);
+    const auto want = TraceReader::open(folder / "b.ponder").training_curves(1);
+    const auto have = reader.training_curves(2);
+    ASSERT_EQ(have.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        EXPECT_EQ(have[i].quantity, want[i].quantity);
+        EXPECT_EQ(have[i].place, want[i].place);
+        EXPECT_EQ(have[i].step, want[i].step);
+        EXPECT_EQ(have[i].tokens, want[i].tokens);
+        EXPECT_EQ(have[i].seconds, want[i].seconds);
+        EXPECT_EQ(have[i].value, want[i].value);
+    }
+    const auto runs = reader.runs();
+    ASSERT_EQ(runs.size(), 8U);
+    EXPECT_EQ(runs[7].training, 2);
+    EXPECT_EQ(runs[7].training_step, 30);
+    EXPECT_EQ(runs[3].training, 1);
+    EXPECT_EQ(runs[4].training, 0) << "a training that the other trace has not got";
+}
+
+TEST_F(Training, TablesAndWords) {
+    {
+        TraceWriter writer(path);
+        write_sample_training(writer, "one, two");
+        writer.finish();
+    }
+    const TraceReader reader = TraceReader::open(path);
+    export_csv(reader, folder / "tables");
+    EXPECT_EQ(read_file(folder / "tables" / "training.csv"),
+              "training,name,quantity,unit,place,step,tokens,seconds,value\n"
+              "1,\"one, two\",held_out_gate,,0,10,640,1.25,0.75\n"
+              "1,\"one, two\",held_out_gate,,0,30,1920,3.75,0.75\n"
+              "1,\"one, two\",held_out_gate,,1,10,640,1.25,0.25\n"
+              "1,\"one, two\",held_out_gate,,1,30,1920,3.75,0.25\n"
+              "1,\"one, two\",loss,nats,0,10,640,1.25,1\n"
+              "1,\"one, two\",loss,nats,0,20,1280,2.5,0.5\n"
+              "1,\"one, two\",loss,nats,0,30,1920,3.75,0.3333333333333333\n");
+    const std::string words = trace_summary(reader);
+    EXPECT_NE(words.find("a trace of 1 training and 3 runs"), std::string::npos) << words;
+    EXPECT_NE(words.find("30 of 30 steps, 1,920 tokens"), std::string::npos) << words;
+    EXPECT_NE(words.find("held_out_gate, loss"), std::string::npos) << words;
+    EXPECT_NE(words.find("one, two@20"), std::string::npos) << words;
+    const auto json = trace_summary_json(reader);
+    EXPECT_EQ(json.at("trainings").at(0).at("step"), 30);
+    EXPECT_EQ(json.at("trainings").at(0).at("quantities").size(), 2U);
+}
+
+TEST_F(Training, MistakesAreNamedInTheCallThatMakesThem) {
+    TraceWriter writer(path);
+    EXPECT_THROW(writer.put_points(1, {1, 1, 1}, {}), InputError);
+    EXPECT_THROW(writer.end_training(1, true), InputError);
+    EXPECT_THROW(writer.begin_training({}, {{"a b", "", "", "", ""}}), InputError);
+    EXPECT_THROW(writer.begin_training({}, {{"a", "", "", "", ""}, {"a", "", "", "", ""}}), InputError);
+    const std::int64_t id = writer.begin_training({}, sample_quantities());
+    EXPECT_THROW(writer.put_points(id, {-1, 0, 0}, {{"loss", 0, 1}}), InputError);
+    EXPECT_THROW(writer.put_points(id, {1, 0, 0}, {{"loss", max_training_places, 1}}), InputError);
+    writer.put_points(id, {1, 0, 0}, {{"loss", 0, 1}});
+    writer.finish();
+    EXPECT_EQ(TraceReader::open(path).trainings().at(0).name, "training");
+}
+
+TEST_F(Training, AbsurdValuesAreSentences) {
+    {
+        TraceWriter writer(path);
+        write_sample_training(writer, "one");
+        writer.finish();
+    }
+    const std::string sound = read_file(path);
+    const auto read = [&]() -> std::string {
+        try {
+            const TraceReader reader = TraceReader::open(path);
+            (void)reader.trainings();
+            (void)reader.training_curves(1);
+            (void)trace_summary(reader);
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return {};
+    };
+    EXPECT_EQ(read(), "");
+    for (const char* change :
+         {"UPDATE training SET step = -1", "UPDATE training SET id = -1", "UPDATE training SET tokens = -9",
+          "UPDATE training SET max_steps = 99999999", "UPDATE training SET parameters = -1"}) {
+        write_file_atomically(path, sound);
+        testing::sql(path, change);
+        EXPECT_NE(read().find("counts that a training can have"), std::string::npos) << change << read();
+    }
+    for (const char* change :
+         {"UPDATE training_point SET place = 1099511627776 WHERE step = 30 AND place = 1",
+          "UPDATE training_point SET step = -30 WHERE step = 30", "UPDATE training_point SET tokens = -1"}) {
+        write_file_atomically(path, sound);
+        testing::sql(path, change);
+        EXPECT_NE(read().find("points that a training can have"), std::string::npos) << change << read();
+    }
+    write_file_atomically(path, sound.substr(0, sound.size() / 2));
+    EXPECT_NE(read().find("training.ponder: "), std::string::npos);
+}
+
+} // namespace
+} // namespace ponderscope

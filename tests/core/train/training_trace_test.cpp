@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// training.ponder: the log of a training as a trace.
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/ponder/engine.h"
+#include "core/trace/reader.h"
+#include "core/train/corpus.h"
+#include "core/train/trainer.h"
+#include "core/train/training_trace.h"
+#include "tests/core/train/small_recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace ponderscope {
+namespace {
+
+using nlohmann::json;
+using testing::small_recipe;
+using testing::TemporaryFolder;
+
+/// A model of two steps that halts, or not, with held-out text.
+json recipe_of(const std::string& method) {
+    json recipe = small_recipe();
+    recipe["texts"]["held_out_fraction"] = 0.2;
+    recipe["evaluation"] = {{"every", 4}, {"windows", 3}};
+    if (method == "vanilla") {
+        return recipe;
+    }
+    recipe["model"]["pondering"] = {{"method", method}, {"max_steps", 2}, {"embed_scale", "sqrt_d"}};
+    if (method == "adaponderlm") {
+        recipe["model"]["pondering"]["threshold"] = 0.88; // fresh gates stand at sigmoid(2) = 0.8808
+        recipe["penalty"] = {{"lambda", 0.1}, {"k_max", 0.3}, {"ramp_start", 2}, {"ramp_end", 8}};
+    } else if (method == "adaptive_latent_cot") {
+        recipe["penalty"] = {{"lambda", 0.01}, {"beta", 0.5}};
+    } else if (method == "ponderlm3") {
+        recipe["penalty"] = {{"lambda", 0.01}};
+    }
+    return recipe;
+}
+
+/// (quantity, place, step) -> value: all that the curves say, without the times.
+using Points = std::map<std::tuple<std::string, std::int64_t, std::int64_t>, double>;
+Points points_of(const TraceReader& reader, std::int64_t training = 1) {
+    Points points;
+    for (const TrainingCurve& curve : reader.training_curves(training)) {
+        for (std::size_t i = 0; i < curve.size(); ++i) {
+            points[{curve.quantity, curve.place, curve.step[i]}] = curve.value[i];
+        }
+    }
+    return points;
+}
+
+std::vector<std::vector<std::string>> rows_of(const std::string& log) {
+    std::vector<std::vector<std::string>> rows;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        rows.emplace_back();
+        std::istringstream fields(line + ",");
+        for (std::string field; std::getline(fields, field, ',');) {
+            rows.back().push_back(field);
+        }
+    }
+    return rows;
+}
+
+class TrainingTraceOf : public ::testing::TestWithParam<const char*> {
+protected:
+    TemporaryFolder folder;
+    Recipe recipe(const json& document) {
+        return read_recipe(testing::write_small_recipe(folder.path(), document));
+    }
+    TrainOptions into(const char* name, ExistingOutput existing = ExistingOutput::refuse) {
+        TrainOptions options;
+        options.output = folder / name;
+        options.existing = existing;
+        return options;
+    }
+};
+
+TEST_P(TrainingTraceOf, SaysWhatTheLogSays) {
+    const Recipe read = recipe(recipe_of(GetParam()));
+    static_cast<void>(train(read, into("out")));
+    const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
+    const auto trainings = reader.trainings();
+    ASSERT_EQ(trainings.size(), 1U);
+    EXPECT_EQ(trainings[0].name, "small");
+    EXPECT_EQ(trainings[0].method, GetParam());
+    EXPECT_EQ(trainings[0].step, 12);
+    EXPECT_EQ(trainings[0].tokens, 12 * 32);
+    EXPECT_EQ(trainings[0].planned_steps, 12);
+    EXPECT_TRUE(trainings[0].complete);
+    EXPECT_EQ(json::parse(trainings[0].recipe).at("training").at("steps"), 12);
+    const json provenance = read_json_file(folder / "out" / "training.json");
+    EXPECT_EQ(trainings[0].parameters, provenance.at("parameters"));
+
+    const Points points = points_of(reader);
+    const auto rows = rows_of(read_file(folder / "out" / "log.csv"));
+    ASSERT_EQ(rows.size(), 1U + 6U) << "steps 3, 4, 6, 8, 9, 12";
+    std::size_t found = 0;
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+        const std::int64_t step = std::stoll(rows[row][0]);
+        for (const char* name :
+             {"loss", "learning_rate", "gradient_norm", "held_out_nll", "penalty", "mean_steps"}) {
+            const auto column =
+                static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin());
+            const auto point = points.find({name, 0, step});
+            if (rows[row][column].empty()) {
+                EXPECT_EQ(point, points.end()) << name << " at " << step;
+            } else {
+                ASSERT_NE(point, points.end()) << name << " at " << step;
+                EXPECT_EQ(point->second, std::stod(rows[row][column])) << name << " at " << step;
+                ++found;
+            }
+        }
+    }
+    for (const auto& [place, value] : points) {
+        found -= std::get<0>(place).starts_with("held_out_") && std::get<0>(place) != "held_out_nll" ? 0 : 1;
+    }
+    EXPECT_EQ(found, 0U) << "nothing but what the log has, beside what was counted on held-out text";
+}
+
+TEST_P(TrainingTraceOf, CountsGatesAndStepsOfTheHeldOutText) {
+    const bool halts = std::string(GetParam()) != "vanilla";
+    const Recipe read = recipe(recipe_of(GetParam()));
+    static_cast<void>(train(read, into("out")));
+    const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
+    const Points points = points_of(reader);
+    for (const std::int64_t step : {4, 8, 12}) {
+        if (!halts) {
+            EXPECT_FALSE(points.contains({"held_out_mean_steps", 0, step}));
+            EXPECT_FALSE(points.contains({"held_out_gate", 0, step}));
+            continue;
+        }
+        double shares = 0;
+        double mean = 0;
+        for (std::int64_t k = 0; k <= 2; ++k) {
+            ASSERT_TRUE(points.contains({"held_out_steps_share", k, step})) << step;
+            const double share = points.at({"held_out_steps_share", k, step});
+            EXPECT_GE(share, 0);
+            shares += share;
+            mean += static_cast<double>(k) * share;
+        }
+        EXPECT_NEAR(shares, 1, 1e-12);
+        EXPECT_NEAR(points.at({"held_out_mean_steps", 0, step}), mean, 1e-12);
+        const double gate = points.at({"held_out_gate", 0, step});
+        EXPECT_GT(gate, 0);
+        EXPECT_LT(gate, 1);
+        EXPECT_FALSE(points.contains({"held_out_gate", 2, step})) << "nobody is asked after the last step";
+    }
+}
+
+/// At the end the whole held-out text is measured with the weights as they are stored: a recording of it
+/// finds the same steps and gates.
+TEST_P(TrainingTraceOf, EndsWithWhatTheEngineFinds) {
+    if (std::string(GetParam()) == "vanilla") {
+        GTEST_SKIP() << "a vanilla model takes no steps";
+    }
+    json document = recipe_of(GetParam());
+    document["log"]["snapshot_tokens"] = 16; // one window of the context, all of it
+    const Recipe read = recipe(document);
+    const TrainResult result = train(read, into("out"));
+    const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
+    const Points points = points_of(reader);
+    ASSERT_GT(result.held_out_tokens, 0);
+
+    // The same windows, scored by the engine.
+    const Engine engine = Engine::load(Checkpoint::open(folder / "out"));
+    const Tokenizer tokenizer = Tokenizer::load(folder / "out" / "tokenizer.json");
+    const Corpus corpus = load_corpus(read, tokenizer);
+    double steps = 0;
+    double gate = 0;
+    std::int64_t tokens = 0;
+    for (std::size_t begin = 0; begin + 17 <= corpus.held_out.size(); begin += 16) {
+        const Window window{std::span(corpus.held_out).subspan(begin, 16), 0, 16};
+        const auto scored = engine.score(std::span(&window, 1), RecordLevel::basic);
+        for (const std::int32_t last : scored.front().tokens.steps) {
+            steps += last;
+            ++tokens;
+        }
+        for (const auto& [name, chunk] : scored.front().signals) {
+            if (name == signal::gate) {
+                const std::vector<float> values = to_floats(chunk);
+                const auto width = static_cast<std::size_t>(chunk.shape[1]);
+                for (std::size_t t = 0; t < 16; ++t) {
+                    gate += static_cast<double>(values[t * width]);
+                }
+            }
+        }
+    }
+    ASSERT_EQ(tokens, result.held_out_tokens);
+    EXPECT_NEAR(points.at({"held_out_mean_steps", 0, 12}), steps / static_cast<double>(tokens), 1e-9);
+    EXPECT_NEAR(points.at({"held_out_gate", 0, 12}), gate / static_cast<double>(tokens), 1e-5);
+}
+
+TEST_P(TrainingTraceOf, RecordsThePassageOnTheWay) {
+    json document = recipe_of(GetParam());
+    document["log"]["snapshots"] = 3;
+    document["log"]["snapshot_tokens"] = 24;
+    static_cast<void>(train(recipe(document), into("out")));
+    const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
+    const auto runs = reader.runs();
+    ASSERT_EQ(runs.size(), 3U);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const auto step = static_cast<std::int64_t>(4 * (i + 1));
+        EXPECT_EQ(runs[i].name, "small@" + std::to_string(step));
+        EXPECT_EQ(runs[i].training, 1);
+        EXPECT_EQ(runs[i].training_step, step);
+        EXPECT_TRUE(runs[i].complete);
+        EXPECT_EQ(runs[i].tokens, 24);
+        EXPECT_EQ(runs[i].text_digest, runs[0].text_digest);
+        EXPECT_EQ(reader.text(runs[i].id, 0), reader.text(runs[0].id, 0));
+    }
+    EXPECT_NE(runs[0].checkpoint_digest, runs[1].checkpoint_digest);
+    EXPECT_NE(runs[0].nll_sum, runs[1].nll_sum);
+    // The last one is of the model that lies there now.
+    EXPECT_EQ(runs[2].checkpoint_digest, checkpoint_digest(Checkpoint::open(folder / "out")));
+    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "training.ponder-wal"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "training.ponder-lock"));
+}
+
+TEST_P(TrainingTraceOf, ResumesToTheSameContents) {
+    json document = recipe_of(GetParam());
+    document["training"]["steps"] = 13;
+    document["checkpoint"] = {{"every", 5}};
+    document["log"] = {{"every", 2}, {"snapshots", 4}, {"snapshot_tokens", 20}};
+    const Recipe read = recipe(document);
+    static_cast<void>(train(read, into("whole")));
+    // Killed after steps that no state has: what was logged and recorded of them is done again.
+    for (const std::int64_t until : {4, 9}) {
+        struct Killed {};
+        TrainOptions options = into("pieces", ExistingOutput::resume);
+        options.logged = [&](const TrainLogRow& row) {
+            if (row.step >= until) {
+                throw Killed();
+            }
+        };
+        EXPECT_THROW(train(read, options), Killed);
+    }
+    static_cast<void>(train(read, into("pieces", ExistingOutput::resume)));
+    const TraceReader whole = TraceReader::open(folder / "whole" / "training.ponder");
+    const TraceReader pieces = TraceReader::open(folder / "pieces" / "training.ponder");
+    EXPECT_EQ(pieces.check(), "");
+    EXPECT_EQ(points_of(pieces), points_of(whole));
+    const TrainingInfo a = whole.trainings().at(0);
+    const TrainingInfo b = pieces.trainings().at(0);
+    EXPECT_EQ(pieces.trainings().size(), 1U);
+    EXPECT_EQ(std::tie(a.name, a.recipe, a.config, a.step, a.tokens, a.complete, a.fault),
+              std::tie(b.name, b.recipe, b.config, b.step, b.tokens, b.complete, b.fault));
+    const auto runs_a = whole.runs();
+    const auto runs_b = pieces.runs();
+    ASSERT_EQ(runs_a.size(), 4U);
+    ASSERT_EQ(runs_b.size(), 4U);
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(std::tie(runs_a[i].id, runs_a[i].name, runs_a[i].training_step, runs_a[i].checkpoint_digest,
+                           runs_a[i].nll_sum, runs_a[i].steps_sum, runs_a[i].complete),
+                  std::tie(runs_b[i].id, runs_b[i].name, runs_b[i].training_step, runs_b[i].checkpoint_digest,
+                           runs_b[i].nll_sum, runs_b[i].steps_sum, runs_b[i].complete));
+        TokenColumns tokens_a = whole.tokens(runs_a[i].id, 0);
+        TokenColumns tokens_b = pieces.tokens(runs_b[i].id, 0);
+        tokens_a.nll.pop_back(); // the last token has no next one
+        tokens_b.nll.pop_back();
+        EXPECT_EQ(tokens_a.nll, tokens_b.nll);
+        EXPECT_EQ(tokens_a.steps, tokens_b.steps);
+        EXPECT_EQ(tokens_a.rank, tokens_b.rank);
+    }
+    // The log beside it has no row twice either.
+    std::vector<std::string> steps[2];
+    for (const int which : {0, 1}) {
+        for (const auto& row : rows_of(read_file(folder / (which == 0 ? "whole" : "pieces") / "log.csv"))) {
+            steps[which].push_back(row[0]);
+        }
+    }
+    EXPECT_EQ(steps[0], steps[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Train, TrainingTraceOf,
+                         ::testing::Values("vanilla", "adaponderlm", "ponderlm3", "adaptive_latent_cot"),
+                         [](const auto& method) { return std::string(method.param); });
+
+class TrainingTraceFile : public TrainingTraceOf {};
+
+TEST_F(TrainingTraceFile, AKilledEndIsDoneAgainAndNotTwice) {
+    const Recipe read = recipe(recipe_of("adaponderlm"));
+    static_cast<void>(train(read, into("whole")));
+    struct Killed {};
+    TrainOptions options = into("killed");
+    options.logged = [&](const TrainLogRow& row) {
+        if (row.step == 12) {
+            throw Killed(); // the last row is written, the folder not yet said to be complete
+        }
+    };
+    EXPECT_THROW(train(read, options), Killed);
+    EXPECT_FALSE(TraceReader::open(folder / "killed" / "training.ponder").trainings().at(0).complete);
+    static_cast<void>(train(read, into("killed", ExistingOutput::resume)));
+    EXPECT_EQ(points_of(TraceReader::open(folder / "killed" / "training.ponder")),
+              points_of(TraceReader::open(folder / "whole" / "training.ponder")));
+    EXPECT_EQ(rows_of(read_file(folder / "killed" / "log.csv")).size(),
+              rows_of(read_file(folder / "whole" / "log.csv")).size());
+}
+
+TEST_F(TrainingTraceFile, SaysWhatEndedIt) {
+    json document = recipe_of("vanilla");
+    document["training"]["steps"] = 300;
+    document["training"]["clip_norm"] = 0;
+    document["optimizer"] = {{"learning_rate", 10}, {"warmup_steps", 0}, {"weight_decay", 10}};
+    EXPECT_THROW(train(recipe(document), into("out")), CheckFailed);
+    const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
+    const TrainingInfo training = reader.trainings().at(0);
+    EXPECT_FALSE(training.complete);
+    EXPECT_NE(training.fault.find("training stopped at step "), std::string::npos) << training.fault;
+    EXPECT_EQ(training.fault.find(folder.path().string()), std::string::npos);
+    EXPECT_LT(training.step, 300);
+}
+
+TEST_F(TrainingTraceFile, NothingIsRecordedWithoutHeldOutTextOrWish) {
+    json document = recipe_of("adaponderlm");
+    document["log"]["snapshots"] = 0;
+    static_cast<void>(train(recipe(document), into("none")));
+    EXPECT_TRUE(TraceReader::open(folder / "none" / "training.ponder").runs().empty());
+    document = recipe_of("adaponderlm");
+    document["texts"].erase("held_out_fraction");
+    static_cast<void>(train(recipe(document), into("nothing")));
+    const TraceReader reader = TraceReader::open(folder / "nothing" / "training.ponder");
+    EXPECT_TRUE(reader.runs().empty());
+    for (const TrainingQuantity& quantity : reader.training_quantities(1)) {
+        EXPECT_FALSE(quantity.name.starts_with("held_out")) << quantity.name;
+    }
+}
+
+TEST_F(TrainingTraceFile, AResumedTrainingSaysWhatIsMissingOrRefusesWhatIsBroken) {
+    const Recipe read = recipe(recipe_of("adaponderlm"));
+    const auto stopped = [&](const char* name) {
+        std::stop_source source;
+        TrainOptions options = into(name);
+        options.stop = source.get_token();
+        options.logged = [&](const TrainLogRow& row) {
+            if (row.step >= 6) {
+                source.request_stop();
+            }
+        };
+        EXPECT_THROW(train(read, options), Cancelled);
+        return folder / name / "training.ponder";
+    };
+    const auto resume = [&](const char* name) -> std::string {
+        std::string said;
+        TrainOptions options = into(name, ExistingOutput::resume);
+        options.notice = [&](const std::string& sentence) { said += sentence; };
+        try {
+            static_cast<void>(train(read, options));
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return said;
+    };
+    std::filesystem::remove(stopped("missing"));
+    EXPECT_NE(resume("missing").find("its curves begin at step 6"), std::string::npos);
+    {
+        const auto points = points_of(TraceReader::open(folder / "missing" / "training.ponder"));
+        EXPECT_FALSE(points.contains({"loss", 0, 6}));
+        EXPECT_TRUE(points.contains({"loss", 0, 12}));
+    }
+    for (const double part : {0.1, 0.5}) {
+        const auto path = stopped(part < 0.3 ? "short" : "shorter");
+        const std::string bytes = read_file(path);
+        std::ofstream(path, std::ios::binary | std::ios::trunc)
+            << bytes.substr(0, static_cast<std::size_t>(part * static_cast<double>(bytes.size())));
+        const std::string said = resume(part < 0.3 ? "short" : "shorter");
+        EXPECT_NE(said.find("training.ponder: "), std::string::npos) << said;
+        EXPECT_NE(said.find("move it away"), std::string::npos) << said;
+        std::filesystem::remove(path);
+        EXPECT_NE(resume(part < 0.3 ? "short" : "shorter").find("is missing"), std::string::npos);
+    }
+    const auto other = stopped("other");
+    std::ofstream(other, std::ios::binary | std::ios::trunc) << "loss,step\n";
+    EXPECT_NE(resume("other").find("a file of another kind"), std::string::npos);
+}
+
+TEST(Snapshots, AreSpreadEvenlyAndEndWithTheLastStep) {
+    const auto steps_of = [](std::int64_t steps, std::int64_t count) {
+        std::vector<std::int64_t> all;
+        for (std::int64_t step = 0; step <= steps; ++step) {
+            if (is_snapshot(step, steps, count)) {
+                all.push_back(step);
+            }
+        }
+        return all;
+    };
+    EXPECT_EQ(steps_of(100, 4), (std::vector<std::int64_t>{25, 50, 75, 100}));
+    EXPECT_EQ(steps_of(10, 3), (std::vector<std::int64_t>{4, 7, 10}));
+    EXPECT_EQ(steps_of(2, 5), (std::vector<std::int64_t>{1, 2}));
+    EXPECT_EQ(steps_of(7, 0), std::vector<std::int64_t>());
+}
+
+} // namespace
+} // namespace ponderscope
