@@ -24,7 +24,7 @@
 namespace ponderscope {
 namespace {
 
-constexpr int named_tokens = 4; ///< of the readout
+constexpr int named_tokens = 3; ///< of the readout
 constexpr int all_layers = -1;  ///< of the chooser's data; otherwise a recorded layer
 
 } // namespace
@@ -177,6 +177,7 @@ void AttentionView::refreshToken() {
             rows_->show();
             options_->show();
             showRow();
+            showReach();
         },
         [this](const QString& sentence) { nothing(sentence); });
 }
@@ -243,7 +244,21 @@ void AttentionView::showRow() {
                            : QString();
     summary_ = tr("%1%2 reads %3").arg(tokenName(row_->row()), at, named.join(QStringLiteral(", ")));
     readout_->setText(summary_);
+    readout_->setToolTip(summary_);
     map_->setAccessibleDescription(summary_);
+}
+
+void AttentionView::showReach() {
+    if (map_->map() == nullptr) {
+        return;
+    }
+    // What comes later was not seen, nor what stood before the window.
+    const std::vector<float> all = row_->weights(row_->steps() - 1, -1, -1);
+    const auto first =
+        std::find_if(all.begin(), all.end(), [](float weight) { return weight > 0; }) - all.begin();
+    const auto seen = static_cast<double>(row_->row() + 1 - std::min<std::int64_t>(first, row_->row()));
+    const double end = static_cast<double>(row_->row()) + 2 + seen / 32;
+    map_->setView(end - std::max(seen * 33 / 32, 16.0), end);
 }
 
 void AttentionView::showScale() {

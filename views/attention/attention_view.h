@@ -39,6 +39,7 @@ private:
     void refreshRun();
     void refreshToken();
     void showRow();
+    void showReach(); ///< the tokens that it could read fill the map
     void showScale();
     void showCell(qint64 token, int row);
     void nothing(const QString& hint);

@@ -8,6 +8,7 @@
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QResizeEvent>
 #include <QScrollBar>
 #include <QToolTip>
 
@@ -260,7 +261,12 @@ void TextView::scrollContentsBy(int, int) {
     viewport()->update();
 }
 
-void TextView::resizeEvent(QResizeEvent*) {
+void TextView::resizeEvent(QResizeEvent* event) {
+    // A pinned token that could be read before can be read after.
+    const qint64 pinned = context_.selection.token();
+    const qint64 pinnedLine = pinned < 0 ? -1 : layout_.lineOf(pinned);
+    const bool seen = pinnedLine >= 0 && topOf(pinnedLine) + metrics_.pitch > 0 &&
+                      topOf(pinnedLine) < event->oldSize().height();
     const int width = minimap_->sizeHint().width();
     minimap_->setGeometry(contentsRect().right() - width + 1, contentsRect().top(), width,
                           contentsRect().height());
@@ -275,6 +281,9 @@ void TextView::resizeEvent(QResizeEvent*) {
         if (line >= 0) {
             verticalScrollBar()->setValue(static_cast<int>(margin_top + line * metrics_.pitch));
         }
+    }
+    if (seen) {
+        scrollTo(pinned);
     }
     minimap_->refresh();
 }
@@ -328,7 +337,7 @@ qint64 TextView::endVisibleToken() const {
 void TextView::scrollTo(qint64 token) {
     const qint64 line = layout_.lineOf(token);
     if (line < 0) {
-        wanted_ = layout_.complete() ? -1 : token;
+        wanted_ = layout_.complete() && layout_.sequence() ? -1 : token; // a text that is still to come
         return;
     }
     const qreal top = topOf(line);

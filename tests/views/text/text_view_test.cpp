@@ -193,6 +193,23 @@ private slots:
         QCOMPARE(stage.view().verticalScrollBar()->value(), 0);
     }
 
+    void aTokenThatWasAskedForIsShown() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        stage.selection.setToken(700); // before there is a text
+        QVERIFY(stage.settle());
+        const auto visible = [&] {
+            const QRectF box = stage.view().tokenRect(700);
+            return !box.isEmpty() && QRectF(stage.view().viewport()->rect()).contains(box);
+        };
+        QTRY_VERIFY(visible());
+        stage.panel.resize(700, 260); // a panel opened below
+        QTRY_VERIFY(visible());
+        stage.view().verticalScrollBar()->setValue(0); // scrolled away: it stays so
+        stage.panel.resize(700, 300);
+        QCoreApplication::processEvents();
+        QCOMPARE(stage.view().verticalScrollBar()->value(), 0);
+    }
+
     void emptyStatesPaintAndSayWhatToDo() {
         Theme theme(Appearance::dark);
         TraceData data;
