@@ -327,18 +327,7 @@ void add_generate(CLI::App& program) {
     app->add_option("--ablate-source", verb->ablated_sources,
                     "Leave the value of layer S out of the depth attention of all layers, or of one")
         ->type_name("S[:LAYER]");
-    app->add_option("--temperature", verb->generate.temperature, "Of sampling; 0 is greedy")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app->add_option("--top-k", verb->generate.top_k, "Sample from the K most probable tokens; 0 is all")
-        ->type_name("K")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app->add_option("--top-p", verb->generate.top_p,
-                    "Of those, sample from the smallest set of tokens with this much of their probability")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    app->add_option("--seed", verb->generate.seed, "Of sampling")->capture_default_str();
+    add_sampling(*app, verb->generate);
     app->add_flag("--no-special-tokens", verb->no_special_tokens,
                   "Leave out the tokens that the tokenizer adds by itself");
     verb->progress.add_to(*app);

@@ -289,4 +289,19 @@ Tokenizer require_tokenizer(const Checkpoint& checkpoint) {
     return std::move(*tokenizer);
 }
 
+void add_sampling(CLI::App& app, GenerateOptions& options) {
+    app.add_option("--temperature", options.temperature, "Of sampling; 0 is greedy")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--top-k", options.top_k, "Sample from the K most probable tokens; 0 is all")
+        ->type_name("K")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--top-p", options.top_p,
+                   "Of those, sample from the smallest set of tokens with this much of their probability")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    app.add_option("--seed", options.seed, "Of sampling")->capture_default_str();
+}
+
 } // namespace ponderscope::cli

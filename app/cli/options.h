@@ -70,4 +70,7 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
 /// The same, but a folder without one is an InputError that says to use --ids.
 Tokenizer require_tokenizer(const Checkpoint& checkpoint);
 
+/// --temperature, --top-k, --top-p and --seed.
+void add_sampling(CLI::App& app, GenerateOptions& options);
+
 } // namespace ponderscope::cli

@@ -177,18 +177,7 @@ void add_record(CLI::App& program) {
                     "Let the model continue the prompt by N tokens and record all of it")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
-    app->add_option("--temperature", verb->generate.temperature, "Of sampling; 0 is greedy")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app->add_option("--top-k", verb->generate.top_k, "Sample from the K most probable tokens; 0 is all")
-        ->type_name("K")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app->add_option("--top-p", verb->generate.top_p,
-                    "Of those, sample from the smallest set of tokens with this much of their probability")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    app->add_option("--seed", verb->generate.seed, "Of sampling")->capture_default_str();
+    add_sampling(*app, verb->generate);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "

@@ -6,13 +6,10 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
-#include "views/heatmap/map_options.h"
-#include "views/heatmap/scale_bar.h"
+#include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
@@ -33,44 +30,20 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
     : QWidget(parent),
       data_(context.data),
       selection_(context.selection),
-      theme_(context.theme),
-      rows_(new QComboBox(this)),
-      scale_(new ScaleBar(context.theme, this)),
       map_(new StepMapCanvas(context, this)),
-      options_(new MapOptions(context.theme, *map_, this)),
-      readout_(new QLabel(this)),
+      header_(new MapHeader(context.theme, *map_, this)),
+      rows_(header_->chooser()),
       reading_(this) {
     rows_->setAccessibleName(tr("Rows of the attention"));
     rows_->setToolTip(tr("All layers, each the mean of its heads, or the heads of one layer"));
-    rows_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     map_->setAccessibleName(tr("Weight of every earlier token by layer or head"));
-    readout_->setTextFormat(Qt::PlainText);
-    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-
-    auto* header = new QHBoxLayout;
-    header->setSpacing(12);
-    header->addWidget(rows_);
-    header->addWidget(scale_);
-    header->addWidget(options_);
-    header->addWidget(readout_, 1);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
-    layout->addLayout(header);
+    layout->addWidget(header_);
     layout->addWidget(map_, 1);
 
-    const auto dress = [this] {
-        QPalette palette = readout_->palette();
-        palette.setColor(QPalette::WindowText, theme_.colours().soft);
-        readout_->setPalette(palette);
-        readout_->setFont(theme_.small());
-        rows_->setFont(theme_.strong());
-    };
-    dress();
-    connect(&theme_, &Theme::changed, this, dress);
     connect(rows_, &QComboBox::activated, this, &AttentionView::showRow);
-    connect(options_, &MapOptions::changed, this, &AttentionView::showScale);
     connect(map_, &StepMapCanvas::cellHovered, this, &AttentionView::showCell);
     connect(&selection_, &Selection::runsChanged, this, &AttentionView::refreshRun);
     connect(&selection_, &Selection::sequenceChanged, this, &AttentionView::refreshToken);
@@ -89,7 +62,7 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
 }
 
 QString AttentionView::readout() const {
-    return readout_->text();
+    return header_->readout();
 }
 
 void AttentionView::nothing(const QString& hint) {
@@ -99,12 +72,9 @@ void AttentionView::nothing(const QString& hint) {
     sequence_.reset();
     map_->setHint(hint);
     map_->setMap(nullptr);
-    scale_->clear();
     summary_.clear();
-    readout_->clear();
-    for (QWidget* part : std::initializer_list<QWidget*>{rows_, options_}) {
-        part->hide();
-    }
+    header_->clear();
+    header_->hide();
 }
 
 void AttentionView::refreshRun() {
@@ -174,8 +144,7 @@ void AttentionView::refreshToken() {
                                layer);
             }
             rows_->setCurrentIndex(std::max(0, rows_->findData(chosen)));
-            rows_->show();
-            options_->show();
+            header_->show();
             showRow();
             showReach();
         },
@@ -224,7 +193,7 @@ void AttentionView::showRow() {
         nothing(QString::fromUtf8(error.what()));
         return;
     }
-    showScale();
+    header_->showScale({}, false);
 
     const std::vector<float> all = row_->weights(step, -1, -1);
     std::vector<std::size_t> order(all.size());
@@ -243,8 +212,7 @@ void AttentionView::showRow() {
                            ? tr(", %1 %2,").arg(step_word(run != nullptr ? run->step_unit : "step")).arg(step)
                            : QString();
     summary_ = tr("%1%2 reads %3").arg(tokenName(row_->row()), at, named.join(QStringLiteral(", ")));
-    readout_->setText(summary_);
-    readout_->setToolTip(summary_);
+    header_->setReadout(summary_);
     map_->setAccessibleDescription(summary_);
 }
 
@@ -261,17 +229,9 @@ void AttentionView::showReach() {
     map_->setView(end - std::max(seen * 33 / 32, 16.0), end);
 }
 
-void AttentionView::showScale() {
-    if (map_->map() == nullptr) {
-        return;
-    }
-    options_->apply();
-    scale_->setScale(map_->scale(), {}, false, map_->diverging());
-}
-
 void AttentionView::showCell(qint64 token, int row) {
     if (token < 0 || row < 0 || map_->map() == nullptr || !sequence_) {
-        readout_->setText(summary_);
+        header_->setReadout(summary_);
         return;
     }
     const StepMap::Cell cell = map_->map()->at(token, row);
@@ -279,12 +239,12 @@ void AttentionView::showCell(qint64 token, int row) {
     const auto& numbers = layer == all_layers ? numbers_.layers : numbers_.heads;
     const int number =
         static_cast<std::size_t>(row) < numbers.size() ? numbers[static_cast<std::size_t>(row)] : row;
-    readout_->setText(tr("%1 %2 · %3 · %4")
-                          .arg(layer == all_layers ? tr("layer") : tr("head"))
-                          .arg(number)
-                          .arg(tokenName(token), cell.kind == StepMap::Kind::value
-                                                     ? format_probability(static_cast<double>(cell.value))
-                                                     : tr("not seen: it comes later")));
+    header_->setReadout(tr("%1 %2 · %3 · %4")
+                            .arg(layer == all_layers ? tr("layer") : tr("head"))
+                            .arg(number)
+                            .arg(tokenName(token), cell.kind == StepMap::Kind::value
+                                                       ? format_probability(static_cast<double>(cell.value))
+                                                       : tr("not seen: it comes later")));
 }
 
 } // namespace ponderscope

@@ -10,12 +10,10 @@
 #include <optional>
 
 class QComboBox;
-class QLabel;
 
 namespace ponderscope {
 
-class MapOptions;
-class ScaleBar;
+class MapHeader;
 class StepMapCanvas;
 
 /// What the selected token read: the weight of every earlier token in the sequence attention, by layer (mean
@@ -40,19 +38,15 @@ private:
     void refreshToken();
     void showRow();
     void showReach(); ///< the tokens that it could read fill the map
-    void showScale();
     void showCell(qint64 token, int row);
     void nothing(const QString& hint);
     [[nodiscard]] QString tokenName(qint64 row) const;
 
     TraceData& data_;
     Selection& selection_;
-    Theme& theme_;
-    QComboBox* rows_;
-    ScaleBar* scale_;
     StepMapCanvas* map_;
-    MapOptions* options_;
-    QLabel* readout_;
+    MapHeader* header_;
+    QComboBox* rows_;
     Background reading_;
     std::optional<SignalInfo> info_; ///< of run A
     std::optional<AttentionRow> row_;

@@ -6,13 +6,10 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
-#include "views/heatmap/map_options.h"
-#include "views/heatmap/scale_bar.h"
+#include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
@@ -37,46 +34,27 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       data_(context.data),
       selection_(context.selection),
       theme_(context.theme),
-      chooser_(new QComboBox(this)),
-      merge_(new QComboBox(this)),
-      readout_(new QLabel(this)),
-      scale_(new ScaleBar(context.theme, this)),
       canvas_(new StepMapCanvas(context, this)),
-      options_(new MapOptions(context.theme, *canvas_, this)),
+      header_(new MapHeader(context.theme, *canvas_, this)),
+      chooser_(header_->chooser()),
+      merge_(new QComboBox(this)),
       loader_(this) {
     chooser_->setAccessibleName(tr("Signal"));
     chooser_->setToolTip(tr("Which per-step signal the heatmap shows"));
-    chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     merge_->setAccessibleName(tr("Tokens in one pixel"));
     merge_->setToolTip(tr("What stands for the tokens that share one pixel column"));
     merge_->addItem(tr("largest"));
     merge_->addItem(tr("mean"));
     merge_->hide();
-    readout_->setTextFormat(Qt::PlainText);
-    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    header_->insert(merge_);
 
-    auto* header = new QHBoxLayout;
-    header->setSpacing(12);
-    header->addWidget(chooser_);
-    header->addWidget(scale_);
-    header->addWidget(merge_);
-    header->addWidget(options_);
-    header->addWidget(readout_, 1);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
-    layout->addLayout(header);
+    layout->addWidget(header_);
     layout->addWidget(canvas_, 1);
 
-    const auto dress = [this] {
-        QPalette palette = readout_->palette();
-        palette.setColor(QPalette::WindowText, theme_.colours().soft);
-        readout_->setPalette(palette);
-        readout_->setFont(theme_.small());
-        chooser_->setFont(theme_.strong());
-        merge_->setFont(theme_.small());
-    };
+    const auto dress = [this] { merge_->setFont(theme_.small()); };
     dress();
     connect(&theme_, &Theme::changed, this, dress);
     connect(chooser_, &QComboBox::activated, this,
@@ -106,7 +84,6 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
             canvas_->setHint(sentence);
         }
     });
-    connect(options_, &MapOptions::changed, this, &HeatmapView::showScale);
 
     connect(&selection_, &Selection::runsChanged, this, &HeatmapView::refreshSignals);
     connect(&selection_, &Selection::sequenceChanged, this, &HeatmapView::refreshMap);
@@ -138,8 +115,12 @@ void HeatmapView::setSignalName(const QString& name) {
     emit signalNameChanged(signal_);
 }
 
+MapOptions* HeatmapView::options() const {
+    return header_->options();
+}
+
 QString HeatmapView::readout() const {
-    return readout_->text();
+    return header_->readout();
 }
 
 void HeatmapView::refreshSignals() {
@@ -183,8 +164,7 @@ void HeatmapView::refreshMap() {
         chunk_.reset();
         canvas_->setHint(hint);
         canvas_->setMap(nullptr);
-        scale_->clear();
-        readout_->clear();
+        header_->clear();
         merge_->hide();
     };
     if (!run.isValid()) {
@@ -305,14 +285,12 @@ void HeatmapView::showScale() {
     if (map == nullptr) {
         return;
     }
-    options_->apply();
-    scale_->setScale(canvas_->scale(), QString::fromStdString(map->info().unit), map->hasHalted(),
-                     canvas_->diverging());
+    header_->showScale(QString::fromStdString(map->info().unit), map->hasHalted());
 }
 
 void HeatmapView::showCell(qint64 token, int step) {
     if (token < 0 || step < 0 || !canvas_->map() || !sequence_) {
-        readout_->clear();
+        header_->setReadout({});
         return;
     }
     const StepMap& map = *canvas_->map();
@@ -328,7 +306,7 @@ void HeatmapView::showCell(qint64 token, int step) {
                 (unit.isEmpty() || unit == u"probability" ? QString() : u' ' + unit);
     }
     const RunInfo* run = data_.run(sequence_->run);
-    readout_->setText(
+    header_->setReadout(
         tr("token %1%2 · %3 %4 · %5")
             .arg(QString::number(token), name.isEmpty() ? QString() : QStringLiteral(" “%1”").arg(name),
                  step_word(run != nullptr ? run->step_unit : "step"), QString::number(step), value));

@@ -10,12 +10,11 @@
 #include <memory>
 
 class QComboBox;
-class QLabel;
 
 namespace ponderscope {
 
+class MapHeader;
 class MapOptions;
-class ScaleBar;
 class StepMapCanvas;
 
 /// The step × token heatmap of any signal that has a value a token and step: a chooser of the signal, the
@@ -39,7 +38,7 @@ public:
     /// From this number of cells on a pyramid is used; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 
-    [[nodiscard]] MapOptions* options() const { return options_; }
+    [[nodiscard]] MapOptions* options() const;
     /// "token 5 “seventeen” · step 2 · 0.71", empty when the cursor is elsewhere.
     [[nodiscard]] QString readout() const;
 
@@ -57,12 +56,10 @@ private:
     TraceData& data_;
     Selection& selection_;
     Theme& theme_;
+    StepMapCanvas* canvas_;
+    MapHeader* header_;
     QComboBox* chooser_;
     QComboBox* merge_;
-    QLabel* readout_;
-    ScaleBar* scale_;
-    StepMapCanvas* canvas_;
-    MapOptions* options_;
     MipLoader loader_;
     std::pair<qint64, qint64> asked_{-1, -1}; ///< rows of the last page, so that none is asked for twice
     QString loading_;                         ///< what loader_ is of

@@ -2,6 +2,7 @@
 #include "views/notes/notes_panel.h"
 
 #include "views/common/format.h"
+#include "views/common/row_delegate.h"
 
 #include <QHBoxLayout>
 #include <QInputDialog>
@@ -9,7 +10,6 @@
 #include <QListView>
 #include <QPainter>
 #include <QStandardPaths>
-#include <QStyledItemDelegate>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -21,24 +21,19 @@ namespace ponderscope {
 namespace {
 
 /// The word in bold, what was noted below it.
-class NoteRows : public QStyledItemDelegate {
+class NoteRows : public RowDelegate {
 public:
-    NoteRows(Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
-    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
-        return {120, 42};
-    }
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override {
+    NoteRows(Theme& theme, QObject* parent) : RowDelegate(theme, QSize(120, 42), parent) {}
+
+protected:
+    void paintRow(QPainter& painter, const QRect& rect, const QModelIndex& index) const override {
         const Palette& colours = theme_.colours();
-        painter->save();
-        painter->fillRect(option.rect,
-                          (option.state & QStyle::State_Selected) != 0 ? colours.selected : colours.panel);
-        const QRect room = option.rect.adjusted(14, 4, -14, -4);
+        const QRect room = rect.adjusted(14, 4, -14, -4);
         const auto line = [&](const QFont& font, const QColor& colour, const QString& text,
                               Qt::Alignment where) {
-            painter->setFont(font);
-            painter->setPen(colour);
-            painter->drawText(room, where, QFontMetrics(font).elidedText(text, Qt::ElideRight, room.width()));
+            painter.setFont(font);
+            painter.setPen(colour);
+            painter.drawText(room, where, QFontMetrics(font).elidedText(text, Qt::ElideRight, room.width()));
         };
         line(theme_.strong(), colours.text, index.data(NotesModel::WordRole).toString(),
              Qt::AlignLeft | Qt::AlignTop);
@@ -49,11 +44,7 @@ public:
             Qt::AlignRight | Qt::AlignTop);
         line(theme_.small(), colours.soft, index.data(Qt::DisplayRole).toString().simplified(),
              Qt::AlignLeft | Qt::AlignBottom);
-        painter->restore();
     }
-
-private:
-    Theme& theme_;
 };
 
 } // namespace

@@ -238,7 +238,7 @@ void TextView::place() {
     viewport()->update();
     if (!done) {
         placing_.start();
-    } else {
+    } else if (layout_.sequence()) {
         wanted_ = -1;
     }
 }

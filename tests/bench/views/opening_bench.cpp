@@ -6,6 +6,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/writer.h"
 
+#include "tests/bench/resident.h"
 #include "views/common/style.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -21,7 +22,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 using namespace ponderscope;
 
@@ -30,19 +30,6 @@ namespace {
 constexpr std::int64_t tokens = 4096; ///< of a sequence
 constexpr std::int64_t steps = 4;
 constexpr std::int64_t wide = 256; ///< of the signal that makes the trace large
-
-double resident(const char* what) {
-    std::ifstream status("/proc/self/status");
-    std::string word;
-    while (status >> word) {
-        if (word == what) {
-            double kilobytes = 0;
-            status >> kilobytes;
-            return kilobytes / 1000;
-        }
-    }
-    return 0;
-}
 
 void write_trace(const QString& path, double gigabytes) {
     TraceWriter writer(std::filesystem::path(path.toStdU16String()));
@@ -108,7 +95,7 @@ int measure(const QString& path) {
     text.show();
     heatmap.show();
     QCoreApplication::processEvents();
-    const double before = resident("VmRSS:");
+    const double before = testing::resident_megabytes("VmRSS:");
     QElapsedTimer clock;
     clock.start();
     data.open(path);
@@ -124,8 +111,8 @@ int measure(const QString& path) {
     heatmap.repaint();
     std::printf("runs known after %.0f ms, text and heatmap painted after %.0f ms; resident memory %.0f MB "
                 "before, %.0f MB after, %.0f MB at most\n",
-                opened, static_cast<double>(clock.nsecsElapsed()) / 1e6, before, resident("VmRSS:"),
-                resident("VmHWM:"));
+                opened, static_cast<double>(clock.nsecsElapsed()) / 1e6, before,
+                testing::resident_megabytes("VmRSS:"), testing::resident_megabytes("VmHWM:"));
     return 0;
 }
 

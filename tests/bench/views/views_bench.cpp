@@ -2,6 +2,7 @@
 // Frame times of the text view and of the policy lab: the real widgets, driven through fixed gestures. A
 // frame is the gesture's step and the painting that follows it, up to the window's backing store. Goal: the
 // 99th percentile below the 16.7 ms of a 60 Hz screen.
+#include "tests/bench/resident.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/style.h"
 #include "views/heatmap/mip_pyramid.h"
@@ -23,26 +24,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
 #include <vector>
 
 using namespace ponderscope;
 
 namespace {
-
-/// Resident memory in MB.
-double resident() {
-    std::ifstream status("/proc/self/status");
-    std::string word;
-    while (status >> word) {
-        if (word == "VmRSS:") {
-            double kilobytes = 0;
-            status >> kilobytes;
-            return kilobytes / 1000;
-        }
-    }
-    return 0;
-}
 
 /// Time that this thread has computed, in ms: what a frame costs on a machine that does other things, too.
 double computed() {
@@ -138,7 +124,7 @@ void measure(std::int64_t tokens) {
     panel.resize(900, 800);
     panel.show();
     TextView& view = panel.view();
-    const double before = resident();
+    const double before = testing::resident_megabytes();
 
     QElapsedTimer clock;
     clock.start();
@@ -163,7 +149,8 @@ void measure(std::int64_t tokens) {
     std::printf("%lld tokens: open %.0f ms, text on the screen after %.0f ms, all placed after %.0f ms "
                 "(longest turn of the event "
                 "loop %.1f ms), %.0f MB more\n",
-                static_cast<long long>(tokens), open, text, placed, slice, resident() - before);
+                static_cast<long long>(tokens), open, text, placed, slice,
+                testing::resident_megabytes() - before);
 
     QScrollBar* bar = view.verticalScrollBar();
     QWidget* viewport = view.viewport();

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/heatmap/map_header.h"
+
+#include "views/common/theme.h"
+#include "views/heatmap/scale_bar.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+
+namespace ponderscope {
+
+MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
+    : QWidget(parent),
+      theme_(theme),
+      canvas_(canvas),
+      line_(new QHBoxLayout(this)),
+      chooser_(new QComboBox(this)),
+      scale_(new ScaleBar(theme, this)),
+      options_(new MapOptions(theme, canvas, this)),
+      readout_(new QLabel(this)) {
+    chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    readout_->setTextFormat(Qt::PlainText);
+    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    line_->setContentsMargins(0, 0, 0, 0);
+    line_->setSpacing(12);
+    line_->addWidget(chooser_);
+    line_->addWidget(scale_);
+    line_->addWidget(options_);
+    line_->addWidget(readout_, 1);
+    const auto dress = [this] {
+        QPalette palette = readout_->palette();
+        palette.setColor(QPalette::WindowText, theme_.colours().soft);
+        readout_->setPalette(palette);
+        readout_->setFont(theme_.small());
+        chooser_->setFont(theme_.strong());
+    };
+    dress();
+    connect(&theme_, &Theme::changed, this, dress);
+    connect(options_, &MapOptions::changed, this, [this] { showScale(unit_, halted_); });
+}
+
+void MapHeader::insert(QWidget* widget) {
+    line_->insertWidget(2, widget);
+}
+
+void MapHeader::showScale(const QString& unit, bool halted) {
+    unit_ = unit;
+    halted_ = halted;
+    if (canvas_.map() == nullptr) {
+        scale_->clear();
+        return;
+    }
+    options_->apply();
+    scale_->setScale(canvas_.scale(), unit, halted, canvas_.diverging());
+}
+
+void MapHeader::setReadout(const QString& text) {
+    readout_->setText(text);
+    readout_->setToolTip(text); // a narrow panel cuts it
+}
+
+QString MapHeader::readout() const {
+    return readout_->text();
+}
+
+void MapHeader::clear() {
+    scale_->clear();
+    setReadout({});
+}
+
+} // namespace ponderscope
