@@ -215,6 +215,13 @@ void MainWindow::connectRerun() {
 
 void MainWindow::open(const QString& path) {
     const QFileInfo whole(path);
+    // The folder of a training: its curves are what one wants to see, while it trains or afterwards.
+    if (const QFileInfo training(whole.absoluteFilePath() + QStringLiteral("/training.ponder"));
+        whole.isDir() && training.isFile()) {
+        raisePanel(QStringLiteral("training"));
+        open(training.absoluteFilePath());
+        return;
+    }
     if (whole.isDir()) {
         settings_.addRecent(whole.absoluteFilePath());
         RecordRequest request;

@@ -196,6 +196,19 @@ constexpr PanelHelp list[] = {
           "time: "
           "the bench measures that."),
      HELP("FLOPs are not seconds; replay is not rerun"), HELP("Hover names a point.")},
+    {"training", HELP("Training"),
+     HELP("How the models of the open trainings learned: loss and NLL of held-out text, mean steps, gates by "
+          "step, over steps, tokens or time. A training that is running is followed."),
+     HELP("Loss is the mean cross-entropy in nats a token since the point before, without the penalty; "
+          "gradient norm is before clipping. Held-out NLL, gates and steps are of a part of the held-out "
+          "text on the way and of all of it at the end, with the weights as they are stored. A gate of step "
+          "k is a mean over the tokens that got there."),
+     HELP("Two curves are comparable at equal tokens and of the same texts, and one seed is one draw. Losses "
+          "of different tokenizers are not comparable at all. Time is what this machine took, with whatever "
+          "else it did."),
+     HELP("one seed is one draw; compare at equal tokens"),
+     HELP("Hover says the numbers. A ring is the same passage of held-out text, recorded at that step: a "
+          "click makes it run A, Ctrl+click run B, and all other views show it.")},
 };
 
 #undef HELP

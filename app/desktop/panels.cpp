@@ -11,6 +11,7 @@
 #include "views/library/library_panel.h"
 #include "views/notes/notes_panel.h"
 #include "views/policy/policy_lab.h"
+#include "views/training/training_view.h"
 
 #include <QCoreApplication>
 
@@ -34,6 +35,7 @@ constexpr Panel list[] = {
     {"lab", QT_TRANSLATE_NOOP("Panels", "Policy lab"), PanelPlace::lower, false, make<PolicyLab>},
     {"compare", QT_TRANSLATE_NOOP("Panels", "Compare"), PanelPlace::lower, false, make<CompareView>},
     {"pareto", QT_TRANSLATE_NOOP("Panels", "Pareto"), PanelPlace::lower, false, make<ParetoView>},
+    {"training", QT_TRANSLATE_NOOP("Panels", "Training"), PanelPlace::lower, false, make<TrainingView>},
 };
 
 } // namespace

@@ -58,6 +58,7 @@ std::size_t bytes_of(const SequenceData& data) {
 /// What one file holds, besides tokens and signals.
 struct Contents {
     std::vector<RunInfo> runs;
+    std::vector<TrainingInfo> trainings;
     std::map<qint64, std::vector<SequenceInfo>> sequences;
     std::map<qint64, std::vector<SignalInfo>> signalInfos;
 };
@@ -72,6 +73,14 @@ bool same(const Contents& a, const Contents& b) {
         return x.index == y.index && x.tokens == y.tokens && x.complete == y.complete &&
                x.nll_sum == y.nll_sum;
     };
+    const auto sameTraining = [](const TrainingInfo& x, const TrainingInfo& y) {
+        return x.id == y.id && x.name == y.name && x.step == y.step && x.seconds == y.seconds &&
+               x.complete == y.complete && x.fault == y.fault;
+    };
+    if (!std::equal(a.trainings.begin(), a.trainings.end(), b.trainings.begin(), b.trainings.end(),
+                    sameTraining)) {
+        return false;
+    }
     if (!std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(), sameRun)) {
         return false;
     }
@@ -189,6 +198,7 @@ struct TraceData::Impl {
         const TraceReader& from = reader(trace, again);
         Contents all;
         all.runs = from.runs();
+        all.trainings = from.trainings();
         for (const RunInfo& run : all.runs) {
             all.sequences[run.id] = from.sequences(run.id);
             all.signalInfos[run.id] = from.signals(run.id);
@@ -582,6 +592,11 @@ QStringList TraceData::traces() const {
 std::vector<RunInfo> TraceData::runs(const QString& trace) const {
     const auto place = impl_->traces.find(trace);
     return place == impl_->traces.end() ? std::vector<RunInfo>{} : place->second.runs;
+}
+
+std::vector<TrainingInfo> TraceData::trainings(const QString& trace) const {
+    const auto place = impl_->traces.find(trace);
+    return place == impl_->traces.end() ? std::vector<TrainingInfo>{} : place->second.trainings;
 }
 
 const RunInfo* TraceData::run(const RunKey& key) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/trace/records.h"
+#include "core/trace/training_records.h"
 #include "views/common/selection.h"
 
 #include <QHash>
@@ -66,6 +67,7 @@ public:
 
     [[nodiscard]] QStringList traces() const;                            ///< absolute paths, in opening order
     [[nodiscard]] std::vector<RunInfo> runs(const QString& trace) const; ///< known after traceOpened
+    [[nodiscard]] std::vector<TrainingInfo> trainings(const QString& trace) const; ///< likewise
     [[nodiscard]] const RunInfo*
     run(const RunKey& key) const; ///< valid until the next event; null when unknown
     [[nodiscard]] std::vector<SequenceInfo> sequences(const RunKey& key) const;
@@ -80,7 +82,7 @@ public:
 
 signals:
     void traceOpened(const QString& path);
-    void traceChanged(const QString& path); ///< runs or sequences were added or grew
+    void traceChanged(const QString& path); ///< runs, sequences or trainings were added or grew
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);
     void sequenceReady(const ponderscope::RunKey& run, qint64 sequence);

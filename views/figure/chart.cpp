@@ -351,7 +351,8 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     list.beginClip(plot.adjusted(-4, -4, 4, 1));
     for (std::size_t s = 0; s < chart.series.size(); ++s) {
         const Series& series = chart.series[s];
-        const QColor colour = ink_of(style, series.ink);
+        const QColor colour = series.faint ? mixed(style.colours.panel, ink_of(style, series.ink), 0.35)
+                                           : ink_of(style, series.ink);
         const std::size_t count = std::min(series.x.size(), series.y.size());
         switch (series.mark) {
         case Chart::Mark::line: {

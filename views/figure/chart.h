@@ -34,6 +34,7 @@ struct Chart {
         Mark mark = Mark::line;
         int ink = a; ///< Ink, or other + n
         bool dashed = false;
+        bool faint = false;  ///< lines: behind another that matters more
         bool strong = false; ///< a larger point, a ring of paper around it
         std::vector<double> x, y;
         std::vector<double> low, high; ///< of bands and whiskers

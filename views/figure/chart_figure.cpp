@@ -13,6 +13,7 @@
 #include "views/halting/step_charts.h"
 #include "views/policy/policy_charts.h"
 #include "views/policy/policy_fronts.h"
+#include "views/training/training_charts.h"
 
 #include <algorithm>
 
@@ -165,6 +166,35 @@ Chart halting_of(const FigureSpec& spec, HaltingChart kind, FigureData& data, co
     return chart;
 }
 
+Chart training_of(const FigureSpec& spec, const std::stop_token& stop) {
+    std::vector<TrainingRecord> trainings;
+    for (const RunName& run : spec.runs) {
+        for (TrainingRecord& one : trainings_named(run.trace, run.run, stop)) {
+            const bool there = std::any_of(trainings.begin(), trainings.end(), [&](const auto& other) {
+                return other.trace == one.trace && other.info.id == one.info.id;
+            });
+            if (!there) {
+                trainings.push_back(std::move(one));
+            }
+        }
+    }
+    const TrainingAxis axis = spec.axis == "tokens"    ? TrainingAxis::tokens
+                              : spec.axis == "seconds" ? TrainingAxis::seconds
+                                                       : TrainingAxis::steps;
+    Chart chart = training_chart(trainings, spec.curve, {axis, spec.smoothing}).chart;
+    if (chart.empty()) {
+        std::string known = "loss, mean_steps";
+        for (const TrainingQuantity& one : further_quantities(trainings)) {
+            known += ", " + one.name;
+        }
+        throw InputError(spec.runs.front().trace, "a curve \"" + spec.curve + "\"", "none",
+                         "choose one of " + known);
+    }
+    std::erase_if(chart.series,
+                  [](const Chart::Series& series) { return series.strong; }); // nothing to click
+    return chart;
+}
+
 } // namespace
 
 Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
@@ -189,6 +219,8 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
         return depth_of(spec, stop);
     case FigureKind::depth_ablation:
         return ablation_of(spec, stop);
+    case FigureKind::training_curves:
+        return training_of(spec, stop);
     case FigureKind::steps_histogram:
         return halting_of(spec, HaltingChart::steps, data, stop);
     case FigureKind::nll_by_halt_step:

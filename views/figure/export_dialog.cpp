@@ -363,6 +363,16 @@ void ExportDialog::fillChoices() {
             break;
         }
         shown_->setCurrentIndex(std::max(0, shown_->findData(QString::fromStdString(initial_.signal))));
+    } else if (reads("curve")) {
+        shown_->addItem(tr("Loss and held-out NLL"), QStringLiteral("loss"));
+        shown_->addItem(tr("Mean steps"), QStringLiteral("mean_steps"));
+        shown_->addItem(tr("Gates by step"), QString::fromLatin1(training_quantity::held_out_gate));
+        shown_->addItem(tr("Share of tokens by step"),
+                        QString::fromLatin1(training_quantity::held_out_steps_share));
+        shown_->addItem(tr("Penalty"), QString::fromLatin1(training_quantity::penalty));
+        shown_->addItem(tr("Learning rate"), QString::fromLatin1(training_quantity::learning_rate));
+        shown_->addItem(tr("Gradient norm"), QString::fromLatin1(training_quantity::gradient_norm));
+        shown_->setCurrentIndex(std::max(0, shown_->findData(QString::fromStdString(initial_.curve))));
     } else if (reads("by")) {
         shown_->addItem(tr("by token class"), QStringLiteral("class"));
         shown_->addItem(tr("by token type"), QStringLiteral("type"));
@@ -453,6 +463,9 @@ FigureSpec ExportDialog::spec() const {
     }
     if (reads("signal")) {
         spec.signal = shown_->count() > 0 ? shown_->currentData().toString().toStdString() : initial_.signal;
+    }
+    if (reads("curve")) {
+        spec.curve = shown_->currentData().toString().toStdString();
     }
     if (reads("by")) {
         spec.by = shown_->currentData().toString().toStdString();

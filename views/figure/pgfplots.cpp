@@ -131,8 +131,9 @@ std::string plot_of(const Chart& chart, const Series& series, const Style& style
     const std::string forget = series.name.isEmpty() ? ", forget plot" : "";
     switch (series.mark) {
     case Chart::Mark::line:
-        return "  \\addplot[" + colour + ", thick" + (series.dashed ? ", dashed" : "") + forget +
-               "] coordinates {\n" + coordinates(series, series.y) + "  };\n" + entry;
+        return "  \\addplot[" + colour + ", thick" + (series.dashed ? ", dashed" : "") +
+               (series.faint ? ", opacity=0.35" : "") + forget + "] coordinates {\n" +
+               coordinates(series, series.y) + "  };\n" + entry;
     case Chart::Mark::point: {
         const bool bounds = !series.low.empty();
         return "  \\addplot[" + colour + ", only marks, mark size=1.2pt" + forget +

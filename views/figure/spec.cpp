@@ -35,6 +35,8 @@ constexpr std::array palettes{std::string_view("default"), std::string_view("oka
                               std::string_view("grey")};
 constexpr std::array groupings{std::string_view("class"), std::string_view("type"),
                                std::string_view("position"), std::string_view("difficulty")};
+constexpr std::array training_axes{std::string_view("steps"), std::string_view("tokens"),
+                                   std::string_view("seconds")};
 constexpr std::array themes{std::string_view("light"), std::string_view("dark")};
 
 constexpr std::array known_keys{
@@ -46,7 +48,8 @@ constexpr std::array known_keys{
     std::string_view("step_ticks"), std::string_view("scatter"),     std::string_view("title"),
     std::string_view("block"),      std::string_view("replicates"),  std::string_view("policies"),
     std::string_view("by"),         std::string_view("palette"),     std::string_view("panels"),
-    std::string_view("columns"),    std::string_view("letters"),     std::string_view("font")};
+    std::string_view("columns"),    std::string_view("letters"),     std::string_view("font"),
+    std::string_view("curve"),      std::string_view("axis"),        std::string_view("smoothing")};
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -244,6 +247,10 @@ std::span<const KindInfo> figure_kinds() {
                  QT_TRANSLATE_NOOP("Figure", "Weights against ablation"),
                  QT_TRANSLATE_NOOP("Figure", "Mean weight of a source and the change in NLL without it."),
                  true, true, "block,replicates"},
+        KindInfo{FigureKind::training_curves, "training_curves",
+                 QT_TRANSLATE_NOOP("Figure", "Training curves"),
+                 QT_TRANSLATE_NOOP("Figure", "Loss, steps or gates of trainings, as they learned."), true,
+                 true, "curve,axis,smoothing"},
         KindInfo{FigureKind::panels, "panels", QT_TRANSLATE_NOOP("Figure", "Panels"),
                  QT_TRANSLATE_NOOP("Figure", "Several figures on one page, with letters."), false, true,
                  "panels,columns,letters"}};
@@ -363,6 +370,12 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
             spec.policies.push_back(name.get<std::string>());
         }
     }
+    spec.curve = json.text("curve").value_or(spec.curve);
+    spec.axis = one_of(json, "axis", training_axes, spec.axis);
+    spec.smoothing = json.number("smoothing").value_or(spec.smoothing);
+    if (!(spec.smoothing >= 0 && spec.smoothing < 1)) {
+        json.fail("smoothing", "a number from 0 to below 1, such as 0.9");
+    }
     spec.title = json.text("title").value_or(spec.title);
     spec.block = json.integer("block", 1, 1'000'000).value_or(spec.block);
     spec.replicates = json.integer("replicates", 100, 1'000'000).value_or(spec.replicates);
@@ -458,6 +471,11 @@ nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::pa
     }
     if (reads("by")) {
         json["by"] = spec.by;
+    }
+    if (reads("curve")) {
+        json["curve"] = spec.curve;
+        json["axis"] = spec.axis;
+        json["smoothing"] = spec.smoothing;
     }
     if (reads("scatter")) {
         json["scatter"] = spec.scatter;

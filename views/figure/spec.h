@@ -32,6 +32,7 @@ enum class FigureKind {
     depth_weights,      ///< mean weights by layer and source
     depth_ablation,     ///< those weights against the change in NLL where a source was left out
     winners,            ///< by token class, type, position or difficulty: whose NLL is lower
+    training_curves,    ///< loss, mean steps, gates and whatever else trainings tell, as they learned
     perplexity_table,   ///< means with intervals, also as LaTeX
     panels              ///< several figures on one page
 };
@@ -86,6 +87,9 @@ struct FigureSpec {
     bool scatter = true;               ///< nll_comparison: token against token, when there are two runs
     std::vector<std::string> policies; ///< names of policies; empty: what the kind has by itself
     std::string by = "class";          ///< steps_by_type, winners: class, type, position, difficulty
+    std::string curve = "loss";        ///< training_curves: "loss", "mean_steps", or a quantity's name
+    std::string axis = "steps";        ///< training_curves: "steps", "tokens" or "seconds"
+    double smoothing = 0;              ///< training_curves: weight of what came before, 0 to below 1
     std::string palette = "default";   ///< colours of runs: "default", "okabe_ito", "grey"
     std::vector<FigureSpec> panels;    ///< panels: each with everything of its own but the width
     std::int64_t columns = 2;          ///< panels: beside each other

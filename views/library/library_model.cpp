@@ -10,6 +10,17 @@
 
 namespace ponderscope {
 
+namespace {
+
+/// Every training's trace has the same name: its folder tells which it is.
+QString title_of(const QString& trace) {
+    const QFileInfo file(trace);
+    return file.fileName() == u"training.ponder" ? QFileInfo(file.path()).fileName() + u'/' + file.fileName()
+                                                 : file.fileName();
+}
+
+} // namespace
+
 LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
     : QAbstractItemModel(parent), context_(context) {
     connect(&context_.data, &TraceData::traceOpened, this, &LibraryModel::synchronise);
@@ -134,7 +145,7 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
 QVariant LibraryModel::traceData(const Trace& trace, int role) const {
     switch (role) {
     case Qt::DisplayRole:
-        return QFileInfo(trace.path).fileName();
+        return title_of(trace.path);
     case Qt::ToolTipRole:
         return trace.path;
     case KeyRole:

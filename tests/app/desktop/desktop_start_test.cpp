@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first minutes: the welcome page, the samples, the tour, help on every panel.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/writer.h"
+
 #include "app/desktop/dock_title.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
@@ -9,6 +12,7 @@
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
+#include "views/training/training_view.h"
 
 #include <QDir>
 #include <QDockWidget>
@@ -131,6 +135,39 @@ private slots:
         QVERIFY(words.startsWith("record "));
         QVERIFY(words.contains("passage.txt"));
         QVERIFY(!stage.window.welcome().isVisible());
+    }
+
+    void aDroppedTrainingFolderShowsItsCurves() {
+        Stage stage;
+        stage.window.show();
+        const QString folder = stage.folder.filePath(QStringLiteral("out"));
+        // The checkpoint that lies there too is not what is asked about.
+        write(folder + QStringLiteral("/config.json"), "{}");
+        const QString trace = folder + QStringLiteral("/training.ponder");
+        {
+            TraceWriter writer(trace.toStdString());
+            TrainingInfo info;
+            info.name = "one";
+            const std::int64_t id = writer.begin_training(info, {{"loss", "", "nats", "Loss", ""}});
+            writer.put_points(id, {1, 64, 0.5}, {{"loss", 0, 7.5}});
+            writer.put_points(id, {2, 128, 1.0}, {{"loss", 0, 7.0}});
+            writer.finish();
+        }
+        stage.drop({QUrl::fromLocalFile(folder)});
+        QTRY_VERIFY(stage.window.data().isOpen(trace));
+        QVERIFY(stage.window.recordDialog() == nullptr);
+        auto* view = stage.window.findChild<TrainingView*>();
+        QVERIFY(view != nullptr);
+        QTRY_COMPARE(view->trainings().size(), 1U);
+        QTRY_VERIFY(view->readout().contains(QStringLiteral("step 2")));
+        QVERIFY(stage.window.errors().isEmpty());
+        // A trace without runs is whole for every other view too.
+        for (const Panel& panel : panels()) {
+            QVERIFY(stage.window.raisePanel(QString::fromLatin1(panel.name)));
+            QCoreApplication::processEvents();
+        }
+        QVERIFY(QTest::qWaitFor([&] { return !stage.window.isBusy(); }, 15'000));
+        QVERIFY(stage.window.errors().isEmpty());
     }
 
     void theCabinetIsOneCardWithAMenu() {

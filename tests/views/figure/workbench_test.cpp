@@ -86,6 +86,21 @@ private slots:
                  "Changed for this run: the value of layer 0 is left out of the depth attention of layer 1; "
                  "the other weights add up to 1 without it.",
                  0.25F, false);
+        {
+            TraceWriter writer(trace_);
+            TrainingInfo info;
+            info.name = "learned";
+            const std::int64_t id = writer.begin_training(
+                info, {{"loss", "", "nats", "Loss", ""}, {"held_out_gate", "step", "", "Gate", ""}});
+            for (std::int64_t step = 1; step <= 40; ++step) {
+                writer.put_points(id, {step * 10, step * 640, static_cast<double>(step)},
+                                  {{"loss", 0, 8.0 / static_cast<double>(step)},
+                                   {"held_out_gate", 0, 0.9},
+                                   {"held_out_gate", 1, 0.5}});
+            }
+            writer.end_training(id, true);
+            writer.finish();
+        }
         fonts_ = std::make_unique<Fonts>(Fonts::load());
     }
 
@@ -105,6 +120,9 @@ private slots:
             }
             if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::depth_ablation) {
                 rest += QStringLiteral(R"(,"replicates":200)");
+            }
+            if (info.kind == FigureKind::training_curves) {
+                rest = QStringLiteral(R"("curve":"loss","axis":"tokens","smoothing":0.8)");
             }
             if (info.kind == FigureKind::panels) {
                 rest = QStringLiteral(

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
+
+#include "core/base/error.h"
+#include "tests/support/test_data.h"
+#include "views/figure/chart_view.h"
+#include "views/figure/figure.h"
+#include "views/training/training_view.h"
+
+#include <QComboBox>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QtTest>
+
+#include <cmath>
+#include <set>
+
+using namespace ponderscope;
+
+namespace {
+
+/// A training of so many points of which every fifth was measured on held-out text, with a run recorded at
+/// the tenth.
+class Trained {
+public:
+    Trained(const std::filesystem::path& path, const char* name) : writer(path), name_(name) {
+        TrainingInfo info;
+        info.name = name;
+        info.method = "adaponderlm";
+        info.max_steps = 2;
+        info.planned_steps = 1000;
+        id = writer.begin_training(info, {{"loss", "", "nats", "Loss", "d"},
+                                          {"held_out_nll", "", "nats", "Held-out NLL", "d"},
+                                          {"mean_steps", "", "steps", "Mean steps", "d"},
+                                          {"held_out_mean_steps", "", "steps", "Held-out mean steps", "d"},
+                                          {"held_out_gate", "step", "", "Gate", "d"},
+                                          {"learning_rate", "", "", "Learning rate", "d"}});
+    }
+    static double loss(std::int64_t point) {
+        return 4 + 4.0 / static_cast<double>(point) + (point % 2 == 0 ? 0.25 : -0.25);
+    }
+    void points(std::int64_t from, std::int64_t to) {
+        for (std::int64_t point = from; point <= to; ++point) {
+            std::vector<TrainingValue> values{
+                {"loss", 0, loss(point)}, {"mean_steps", 0, 1.5}, {"learning_rate", 0, 0.001}};
+            if (point % 5 == 0) {
+                values.push_back({"held_out_nll", 0, 5.0});
+                values.push_back({"held_out_mean_steps", 0, 1.25});
+                values.push_back({"held_out_gate", 0, 0.8});
+                values.push_back({"held_out_gate", 1, 0.3});
+            }
+            writer.put_points(id, {point * 10, point * 640, static_cast<double>(point) * 2}, values);
+            if (point == 10) {
+                record(point * 10);
+            }
+        }
+    }
+    void record(std::int64_t step) {
+        RunInfo run;
+        run.name = name_ + "@" + std::to_string(step);
+        run.method = "adaponderlm";
+        run.max_steps = 2;
+        run.training = id;
+        run.training_step = step;
+        writer.begin_run(run, {});
+        writer.begin_sequence("held-out text", "");
+        TokenColumns tokens;
+        for (std::int32_t t = 0; t < 4; ++t) {
+            tokens.id.push_back(t);
+            tokens.nll.push_back(t == 3 ? std::nanf("") : 1.0F);
+            tokens.entropy.push_back(1);
+            tokens.max_probability.push_back(0.5F);
+            tokens.rank.push_back(1);
+            tokens.steps.push_back(1);
+            tokens.flops.push_back(10);
+        }
+        writer.append(tokens, {});
+        writer.end_sequence();
+        writer.end_run(1);
+    }
+
+    TraceWriter writer;
+    std::int64_t id = 0;
+
+private:
+    std::string name_;
+};
+
+/// A view on a data layer of its own.
+struct Stage {
+    explicit Stage(const std::vector<std::filesystem::path>& traces) {
+        view.resize(1100, 320);
+        view.show();
+        view.setOnScreen(true);
+        for (const auto& trace : traces) {
+            QSignalSpy opened(&data, &TraceData::traceOpened);
+            data.open(QString::fromStdString(trace.string()));
+            if (opened.isEmpty()) {
+                opened.wait(10'000);
+            }
+        }
+    }
+    bool settle() {
+        return QTest::qWaitFor([&] { return data.idle() && !view.isBusy(); }, 10'000);
+    }
+    /// The mark of a chart that stands for a step of its first line that has one.
+    [[nodiscard]] QPoint place_of(TrainingView::Place place, bool strong, std::size_t index) {
+        ChartView* chart = view.chart(place);
+        for (const auto& mark : chart->places().places) {
+            if (chart->chart().series[mark.series].strong == strong && mark.index == index) {
+                return mark.box.center().toPoint();
+            }
+        }
+        return {-1, -1};
+    }
+
+    TraceData data;
+    Selection selection;
+    Theme theme{Appearance::light};
+    TrainingView view{{data, selection, theme}};
+};
+
+} // namespace
+
+class TrainingViewTest : public QObject {
+    Q_OBJECT
+private slots:
+    void aTraceWithoutTrainingsSaysWhatToDo() {
+        const auto path = folder_ / "plain.ponder";
+        {
+            TraceWriter writer(path);
+            writer.begin_run({}, {});
+            writer.finish();
+        }
+        Stage stage({path});
+        QVERIFY(stage.settle());
+        QVERIFY(stage.view.hint().contains("ponderscope train"));
+        QVERIFY(stage.view.hint().contains("drop"));
+    }
+
+    void showsTheNumbersOfTheTrace() {
+        const auto path = folder_ / "one.ponder";
+        {
+            Trained trained(path, "one");
+            trained.points(1, 60);
+            trained.writer.end_training(1, true);
+            trained.writer.finish();
+        }
+        Stage stage({path});
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.view.hint(), QString());
+        const figure::Chart& loss = stage.view.chart(TrainingView::loss)->chart();
+        QCOMPARE(loss.series.size(), 3U); // training, held-out, recorded runs
+        QCOMPARE(loss.series[0].y.size(), 60U);
+        for (std::size_t i = 0; i < 60; ++i) {
+            QCOMPARE(loss.series[0].x[i], static_cast<double>((i + 1) * 10));
+            QCOMPARE(loss.series[0].y[i], Trained::loss(static_cast<std::int64_t>(i) + 1));
+        }
+        QCOMPARE(loss.series[1].y, std::vector<double>(12, 5.0));
+        QVERIFY(loss.series[1].dashed);
+        QCOMPARE(loss.series[2].x, std::vector<double>{100});
+        QCOMPARE(loss.series[2].y, std::vector<double>{5});
+        const figure::Chart& steps = stage.view.chart(TrainingView::steps)->chart();
+        QCOMPARE(steps.series[0].y.front(), 1.5);
+        QCOMPARE(steps.series[1].y.front(), 1.25);
+        // The third chart begins with what has an axis; anything else that was written can be chosen.
+        QCOMPARE(stage.view.quantities()->currentData().toString(), QStringLiteral("held_out_gate"));
+        QCOMPARE(stage.view.chart(TrainingView::further)->chart().series.size(), 2U);
+        QCOMPARE(stage.view.chart(TrainingView::further)->chart().series[1].y, std::vector<double>(12, 0.3));
+        stage.view.quantities()->setCurrentIndex(stage.view.quantities()->findData("learning_rate"));
+        QCOMPARE(stage.view.chart(TrainingView::further)->chart().series[0].y,
+                 std::vector<double>(60, 0.001));
+        QCOMPARE(stage.view.quantities()->findData("loss"), -1);
+        QVERIFY(stage.view.readout().contains("600"));
+    }
+
+    void theAxisIsStepsTokensOrTime() {
+        const auto path = folder_ / "axis.ponder";
+        {
+            Trained trained(path, "one");
+            trained.points(1, 60);
+            trained.writer.finish();
+        }
+        Stage stage({path});
+        QVERIFY(stage.settle());
+        const auto first = [&] { return stage.view.chart(TrainingView::loss)->chart().series[0].x.front(); };
+        QCOMPARE(first(), 10.0);
+        stage.view.axis()->setCurrentIndex(1);
+        QCOMPARE(first(), 640.0);
+        stage.view.axis()->setCurrentIndex(2);
+        QCOMPARE(first(), 2.0);
+        QCOMPARE(stage.view.chart(TrainingView::loss)->chart().x.label, QStringLiteral("time (s)"));
+    }
+
+    void smoothingIsOfTheTrainingLossAlone() {
+        const auto path = folder_ / "smooth.ponder";
+        {
+            Trained trained(path, "one");
+            trained.points(1, 60);
+            trained.writer.finish();
+        }
+        Stage stage({path});
+        QVERIFY(stage.settle());
+        stage.view.smoothing()->setValue(25);
+        const figure::Chart& loss = stage.view.chart(TrainingView::loss)->chart();
+        QVERIFY(loss.series[0].faint);
+        QCOMPARE(loss.series[0].y.back(), Trained::loss(60));
+        QVERIFY(!loss.series[1].faint);
+        // Points go up and down by a quarter; their mean does not.
+        double roughest = 0;
+        for (std::size_t i = 40; i + 1 < loss.series[1].y.size(); ++i) {
+            roughest = std::max(roughest, std::abs(loss.series[1].y[i + 1] - loss.series[1].y[i]));
+        }
+        QVERIFY2(roughest < 0.1, qPrintable(QString::number(roughest)));
+        QCOMPARE(loss.series[2].y, std::vector<double>(12, 5.0)); // held-out text is as it was measured
+        const std::vector<double> values{1, std::nan(""), 3};
+        const std::vector<double> mean = smoothed(values, 0.5);
+        QCOMPARE(mean[0], 1.0);
+        QVERIFY(std::isnan(mean[1]));
+        QCOMPARE(mean[2], (0.5 * 1 + 3) / 1.5);
+        QCOMPARE(smoothed(values, 0)[2], 3.0);
+    }
+
+    void hoverSaysTheNumbersAndAClickOnARingSelectsItsRun() {
+        const auto path = folder_ / "hover.ponder";
+        {
+            Trained trained(path, "one");
+            trained.points(1, 60);
+            trained.writer.finish();
+        }
+        Stage stage({path});
+        QVERIFY(stage.settle());
+        const QString before = stage.view.readout();
+        ChartView* chart = stage.view.chart(TrainingView::loss);
+        QVERIFY(QTest::qWaitForWindowExposed(&stage.view));
+        QTest::mouseMove(chart, stage.place_of(TrainingView::loss, false, 29));
+        QTRY_VERIFY(stage.view.readout().contains("step 300"));
+        QVERIFY(stage.view.readout().contains(QString::number(Trained::loss(30), 'f', 3)));
+        QVERIFY(stage.view.readout().contains("19.2 k tokens") || stage.view.readout().contains("tokens"));
+        QEvent leave(QEvent::Leave);
+        QApplication::sendEvent(chart, &leave);
+        QCOMPARE(stage.view.readout(), before);
+        // A point without a recording selects nothing.
+        QTest::mouseClick(chart, Qt::LeftButton, {}, stage.place_of(TrainingView::loss, false, 44));
+        QVERIFY(!stage.selection.runA().isValid());
+        QTest::mouseClick(chart, Qt::LeftButton, {}, stage.place_of(TrainingView::loss, true, 0));
+        QCOMPARE(stage.selection.runA(), (RunKey{QString::fromStdString(path.string()), 1}));
+    }
+
+    void aGrowingTrainingIsFollowed() {
+        const auto path = folder_ / "growing.ponder";
+        Trained trained(path, "one");
+        trained.points(1, 4);
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                try {
+                    const auto now = TraceReader::open(path).trainings();
+                    return !now.empty() && now[0].step == 40;
+                } catch (const Error&) {
+                    return false;
+                }
+            },
+            10'000));
+        Stage stage({path});
+        QVERIFY(stage.settle());
+        const auto count = [&] {
+            const auto& series = stage.view.chart(TrainingView::loss)->chart().series;
+            return series.empty() ? std::size_t{0} : series[0].y.size();
+        };
+        QCOMPARE(count(), 4U);
+        trained.points(5, 12);
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                stage.data.refresh();
+                return count() == 12;
+            },
+            10'000));
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.view.trainings().front().snapshots.size(), 1U);
+        trained.writer.end_training(trained.id, false, "the loss is nan");
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                stage.data.refresh();
+                return stage.view.readout() == u"the loss is nan";
+            },
+            10'000));
+    }
+
+    void severalAreOverlaid() {
+        for (const char* name : {"a", "b"}) {
+            Trained trained(folder_ / (std::string("over-") + name + ".ponder"), name);
+            trained.points(1, 20);
+            trained.writer.finish();
+        }
+        Stage stage({folder_ / "over-a.ponder", folder_ / "over-b.ponder"});
+        QVERIFY(stage.settle());
+        const figure::Chart& loss = stage.view.chart(TrainingView::loss)->chart();
+        QStringList names;
+        std::set<int> inks;
+        for (const auto& series : loss.series) {
+            names << series.name;
+            inks.insert(series.ink);
+        }
+        QVERIFY(names.contains(QStringLiteral("a")) && names.contains(QStringLiteral("b")));
+        QCOMPARE(inks.size(), 2U);
+        // Closing one leaves the other.
+        stage.data.close(QString::fromStdString((folder_ / "over-a.ponder").string()));
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.view.trainings().size(), 1U);
+    }
+
+    void nothingIsReadBehindOtherTabs() {
+        const auto path = folder_ / "behind.ponder";
+        {
+            Trained trained(path, "one");
+            trained.points(1, 3);
+            trained.writer.finish();
+        }
+        Stage stage({});
+        stage.view.setOnScreen(false);
+        QSignalSpy opened(&stage.data, &TraceData::traceOpened);
+        stage.data.open(QString::fromStdString(path.string()));
+        QVERIFY(opened.wait(10'000));
+        QVERIFY(!stage.view.isBusy());
+        QVERIFY(stage.view.trainings().empty());
+        stage.view.setOnScreen(true);
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.view.trainings().size(), 1U);
+    }
+
+    void longCurvesKeepTheirOutliers() {
+        TrainingRecord record;
+        record.info.name = "long";
+        TrainingCurve curve{"loss", 0, {}, {}, {}, {}};
+        for (std::int64_t i = 0; i < 100'000; ++i) {
+            curve.step.push_back(i);
+            curve.tokens.push_back(i);
+            curve.seconds.push_back(static_cast<double>(i));
+            curve.value.push_back(i == 77'777 ? 9 : 3);
+        }
+        record.curves = {curve};
+        const TrainingChart made = training_chart(std::span(&record, 1), "loss", {});
+        QVERIFY(made.chart.series[0].y.size() < 3100);
+        QCOMPARE(std::count(made.chart.series[0].y.begin(), made.chart.series[0].y.end(), 9.0), 1);
+        QCOMPARE(made.sources.size(), made.chart.series.size());
+        QCOMPARE(made.sources[0].steps.size(), made.chart.series[0].x.size());
+        QCOMPARE(made.chart.series[0].x.back(), 99'999.0);
+    }
+
+    void aFigureNamesTheTrainingByItselfOrByItsRun() {
+        const auto path = folder_ / "figure.ponder";
+        {
+            Trained trained(path, "one");
+            trained.points(1, 20);
+            Trained* const same = &trained;
+            TrainingInfo second;
+            second.name = "two";
+            const std::int64_t id = same->writer.begin_training(second, {{"loss", "", "nats", "Loss", ""}});
+            same->writer.put_points(id, {10, 10, 1}, {{"loss", 0, 2.5}});
+            trained.writer.finish();
+        }
+        QCOMPARE(trainings_named(path, "").size(), 2U);
+        QCOMPARE(trainings_named(path, "two").at(0).info.name, std::string("two"));
+        QCOMPARE(trainings_named(path, "one@100").at(0).info.name, std::string("one"));
+        QCOMPARE(trainings_named(path, "1").at(0).info.name, std::string("one"));
+        const auto said = [&](const std::string& json) -> std::string {
+            try {
+                const auto spec = figure::parse_figure_spec(json, folder_ / "spec.json");
+                (void)figure::gather(spec);
+            } catch (const InputError& error) {
+                return error.what();
+            }
+            return {};
+        };
+        QCOMPARE(said(R"({"kind":"training_curves","trace":"figure.ponder"})"), std::string());
+        QVERIFY(
+            said(R"({"kind":"training_curves","trace":"figure.ponder","runs":["three"]})").find("three") !=
+            std::string::npos);
+        QVERIFY(said(R"({"kind":"training_curves","trace":"figure.ponder","curve":"luck"})")
+                    .find("held_out_gate") != std::string::npos);
+        QVERIFY(
+            said(R"({"kind":"training_curves","trace":"figure.ponder","smoothing":1})").find("smoothing") !=
+            std::string::npos);
+        QVERIFY(
+            said(R"({"kind":"training_curves","trace":"figure.ponder","axis":"epochs"})").find("tokens") !=
+            std::string::npos);
+        QVERIFY(said(R"({"kind":"training_curves","trace":"plain.ponder"})").find("training.ponder") !=
+                std::string::npos);
+    }
+
+private:
+    testing::TemporaryFolder folder_;
+};
+
+QTEST_MAIN(TrainingViewTest)
+#include "training_view_test.moc"

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "views/training/training_charts.h"
+
+#include "core/base/error.h"
+#include "views/common/format.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#undef signals
+
+namespace ponderscope {
+namespace {
+
+namespace quantity = training_quantity;
+using figure::Chart;
+
+/// Marks of a line, at most about: a chart in the window is no wider.
+constexpr std::size_t most_points = 1500;
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Training", text);
+}
+
+/// What is noisy from step to step.
+bool is_measured_each_step(std::string_view name) {
+    return !name.starts_with("held_out_") && name != quantity::learning_rate;
+}
+
+/// Seconds in the unit that makes the axis short.
+struct TimeUnit {
+    double seconds = 1;
+    QString label;
+};
+
+TimeUnit unit_of(std::span<const TrainingRecord> trainings) {
+    double longest = 0;
+    for (const TrainingRecord& training : trainings) {
+        longest = std::max(longest, training.info.seconds);
+    }
+    return longest > 7200  ? TimeUnit{3600, tr("time (h)")}
+           : longest > 240 ? TimeUnit{60, tr("time (min)")}
+                           : TimeUnit{1, tr("time (s)")};
+}
+
+double place_of(const TrainingCurve& curve, std::size_t i, TrainingAxis axis, const TimeUnit& unit) {
+    return axis == TrainingAxis::steps    ? static_cast<double>(curve.step[i])
+           : axis == TrainingAxis::tokens ? static_cast<double>(curve.tokens[i])
+                                          : curve.seconds[i] / unit.seconds;
+}
+
+/// Which of so many points are drawn: all, or of every stretch its lowest and its highest, so that no
+/// outlier is lost.
+std::vector<std::size_t> drawn_points(std::span<const double> values) {
+    std::vector<std::size_t> chosen;
+    const std::size_t stretch = values.size() <= most_points ? 1 : 2 * values.size() / most_points + 1;
+    for (std::size_t begin = 0; begin < values.size(); begin += stretch) {
+        const std::size_t end = std::min(begin + stretch, values.size());
+        std::size_t low = begin;
+        std::size_t high = begin;
+        for (std::size_t i = begin; i < end; ++i) {
+            low = values[i] < values[low] ? i : low;
+            high = values[i] > values[high] ? i : high;
+        }
+        chosen.push_back(std::min(low, high));
+        if (low != high) {
+            chosen.push_back(std::max(low, high));
+        }
+    }
+    if (!values.empty() && chosen.back() + 1 != values.size()) {
+        chosen.push_back(values.size() - 1);
+    }
+    return chosen;
+}
+
+QString number(double value) {
+    const double size = std::abs(value);
+    return !std::isfinite(value)                       ? QStringView(no_value).toString()
+           : size != 0 && (size < 0.01 || size >= 1e5) ? QString::number(value, 'g', 3)
+                                                       : QString::number(value, 'f', 3);
+}
+
+class Builder {
+public:
+    Builder(std::span<const TrainingRecord> trainings, const TrainingChartOptions& options)
+        : trainings_(trainings), options_(options), unit_(unit_of(trainings)) {
+        Chart::Axis& x = result.chart.x;
+        x.si = options.axis != TrainingAxis::seconds;
+        x.label = options.axis == TrainingAxis::steps    ? tr("steps")
+                  : options.axis == TrainingAxis::tokens ? tr("tokens")
+                                                         : unit_.label;
+    }
+
+    TrainingChart result;
+
+    void line(std::size_t training, const TrainingCurve& curve, const std::string& what,
+              std::span<const double> values, const QString& name, int ink, bool dashed, bool faint) {
+        Chart::Series series;
+        series.name = name;
+        series.ink = ink;
+        series.dashed = dashed;
+        series.faint = faint;
+        TrainingChart::Source source{training, {}, false};
+        for (const std::size_t i : drawn_points(values)) {
+            series.x.push_back(place_of(curve, i, options_.axis, unit_));
+            series.y.push_back(values[i]);
+            series.labels.push_back(label(training, curve, i, what, values[i]));
+            source.steps.push_back(curve.step[i]);
+        }
+        result.chart.series.push_back(std::move(series));
+        result.sources.push_back(std::move(source));
+    }
+
+    /// Smoothed where that is wanted and means something, with what was measured faintly behind it.
+    void curve(std::size_t training, const TrainingCurve& curve, const QString& name, int ink, bool dashed) {
+        const std::string& what = curve.quantity;
+        if (options_.smoothing > 0 && is_measured_each_step(what)) {
+            line(training, curve, what, curve.value, {}, ink, false, true);
+            line(training, curve, what, smoothed(curve.value, options_.smoothing), name, ink, dashed, false);
+        } else {
+            line(training, curve, what, curve.value, name, ink, dashed, false);
+        }
+    }
+
+    /// Rings where a run was recorded, at the height of the first of the curves that is known there.
+    void snapshots(std::size_t training, std::initializer_list<const TrainingCurve*> curves, int ink) {
+        const TrainingRecord& record = trainings_[training];
+        Chart::Series series;
+        series.mark = Chart::Mark::point;
+        series.strong = true;
+        series.ink = ink;
+        TrainingChart::Source source{training, {}, true};
+        for (const TrainingRecord::Snapshot& snapshot : record.snapshots) {
+            for (const TrainingCurve* curve : curves) {
+                if (curve == nullptr) {
+                    continue;
+                }
+                const auto at = std::lower_bound(curve->step.begin(), curve->step.end(), snapshot.step);
+                if (at == curve->step.end()) {
+                    continue;
+                }
+                const auto i = static_cast<std::size_t>(at - curve->step.begin());
+                if (*at != snapshot.step && curve != *(curves.end() - 1)) {
+                    continue; // the last one takes the point that follows
+                }
+                series.x.push_back(place_of(*curve, i, options_.axis, unit_));
+                series.y.push_back(curve->value[i]);
+                series.labels.push_back(
+                    tr("%1: the same passage, recorded at step %2; click to look at it")
+                        .arg(QString::fromStdString(snapshot.name), format_count(snapshot.step)));
+                source.steps.push_back(snapshot.step);
+                break;
+            }
+        }
+        if (!series.x.empty()) {
+            result.chart.series.push_back(std::move(series));
+            result.sources.push_back(std::move(source));
+        }
+    }
+
+    [[nodiscard]] QString title_of(const std::string& name) const {
+        for (const TrainingRecord& training : trainings_) {
+            if (const TrainingQuantity* found = training.quantity(name)) {
+                return QString::fromStdString(found->title.empty() ? found->name : found->title);
+            }
+        }
+        return QString::fromStdString(name);
+    }
+    [[nodiscard]] QString unit_name_of(const std::string& name) const {
+        for (const TrainingRecord& training : trainings_) {
+            if (const TrainingQuantity* found = training.quantity(name)) {
+                return QString::fromStdString(found->unit);
+            }
+        }
+        return {};
+    }
+
+private:
+    QString label(std::size_t training, const TrainingCurve& curve, std::size_t i, const std::string& what,
+                  double value) const {
+        const TrainingQuantity* found = trainings_[training].quantity(what);
+        QString name =
+            QString::fromStdString(found != nullptr && !found->title.empty() ? found->title : what);
+        if (found != nullptr && !found->axis.empty()) {
+            name += QStringLiteral(", %1 %2").arg(QString::fromStdString(found->axis)).arg(curve.place);
+        }
+        return tr("%1, step %2, %3 tokens, %4: %5 %6")
+            .arg(QString::fromStdString(trainings_[training].info.name), format_count(curve.step[i]),
+                 format_count(curve.tokens[i]), format_duration(curve.seconds[i]), name, number(value));
+    }
+
+    std::span<const TrainingRecord> trainings_;
+    TrainingChartOptions options_;
+    TimeUnit unit_;
+};
+
+/// A quantity of the training with its twin on held-out text.
+void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings, const char* trained,
+                    const char* held_out) {
+    bool named_held_out = false;
+    for (std::size_t t = 0; t < trainings.size(); ++t) {
+        const int ink = static_cast<int>(t);
+        const QString name =
+            trainings.size() > 1 ? QString::fromStdString(trainings[t].info.name) : tr("training");
+        const TrainingCurve* first = trainings[t].curve(trained);
+        const TrainingCurve* second = trainings[t].curve(held_out);
+        if (first != nullptr) {
+            builder.curve(t, *first, name, ink, false);
+        }
+        if (second != nullptr) {
+            builder.curve(t, *second,
+                          named_held_out         ? QString()
+                          : trainings.size() > 1 ? tr("held-out, dashed")
+                                                 : tr("held-out"),
+                          ink, true);
+            named_held_out = true;
+        }
+        builder.snapshots(t, {second, first}, ink);
+    }
+}
+
+/// From the beginning to the last point, and as high as the values reach: what is told lies in the details of
+/// a curve. Room below and above keeps rings whole.
+void fit_axes(Chart& chart) {
+    double last = 0;
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    for (const Chart::Series& series : chart.series) {
+        for (std::size_t i = 0; i < series.x.size(); ++i) {
+            if (std::isfinite(series.x[i]) && std::isfinite(series.y[i])) {
+                last = std::max(last, series.x[i]);
+                low = std::min(low, series.y[i]);
+                high = std::max(high, series.y[i]);
+            }
+        }
+    }
+    if (last > 0 && low <= high) {
+        const double room = low < high ? 0.06 * (high - low) : std::max(0.1 * std::abs(low), 1e-6);
+        chart.x.low = 0;
+        chart.x.high = last;
+        chart.y.low = low - room;
+        chart.y.high = high + room;
+    }
+}
+
+} // namespace
+
+const TrainingCurve* TrainingRecord::curve(std::string_view name, std::int64_t place) const {
+    const auto found = std::find_if(curves.begin(), curves.end(), [&](const TrainingCurve& one) {
+        return one.quantity == name && one.place == place && one.size() > 0;
+    });
+    return found == curves.end() ? nullptr : &*found;
+}
+
+const TrainingQuantity* TrainingRecord::quantity(std::string_view name) const {
+    const auto found = std::find_if(quantities.begin(), quantities.end(),
+                                    [&](const TrainingQuantity& one) { return one.name == name; });
+    return found == quantities.end() ? nullptr : &*found;
+}
+
+std::int64_t TrainingRecord::snapshot_at(std::int64_t step) const {
+    const auto found = std::find_if(snapshots.begin(), snapshots.end(),
+                                    [&](const Snapshot& one) { return one.step == step; });
+    return found == snapshots.end() ? 0 : found->run;
+}
+
+std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace, const std::stop_token& stop) {
+    const TraceReader reader = TraceReader::open(trace);
+    std::vector<TrainingRecord> records;
+    const std::vector<TrainingInfo> trainings = reader.trainings();
+    const std::vector<RunInfo> runs = trainings.empty() ? std::vector<RunInfo>() : reader.runs();
+    for (const TrainingInfo& info : trainings) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        TrainingRecord record{
+            trace, info, reader.training_quantities(info.id), reader.training_curves(info.id), {}};
+        for (const RunInfo& run : runs) {
+            if (run.training == info.id) {
+                record.snapshots.push_back({run.id, run.name, run.training_step});
+            }
+        }
+        std::stable_sort(record.snapshots.begin(), record.snapshots.end(),
+                         [](const auto& a, const auto& b) { return a.step < b.step; });
+        records.push_back(std::move(record));
+    }
+    return records;
+}
+
+std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
+                                            const std::stop_token& stop) {
+    std::vector<TrainingRecord> all = read_trainings(trace, stop);
+    if (all.empty()) {
+        throw InputError(trace, "a trace with a training in it", "none",
+                         "choose the training.ponder that ponderscope train left in its folder");
+    }
+    if (name.empty()) {
+        return all;
+    }
+    for (TrainingRecord& one : all) {
+        const bool recorded =
+            std::any_of(one.snapshots.begin(), one.snapshots.end(), [&](const auto& snapshot) {
+                return snapshot.name == name || std::to_string(snapshot.run) == name;
+            });
+        if (one.info.name == name || recorded) {
+            return {std::move(one)};
+        }
+    }
+    (void)find_run(TraceReader::open(trace), name); // or a sentence with the names that there are
+    return all;
+}
+
+TrainingChart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
+                             const TrainingChartOptions& options) {
+    Builder builder(trainings, options);
+    Chart& chart = builder.result.chart;
+    if (what == quantity::loss) {
+        chart.title = tr("Loss");
+        chart.y.label = tr("nats a token");
+        pair_of_curves(builder, trainings, quantity::loss, quantity::held_out_nll);
+        fit_axes(chart);
+        return std::move(builder.result);
+    }
+    if (what == quantity::mean_steps) {
+        chart.title = tr("Mean steps");
+        chart.y.label = tr("last step, mean over tokens");
+        pair_of_curves(builder, trainings, quantity::mean_steps, quantity::held_out_mean_steps);
+        fit_axes(chart);
+        return std::move(builder.result);
+    }
+    chart.title = builder.title_of(what);
+    const QString unit = builder.unit_name_of(what);
+    chart.y.label = unit.isEmpty() ? chart.title : QStringLiteral("%1 (%2)").arg(chart.title, unit);
+    for (std::size_t t = 0; t < trainings.size(); ++t) {
+        const TrainingQuantity* const found = trainings[t].quantity(what);
+        const bool axis = found != nullptr && !found->axis.empty();
+        bool first = true;
+        for (const TrainingCurve& curve : trainings[t].curves) {
+            if (curve.quantity != what || curve.size() == 0) {
+                continue;
+            }
+            const bool alone = trainings.size() == 1;
+            const int ink = static_cast<int>(alone ? static_cast<std::size_t>(curve.place) : t);
+            const QString name =
+                alone && axis
+                    ? QStringLiteral("%1 %2").arg(QString::fromStdString(found->axis)).arg(curve.place)
+                : !alone && first ? QString::fromStdString(trainings[t].info.name)
+                                  : QString();
+            builder.curve(t, curve, name, ink, !alone && curve.place % 2 == 1);
+            first = false;
+        }
+    }
+    fit_axes(chart);
+    return std::move(builder.result);
+}
+
+std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings) {
+    std::set<std::string> seen{quantity::loss, quantity::held_out_nll, quantity::mean_steps,
+                               quantity::held_out_mean_steps};
+    std::vector<TrainingQuantity> further;
+    for (const TrainingRecord& training : trainings) {
+        for (const TrainingQuantity& one : training.quantities) {
+            const bool written =
+                std::any_of(training.curves.begin(), training.curves.end(), [&](const TrainingCurve& curve) {
+                    return curve.quantity == one.name && curve.size() > 0;
+                });
+            if (written && seen.insert(one.name).second) {
+                further.push_back(one);
+            }
+        }
+    }
+    std::stable_sort(further.begin(), further.end(),
+                     [](const auto& a, const auto& b) { return !a.axis.empty() && b.axis.empty(); });
+    return further;
+}
+
+QString describe_moment(const TrainingRecord& training, std::int64_t step, bool named) {
+    QStringList parts;
+    if (named) {
+        parts << QString::fromStdString(training.info.name);
+    }
+    parts << tr("step %1").arg(format_count(step));
+    std::int64_t tokens = 0;
+    double seconds = 0;
+    QStringList numbers;
+    for (const char* name :
+         {quantity::loss, quantity::held_out_nll, quantity::mean_steps, quantity::held_out_mean_steps}) {
+        const TrainingCurve* curve = training.curve(name);
+        if (curve == nullptr) {
+            continue;
+        }
+        const auto after = std::upper_bound(curve->step.begin(), curve->step.end(), step);
+        if (after == curve->step.begin()) {
+            continue;
+        }
+        const auto i = static_cast<std::size_t>(after - curve->step.begin()) - 1;
+        if (curve->tokens[i] >= tokens) {
+            tokens = curve->tokens[i];
+            seconds = curve->seconds[i];
+        }
+        const TrainingQuantity* found = training.quantity(name);
+        const QString title =
+            QString::fromStdString(found != nullptr && !found->title.empty() ? found->title : name);
+        numbers << QStringLiteral("%1 %2").arg(title, number(curve->value[i]));
+    }
+    parts << tr("%1 tokens").arg(format_si(static_cast<double>(tokens))) << format_duration(seconds);
+    return (parts + numbers).join(QStringLiteral(" · "));
+}
+
+std::vector<double> smoothed(std::span<const double> values, double weight) {
+    std::vector<double> result;
+    result.reserve(values.size());
+    double sum = 0;
+    double mass = 0;
+    for (const double value : values) {
+        if (!std::isfinite(value)) {
+            result.push_back(value);
+            continue;
+        }
+        sum = weight * sum + value;
+        mass = weight * mass + 1;
+        result.push_back(sum / mass);
+    }
+    return result;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/training_records.h"
+#include "views/figure/chart.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// A training of a trace with all of its curves and the runs that it recorded on its way.
+struct TrainingRecord {
+    std::filesystem::path trace;
+    TrainingInfo info;
+    std::vector<TrainingQuantity> quantities;
+    std::vector<TrainingCurve> curves;
+    struct Snapshot {
+        std::int64_t run = 0;
+        std::string name;
+        std::int64_t step = 0;
+    };
+    std::vector<Snapshot> snapshots; ///< in the order of their steps
+
+    /// nullptr: there is none.
+    [[nodiscard]] const TrainingCurve* curve(std::string_view quantity, std::int64_t place = 0) const;
+    [[nodiscard]] const TrainingQuantity* quantity(std::string_view name) const;
+    /// The run recorded at that step; 0: none.
+    [[nodiscard]] std::int64_t snapshot_at(std::int64_t step) const;
+};
+
+/// All trainings of a trace; empty where it has none. InputError: the trace cannot be read. Cancelled.
+std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
+                                           const std::stop_token& stop = {});
+
+/// Those that \p name means: a training of that name, the one that recorded the run of that name or number,
+/// or all where the name is empty or of a run that no training recorded. InputError: there are none, or
+/// nothing has that name.
+std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
+                                            const std::stop_token& stop = {});
+
+/// What a curve is drawn over.
+enum class TrainingAxis : std::uint8_t { steps, tokens, seconds };
+
+struct TrainingChartOptions {
+    TrainingAxis axis = TrainingAxis::steps;
+    /// Weight of what came before in a running mean of the loss and of other quantities that are noisy from
+    /// step to step, 0 (as measured) to below 1; measurements on held-out text are never smoothed.
+    double smoothing = 0;
+};
+
+/// A chart, and what each of its marks is a point of.
+struct TrainingChart {
+    figure::Chart chart;
+    struct Source {
+        std::size_t training = 0;        ///< into the trainings that were drawn
+        std::vector<std::int64_t> steps; ///< of the marks
+        bool snapshots = false;          ///< the marks are recorded runs
+    };
+    std::vector<Source> sources; ///< one a series of the chart
+};
+
+/// What a chart of trainings can show: "loss" (with the NLL of held-out text), "mean_steps" (with those of
+/// held-out text), or any other quantity that one of them has, one line a place of its axis. Other names give
+/// an empty chart. Trainings have one colour each; places of the axis of a single training have one each.
+TrainingChart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
+                             const TrainingChartOptions& options);
+
+/// The quantities of all trainings that "loss" and "mean_steps" do not show, each once, gates and shares
+/// first.
+std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings);
+
+/// What is known at a step, or at the last one before it, in a line: "vanilla · step 300 · 1.2 M tokens ·
+/// 0:35 · loss 3.214 · held-out NLL 3.302".
+QString describe_moment(const TrainingRecord& training, std::int64_t step, bool named);
+
+/// A running mean without a bias towards its beginning: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). A value that is
+/// no number stays one and counts for nothing.
+std::vector<double> smoothed(std::span<const double> values, double weight);
+
+} // namespace ponderscope

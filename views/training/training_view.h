@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/background.h"
+#include "views/common/view_context.h"
+#include "views/training/training_charts.h"
+
+#include <QWidget>
+
+#include <array>
+#include <vector>
+
+class QComboBox;
+class QLabel;
+class QSlider;
+
+namespace ponderscope {
+
+class ChartView;
+
+/// How models were trained: loss, mean steps and whatever else the trainings of all open traces tell, over
+/// steps, tokens or time. Follows a training that is still running. Rings are runs that it recorded on its
+/// way; a click selects one. Reads in the background, while it can be seen.
+class TrainingView : public QWidget, public LiveView {
+    Q_OBJECT
+public:
+    explicit TrainingView(ViewContext context, QWidget* parent = nullptr);
+
+    [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
+    void setOnScreen(bool on) override;
+
+    enum Place { loss, steps, further, places };
+    [[nodiscard]] ChartView* chart(Place place) const { return charts_[place]; }
+    [[nodiscard]] const std::vector<TrainingRecord>& trainings() const { return trainings_; }
+    [[nodiscard]] QComboBox* axis() const { return axis_; }
+    [[nodiscard]] QSlider* smoothing() const { return smoothing_; }
+    [[nodiscard]] QComboBox* quantities() const { return quantities_; }
+    [[nodiscard]] QString readout() const { return said_; }
+    [[nodiscard]] QString hint() const;
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void refresh();
+    void fillQuantities();
+    void showCharts();
+    void showReadout(Place place, int series, int index);
+    void choose(Place place, int series, int index);
+    void showHint(const QString& sentence);
+    void say(const QString& text);
+    [[nodiscard]] QString standing() const;
+
+    ViewContext context_;
+    Background work_;
+    QString said_;  ///< the readout, whole
+    QString asked_; ///< what the curves are of
+    std::vector<TrainingRecord> trainings_;
+    std::array<std::vector<TrainingChart::Source>, places> sources_;
+    QComboBox* axis_;
+    QSlider* smoothing_;
+    QLabel* readout_;
+    QComboBox* quantities_; ///< of the third chart
+    std::array<ChartView*, places> charts_{};
+    QWidget* body_;
+    QLabel* hint_;
+};
+
+} // namespace ponderscope
