@@ -129,7 +129,7 @@ public:
         }
     }
 
-    /// Rings where a run was recorded, at the height of the first of the curves that is known there.
+    /// Rings where a run was recorded, on the first of the curves that reaches there.
     void snapshots(std::size_t training, std::initializer_list<const TrainingCurve*> curves, int ink) {
         const TrainingRecord& record = trainings_[training];
         Chart::Series series;
@@ -143,15 +143,19 @@ public:
                     continue;
                 }
                 const auto at = std::lower_bound(curve->step.begin(), curve->step.end(), snapshot.step);
-                if (at == curve->step.end()) {
+                if (at == curve->step.end() || (at == curve->step.begin() && *at != snapshot.step)) {
                     continue;
                 }
-                const auto i = static_cast<std::size_t>(at - curve->step.begin());
-                if (*at != snapshot.step && curve != *(curves.end() - 1)) {
-                    continue; // the last one takes the point that follows
-                }
-                series.x.push_back(place_of(*curve, i, options_.axis, unit_));
-                series.y.push_back(curve->value[i]);
+                // Between two measurements it lies on the line between them.
+                const auto after = static_cast<std::size_t>(at - curve->step.begin());
+                const std::size_t before = after == 0 ? 0 : after - 1;
+                const auto length = static_cast<double>(curve->step[after] - curve->step[before]);
+                const double share =
+                    length > 0 ? static_cast<double>(snapshot.step - curve->step[before]) / length : 1;
+                const double x = place_of(*curve, before, options_.axis, unit_);
+                series.x.push_back(x + share * (place_of(*curve, after, options_.axis, unit_) - x));
+                series.y.push_back(curve->value[before] +
+                                   share * (curve->value[after] - curve->value[before]));
                 series.labels.push_back(
                     tr("%1: the same passage, recorded at step %2; click to look at it")
                         .arg(QString::fromStdString(snapshot.name), format_count(snapshot.step)));
@@ -244,7 +248,7 @@ void fit_axes(Chart& chart) {
     if (last > 0 && low <= high) {
         const double room = low < high ? 0.06 * (high - low) : std::max(0.1 * std::abs(low), 1e-6);
         chart.x.low = 0;
-        chart.x.high = last;
+        chart.x.high = last * 1.02;
         chart.y.low = low - room;
         chart.y.high = high + room;
     }
@@ -330,7 +334,7 @@ TrainingChart training_chart(std::span<const TrainingRecord> trainings, const st
     }
     if (what == quantity::mean_steps) {
         chart.title = tr("Mean steps");
-        chart.y.label = tr("last step, mean over tokens");
+        chart.y.label = tr("over tokens");
         pair_of_curves(builder, trainings, quantity::mean_steps, quantity::held_out_mean_steps);
         fit_axes(chart);
         return std::move(builder.result);

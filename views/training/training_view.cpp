@@ -240,8 +240,15 @@ void TrainingView::showCharts() {
                                  : place == steps ? training_quantity::mean_steps
                                                   : quantities_->currentData().toString().toStdString();
         TrainingChart made = training_chart(trainings_, what, options);
+        // A low panel has no room for what the choosers say already.
         if (place == further) {
-            made.chart.title.clear(); // the chooser names it
+            made.chart.title.clear();
+        } else {
+            made.chart.title += QStringLiteral(", ") + made.chart.y.label;
+        }
+        made.chart.y.label.clear();
+        if (options.axis != TrainingAxis::seconds) {
+            made.chart.x.label.clear();
         }
         sources_[place] = std::move(made.sources);
         if (made.chart.empty()) {
