@@ -87,7 +87,8 @@ def ours(job, program, folder):
         "model": model,
         "tokenizer": str(job["tokenizer"]),
         "texts": {"train": ["text.txt"]},
-        "training": {"steps": job["count"], "context": job["context"], "batch": job["batch"], "precision": "float32"},
+        "training": {"steps": job["count"], "context": job["context"], "batch": job["batch"], "precision": "float32",
+                     "activation_checkpointing": job.get("checkpointing", False)},
         "optimizer": {"weight_decay": 0.1, "warmup_steps": 0},
         "log": {"every": 1},
     }
@@ -109,6 +110,17 @@ def ours(job, program, folder):
     return {"seconds": statistics.median(seconds[WARM - 1 :]), "memory": usage.ru_maxrss * 1024}
 
 
+def write_text(folder, options):
+    """Enough random words for a measurement."""
+    chance = random.Random(1)
+    words = ["".join(chance.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(1 + chance.randrange(8))) for _ in range(9000)]
+    needed = options.count * options.batch * (options.context + 1)
+    (folder / "text.txt").write_text(" ".join(chance.choice(words) for _ in range(max(needed, 20000))))
+
+
+TOKENIZER = pathlib.Path(__file__).resolve().parents[3] / "sample_models" / "tokenizer" / "tokenizer.json"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ponderscope", default="build/release/bin/ponderscope")
@@ -123,13 +135,9 @@ def main():
     if options.reference:
         reference(options.reference)
         return
-    tokenizer = pathlib.Path(__file__).resolve().parents[3] / "sample_models" / "tokenizer" / "tokenizer.json"
-    chance = random.Random(1)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        words = ["".join(chance.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(1 + chance.randrange(8))) for _ in range(9000)]
-        needed = options.count * options.batch * (options.context + 1)
-        (folder / "text.txt").write_text(" ".join(chance.choice(words) for _ in range(max(needed, 20000))))
+        write_text(folder, options)
         print(f"{options.threads} threads, batch {options.batch} x {options.context}; tokens/s over theirs, memory over theirs")
         for shape in options.shape or SHAPES:
             for method, steps in (("vanilla", 0), ("PonderLM, 3 steps", 3)):
@@ -140,7 +148,7 @@ def main():
                     batch=options.batch,
                     count=options.count,
                     threads=options.threads,
-                    tokenizer=str(tokenizer),
+                    tokenizer=str(TOKENIZER),
                 )
                 pairs = [(ours(job, options.ponderscope, folder), theirs(job)) for _ in range(options.repeats)]
                 speed = statistics.median(b["seconds"] / a["seconds"] for a, b in pairs)
