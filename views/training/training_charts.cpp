@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #undef signals
@@ -230,9 +231,27 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
     }
 }
 
+/// What is faint lies behind everything.
+void put_faint_lines_behind(TrainingChart& made) {
+    std::vector<std::size_t> order(made.chart.series.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::size_t i) { return made.chart.series[i].faint; });
+    std::vector<Chart::Series> series;
+    std::vector<TrainingChart::Source> sources;
+    for (const std::size_t i : order) {
+        series.push_back(std::move(made.chart.series[i]));
+        sources.push_back(std::move(made.sources[i]));
+    }
+    made.chart.series = std::move(series);
+    made.sources = std::move(sources);
+}
+
 /// From the beginning to the last point, and as high as the values reach: what is told lies in the details of
 /// a curve. Room below and above keeps rings whole.
-void fit_axes(Chart& chart) {
+TrainingChart finished(TrainingChart made) {
+    put_faint_lines_behind(made);
+    Chart& chart = made.chart;
     double last = 0;
     double low = std::numeric_limits<double>::infinity();
     double high = -low;
@@ -252,6 +271,7 @@ void fit_axes(Chart& chart) {
         chart.y.low = low - room;
         chart.y.high = high + room;
     }
+    return made;
 }
 
 } // namespace
@@ -329,15 +349,13 @@ TrainingChart training_chart(std::span<const TrainingRecord> trainings, const st
         chart.title = tr("Loss");
         chart.y.label = tr("nats a token");
         pair_of_curves(builder, trainings, quantity::loss, quantity::held_out_nll);
-        fit_axes(chart);
-        return std::move(builder.result);
+        return finished(std::move(builder.result));
     }
     if (what == quantity::mean_steps) {
         chart.title = tr("Mean steps");
         chart.y.label = tr("over tokens");
         pair_of_curves(builder, trainings, quantity::mean_steps, quantity::held_out_mean_steps);
-        fit_axes(chart);
-        return std::move(builder.result);
+        return finished(std::move(builder.result));
     }
     chart.title = builder.title_of(what);
     const QString unit = builder.unit_name_of(what);
@@ -361,8 +379,7 @@ TrainingChart training_chart(std::span<const TrainingRecord> trainings, const st
             first = false;
         }
     }
-    fit_axes(chart);
-    return std::move(builder.result);
+    return finished(std::move(builder.result));
 }
 
 std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings) {

@@ -305,6 +305,13 @@ private slots:
         }
         QVERIFY(names.contains(QStringLiteral("a")) && names.contains(QStringLiteral("b")));
         QCOMPARE(inks.size(), 2U);
+        // Smoothed lines are never crossed out by what was measured.
+        stage.view.smoothing()->setValue(30);
+        bool faint = true;
+        for (const auto& series : stage.view.chart(TrainingView::loss)->chart().series) {
+            QVERIFY(faint || !series.faint);
+            faint = series.faint;
+        }
         // Closing one leaves the other.
         stage.data.close(QString::fromStdString((folder_ / "over-a.ponder").string()));
         QVERIFY(stage.settle());
