@@ -2,6 +2,7 @@
 #include "app/cli/console.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
+#include "core/train/collect_curves.h"
 #include "core/train/corpus.h"
 #include "core/train/trainer.h"
 
@@ -108,6 +109,30 @@ void add_train(CLI::App& program) {
     app->footer(
         "Example:\n  ponderscope train sample_models/recipes/vanilla-neox-1m.json -o build/vanilla-neox-1m");
     app->callback([verb] { verb->run(); });
+}
+
+void add_curves(CLI::App& program) {
+    struct Verb {
+        std::vector<std::filesystem::path> folders;
+        std::filesystem::path output;
+    };
+    auto verb = std::make_shared<Verb>();
+    CLI::App* app =
+        program.add_subcommand("curves", "Collect the curves of trainings (log.csv) into a trace to look at");
+    app->add_option("folder", verb->folders,
+                    "Folders that ponderscope train left; those with a training.ponder can be opened as they "
+                    "are")
+        ->required()
+        ->type_name("DIR");
+    app->add_option("-o,--output", verb->output, "Trace to write; must not exist")
+        ->required()
+        ->type_name("TRACE.ponder");
+    app->footer("Example:\n  ponderscope curves sample_models/cabinet/* -o curves.ponder");
+    app->callback([verb] {
+        collect_curves(verb->folders, verb->output);
+        std::cout << verb->output.string() << "  " << verb->folders.size()
+                  << (verb->folders.size() == 1 ? " training\n" : " trainings\n");
+    });
 }
 
 } // namespace ponderscope::cli
