@@ -16,8 +16,8 @@
 namespace ponderscope {
 namespace {
 
-/// Overlaid lines beyond this many cannot be told apart.
-constexpr std::size_t most_trainings = 12;
+/// As many as there are colours: more lines could not be told apart.
+constexpr std::size_t most_trainings = 10;
 constexpr int slider_steps = 50;
 
 /// The slider's places are even in how many points a mean reaches back over: 1 to 200.
@@ -34,6 +34,7 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
       axis_(new QComboBox(this)),
       smoothing_(new QSlider(Qt::Horizontal, this)),
       readout_(new QLabel(this)),
+      legend_(new QLabel(this)),
       quantities_(new QComboBox(this)),
       body_(new QWidget(this)),
       hint_(new QLabel(this)) {
@@ -52,6 +53,9 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
     readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     readout_->setAccessibleName(tr("Numbers"));
+    legend_->setTextFormat(Qt::RichText);
+    legend_->setWordWrap(true);
+    legend_->setAccessibleName(tr("Trainings"));
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setWordWrap(true);
     hint_->setTextFormat(Qt::PlainText);
@@ -83,6 +87,7 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
     inner->setContentsMargins(0, 0, 0, 0);
     inner->setSpacing(6);
     inner->addLayout(row);
+    inner->addWidget(legend_);
     inner->addLayout(charts, 1);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(14, 10, 14, 8);
@@ -90,7 +95,7 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
     column->addWidget(hint_, 1);
 
     const auto dress = [this, over, smooth] {
-        for (QLabel* label : {over, smooth, readout_, hint_}) {
+        for (QLabel* label : {over, smooth, readout_, legend_, hint_}) {
             QPalette palette = label->palette();
             palette.setColor(QPalette::WindowText, context_.theme.colours().soft);
             label->setPalette(palette);
@@ -98,7 +103,10 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
         }
     };
     dress();
-    connect(&context_.theme, &Theme::changed, this, dress);
+    connect(&context_.theme, &Theme::changed, this, [this, dress] {
+        dress();
+        showLegend();
+    });
     connect(axis_, &QComboBox::currentIndexChanged, this, &TrainingView::showCharts);
     connect(smoothing_, &QSlider::valueChanged, this, &TrainingView::showCharts);
     connect(quantities_, &QComboBox::currentIndexChanged, this, &TrainingView::showCharts);
@@ -190,13 +198,15 @@ void TrainingView::refresh() {
                     all.push_back(std::move(one));
                 }
             }
-            if (all.size() > most_trainings) {
+            const std::size_t found = all.size();
+            if (found > most_trainings) {
                 all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most_trainings));
             }
-            return all;
+            return std::pair(std::move(all), found);
         },
-        [this](std::vector<TrainingRecord> all) {
-            trainings_ = std::move(all);
+        [this](std::pair<std::vector<TrainingRecord>, std::size_t> read) {
+            trainings_ = std::move(read.first);
+            found_ = read.second;
             fillQuantities();
             const bool any = std::any_of(trainings_.begin(), trainings_.end(), [](const auto& training) {
                 return training.curve(training_quantity::loss) != nullptr;
@@ -247,6 +257,11 @@ void TrainingView::showCharts() {
             made.chart.title += QStringLiteral(", ") + made.chart.y.label;
         }
         made.chart.y.label.clear();
+        for (auto& series : made.chart.series) {
+            if (trainings_.size() > 1) {
+                series.name.clear(); // one legend is enough for all charts
+            }
+        }
         if (options.axis != TrainingAxis::seconds) {
             made.chart.x.label.clear();
         }
@@ -258,7 +273,29 @@ void TrainingView::showCharts() {
             charts_[place]->setChart(std::move(made.chart));
         }
     }
+    showLegend();
     say(standing());
+}
+
+/// Of several trainings; a single one needs none.
+void TrainingView::showLegend() {
+    legend_->setVisible(trainings_.size() > 1);
+    const Palette& colours = context_.theme.colours();
+    const std::vector<QColor>& others = Theme::runColours(context_.theme.dark());
+    QStringList names;
+    for (std::size_t i = 0; i < trainings_.size(); ++i) {
+        // The charts' own order: as A, as B, as further runs.
+        const QColor colour = i == 0 ? colours.a : i == 1 ? colours.b : others[(i - 2) % others.size()];
+        names << QStringLiteral("<span style='color:%1'>━</span>&nbsp;%2")
+                     .arg(colour.name(), QString::fromStdString(trainings_[i].info.name)
+                                             .toHtmlEscaped()
+                                             .replace(u' ', QChar::Nbsp));
+    }
+    names << tr("dashed: held-out text");
+    if (found_ > trainings_.size()) {
+        names << tr("the last %1 of %2 trainings").arg(trainings_.size()).arg(found_);
+    }
+    legend_->setText(names.join(QStringLiteral(" &nbsp; ")));
 }
 
 /// What is said while nothing is pointed at: where the trainings stand.

@@ -36,6 +36,7 @@ public:
     [[nodiscard]] QSlider* smoothing() const { return smoothing_; }
     [[nodiscard]] QComboBox* quantities() const { return quantities_; }
     [[nodiscard]] QString readout() const { return said_; }
+    [[nodiscard]] QLabel* legend() const { return legend_; }
     [[nodiscard]] QString hint() const;
 
 protected:
@@ -45,6 +46,7 @@ private:
     void refresh();
     void fillQuantities();
     void showCharts();
+    void showLegend();
     void showReadout(Place place, int series, int index);
     void choose(Place place, int series, int index);
     void showHint(const QString& sentence);
@@ -56,10 +58,12 @@ private:
     QString said_;  ///< the readout, whole
     QString asked_; ///< what the curves are of
     std::vector<TrainingRecord> trainings_;
+    std::size_t found_ = 0; ///< there are so many; the last of them are shown
     std::array<std::vector<TrainingChart::Source>, places> sources_;
     QComboBox* axis_;
     QSlider* smoothing_;
     QLabel* readout_;
+    QLabel* legend_;
     QComboBox* quantities_; ///< of the third chart
     std::array<ChartView*, places> charts_{};
     QWidget* body_;

@@ -10,6 +10,7 @@
 #include "views/training/training_view.h"
 
 #include <QComboBox>
+#include <QLabel>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QtTest>
@@ -290,20 +291,27 @@ private slots:
 
     void severalAreOverlaid() {
         for (const char* name : {"a", "b"}) {
-            Trained trained(folder_ / (std::string("over-") + name + ".ponder"), name);
+            Trained trained(folder_ / (std::string("over-") + name + ".ponder"),
+                            *name == 'a' ? "first<a>" : "second");
             trained.points(1, 20);
             trained.writer.finish();
         }
         Stage stage({folder_ / "over-a.ponder", folder_ / "over-b.ponder"});
         QVERIFY(stage.settle());
         const figure::Chart& loss = stage.view.chart(TrainingView::loss)->chart();
-        QStringList names;
         std::set<int> inks;
         for (const auto& series : loss.series) {
-            names << series.name;
             inks.insert(series.ink);
         }
-        QVERIFY(names.contains(QStringLiteral("a")) && names.contains(QStringLiteral("b")));
+        // One legend for all charts, in their colours.
+        QVERIFY(stage.view.legend()->isVisible());
+        const QString legend = stage.view.legend()->text();
+        QVERIFY(legend.contains(QStringLiteral("first&lt;a&gt;")) &&
+                legend.contains(QStringLiteral("second")));
+        QVERIFY(legend.contains(stage.theme.colours().a.name()) &&
+                legend.contains(stage.theme.colours().b.name()));
+        stage.theme.setAppearance(Appearance::dark);
+        QVERIFY(stage.view.legend()->text().contains(stage.theme.colours().b.name()));
         QCOMPARE(inks.size(), 2U);
         // Smoothed lines are never crossed out by what was measured.
         stage.view.smoothing()->setValue(30);
@@ -316,6 +324,7 @@ private slots:
         stage.data.close(QString::fromStdString((folder_ / "over-a.ponder").string()));
         QVERIFY(stage.settle());
         QCOMPARE(stage.view.trainings().size(), 1U);
+        QVERIFY(!stage.view.legend()->isVisible());
     }
 
     void nothingIsReadBehindOtherTabs() {
