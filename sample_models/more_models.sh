@@ -35,9 +35,10 @@ for seed in 2 3; do
 done
 # A quarter of the cabinet's tokens: curves, not models to keep.
 for weight in 0 0.01 0.1 0.3; do
-    train "adaptive_latent_cot-llama-lambda$weight" adaptive_latent_cot-llama training.tokens=131072 "penalty.lambda=$weight"
+    train "adaptive_latent_cot-llama-lambda$weight" adaptive_latent_cot-llama training.tokens=131072 evaluation.final_windows=128 "penalty.lambda=$weight"
 done
 for power in 0 0.5 1; do
-    train "adaptive_latent_cot-llama-beta$power" adaptive_latent_cot-llama training.tokens=131072 penalty.lambda=0.1 "penalty.beta=$power"
+    train "adaptive_latent_cot-llama-beta$power" adaptive_latent_cot-llama training.tokens=131072 evaluation.final_windows=128 \
+        penalty.lambda=0.1 "penalty.beta=$power"
 done
 echo "more_models.sh: done, in $out"

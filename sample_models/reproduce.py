@@ -43,9 +43,10 @@ class Bench:
         return json.loads(self.ask(verb, *arguments, "--replicates", self.options.replicates, "--json"))
 
     def run(self, model, *options, name=None, folder=None, text=None):
-        """A recorded run of a model; None where there is no such model."""
+        """A recorded run of a model; None where there is no such model, or none whose training has ended."""
         folder = (folder or self.options.models) / model
-        if not (folder / "config.json").exists():
+        told = folder / "training.json"
+        if not (folder / "config.json").exists() or (told.exists() and not json.loads(told.read_text(encoding="utf-8"))["complete"]):
             return None
         name = name or model
         recorded = self.trace.exists() and name in self.recorded()
