@@ -205,7 +205,9 @@ void TokenScatter::dress() {
         axis->setTickLabelColor(colours.soft);
         axis->setLabelFont(theme_.small());
         axis->setLabelColor(side < keys_.size() ? theme_.runColour(keys_[side], selection_) : colours.soft);
-        const int room = (axis == plot_->yAxis ? plot_->height() : plot_->width()) - 16;
+        // A label is centred on its axis, and below the y axis the x axis has its numbers.
+        constexpr int below = 56;
+        const int room = axis == plot_->yAxis ? plot_->height() - below : plot_->width() - 16;
         axis->setLabel(QFontMetrics(theme_.small())
                            .elidedText(tr("NLL of %1, nats").arg(run(side)), Qt::ElideMiddle, room));
         axis->grid()->setPen(QPen(colours.line));
