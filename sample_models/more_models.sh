@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Trains what reproduce.py asks besides the cabinet: the same models from two other seeds, and adaptive latent CoT under
-# penalties of several weights.
+# Trains what reproduce.py asks besides the cabinet: the plain models at four times the tokens, which is what three further steps a
+# token cost; the same models from two other seeds; and adaptive latent CoT under penalties of several weights.
 #
 #   sample_models/more_models.sh [TEXTS] [OUT]
 #
@@ -27,6 +27,9 @@ train() {
         --set "name=$name" "${changes[@]}"
 }
 
+for model in vanilla-neox vanilla-llama; do
+    train "$model-flops4" "$model" training.tokens=2097152
+done
 for seed in 2 3; do
     for model in vanilla-llama depth_attention-llama denseformer-llama attnres-llama mhc-llama \
         vanilla-neox adaponderlm-neox ponderlm-neox; do

@@ -206,6 +206,18 @@ def penalty_curves(bench):
         bench.say(claim, paper, shown, verdict)
 
 
+def at_equal_training_flops(bench):
+    """A model of three further steps against the plain one that saw four times the tokens."""
+    paper = "better at the same training FLOPs"
+    for model, name, plain in (("ponderlm-neox", "PonderLM", "vanilla-neox"), ("ponderlm2-llama", "PonderLM-2", "vanilla-llama")):
+        claim = f"{name} predicts better than the plain model at equal training FLOPs (four times its tokens)"
+        runs = [bench.run(model), bench.run(f"{plain}-flops4", folder=bench.options.more)]
+        if None in runs:
+            bench.say(claim, paper, "", NO_MODEL)
+            continue
+        bench.interval(claim, paper, bench.figures("compare", *runs)["pairs"][0]["difference"], +1, " nats")
+
+
 def methods_against_each_other(bench):
     lower = "lower perplexity at every size"
     compared(bench, "PonderLM predicts better than the plain model at equal tokens", lower, "ponderlm-neox", "vanilla-neox")
@@ -298,7 +310,7 @@ def main():
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
-    for part in (steps_of_tokens, learned_against_random, methods_against_each_other, jacobi, penalty_curves, known_difficulty):
+    for part in (steps_of_tokens, learned_against_random, methods_against_each_other, at_equal_training_flops, jacobi, penalty_curves, known_difficulty):
         part(bench)
     write(bench)
 
