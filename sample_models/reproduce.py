@@ -7,8 +7,8 @@
 
 Runs `ponderscope` alone (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv: the claim, the paper's figure,
 ours with its interval, and whether ours says the same. HELD_OUT.txt is a text that no model was trained on; of the novels, those that
-training.json names. --known-difficulty: a folder with what known_difficulty/generate.py wrote and models trained on it in folders of
-the recipes' names. --more: what more_models.sh trained, the same models from other seeds and the curves of the penalty. Recordings
+training.json names. --known-difficulty: a folder with what known_difficulty/generate.py wrote, and perhaps models trained on it in folders
+of the recipes' names; else those that are shipped are asked. --more: what more_models.sh trained, the same models from other seeds and the curves of the penalty. Recordings
 are kept in OUT and used again. A claim whose models are not there says so; "not decided" is an interval that holds both answers, or
 seeds that contradict each other. Needs nothing but Python.
 """
@@ -271,7 +271,9 @@ def known_difficulty(bench):
     folder = bench.options.known_difficulty
     for model in ("adaponderlm", "adaptive_latent_cot"):
         claim = f"{model}: characters that take more to work out get more steps (known difficulty)"
-        run = folder and bench.run(model, name=f"known {model}", folder=folder, text=folder / "held_out.txt")
+        # Trained beside the texts, or as they are shipped.
+        home = folder if folder and (folder / model / "config.json").exists() else bench.options.models.parent / "known_difficulty"
+        run = folder and bench.run(model, name=f"known {model}", folder=home, text=folder / "held_out.txt")
         if not run:
             bench.say(claim, "", "", NO_MODEL)
             continue

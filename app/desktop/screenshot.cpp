@@ -177,6 +177,7 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         window.recordDialog()->close();
         for (const auto kind : {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
             window.exportFigure(kind);
+            window.exportDialog()->resize(1380, 720); // the screen may be one that nobody has
             good =
                 good && dialog(window.exportDialog(),
                                QStringLiteral("dialog-figure-") +
