@@ -292,7 +292,16 @@ def write(bench):
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["claim", "paper", "ours", "verdict"])
         rows.writerows(bench.rows)
-    lines = ["| claim | paper | ours | verdict |", "| --- | --- | --- | --- |"]
+    options = bench.options
+    lines = [
+        "# The papers' claims on the sample models",
+        "",
+        f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
+        "These models have one to two million parameters and half a million tokens behind them: a line says what holds for them, not for the method.",
+        "",
+        "| claim | paper | ours | verdict |",
+        "| --- | --- | --- | --- |",
+    ]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in bench.rows]
     (bench.options.out / "claims.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
