@@ -297,7 +297,7 @@ def write(bench):
         "# The papers' claims on the sample models",
         "",
         f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
-        "These models have one to two million parameters and half a million tokens behind them: a line says what holds for them, not for the method.",
+        "These models have about a million parameters and, most of them, half a million tokens behind them: a line says what holds for them, not for the method.",
         "",
         "| claim | paper | ours | verdict |",
         "| --- | --- | --- | --- |",
