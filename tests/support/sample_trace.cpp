@@ -180,7 +180,7 @@ public:
             if (withAttention) {
                 all.emplace_back(signal::attention,
                                  packed(first, DType::f16, {n, steps_ + 1, 2, 2, sample_attention_reach},
-                                        attention(first, n)));
+                                        attention(first, columns.steps)));
             }
             writer.append(std::move(columns), std::move(all));
         }
@@ -218,14 +218,17 @@ public:
         return bits;
     }
 
-    std::vector<std::uint16_t> attention(std::int64_t first, std::int64_t n) const {
+    /// Of tokens from \p first on; steps beyond a token's last read nothing.
+    std::vector<std::uint16_t> attention(std::int64_t first, const std::vector<std::int32_t>& ran) const {
         std::vector<std::uint16_t> bits;
-        for (std::int64_t t = first; t < first + n; ++t) {
+        for (std::size_t row = 0; row < ran.size(); ++row) {
+            const std::int64_t t = first + static_cast<std::int64_t>(row);
             for (std::int64_t step = 0; step <= steps_; ++step) {
                 for (std::int64_t cell = 0; cell < 4; ++cell) {
                     for (std::int64_t back = 0; back < sample_attention_reach; ++back) {
-                        const float weight = back <= t ? sample_attention(step, cell / 2, cell % 2, back) : 0;
-                        bits.push_back(float_to_float16(weight));
+                        const bool reads = step <= ran[row] && back <= t;
+                        bits.push_back(float_to_float16(
+                            reads ? sample_attention(step, cell / 2, cell % 2, back) : 0.0F));
                     }
                 }
             }

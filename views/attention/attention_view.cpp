@@ -157,15 +157,17 @@ QString AttentionView::tokenName(qint64 row) const {
     return name.isEmpty() ? tr("token %1").arg(row) : QStringLiteral("“%1”").arg(name);
 }
 
+std::int64_t AttentionView::step() const {
+    const std::int64_t ran = sequence_->tokens.steps[static_cast<std::size_t>(row_->row())];
+    return selection_.step() < 0 ? ran
+                                 : std::min<std::int64_t>(selection_.step(), ran); // others read nothing
+}
+
 void AttentionView::showRow() {
     if (!row_ || !sequence_) {
         return;
     }
-    const std::int64_t ran = sequence_->tokens.steps[static_cast<std::size_t>(row_->row())];
-    const std::int64_t step =
-        selection_.step() < 0
-            ? ran
-            : std::min<std::int64_t>(selection_.step(), ran); // what did not run read nothing
+    const std::int64_t step = this->step();
     const int layer = rows_->currentData().toInt();
     const std::int64_t count = layer == all_layers ? row_->layers() : row_->heads();
     const auto tokens = static_cast<std::int64_t>(sequence_->tokens.size());
@@ -221,7 +223,7 @@ void AttentionView::showReach() {
         return;
     }
     // What comes later was not seen, nor what stood before the window.
-    const std::vector<float> all = row_->weights(row_->steps() - 1, -1, -1);
+    const std::vector<float> all = row_->weights(step(), -1, -1);
     const auto first =
         std::find_if(all.begin(), all.end(), [](float weight) { return weight > 0; }) - all.begin();
     const auto seen = static_cast<double>(row_->row() + 1 - std::min<std::int64_t>(first, row_->row()));

@@ -41,6 +41,7 @@ private:
     void showCell(qint64 token, int row);
     void nothing(const QString& hint);
     [[nodiscard]] QString tokenName(qint64 row) const;
+    [[nodiscard]] std::int64_t step() const; ///< whose reading is shown: the chosen one, or the last that ran
 
     TraceData& data_;
     Selection& selection_;

@@ -15,6 +15,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 using namespace ponderscope;
 
@@ -139,6 +140,27 @@ private slots:
         QCOMPARE(stage.view.map()->map()->at(row, 1).value, half(testing::sample_attention(0, 1, 1, 0)));
         stage.selection.setHover(20); // the map stays while the cursor reads it
         QVERIFY(stage.view.attention()->row() == row);
+    }
+
+    void whatItCouldReadFillsTheMap() {
+        Stage stage;
+        QVERIFY(stage.settle());
+        // Of every number of steps: what a token that stopped early read lies in its last step.
+        const auto& steps = stage.data.sequence(stage.selection.runA(), 0)->tokens.steps;
+        std::set<std::int32_t> seen;
+        for (qint64 token = 100; token > 60; --token) {
+            const qint64 row = stage.selection.rowOf(token);
+            if (!seen.insert(steps[static_cast<std::size_t>(row)]).second) {
+                continue;
+            }
+            stage.selection.setToken(token);
+            QVERIFY(stage.shows(row));
+            const double first = stage.view.map()->viewFirst();
+            const double oldest = static_cast<double>(row + 1 - testing::sample_attention_reach);
+            QVERIFY2(std::abs(first - oldest) < 2, qPrintable(QString::number(first - oldest)));
+            QVERIFY(stage.view.map()->viewLast() > static_cast<double>(row + 1));
+        }
+        QVERIFY(seen.size() > 1);
     }
 
     void theCellUnderTheCursorIsToldInNumbers() {
