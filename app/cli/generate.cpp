@@ -39,7 +39,6 @@ std::string hex(const std::string& bytes) {
     return text;
 }
 
-/// JSON knows no NaN.
 struct GenerateVerb {
     ModelOptions model;
     RunOptions how;

@@ -7,6 +7,8 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -21,8 +23,12 @@ std::int32_t sample(const float* logits, std::int64_t vocabulary, const Generate
                     double draw) {
     std::vector<std::int32_t> order(static_cast<std::size_t>(vocabulary));
     std::iota(order.begin(), order.end(), 0);
+    // What is no number cannot be drawn, and would leave the sort without an order.
+    const auto logit = [logits](std::int32_t id) {
+        return std::isnan(logits[id]) ? -std::numeric_limits<float>::infinity() : logits[id];
+    };
     const auto likelier = [&](std::int32_t a, std::int32_t b) {
-        return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+        return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
     };
     if (options.top_k > 0 && options.top_k < vocabulary) {
         std::partial_sort(order.begin(), order.begin() + options.top_k, order.end(), likelier);
@@ -30,12 +36,12 @@ std::int32_t sample(const float* logits, std::int64_t vocabulary, const Generate
     } else {
         std::sort(order.begin(), order.end(), likelier);
     }
-    const double largest = logits[order.front()];
+    const double largest = logit(order.front());
     std::vector<double> weights;
     weights.reserve(order.size());
     double total = 0;
     for (const std::int32_t id : order) {
-        weights.push_back(std::exp((logits[id] - largest) / options.temperature));
+        weights.push_back(std::exp((logit(id) - largest) / options.temperature));
         total += weights.back();
     }
     double kept = 0;
