@@ -121,9 +121,10 @@ std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool h
                        "Last step that ran, mean over the training tokens since the point before."});
     }
     if (held_out) {
-        all.push_back({quantity::held_out_nll, "", "nats", "Held-out NLL",
-                       "Of a part of the held-out text; at the end of all of it, with the weights as they "
-                       "are stored."});
+        all.push_back(
+            {quantity::held_out_nll, "", "nats", "Held-out NLL",
+             "Of a part of the held-out text; at the end of as much of it as the recipe says, by default "
+             "all, with the weights as they are stored."});
     }
     if (held_out && max_steps > 0) {
         all.push_back({quantity::held_out_gate, "step", "", "Gate",
