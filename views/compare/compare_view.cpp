@@ -86,7 +86,6 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     table_->setFrameShape(QFrame::NoFrame);
     table_->setWordWrap(false);
     table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 7);
     table_->setItemDelegateForColumn(RunsTableModel::name, new RunDelegate(table_));
     table_->horizontalHeader()->setStretchLastSection(false);
     table_->horizontalHeader()->setHighlightSections(false);
@@ -147,6 +146,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
         message_->setPalette(palette);
         message_->setFont(theme_.small());
         table_->setFont(theme_.body());
+        table_->verticalHeader()->setDefaultSectionSize(QFontMetrics(theme_.body()).height() + 7);
         table_->horizontalHeader()->setFont(theme_.small());
         table_->horizontalHeader()->setStyleSheet(
             QStringLiteral("QHeaderView{background:%1;border:none} "
