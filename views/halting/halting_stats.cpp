@@ -8,6 +8,7 @@
 #include "core/base/progress.h"
 #include "views/common/format.h"
 #include "views/halting/run_slices.h"
+#include "views/halting/spread_series.h"
 
 #include <QCoreApplication>
 
@@ -233,29 +234,19 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     chart.x.label = tr("last %1").arg(unit);
     chart.x.whole = true;
     const auto spread = [&](const std::vector<HaltingStats::Bins>& steps, const QString& what) {
-        Chart::Series band;
-        band.mark = Chart::Mark::band;
-        band.name = tr("middle half of the tokens");
-        Chart::Series mean;
-        mean.name = tr("mean");
-        Chart::Series points;
-        points.mark = Chart::Mark::point;
+        SpreadSeries series;
         for (std::size_t k = 0; k < steps.size(); ++k) {
+            const double mean = steps[k].mean();
             const double low = steps[k].quantile(0.25);
             const double high = steps[k].quantile(0.75);
-            for (Chart::Series* series : {&band, &mean, &points}) {
-                series->x.push_back(static_cast<double>(k));
-                series->y.push_back(steps[k].mean());
-            }
-            band.low.push_back(low);
-            band.high.push_back(high);
-            points.labels.push_back(tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
-                                        .arg(unit)
-                                        .arg(k)
-                                        .arg(what, format_nats(steps[k].mean()), format_nats(low),
-                                             format_nats(high), format_count(steps[k].total)));
+            series.add(k, mean, low, high,
+                       tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
+                           .arg(unit)
+                           .arg(k)
+                           .arg(what, format_nats(mean), format_nats(low), format_nats(high),
+                                format_count(steps[k].total)));
         }
-        chart.series = {std::move(band), std::move(mean), std::move(points)};
+        chart.series = series.take();
     };
     switch (kind) {
     case HaltingChart::steps: {

@@ -9,6 +9,7 @@
 #include "core/stats/significance.h"
 #include "views/common/format.h"
 #include "views/halting/run_slices.h"
+#include "views/halting/spread_series.h"
 #include "views/halting/token_grouping.h"
 
 #include <QCoreApplication>
@@ -103,37 +104,26 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
     Chart chart;
     const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
     chart.title = title;
-    chart.x.label = steps ? tr("step") : tr("refresh");
+    chart.x.label = steps ? step_word(info.step_unit) : tr("refresh");
     chart.x.whole = true;
     chart.y.label =
         what.unit.empty() ? title : QStringLiteral("%1 (%2)").arg(title, QString::fromStdString(what.unit));
     chart.y.log = belongs_on_a_logarithmic_axis(signal);
-    Chart::Series band;
-    band.mark = Chart::Mark::band;
-    band.name = tr("middle half of the tokens");
-    Chart::Series mean;
-    mean.name = tr("mean");
-    Chart::Series points;
-    points.mark = Chart::Mark::point;
+    SpreadSeries series;
     for (std::size_t k = compares_with_the_step_before(signal) ? 1 : 0; k < spreads.size(); ++k) {
         Spread& spread = spreads[k];
         std::sort(spread.some.begin(), spread.some.end());
         const double low = quantile_of_sorted(spread.some, 0.25);
         const double high = quantile_of_sorted(spread.some, 0.75);
         const double middle = spread.all.count > 0 ? spread.all.mean : std::nan("");
-        for (Chart::Series* series : {&band, &mean, &points}) {
-            series->x.push_back(static_cast<double>(k));
-            series->y.push_back(middle);
-        }
-        band.low.push_back(low);
-        band.high.push_back(high);
-        points.labels.push_back(tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
-                                    .arg(chart.x.label)
-                                    .arg(k)
-                                    .arg(QString::number(middle, 'g', 4), QString::number(low, 'g', 4),
-                                         QString::number(high, 'g', 4), format_count(spread.all.count)));
+        series.add(k, middle, low, high,
+                   tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
+                       .arg(chart.x.label)
+                       .arg(k)
+                       .arg(QString::number(middle, 'g', 4), QString::number(low, 'g', 4),
+                            QString::number(high, 'g', 4), format_count(spread.all.count)));
     }
-    chart.series = {std::move(band), std::move(mean), std::move(points)};
+    chart.series = series.take();
     return chart;
 }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/halting/spread_series.h"
+
+#include <QCoreApplication>
+
+namespace ponderscope {
+
+SpreadSeries::SpreadSeries() {
+    band_.mark = figure::Chart::Mark::band;
+    band_.name = QCoreApplication::translate("Halting", "middle half of the tokens");
+    mean_.name = QCoreApplication::translate("Halting", "mean");
+    points_.mark = figure::Chart::Mark::point;
+}
+
+void SpreadSeries::add(std::size_t k, double mean, double low, double high, const QString& label) {
+    for (figure::Chart::Series* series : {&band_, &mean_, &points_}) {
+        series->x.push_back(static_cast<double>(k));
+        series->y.push_back(mean);
+    }
+    band_.low.push_back(low);
+    band_.high.push_back(high);
+    points_.labels.push_back(label);
+}
+
+std::vector<figure::Chart::Series> SpreadSeries::take() {
+    return {std::move(band_), std::move(mean_), std::move(points_)};
+}
+
+} // namespace ponderscope
