@@ -6,19 +6,17 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/common/job_queue.h"
+#include "views/common/trace_blocks.h"
+#include "views/common/trace_contents.h"
 
 #include <QFileInfo>
 #include <QHash>
 #include <QSet>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
-#include <thread>
 #include <tuple>
 
 #undef signals
@@ -27,73 +25,12 @@ namespace ponderscope {
 
 namespace {
 
-/// Tokens read at a time, so that a read can be given up between slices.
-constexpr std::int64_t slice_tokens = 1 << 16;
-
 std::filesystem::path to_path(const QString& name) {
     return std::filesystem::path(name.toStdU16String());
 }
 
-template <typename T>
-void append_to(std::vector<T>& to, const std::vector<T>& from) {
-    to.insert(to.end(), from.begin(), from.end());
-}
-
-void append_columns(TokenColumns& to, const TokenColumns& from) {
-    append_to(to.id, from.id);
-    append_to(to.begin, from.begin);
-    append_to(to.end, from.end);
-    append_to(to.nll, from.nll);
-    append_to(to.entropy, from.entropy);
-    append_to(to.max_probability, from.max_probability);
-    append_to(to.rank, from.rank);
-    append_to(to.steps, from.steps);
-    append_to(to.flops, from.flops);
-}
-
 std::size_t bytes_of(const SequenceData& data) {
     return data.text.size() + data.tokens.size() * (4 + 8 + 8 + 4 + 4 + 4 + 4 + 4 + 8);
-}
-
-/// What one file holds, besides tokens and signals.
-struct Contents {
-    std::vector<RunInfo> runs;
-    std::vector<TrainingInfo> trainings;
-    std::map<qint64, std::vector<SequenceInfo>> sequences;
-    std::map<qint64, std::vector<SignalInfo>> signalInfos;
-};
-
-bool same(const Contents& a, const Contents& b) {
-    const auto sameRun = [](const RunInfo& x, const RunInfo& y) {
-        return x.id == y.id && x.name == y.name && x.tokens == y.tokens && x.sequences == y.sequences &&
-               x.complete == y.complete && x.scored_tokens == y.scored_tokens && x.nll_sum == y.nll_sum &&
-               x.seconds == y.seconds;
-    };
-    const auto sameSequence = [](const SequenceInfo& x, const SequenceInfo& y) {
-        return x.index == y.index && x.tokens == y.tokens && x.complete == y.complete &&
-               x.nll_sum == y.nll_sum;
-    };
-    const auto sameTraining = [](const TrainingInfo& x, const TrainingInfo& y) {
-        return x.id == y.id && x.name == y.name && x.step == y.step && x.seconds == y.seconds &&
-               x.complete == y.complete && x.fault == y.fault;
-    };
-    if (!std::equal(a.trainings.begin(), a.trainings.end(), b.trainings.begin(), b.trainings.end(),
-                    sameTraining)) {
-        return false;
-    }
-    if (!std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(), sameRun)) {
-        return false;
-    }
-    for (const RunInfo& run : a.runs) {
-        const auto x = a.sequences.find(run.id);
-        const auto y = b.sequences.find(run.id);
-        if (x == a.sequences.end() || y == b.sequences.end() ||
-            !std::equal(x->second.begin(), x->second.end(), y->second.begin(), y->second.end(),
-                        sameSequence)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /// One cached block: a sequence (empty name) or a signal of one.
@@ -120,60 +57,7 @@ struct Block {
 } // namespace
 
 struct TraceData::Impl {
-    struct Job {
-        QString trace;
-        std::function<void(const std::atomic<bool>& stop)> work;
-        bool essential = false; ///< opening and refreshing survive cancelPending
-    };
-
-    explicit Impl(TraceData& self, std::size_t limit) : owner(self), cacheLimit(limit) {
-        worker = std::thread([this] { loop(); });
-    }
-
-    ~Impl() {
-        {
-            const std::lock_guard lock(mutex);
-            ending = true;
-            stop = true;
-            jobs.clear();
-        }
-        wake.notify_all();
-        worker.join();
-    }
-
-    void loop() {
-        for (;;) {
-            Job job;
-            {
-                std::unique_lock lock(mutex);
-                wake.wait(lock, [this] { return ending || !jobs.empty(); });
-                if (ending) {
-                    return;
-                }
-                job = std::move(jobs.front());
-                jobs.pop_front();
-                running = job.trace;
-                runningEssential = job.essential;
-                stop = false;
-            }
-            job.work(stop);
-            const std::lock_guard lock(mutex);
-            running.clear();
-        }
-    }
-
-    /// \p urgent jobs are what the user waits for now: the newest first.
-    void post(Job job, bool urgent) {
-        {
-            const std::lock_guard lock(mutex);
-            if (urgent) {
-                jobs.push_front(std::move(job));
-            } else {
-                jobs.push_back(std::move(job));
-            }
-        }
-        wake.notify_one();
-    }
+    explicit Impl(TraceData& self, std::size_t limit) : owner(self), cacheLimit(limit) {}
 
     /// Runs \p call on the GUI thread, unless the owner is gone by then.
     template <typename Call>
@@ -192,18 +76,6 @@ struct TraceData::Impl {
             place = readers.emplace(trace, TraceReader::open(to_path(trace))).first;
         }
         return place->second;
-    }
-
-    Contents contents(const QString& trace, bool again) {
-        const TraceReader& from = reader(trace, again);
-        Contents all;
-        all.runs = from.runs();
-        all.trainings = from.trainings();
-        for (const RunInfo& run : all.runs) {
-            all.sequences[run.id] = from.sequences(run.id);
-            all.signalInfos[run.id] = from.signals(run.id);
-        }
-        return all;
     }
 
     void fail(const QString& trace, const std::exception& error, const std::function<void()>& also = {}) {
@@ -284,94 +156,48 @@ struct TraceData::Impl {
     }
 
     void loadSequence(const BlockKey& key, std::shared_ptr<const SequenceData> old) {
-        post({key.run.trace,
-              [this, key, old](const std::atomic<bool>& stopped) {
-                  try {
-                      const TraceReader& from = reader(key.run.trace);
-                      auto data = std::make_shared<SequenceData>();
-                      if (old) {
-                          *data = *old;
-                      } else {
-                          data->run = key.run;
-                          data->sequence = key.sequence;
-                          data->text = from.text(key.run.run, key.sequence);
-                      }
-                      for (;;) {
-                          if (stopped) {
-                              reply([this, key] { abandon(key); });
-                              return;
-                          }
-                          const auto first = static_cast<std::int64_t>(data->tokens.size());
-                          const TokenColumns slice =
-                              from.tokens(key.run.run, key.sequence, first, first + slice_tokens);
-                          append_columns(data->tokens, slice);
-                          if (static_cast<std::int64_t>(slice.size()) < slice_tokens) {
-                              break;
-                          }
-                      }
-                      reply([this, key, data] {
-                          if (traces.contains(key.run.trace)) {
-                              store(key, data, nullptr, static_cast<std::int64_t>(data->tokens.size()));
-                              emit owner.sequenceReady(key.run, key.sequence);
-                          }
-                      });
-                  } catch (const std::exception& error) {
-                      fail(key.run.trace, error, [this, key] { store(key, nullptr, nullptr, 0); });
-                  }
-              }},
-             true);
+        jobs.post({key.run.trace,
+                   [this, key, old](const std::atomic<bool>& stopped) {
+                       try {
+                           const auto data =
+                               read_sequence(reader(key.run.trace), key.run, key.sequence, old, stopped);
+                           reply([this, key, data] {
+                               if (!data) {
+                                   abandon(key);
+                               } else if (traces.contains(key.run.trace)) {
+                                   store(key, data, nullptr, static_cast<std::int64_t>(data->tokens.size()));
+                                   emit owner.sequenceReady(key.run, key.sequence);
+                               }
+                           });
+                       } catch (const std::exception& error) {
+                           fail(key.run.trace, error, [this, key] { store(key, nullptr, nullptr, 0); });
+                       }
+                   }},
+                  true);
     }
 
     void loadSignal(const BlockKey& key, std::shared_ptr<const SignalChunk> old) {
-        post({key.run.trace,
-              [this, key, old](const std::atomic<bool>& stopped) {
-                  try {
-                      const TraceReader& from = reader(key.run.trace);
-                      const std::string name = key.name.toStdString();
-                      std::shared_ptr<SignalChunk> chunk =
-                          old ? std::make_shared<SignalChunk>(*old) : nullptr;
-                      for (;;) {
-                          if (stopped) {
-                              reply([this, key] { abandon(key); });
-                              return;
-                          }
-                          const std::int64_t first = chunk ? chunk->shape.at(0) : 0;
-                          std::optional<SignalChunk> slice =
-                              from.signal(key.run.run, key.sequence, name, first, first + slice_tokens);
-                          const std::int64_t count = slice && !slice->shape.empty() ? slice->shape[0] : 0;
-                          if (count > 0 && !chunk) {
-                              chunk = std::make_shared<SignalChunk>(std::move(*slice));
-                          } else if (count > 0) {
-                              const bool fits = slice->dtype == chunk->dtype &&
-                                                std::equal(slice->shape.begin() + 1, slice->shape.end(),
-                                                           chunk->shape.begin() + 1, chunk->shape.end());
-                              if (!fits) {
-                                  throw InputError(to_path(key.run.trace),
-                                                   "one shape and type for the signal '" + name +
-                                                       "' of a sequence",
-                                                   "chunks that differ", "record the run again");
-                              }
-                              chunk->shape[0] += count;
-                              append_to(chunk->data, slice->data);
-                          }
-                          if (count < slice_tokens) {
-                              break;
-                          }
-                      }
-                      reply([this, key, chunk] {
-                          if (traces.contains(key.run.trace)) {
-                              store(key, nullptr, chunk, chunk ? chunk->shape[0] : 0);
-                              emit owner.signalReady(key.run, key.sequence, key.name);
-                          }
-                      });
-                  } catch (const std::exception& error) {
-                      fail(key.run.trace, error, [this, key] {
-                          store(key, nullptr, nullptr, 0);
-                          emit owner.signalReady(key.run, key.sequence, key.name);
-                      });
-                  }
-              }},
-             true);
+        jobs.post({key.run.trace,
+                   [this, key, old](const std::atomic<bool>& stopped) {
+                       try {
+                           const ReadSignal read = read_signal(reader(key.run.trace), key.run, key.sequence,
+                                                               key.name.toStdString(), old, stopped);
+                           reply([this, key, read] {
+                               if (read.stopped) {
+                                   abandon(key);
+                               } else if (traces.contains(key.run.trace)) {
+                                   store(key, nullptr, read.chunk, read.chunk ? read.chunk->shape[0] : 0);
+                                   emit owner.signalReady(key.run, key.sequence, key.name);
+                               }
+                           });
+                       } catch (const std::exception& error) {
+                           fail(key.run.trace, error, [this, key] {
+                               store(key, nullptr, nullptr, 0);
+                               emit owner.signalReady(key.run, key.sequence, key.name);
+                           });
+                       }
+                   }},
+                  true);
     }
 
     /// A load that was given up: the next asking starts it anew.
@@ -382,9 +208,9 @@ struct TraceData::Impl {
         }
     }
 
-    void adopt(const QString& trace, Contents fresh) {
-        Contents& known = traces[trace];
-        if (same(known, fresh)) {
+    void adopt(const QString& trace, TraceContents fresh) {
+        TraceContents& known = traces[trace];
+        if (same_contents(known, fresh)) {
             return;
         }
         known = std::move(fresh);
@@ -416,7 +242,7 @@ struct TraceData::Impl {
 
     // GUI thread
     QStringList order;
-    std::map<QString, Contents> traces;
+    std::map<QString, TraceContents> traces;
     std::map<BlockKey, Block> blocks;
     std::size_t cached = 0;
     quint64 clock = 0;
@@ -425,18 +251,10 @@ struct TraceData::Impl {
     QSet<QString> refreshing;
     QSet<QString> live; ///< keys of `traces` that are no files
 
-    // Shared
-    std::mutex mutex;
-    std::condition_variable wake;
-    std::deque<Job> jobs;
-    QString running;
-    bool runningEssential = false;
-    bool ending = false;
-    std::atomic<bool> stop = false;
-
     // Worker thread
     std::map<QString, TraceReader> readers;
-    std::thread worker;
+
+    JobQueue jobs; // goes first: its thread uses what stands above
 };
 
 TraceData::TraceData(QObject* parent, std::size_t cacheBytes)
@@ -447,37 +265,32 @@ TraceData::~TraceData() = default;
 void TraceData::open(const QString& path) {
     const QString trace = QFileInfo(path).absoluteFilePath();
     Impl* const impl = impl_.get();
-    impl->post({trace,
-                [impl, trace](const std::atomic<bool>&) {
-                    try {
-                        Contents fresh = impl->contents(trace, true);
-                        impl->reply([impl, trace, fresh = std::move(fresh)]() mutable {
-                            impl->forgetTrace(trace);
-                            impl->traces[trace] = std::move(fresh);
-                            if (!impl->order.contains(trace)) {
-                                impl->order.append(trace);
-                            }
-                            emit impl->owner.traceOpened(trace);
-                        });
-                    } catch (const std::exception& error) {
-                        impl->fail(trace, error);
-                    }
-                },
-                true},
-               false);
+    impl->jobs.post({trace,
+                     [impl, trace](const std::atomic<bool>&) {
+                         try {
+                             TraceContents fresh = read_contents(impl->reader(trace, true));
+                             impl->reply([impl, trace, fresh = std::move(fresh)]() mutable {
+                                 impl->forgetTrace(trace);
+                                 impl->traces[trace] = std::move(fresh);
+                                 if (!impl->order.contains(trace)) {
+                                     impl->order.append(trace);
+                                 }
+                                 emit impl->owner.traceOpened(trace);
+                             });
+                         } catch (const std::exception& error) {
+                             impl->fail(trace, error);
+                         }
+                     },
+                     true},
+                    false);
 }
 
 void TraceData::close(const QString& path) {
     const QString trace = QFileInfo(path).absoluteFilePath();
     Impl* const impl = impl_.get();
-    {
-        const std::lock_guard lock(impl->mutex);
-        std::erase_if(impl->jobs, [&](const Impl::Job& job) { return job.trace == trace; });
-        if (impl->running == trace) {
-            impl->stop = true;
-        }
-    }
-    impl->post({trace, [impl, trace](const std::atomic<bool>&) { impl->readers.erase(trace); }, true}, false);
+    impl->jobs.dropTrace(trace);
+    impl->jobs.post({trace, [impl, trace](const std::atomic<bool>&) { impl->readers.erase(trace); }, true},
+                    false);
     impl->refreshing.remove(trace);
     if (!impl->order.contains(trace)) {
         return;
@@ -495,34 +308,28 @@ void TraceData::refresh() {
             continue; // a slow disk must not pile up work
         }
         impl->refreshing.insert(trace);
-        impl->post({trace,
-                    [impl, trace](const std::atomic<bool>&) {
-                        try {
-                            Contents fresh = impl->contents(trace, false);
-                            impl->reply([impl, trace, fresh = std::move(fresh)]() mutable {
-                                impl->refreshing.remove(trace);
-                                if (impl->traces.contains(trace)) {
-                                    impl->adopt(trace, std::move(fresh));
-                                }
-                            });
-                        } catch (const std::exception& error) {
-                            impl->fail(trace, error, [impl, trace] { impl->refreshing.remove(trace); });
-                        }
-                    },
-                    true},
-                   false);
+        impl->jobs.post({trace,
+                         [impl, trace](const std::atomic<bool>&) {
+                             try {
+                                 TraceContents fresh = read_contents(impl->reader(trace));
+                                 impl->reply([impl, trace, fresh = std::move(fresh)]() mutable {
+                                     impl->refreshing.remove(trace);
+                                     if (impl->traces.contains(trace)) {
+                                         impl->adopt(trace, std::move(fresh));
+                                     }
+                                 });
+                             } catch (const std::exception& error) {
+                                 impl->fail(trace, error, [impl, trace] { impl->refreshing.remove(trace); });
+                             }
+                         },
+                         true},
+                        false);
     }
 }
 
 void TraceData::cancelPending() {
     Impl* const impl = impl_.get();
-    {
-        const std::lock_guard lock(impl->mutex);
-        std::erase_if(impl->jobs, [](const Impl::Job& job) { return !job.essential; });
-        if (!impl->running.isEmpty() && !impl->runningEssential) {
-            impl->stop = true;
-        }
-    }
+    impl->jobs.dropInessential();
     for (auto& [key, block] : impl->blocks) {
         block.pending = false;
     }
@@ -538,7 +345,7 @@ void TraceData::showLive(const QString& name, LiveRun run) {
         impl->forgetTrace(name);
         impl->live.insert(name);
     }
-    Contents contents;
+    TraceContents contents;
     contents.sequences[key.run] = {run.sequence};
     contents.signalInfos[key.run] = run.signalInfos;
     contents.runs = {std::move(run.info)};
@@ -577,8 +384,7 @@ bool TraceData::isOpen(const QString& trace) const {
 }
 
 bool TraceData::idle() const {
-    const std::lock_guard lock(impl_->mutex);
-    return impl_->jobs.empty() && impl_->running.isEmpty();
+    return impl_->jobs.idle();
 }
 
 std::size_t TraceData::cachedBytes() const {
@@ -682,44 +488,46 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
     Impl* const impl = impl_.get();
     impl->reply([impl, key] {
         const QSet<int> ids = impl->labelsPending[key];
-        impl->post({key.trace,
-                    [impl, key, ids](const std::atomic<bool>& stopped) {
-                        QHash<int, QString> found;
-                        try {
-                            const TraceReader& from = impl->reader(key.trace);
-                            for (const int wanted : ids) {
-                                if (stopped) {
-                                    break;
-                                }
-                                const std::string bytes = from.token_bytes(key.run, wanted);
-                                // A token without bytes is named by its id, so that a list is never blank.
-                                found.insert(wanted, bytes.empty() ? QStringLiteral("‹id %1›").arg(wanted)
-                                                                   : visible_token(bytes));
-                            }
-                        } catch (const std::exception& error) {
-                            for (const int wanted : ids) {
-                                found.insert(wanted, QStringLiteral("‹id %1›").arg(wanted));
-                            }
-                            impl->fail(key.trace, error);
-                        }
-                        impl->reply([impl, key, ids, found = std::move(found)] {
-                            if (!impl->traces.contains(key.trace)) {
-                                return;
-                            }
-                            impl->labels[key].insert(found);
-                            QSet<int>& rest = impl->labelsPending[key];
-                            rest.subtract(ids);
-                            if (!rest.isEmpty()) {
-                                const QSet<int> again = rest;
-                                rest.clear();
-                                for (const int wanted : again) {
-                                    static_cast<void>(impl->owner.tokenLabel(key, wanted));
-                                }
-                            }
-                            emit impl->owner.tokenLabelsReady(key);
-                        });
-                    }},
-                   true);
+        impl->jobs.post({key.trace,
+                         [impl, key, ids](const std::atomic<bool>& stopped) {
+                             QHash<int, QString> found;
+                             try {
+                                 const TraceReader& from = impl->reader(key.trace);
+                                 for (const int wanted : ids) {
+                                     if (stopped) {
+                                         break;
+                                     }
+                                     const std::string bytes = from.token_bytes(key.run, wanted);
+                                     // A token without bytes is named by its id, so that a list is never
+                                     // blank.
+                                     found.insert(wanted, bytes.empty()
+                                                              ? QStringLiteral("‹id %1›").arg(wanted)
+                                                              : visible_token(bytes));
+                                 }
+                             } catch (const std::exception& error) {
+                                 for (const int wanted : ids) {
+                                     found.insert(wanted, QStringLiteral("‹id %1›").arg(wanted));
+                                 }
+                                 impl->fail(key.trace, error);
+                             }
+                             impl->reply([impl, key, ids, found = std::move(found)] {
+                                 if (!impl->traces.contains(key.trace)) {
+                                     return;
+                                 }
+                                 impl->labels[key].insert(found);
+                                 QSet<int>& rest = impl->labelsPending[key];
+                                 rest.subtract(ids);
+                                 if (!rest.isEmpty()) {
+                                     const QSet<int> again = rest;
+                                     rest.clear();
+                                     for (const int wanted : again) {
+                                         static_cast<void>(impl->owner.tokenLabel(key, wanted));
+                                     }
+                                 }
+                                 emit impl->owner.tokenLabelsReady(key);
+                             });
+                         }},
+                        true);
     });
     return {};
 }

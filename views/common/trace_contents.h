@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+#include "core/trace/training_records.h"
+
+#include <QtGlobal>
+
+#include <map>
+#include <vector>
+
+namespace ponderscope {
+
+class TraceReader;
+
+/// What one file holds, besides tokens and signals.
+struct TraceContents {
+    std::vector<RunInfo> runs;
+    std::vector<TrainingInfo> trainings;
+    std::map<qint64, std::vector<SequenceInfo>> sequences;
+    std::map<qint64, std::vector<SignalInfo>> signalInfos;
+};
+
+/// Reads all of it. InputError as TraceReader.
+TraceContents read_contents(const TraceReader& reader);
+/// Whether a view would show the same.
+bool same_contents(const TraceContents& a, const TraceContents& b);
+
+} // namespace ponderscope
