@@ -3,6 +3,7 @@
 
 #include "core/model/head_shares.h"
 #include "core/model/head_state.h"
+#include "core/model/head_table.h"
 #include "core/model/kernels/aligned.h"
 #include "core/model/kernels/tile.h"
 
@@ -21,46 +22,6 @@ namespace {
 using kernels::AlignedArray;
 using kernels::TileKernels;
 
-/// A table [V, d] whose rows are handed out tile by tile in fp32 (or as they are, in bf16, for the
-/// processor's own product).
-class Table {
-public:
-    Table() = default;
-    explicit Table(const at::Tensor& tensor)
-        : tensor_(tensor.stride(1) == 1 ? tensor : tensor.contiguous()) {}
-
-    [[nodiscard]] std::ptrdiff_t stride() const { return tensor_.stride(0); }
-    [[nodiscard]] bool is_fp32() const { return tensor_.scalar_type() == at::kFloat; }
-    [[nodiscard]] bool same_as(const Table& other) const {
-        return tensor_.defined() && tensor_.is_same(other.tensor_);
-    }
-    [[nodiscard]] const std::uint16_t* halves(std::int64_t row) const {
-        return static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + row * stride();
-    }
-
-    /// Rows in fp32: where they lie, or widened into scratch. Sets the distance between rows.
-    const float* rows(const TileKernels& k, std::int64_t row, std::int64_t count,
-                      AlignedArray<float>& scratch, std::ptrdiff_t& row_stride) const {
-        if (is_fp32()) {
-            row_stride = stride();
-            return static_cast<const float*>(tensor_.const_data_ptr()) + row * stride();
-        }
-        const auto depth = tensor_.size(1);
-        row_stride = depth;
-        if (scratch.size() == 0) {
-            scratch = AlignedArray<float>(static_cast<std::size_t>(count * depth));
-        }
-        for (std::int64_t r = 0; r < count; ++r) {
-            (tensor_.scalar_type() == at::kBFloat16 ? k.widen_bf16 : k.widen_f16)(halves(row + r), depth,
-                                                                                  scratch.data() + r * depth);
-        }
-        return scratch.data();
-    }
-
-private:
-    at::Tensor tensor_;
-};
-
 /// States of a block of tokens, packed with one token a column, group after group.
 struct PackedStates {
     AlignedArray<float> fp32;
@@ -73,7 +34,7 @@ struct Job {
     HeadTiling tiling;
     std::int64_t tokens = 0, depth = 0, vocabulary = 0;
     at::Tensor states, previous; ///< contiguous, fp32 or bf16
-    Table head, embedding;
+    HeadTable head, embedding;
     AlignedArray<float> bias;
     const std::int64_t* targets = nullptr;
     bool bf16 = false; ///< the processor multiplies bf16 as it lies
@@ -560,7 +521,7 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
     if (job.tokens == 0) {
         return result;
     }
-    job.head = Table(weights.head);
+    job.head = HeadTable(weights.head);
     job.bf16 = job.k.product_bf16 != nullptr && weights.head.scalar_type() == at::kBFloat16 &&
                h.scalar_type() == at::kBFloat16 && job.depth % 2 == 0;
     const auto type = job.bf16 ? at::kBFloat16 : at::kFloat;
@@ -585,7 +546,7 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
     job.list_length =
         std::max(request.candidates, request.distribution ? std::min<std::int64_t>(2, job.vocabulary) : 0);
     if (request.mixture) {
-        job.embedding = Table(weights.embedding);
+        job.embedding = HeadTable(weights.embedding);
     }
     if (job.truncated_mixture) {
         job.list_length = std::max(job.list_length, request.top_k);

@@ -5,21 +5,11 @@
 #pragma once
 
 #include "core/model/kernels/tile.h"
-
-#if defined(__AVX512F__) || defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "core/model/kernels/tile_vectors.h"
 
 namespace ponderscope::kernels {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int lane_count = 16;
-#elif defined(__AVX2__)
-constexpr int lane_count = 8;
-#else
-constexpr int lane_count = 4;
-#endif
 constexpr int full_vectors = 3;
 
 /// Rows that are summed up at once beside N vectors, so that the sums fill the registers (32 with AVX-512,
@@ -30,72 +20,6 @@ constexpr int block_rows() {
     return 8;
 #else
     return N == 1 ? 8 : N == 2 ? 6 : 4;
-#endif
-}
-
-using Vector = float __attribute__((vector_size(4 * lane_count)));
-using Integers = std::int32_t __attribute__((vector_size(4 * lane_count)));
-
-inline Vector splat(float value) {
-    return value - Vector{};
-}
-
-inline Integers splat(std::int32_t value) {
-    return value - Integers{};
-}
-
-inline Vector as_vector(Integers bits) {
-    return reinterpret_cast<Vector>(bits);
-}
-
-inline Integers as_integers(Vector value) {
-    return reinterpret_cast<Integers>(value);
-}
-
-inline const Vector* vectors_at(const float* pointer) {
-    return reinterpret_cast<const Vector*>(pointer);
-}
-
-inline Vector* vectors_at(float* pointer) {
-    return reinterpret_cast<Vector*>(pointer);
-}
-
-/// exp for x <= 0: 2^n times a polynomial in the rest. NaN stays NaN because the polynomial is multiplied,
-/// not spliced.
-inline Vector exponential_of(Vector x) {
-    constexpr float lowest = -87.33654F;   // the least x whose exp is a normal number
-    constexpr float shifter = 12582912.0F; // 1.5 · 2^23: adding it rounds to an integer
-    const Vector inside = x < lowest ? splat(lowest) : x;
-    const Vector shifted = inside * 1.44269504F + shifter;
-    const Vector n = shifted - shifter;
-    // ln 2 in two parts, the first short enough for n times it to be exact.
-    const Vector r = (inside - n * 0.693359375F) + n * 2.12194440e-4F;
-    // Minimax on [-ln2/2, ln2/2], relative error below 2^-24 before rounding.
-    Vector p = splat(1.98756915e-4F);
-    p = p * r + 1.39819995e-3F;
-    p = p * r + 8.33345205e-3F;
-    p = p * r + 4.16657962e-2F;
-    p = p * r + 1.66666657e-1F;
-    p = p * r + 5.00000000e-1F;
-    p = (p * (r * r) + r) + 1.0F;
-    const Integers exponent = (as_integers(shifted) - as_integers(splat(shifter)) + 127) << 23;
-    return x < lowest ? Vector{} : p * as_vector(exponent);
-}
-
-/// One bit a lane.
-inline unsigned greater_lanes(Vector a, Vector b) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), _CMP_GT_OQ);
-#elif defined(__AVX2__)
-    return static_cast<unsigned>(_mm256_movemask_ps(
-        _mm256_cmp_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_GT_OQ)));
-#else
-    const Integers greater = a > b;
-    unsigned bits = 0;
-    for (int lane = 0; lane < lane_count; ++lane) {
-        bits |= static_cast<unsigned>(greater[lane] & 1) << lane;
-    }
-    return bits;
 #endif
 }
 

@@ -6,8 +6,7 @@
 #include "core/base/half.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/halting_rules.h"
-#include "tests/core/ponder/engine_subjects.h"
-#include "tests/core/ponder/tiny_models.h"
+#include "tests/core/ponder/every_model.h"
 
 #include <gtest/gtest.h>
 
@@ -21,89 +20,13 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
 namespace ponderscope {
 namespace {
 
-using testing::make_checkpoint;
-using testing::random_ids;
-using testing::Subject;
-using testing::subjects;
-using testing::TemporaryFolder;
-
-constexpr std::int64_t vocabulary = 61;
-
-Window whole(const std::vector<std::int32_t>& ids) {
-    return {ids, 0, static_cast<std::int64_t>(ids.size())};
-}
-
-template <typename T>
-std::vector<T> values(const WindowResult& result, const std::string& name) {
-    for (const auto& [signal_name, chunk] : result.signals) {
-        if (signal_name == name) {
-            std::vector<T> all(chunk.data.size() / sizeof(T));
-            std::memcpy(all.data(), chunk.data.data(), chunk.data.size());
-            return all;
-        }
-    }
-    ADD_FAILURE() << "no signal " << name;
-    return {};
-}
-
-void expect_near(const std::vector<float>& a, const std::vector<float>& b, double tolerance,
-                 const std::string& what) {
-    ASSERT_EQ(a.size(), b.size()) << what;
-    double largest = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (std::isnan(a[i]) || std::isnan(b[i])) {
-            ASSERT_EQ(std::isnan(a[i]), std::isnan(b[i])) << what << " at " << i;
-            continue;
-        }
-        // Of numbers above 1, relative: that is what fp32 holds.
-        const double size = std::max(1.0, std::abs(static_cast<double>(b[i])));
-        largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) / size);
-    }
-    EXPECT_LE(largest, tolerance) << what;
-}
-
-class EveryModel : public ::testing::TestWithParam<std::size_t> {
-protected:
-    void SetUp() override {
-        const Subject subject = subjects().at(GetParam());
-        checkpoint_ =
-            std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
-        engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_));
-        if (engine_->config().ponder.method == MethodKind::ponderlm3) {
-            halve(subject.config);
-        }
-    }
-
-    /// A random router says much the same of every token: puts the threshold where half of them stop early.
-    void halve(nlohmann::json config) {
-        engine_->use_halting(full_halting());
-        const auto ids = random_ids(60, vocabulary, 16);
-        const Window window = whole(ids);
-        const WindowResult full = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
-        const auto gates = values<float>(full, signal::gate);
-        const std::size_t decisions = gates.size() / 60;
-        std::vector<float> last;
-        for (std::size_t t = 0; t < 60; ++t) {
-            last.push_back(gates[(t + 1) * decisions - 1]);
-        }
-        std::sort(last.begin(), last.end());
-        config["pondering"]["threshold"] =
-            (static_cast<double>(last[29]) + static_cast<double>(last[30])) / 2;
-        std::ofstream(folder_.path() / "config.json") << config.dump(1);
-        checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::open(folder_.path()));
-        engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_));
-    }
-    TemporaryFolder folder_;
-    std::unique_ptr<Checkpoint> checkpoint_;
-    std::unique_ptr<Engine> engine_;
-};
+using namespace testing;
 
 TEST_P(EveryModel, AWindowGivesTheSameAloneAndInABatch) {
     const auto a = random_ids(17, vocabulary, 1);
@@ -237,114 +160,6 @@ TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
             EXPECT_GE(kl[t * steps + k], 0.0F);
         }
     }
-}
-
-TEST_P(EveryModel, CachedGenerationEqualsTheFullForward) {
-    const std::vector<std::vector<std::int32_t>> prompts{
-        random_ids(9, vocabulary, 7), random_ids(1, vocabulary, 8), random_ids(23, vocabulary, 9)};
-    GenerateOptions options;
-    options.max_new_tokens = 12;
-    std::vector<std::vector<float>> entropies[2];
-    std::vector<std::vector<std::int32_t>> ids[2];
-    std::vector<std::int64_t> flops[2];
-    for (const bool use_cache : {false, true}) {
-        options.use_cache = use_cache;
-        entropies[use_cache].resize(3);
-        ids[use_cache] =
-            engine_->generate(prompts, options, RecordLevel::basic,
-                              [&](std::int64_t sequence, std::int32_t, const WindowResult& readout) {
-                                  entropies[use_cache][static_cast<std::size_t>(sequence)].push_back(
-                                      readout.tokens.entropy.front());
-                                  flops[use_cache].push_back(readout.tokens.flops.front());
-                                  return true;
-                              });
-    }
-    EXPECT_EQ(ids[0], ids[1]);
-    EXPECT_EQ(flops[0], flops[1]) << "a cache changes no count";
-    for (std::size_t i = 0; i < 3; ++i) {
-        ASSERT_EQ(ids[1][i].size(), 12U);
-        expect_near(entropies[0][i], entropies[1][i], 1e-4, "entropy while generating");
-    }
-    // The continuation of a prompt does not depend on the other prompts, and scoring it says the same.
-    options.use_cache = true;
-    EXPECT_EQ(engine_->generate({prompts[2]}, options).front(), ids[1][2]);
-    engine_->use_scoring(std::nullopt); // generation is exact
-    std::vector<std::int32_t> text = prompts[0];
-    text.insert(text.end(), ids[1][0].begin(), ids[1][0].end());
-    const Window window = whole(text);
-    const WindowResult scored = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
-    for (std::size_t t = prompts[0].size() - 1; t + 1 < text.size(); ++t) {
-        EXPECT_EQ(scored.tokens.rank[t], 1) << "greedy takes the most likely token";
-        EXPECT_NEAR(scored.tokens.entropy[t], entropies[1][0][t + 1 - prompts[0].size()], 1e-4);
-    }
-}
-
-TEST_P(EveryModel, SamplingIsAFunctionOfItsSeed) {
-    const std::vector<std::vector<std::int32_t>> prompts{random_ids(4, vocabulary, 10),
-                                                         random_ids(6, vocabulary, 11)};
-    GenerateOptions options;
-    options.max_new_tokens = 20;
-    options.temperature = 1.5;
-    options.seed = 5;
-    const auto first = engine_->generate(prompts, options);
-    EXPECT_EQ(first, engine_->generate(prompts, options));
-    options.use_cache = false;
-    EXPECT_EQ(first, engine_->generate(prompts, options));
-    options.use_cache = true;
-    options.seed = 6;
-    EXPECT_NE(first, engine_->generate(prompts, options));
-    options.top_p = 1e-9; // only the most likely token is left
-    GenerateOptions greedy;
-    greedy.max_new_tokens = 20;
-    EXPECT_EQ(engine_->generate(prompts, options), engine_->generate(prompts, greedy));
-    options.top_p = 1;
-    options.top_k = 1;
-    EXPECT_EQ(engine_->generate(prompts, options), engine_->generate(prompts, greedy));
-    options.top_k = vocabulary; // all of them is no cut at all
-    const auto all = engine_->generate(prompts, options);
-    options.top_k = 0;
-    EXPECT_EQ(engine_->generate(prompts, options), all);
-}
-
-TEST_P(EveryModel, SamplingDrawsFromTheMostLikelyTokensOnly) {
-    const std::vector<std::vector<std::int32_t>> prompt{random_ids(6, vocabulary, 10)};
-    GenerateOptions options;
-    options.max_new_tokens = 1;
-    options.temperature = 50; // nearly all alike: what is not cut off turns up
-    options.top_k = 3;
-    std::set<std::int32_t> likely;
-    for (options.seed = 0; options.seed < 60; ++options.seed) {
-        likely.insert(engine_->generate(prompt, options).front().front());
-    }
-    EXPECT_EQ(likely.size(), 3U);
-    // Of three that are nearly alike, two hold less than 0.7 of the probability of all three, never of all
-    // tokens'.
-    options.top_p = 0.6;
-    std::set<std::int32_t> fewer;
-    for (options.seed = 0; options.seed < 60; ++options.seed) {
-        fewer.insert(engine_->generate(prompt, options).front().front());
-    }
-    EXPECT_EQ(fewer.size(), 2U);
-    for (const std::int32_t id : fewer) {
-        EXPECT_TRUE(likely.contains(id));
-    }
-}
-
-TEST_P(EveryModel, GenerationStopsWhereItIsTold) {
-    const auto prompt = random_ids(5, vocabulary, 12);
-    GenerateOptions options;
-    options.max_new_tokens = 10;
-    const auto all = engine_->generate({prompt, prompt}, options);
-    options.stop_ids = {all[0][3]};
-    const auto stopped = engine_->generate({prompt}, options).front();
-    ASSERT_LE(stopped.size(), 4U);
-    EXPECT_EQ(stopped.back(), all[0][3]);
-    options.stop_ids.clear();
-    int calls = 0;
-    const auto cut =
-        engine_->generate({prompt}, options, RecordLevel::basic,
-                          [&](std::int64_t, std::int32_t, const WindowResult&) { return ++calls < 3; });
-    EXPECT_EQ(cut.front().size(), 3U);
 }
 
 TEST_P(EveryModel, TwoBatchesUnderWay) {
