@@ -136,6 +136,7 @@ private:
     /// The panels as they come, for a window of this height: low ones show heatmap and comparison as tabs.
     void arrange(int height);
     void buildMenus();
+    [[nodiscard]] const ponderscope::Samples& samples();
     void buildWelcome();
     void buildThink();
     void buildHabits();

@@ -52,8 +52,15 @@ void MainWindow::dropEvent(QDropEvent* event) {
     event->acceptProposedAction();
 }
 
+/// Found when they are first asked for: a window that opens on a trace needs none of them.
+const Samples& MainWindow::samples() {
+    if (samples_.folder.isEmpty()) {
+        samples_ = find_samples(QCoreApplication::applicationDirPath());
+    }
+    return samples_;
+}
+
 void MainWindow::buildWelcome() {
-    samples_ = find_samples(QCoreApplication::applicationDirPath());
     welcome_ = new WelcomePage(theme_, this);
     welcome_->hide();
     menuWidget()->installEventFilter(this); // a message moves the page down
@@ -153,7 +160,7 @@ void MainWindow::startTour() {
         // Over the sample, then; recorded ones open at once.
         tourWanted_ = true;
         if (!selection_.runA().isValid() && !recorder_.isRunning()) {
-            if (!samples_.recorded.isEmpty()) {
+            if (!samples().recorded.isEmpty()) {
                 open(samples_.recorded);
             } else if (!samples_.models.empty() && !samples_.text.isEmpty()) {
                 recordSample(0);

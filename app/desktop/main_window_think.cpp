@@ -75,7 +75,7 @@ void MainWindow::showThink() {
     if (!current.isEmpty()) {
         folders << current;
     }
-    for (const SampleModel& model : samples_.models) {
+    for (const SampleModel& model : samples().models) {
         folders << model.checkpoint;
     }
     const QStringList recent = settings_.recent();
