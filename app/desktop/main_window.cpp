@@ -455,9 +455,11 @@ void MainWindow::showStatus() {
         parts << tr("steps %1").arg(format_nats(steps));
     }
     parts << QString::fromStdString(run->device) + u' ' + QString::fromStdString(run->dtype);
+    const QStringList faults = data_.faults(selection_.runA());
     if (!run->complete) {
-        parts << tr("partial");
+        parts << (faults.isEmpty() ? tr("partial") : tr("partial: %1").arg(faults.back()));
     }
+    status_->setToolTip(faults.join(u'\n'));
     status_->setText(parts.join(QStringLiteral(" · ")));
 }
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/writer.h"
+
 #include "app/desktop/recorder.h"
 
 #include <QJsonDocument>
@@ -52,11 +55,17 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
     case EngineProcess::End::cancelled:
         emit cancelled(request_.trace);
         break;
-    case EngineProcess::End::crashed:
+    case EngineProcess::End::crashed: {
+        const QString activity = progress_.activity.isEmpty() ? tr("starting") : progress_.activity;
+        if (activity == QLatin1String("recording")) {
+            TraceWriter::note_death(std::filesystem::path(request_.trace.toStdU16String()),
+                                    "The engine ended unexpectedly while recording.");
+        }
         emit failed(
             tr("The engine ended unexpectedly while %1; the sequences that it had finished are in %2.")
-                .arg(progress_.activity.isEmpty() ? tr("starting") : progress_.activity, request_.trace));
+                .arg(activity, request_.trace));
         break;
+    }
     case EngineProcess::End::refused:
         emit failed(sentence);
         break;

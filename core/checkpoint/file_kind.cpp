@@ -101,6 +101,10 @@ FileKind recognise_file(const std::filesystem::path& path) {
     if (!std::filesystem::is_regular_file(path, error)) {
         return FileKind::unknown;
     }
+    // A trace may be open in this process, and closing another descriptor of it takes away SQLite's locks.
+    if (path.extension() == ".ponder") {
+        return FileKind::sqlite;
+    }
     const std::uintmax_t size = std::filesystem::file_size(path, error);
     std::ifstream file(path, std::ios::binary);
     std::array<char, looked_at> start{};

@@ -190,7 +190,8 @@ Database::Database(const std::filesystem::path& path, Access access) {
     }
     const int code = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
     if (code != SQLITE_OK) {
-        const SqliteFailure failure(code, handle_ != nullptr ? sqlite3_errmsg(handle_) : "out of memory");
+        const SqliteFailure failure(code, handle_ != nullptr ? sqlite3_errmsg(handle_) : "out of memory",
+                                    handle_ != nullptr ? sqlite3_system_errno(handle_) : 0);
         sqlite3_close_v2(handle_);
         handle_ = nullptr;
         throw failure;
@@ -257,6 +258,18 @@ bool Database::in_transaction() const {
 
 void Database::wait_for_locks(int milliseconds) {
     sqlite3_busy_timeout(handle_, milliseconds);
+}
+
+void Database::read_header(std::span<std::byte> out) {
+    sqlite3_file* file = nullptr;
+    if (sqlite3_file_control(handle_, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+        file == nullptr || file->pMethods == nullptr) {
+        fail(handle_);
+    }
+    const int code = file->pMethods->xRead(file, out.data(), static_cast<int>(out.size()), 0);
+    if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) {
+        throw SqliteFailure(code, sqlite3_errstr(code));
+    }
 }
 
 void Database::read_blob(const char* table, const char* column, std::int64_t row, std::size_t offset,

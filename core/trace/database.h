@@ -18,9 +18,12 @@ namespace ponderscope {
 /// it into a sentence.
 class SqliteFailure : public std::runtime_error {
 public:
-    SqliteFailure(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    SqliteFailure(int code, const std::string& message, int system_error = 0)
+        : std::runtime_error(message), code_(code), system_error_(system_error) {}
     [[nodiscard]] int code() const { return code_; }
     [[nodiscard]] int primary_code() const { return code_ & 0xff; }
+    /// errno of the failure to open; 0: not known.
+    [[nodiscard]] int system_error() const { return system_error_; }
     [[nodiscard]] bool is_busy() const; ///< somebody else holds a lock
     [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
     /// The helper files that reading wants (the log's index) cannot be made or grown here: a folder that
@@ -31,6 +34,7 @@ public:
 
 private:
     int code_;
+    int system_error_;
 };
 
 /// One prepared statement. Bound text and BLOBs must outlive the step that uses them (nothing is copied).
@@ -91,6 +95,11 @@ public:
     [[nodiscard]] bool in_transaction() const;
     void wait_for_locks(int milliseconds); ///< 5 s unless said
     void close();                          ///< all statements must be gone; a failing close is ignored
+
+    /// The first bytes of the file as they lie on the disk, without any lock; what the file lacks is 0.
+    /// Through this connection, never through a stream of one's own: when a process closes any descriptor of
+    /// a file, POSIX takes away all the locks that it holds on it, those of SQLite's other connections too.
+    void read_header(std::span<std::byte> out);
 
     /// Reads bytes [offset, offset + out.size()) of a BLOB, touching only the pages that hold them.
     void read_blob(const char* table, const char* column, std::int64_t row, std::size_t offset,

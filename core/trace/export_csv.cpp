@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <unistd.h>
 
 namespace ponderscope {
@@ -200,14 +201,14 @@ private:
 
 template <class Value>
 void write_values(Table& table, std::int64_t run, std::int64_t sequence, const SignalChunk& chunk,
-                  const std::vector<Value>& values) {
+                  const std::vector<Value>& values, const std::optional<Value>& nothing = {}) {
     std::vector<std::int64_t> at(chunk.shape.size(), 0);
     for (const Value value : values) {
         table.number(run).number(sequence).number(chunk.first + at[0]);
         for (std::size_t axis = 1; axis < at.size(); ++axis) {
             table.number(at[axis]);
         }
-        table.number(value).end();
+        (value == nothing ? table.text("") : table.number(value)).end();
         for (std::size_t axis = at.size(); axis-- > 0;) {
             if (++at[axis] < chunk.shape[axis] || axis == 0) {
                 break;
@@ -217,7 +218,10 @@ void write_values(Table& table, std::int64_t run, std::int64_t sequence, const S
     }
 }
 
-void write_signal(Table& table, std::int64_t run, std::int64_t sequence, const SignalChunk& chunk) {
+/// Where a step did not run there is nothing between the commas.
+void write_signal(Table& table, const SignalInfo& signal, std::int64_t run, std::int64_t sequence,
+                  const SignalChunk& chunk) {
+    const bool by_step = signal.axes.size() > 1 && signal.axes[1] == "step";
     switch (chunk.dtype) {
     case DType::f16:
     case DType::bf16:
@@ -228,7 +232,8 @@ void write_signal(Table& table, std::int64_t run, std::int64_t sequence, const S
         write_values(table, run, sequence, chunk, to_doubles(chunk));
         break;
     default:
-        write_values(table, run, sequence, chunk, to_integers(chunk));
+        write_values(table, run, sequence, chunk, to_integers(chunk),
+                     by_step ? std::optional<std::int64_t>(did_not_run) : std::nullopt);
         break;
     }
 }
@@ -306,7 +311,7 @@ public:
                              reader_.tokens(run.id, sequence.index, begin, end));
                 for (const SignalInfo& signal : signals) {
                     if (const auto chunk = reader_.signal(run.id, sequence.index, signal.name, begin, end)) {
-                        write_signal(signals_.table(signal), run.id, sequence.index, *chunk);
+                        write_signal(signals_.table(signal), signal, run.id, sequence.index, *chunk);
                     }
                 }
                 done_ += end - begin;

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/trace/first_version.h"
 #include "core/trace/reader_impl.h"
 #include "core/trace/schema.h"
 
@@ -121,6 +122,22 @@ std::vector<ChunkRow> TraceReader::Impl::find_chunks(const SequenceRow& place, s
     return chunks;
 }
 
+std::vector<std::int32_t> TraceReader::Impl::steps_of(const SequenceRow& place, std::int64_t begin,
+                                                      std::int64_t end) const {
+    Statement rows = database.prepare("SELECT steps FROM token_row WHERE row >= ? AND row < ? ORDER BY row");
+    const std::int64_t first_row = place.id << schema::position_bits;
+    rows.bind(1, first_row | begin).bind(2, first_row + end);
+    std::vector<std::int32_t> steps;
+    while (rows.step()) {
+        const std::int64_t one = rows.integer(0);
+        if (one < 0 || !fits<std::int32_t>(one)) {
+            damaged("a number of steps", std::to_string(one));
+        }
+        steps.push_back(static_cast<std::int32_t>(one));
+    }
+    return steps;
+}
+
 TraceReader TraceReader::open(const std::filesystem::path& path) {
     check_trace_header(path);
     const auto attempt = [&](Database::Access access) {
@@ -128,8 +145,9 @@ TraceReader TraceReader::open(const std::filesystem::path& path) {
         impl->database.execute(
             "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-16384");
         // First touch of the file: locks, log and header.
-        if (impl->database.integer("PRAGMA application_id") != schema::application_id ||
-            impl->database.integer("PRAGMA user_version") > schema::version) {
+        impl->version = impl->database.integer("PRAGMA user_version");
+        if (impl->database.integer("PRAGMA application_id") != schema::application_id || impl->version < 1 ||
+            impl->version > schema::version) {
             throw InputError(path, "a trace of version " + std::to_string(schema::version),
                              "another header in its log", take_again);
         }
@@ -432,6 +450,11 @@ std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t se
         if (next != end) {
             impl_->damaged("values of " + what + " up to token " + std::to_string(end),
                            "chunks that stop at " + std::to_string(next));
+        }
+        if (impl_->version == 1 && std::all_of(axes.begin(), axes.end(),
+                                               [](const nlohmann::json& axis) { return axis.is_string(); })) {
+            mark_what_did_not_run(result, axes.get<std::vector<std::string>>(),
+                                  impl_->steps_of(place, begin, end));
         }
         return result;
     });

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/trace/database.h"
 #include "core/trace/reader.h"
+#include "core/trace/schema.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -42,6 +43,7 @@ struct TraceReader::Impl {
     std::filesystem::path path;
     mutable Database database;
     std::vector<std::string> notices;
+    std::int64_t version = schema::version; ///< of the file
     mutable Statement tokens_statement;
     mutable Statement chunks_statement;
     mutable Statement sequence_statement;
@@ -90,6 +92,9 @@ struct TraceReader::Impl {
         return count;
     }
 
+    /// Steps of tokens [begin, end).
+    [[nodiscard]] std::vector<std::int32_t> steps_of(const SequenceRow& place, std::int64_t begin,
+                                                     std::int64_t end) const;
     SequenceRow find_sequence(std::int64_t run, std::int64_t number) const;
     /// The chunks of a signal that hold tokens [begin, until) of a sequence, each checked by itself and
     /// against the first.

@@ -97,6 +97,10 @@ struct SignalChunk {
     std::vector<std::byte> data;     ///< row-major, little-endian
 };
 
+/// In signals of whole numbers with an axis "step" (ranks, token ids): the step did not run. In others that
+/// is NaN. A rank of 0 is something else: the step ran and had no target.
+inline constexpr std::int32_t did_not_run = -1;
+
 /// What a signal is. Views ask for these and know no method: a new method's signals appear by being recorded.
 struct SignalInfo {
     std::string name; ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"

@@ -5,9 +5,7 @@
 #include "core/trace/database.h"
 
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <set>
 #include <string_view>
 
@@ -315,19 +313,22 @@ void check_trace_header(const std::filesystem::path& path) {
     if (status.type() != fs::file_type::regular) {
         throw InputError(path, "a trace", "something that is no plain file", make_one);
     }
-    // SQLite's own header: magic at 0, user_version at 60, application_id at 68, both big-endian.
-    std::array<char, 100> header{};
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        throw InputError(path, "a trace that can be read",
-                         std::string("a file that cannot (") + std::strerror(errno) + ")",
-                         "check its permissions");
-    }
-    file.read(header.data(), header.size());
-    if (file.gcount() == 0) {
+    const std::uintmax_t size = fs::file_size(path, error);
+    if (size == 0 && !error) {
         throw InputError(path, "a trace", "an empty file", make_one);
     }
-    if (file.gcount() < static_cast<std::streamsize>(header.size()) ||
+    // SQLite's own header: magic at 0, user_version at 60, application_id at 68, both big-endian.
+    std::array<char, 100> header{};
+    try {
+        Database(path, Database::Access::read).read_header(std::as_writable_bytes(std::span(header)));
+    } catch (const SqliteFailure& failure) {
+        const int reason = failure.system_error();
+        throw InputError(path, "a trace that can be read",
+                         std::string("a file that cannot (") +
+                             (reason != 0 ? std::strerror(reason) : failure.what()) + ")",
+                         "check its permissions");
+    }
+    if (size < header.size() ||
         std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16)) {
         throw InputError(path, "a trace", "a file of another kind", make_one);
     }

@@ -17,8 +17,9 @@ namespace schema {
 /// "POND" in the file's header, so that `file` and other programs can tell a trace from any other SQLite
 /// file.
 inline constexpr std::int32_t application_id = 0x504F4E44;
-/// Counts up when a reader of the version before could not read the file.
-inline constexpr std::int32_t version = 1;
+/// Counts up when a reader of the version before could not read the file, or would read it wrongly.
+/// 1: steps that did not run are 0 in signals. 2: they are NaN, or did_not_run in whole numbers.
+inline constexpr std::int32_t version = 2;
 inline constexpr std::int32_t page_size = 16384;
 
 /// Token rows are numbered sequence * 2^32 + position: a table by row number takes half the time to append to
@@ -64,7 +65,7 @@ std::string create_statements();
 } // namespace schema
 
 /// Throws InputError unless the file looks like a trace of a version that this program knows. Reads the first
-/// 100 bytes only and does not open what is no plain file.
+/// 100 bytes only, through SQLite (Database::read_header says why), and does not open what is no plain file.
 void check_trace_header(const std::filesystem::path& path);
 /// Throws InputError unless all tables of the schema are there as tables (no views, no virtual tables) with
 /// plain columns.

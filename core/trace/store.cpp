@@ -454,6 +454,19 @@ void TraceStore::finish() {
     }
 }
 
+void TraceStore::end_with_fault(const std::string& message) noexcept {
+    try {
+        const std::int64_t newest = database_.integer("SELECT max(id) FROM run WHERE complete = 0");
+        if (newest == 0 || newest <= contents_.last_run) {
+            return; // not of this writer
+        }
+        put_fault(newest, -1, utc_now(), message);
+        database_.execute("COMMIT");
+    } catch (const SqliteFailure&) {
+        roll_back();
+    }
+}
+
 void TraceStore::roll_back() noexcept {
     try {
         if (database_.in_transaction()) {

@@ -59,6 +59,8 @@ public:
     void finish();
     /// Gives up what was not committed.
     void roll_back() noexcept;
+    /// After roll_back: the newest run says why it ended, as far as the disk lets it.
+    void end_with_fault(const std::string& message) noexcept;
 
 private:
     struct Totals {

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/lock_file.h"
+#include "core/trace/reader.h"
 #include "core/trace/schema.h"
 #include "core/trace/store.h"
 #include "core/trace/writer_commands.h"
@@ -276,6 +277,12 @@ void TraceWriter::Impl::work_off() {
             // as it is
         }
         store->roll_back();
+        try {
+            std::rethrow_exception(caught);
+        } catch (const std::exception& what) {
+            // In the room that the roll-back gave back; a disk that refuses even that keeps a partial run.
+            store->end_with_fault(std::string("The recording ended before its time: ") + what.what());
+        }
         const std::lock_guard guard(mutex);
         failure = caught;
         queue.clear();
@@ -565,6 +572,30 @@ void TraceWriter::forget_after(const std::filesystem::path& path, std::int64_t t
                              "take it from its source again or choose another name");
         }
         throw EnvironmentError(sentence_of(path, refusal));
+    }
+}
+
+bool TraceWriter::note_death(const std::filesystem::path& path, const std::string& message) {
+    try {
+        std::int64_t dead = 0;
+        for (const RunInfo& run : TraceReader::open(path).runs()) {
+            dead = run.complete ? 0 : run.id; // the newest run
+        }
+        if (dead == 0) {
+            return false;
+        }
+        std::error_code error;
+        const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+        const std::filesystem::path target = error ? path : real;
+        const LockFile lock(target); // somebody who still writes holds it
+        TraceStore store(target);
+        store.put_fault(dead, -1, utc_now(), message);
+        store.finish();
+        return true;
+    } catch (const Error&) {
+        return false;
+    } catch (const SqliteFailure&) {
+        return false;
     }
 }
 

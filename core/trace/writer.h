@@ -76,6 +76,10 @@ public:
     /// out of a trace that nobody writes, so that it can go on from there. InputError, EnvironmentError.
     static void forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step);
 
+    /// For whoever sees that the process which recorded into a trace died: its newest run, if it is partial,
+    /// gets \p message as a fault. False where there is nothing to say it of, or somebody writes.
+    static bool note_death(const std::filesystem::path& path, const std::string& message);
+
     /// Waits until all is on disk; a run that was not ended stays marked partial. Leaves a single file,
     /// unless somebody reads it at this moment (then -wal stays beside it). Throws what the writer thread
     /// met. Nothing can be added afterwards.

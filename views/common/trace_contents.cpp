@@ -17,6 +17,7 @@ TraceContents read_contents(const TraceReader& reader) {
     for (const RunInfo& run : all.runs) {
         all.sequences[run.id] = reader.sequences(run.id);
         all.signalInfos[run.id] = reader.signals(run.id);
+        all.faults[run.id] = reader.faults(run.id);
     }
     return all;
 }
@@ -40,6 +41,10 @@ bool same_contents(const TraceContents& a, const TraceContents& b) {
         return false;
     }
     if (!std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(), sameRun)) {
+        return false;
+    }
+    const auto sameFaults = [](const auto& x, const auto& y) { return x.second.size() == y.second.size(); };
+    if (!std::equal(a.faults.begin(), a.faults.end(), b.faults.begin(), b.faults.end(), sameFaults)) {
         return false;
     }
     for (const RunInfo& run : a.runs) {

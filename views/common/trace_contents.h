@@ -19,6 +19,7 @@ struct TraceContents {
     std::vector<TrainingInfo> trainings;
     std::map<qint64, std::vector<SequenceInfo>> sequences;
     std::map<qint64, std::vector<SignalInfo>> signalInfos;
+    std::map<qint64, std::vector<FaultInfo>> faults; ///< what went wrong while a run was recorded
 };
 
 /// Reads all of it. InputError as TraceReader.

@@ -416,22 +416,31 @@ const RunInfo* TraceData::run(const RunKey& key) const {
     return found == runs.end() ? nullptr : &*found;
 }
 
-std::vector<SequenceInfo> TraceData::sequences(const RunKey& key) const {
+template <class List>
+List TraceData::known(const RunKey& key, std::map<qint64, List> TraceContents::*lists) const {
     const auto place = impl_->traces.find(key.trace);
     if (place == impl_->traces.end()) {
         return {};
     }
-    const auto list = place->second.sequences.find(key.run);
-    return list == place->second.sequences.end() ? std::vector<SequenceInfo>{} : list->second;
+    const auto& of_runs = place->second.*lists;
+    const auto list = of_runs.find(key.run);
+    return list == of_runs.end() ? List{} : list->second;
+}
+
+std::vector<SequenceInfo> TraceData::sequences(const RunKey& key) const {
+    return known(key, &TraceContents::sequences);
 }
 
 std::vector<SignalInfo> TraceData::signalsOf(const RunKey& key) const {
-    const auto place = impl_->traces.find(key.trace);
-    if (place == impl_->traces.end()) {
-        return {};
+    return known(key, &TraceContents::signalInfos);
+}
+
+QStringList TraceData::faults(const RunKey& key) const {
+    QStringList sentences;
+    for (const FaultInfo& fault : known(key, &TraceContents::faults)) {
+        sentences << QString::fromStdString(fault.message);
     }
-    const auto list = place->second.signalInfos.find(key.run);
-    return list == place->second.signalInfos.end() ? std::vector<SignalInfo>{} : list->second;
+    return sentences;
 }
 
 std::shared_ptr<const SequenceData> TraceData::sequence(const RunKey& key, qint64 sequence) {

@@ -15,6 +15,8 @@
 
 namespace ponderscope {
 
+struct TraceContents;
+
 /// One sequence of one run, loaded whole and never changed afterwards. Shared between views.
 struct SequenceData {
     RunKey run;
@@ -72,6 +74,8 @@ public:
     run(const RunKey& key) const; ///< valid until the next event; null when unknown
     [[nodiscard]] std::vector<SequenceInfo> sequences(const RunKey& key) const;
     [[nodiscard]] std::vector<SignalInfo> signalsOf(const RunKey& key) const;
+    /// What went wrong while the run was recorded, a sentence each.
+    [[nodiscard]] QStringList faults(const RunKey& key) const;
 
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence(const RunKey& key, qint64 sequence);
     [[nodiscard]] std::shared_ptr<const SignalChunk> signal(const RunKey& key, qint64 sequence,
@@ -92,6 +96,8 @@ signals:
     void tokenLabelsReady(const ponderscope::RunKey& run);
 
 private:
+    template <class List>
+    [[nodiscard]] List known(const RunKey& key, std::map<qint64, List> TraceContents::*lists) const;
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -72,7 +72,7 @@ std::vector<double> values_by_step(TraceData& data, const Side& side, const Sign
     }
     std::vector<double> values;
     for (const float value : to_floats(row_of(*chunk, side.row))) {
-        values.push_back(info.name == signal::rank && value == 0 ? nan : static_cast<double>(value));
+        values.push_back(info.name == signal::rank && value < 1 ? nan : static_cast<double>(value));
     }
     values.resize(std::min(values.size(), static_cast<std::size_t>(side.steps() + 1)));
     while (!values.empty() && std::isnan(values.back())) {

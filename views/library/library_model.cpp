@@ -181,13 +181,17 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
                        (key == context_.selection.runB() ? QStringLiteral("B") : QString()));
     case StateRole:
         return run.complete ? QString() : tr("partial");
-    case Qt::ToolTipRole:
-        return tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
-            .arg(QString::fromStdString(run.name), QString::fromStdString(run.method),
-                 QString::fromStdString(run.architecture),
-                 run.policy.empty() ? tr("none") : QString::fromStdString(run.policy),
-                 format_count(run.tokens), format_count(run.sequences), QString::fromStdString(run.device),
-                 QString::fromStdString(run.dtype), QString::fromStdString(run.checkpoint));
+    case Qt::ToolTipRole: {
+        const QStringList faults = context_.data.faults(key);
+        return (faults.isEmpty() ? QString() : faults.join(u'\n') + QStringLiteral("\n\n")) +
+               tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
+                   .arg(QString::fromStdString(run.name), QString::fromStdString(run.method),
+                        QString::fromStdString(run.architecture),
+                        run.policy.empty() ? tr("none") : QString::fromStdString(run.policy),
+                        format_count(run.tokens), format_count(run.sequences),
+                        QString::fromStdString(run.device), QString::fromStdString(run.dtype),
+                        QString::fromStdString(run.checkpoint));
+    }
     case Qt::AccessibleTextRole:
         return QString::fromStdString(run.name) + QStringLiteral(", ") +
                runData(trace, run, DetailRole).toString();

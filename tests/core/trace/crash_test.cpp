@@ -4,7 +4,9 @@
 // disk of its own.
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
+#include "core/checkpoint/file_kind.h"
 #include "core/trace/reader.h"
+#include "core/trace/schema.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -227,6 +229,10 @@ std::string fill_up(const fs::path& path) {
     if (runs.size() != 1 || runs[0].complete) {
         return "the run is not marked partial";
     }
+    const std::vector<FaultInfo> faults = reader.faults(1);
+    if (faults.size() != 1 || faults[0].message.find("the disk is full") == std::string::npos) {
+        return "the trace does not say why it is partial";
+    }
     return reader.sequences(1).front().complete ? "" : "not even the first sequence was kept";
 }
 
@@ -300,6 +306,88 @@ TEST(TraceCrash, ADiskThatIsFullFromTheStartGetsNoTrace) {
         GTEST_SKIP() << "mounting a small disk is not permitted here";
     }
     EXPECT_EQ(answer, "");
+}
+
+// Closing any descriptor of a file takes away all POSIX locks of the process on it. A window that looked at
+// the header with a stream lost SQLite's so: the next writer that ended removed the log under it, and it
+// never saw a later run.
+TEST(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "a.ponder";
+    // A recording that goes on while the window looks, and then ends.
+    int told[2];
+    int go_on[2];
+    ASSERT_EQ(::pipe(told), 0);
+    ASSERT_EQ(::pipe(go_on), 0);
+    const pid_t recording = ::fork();
+    if (recording == 0) {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "first", 1, {50}, 50);
+        while (!fs::exists(path) || TraceReader::open(path).runs().empty()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        char byte = 'x';
+        const bool asked = ::write(told[1], &byte, 1) == 1 && ::read(go_on[0], &byte, 1) == 1;
+        writer.finish();
+        ::_exit(asked ? 0 : 1);
+    }
+    char byte = 0;
+    ASSERT_EQ(::read(told[0], &byte, 1), 1);
+    const TraceReader window = TraceReader::open(path);
+    ASSERT_EQ(window.runs().size(), 1U);
+    // What the window and its dialogs do meanwhile.
+    check_trace_header(path);
+    EXPECT_EQ(TraceReader::open(path).runs().size(), 1U);
+    EXPECT_EQ(recognise_file(path), FileKind::sqlite);
+    ASSERT_EQ(::write(go_on[1], &byte, 1), 1);
+    int status = 0;
+    ::waitpid(recording, &status, 0);
+    EXPECT_EQ(status, 0);
+    // Whoever ends leaves the log where it is while the window has it open, and the window sees what follows.
+    EXPECT_TRUE(fs::exists(path.string() + "-wal"));
+    for (std::size_t later = 1; later <= 2; ++later) {
+        EXPECT_EQ(in_child([&]() -> std::string {
+                      TraceWriter writer(path);
+                      testing::write_sample_run(writer, "later", 1, {50}, 50);
+                      writer.finish();
+                      return "recorded";
+                  }),
+                  "recorded");
+        EXPECT_EQ(window.runs().size(), 1 + later) << "a window that follows";
+        check_trace_header(path);
+    }
+    EXPECT_EQ(window.check(), "");
+    for (const int end : {told[0], told[1], go_on[0], go_on[1]}) {
+        ::close(end);
+    }
+}
+
+TEST(TraceCrash, TheDeathOfARecordingIsSaidByWhoeverSeesIt) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "a.ponder";
+    EXPECT_EQ(in_child([&]() -> std::string {
+                  TraceWriter writer(path);
+                  testing::write_sample_run(writer, "whole", 1, {50}, 50);
+                  writer.begin_run(testing::sample_run("cut off"), testing::sample_signals());
+                  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+                  ::raise(SIGKILL);
+                  return "alive";
+              }),
+              "killed by signal 9");
+    ASSERT_TRUE(TraceWriter::note_death(path, "The engine ended unexpectedly while recording."));
+    const TraceReader reader = TraceReader::open(path);
+    EXPECT_TRUE(reader.faults(1).empty()) << "of a run that is whole";
+    ASSERT_EQ(reader.faults(2).size(), 1U);
+    EXPECT_EQ(reader.faults(2)[0].message, "The engine ended unexpectedly while recording.");
+    EXPECT_FALSE(reader.runs().at(1).complete);
+    {
+        TraceWriter writer(path);
+        testing::write_sample_run(writer, "third", 2, {20}, 20);
+        EXPECT_FALSE(TraceWriter::note_death(path, "x")) << "somebody writes";
+        writer.finish();
+    }
+    EXPECT_FALSE(TraceWriter::note_death(path, "x")) << "the newest run is whole";
+    EXPECT_FALSE(TraceWriter::note_death(folder / "none.ponder", "x"));
 }
 
 TEST(TraceCrash, TwoWritersDoNotMeet) {

@@ -113,7 +113,7 @@ TEST_F(Hostile, AnEmptyFileIsNoTraceButMayBecomeOne) {
 }
 
 TEST_F(Hostile, NewerVersionsAreLeftAlone) {
-    plant("PRAGMA user_version = " + std::to_string(schema::version + 6));
+    plant("PRAGMA user_version = " + std::to_string(schema::version + 5));
     const std::string before = read_file(path);
     EXPECT_NE(open().find("version 7; open it with a newer Ponderscope"), std::string::npos) << open();
     EXPECT_NE(append().find("version 7; open it with a newer Ponderscope"), std::string::npos) << append();
