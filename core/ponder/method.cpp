@@ -2,6 +2,7 @@
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"
+#include "core/model/autocast.h"
 
 #include <ATen/ATen.h>
 
@@ -14,9 +15,6 @@ namespace ponderscope {
 namespace {
 
 double scale_of(const ModelConfig& config) {
-    if (config.ponder.method == MethodKind::vanilla) {
-        return 1.0; // `scale_embeds` counts only in a method that runs (methods.md section 1)
-    }
     const auto d = static_cast<double>(config.embed_dim);
     switch (config.ponder.embed_scale) {
     case EmbedScale::sqrt_d:
@@ -39,6 +37,16 @@ Method::Method(const ModelConfig& config, std::int64_t max_steps)
       vocab_size_(config.vocab_size),
       max_steps_(max_steps),
       embed_scale_(scale_of(config)) {}
+
+Method::Fp32Linear::Fp32Linear(const at::Tensor& weight, const at::Tensor& bias)
+    : weight_(weight.to(at::kFloat)), bias_(bias.to(at::kFloat)) {}
+
+at::Tensor Method::Fp32Linear::operator()(const at::Tensor& states, std::int64_t first,
+                                          std::int64_t rows) const {
+    const Autocast off(states.device().type(), false);
+    const std::int64_t count = rows < 0 ? weight_.size(0) : rows;
+    return at::linear(states.to(at::kFloat), weight_.narrow(0, first, count), bias_.narrow(0, first, count));
+}
 
 at::Tensor Method::next_input(const Slots& slots, const Decision&, const at::Tensor&) const {
     return slots.hidden;

@@ -103,10 +103,30 @@ public:
     // Training.
     /// The penalty on steps, fp32 scalar, that a loss adds times lambda; undefined: none.
     [[nodiscard]] virtual at::Tensor penalty(const TrainingRun&) const { return {}; }
+    /// Whether the penalty looks at the gates of a whole step together: PenaltySettings::pool.
+    [[nodiscard]] virtual bool pools_gates() const { return false; }
     /// Whether the halting rule holds in training too; otherwise every slot runs then.
     [[nodiscard]] virtual bool halts_in_training() const { return true; }
 
 protected:
+    /// What decides is computed in fp32 in every dtype of a run, autocast or not: rounded, gates near a
+    /// threshold flip, and a bias that every key carries is wrong for all queries.
+    class Fp32Linear {
+    public:
+        Fp32Linear() = default;
+        /// A parameter in fp32 is used where it lies, so that it can be trained.
+        Fp32Linear(const at::Tensor& weight, const at::Tensor& bias);
+        /// \p states [n, in]; fp32 [n, out]. \p rows of the weight, from \p first; negative: all.
+        [[nodiscard]] at::Tensor operator()(const at::Tensor& states, std::int64_t first = 0,
+                                            std::int64_t rows = -1) const;
+        [[nodiscard]] const at::Tensor& weight() const { return weight_; }
+        [[nodiscard]] const at::Tensor& bias() const { return bias_; }
+
+    private:
+        at::Tensor weight_; ///< [out, in]
+        at::Tensor bias_;   ///< [out]
+    };
+
     /// With another K than the config's.
     Method(const ModelConfig& config, std::int64_t max_steps);
 

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/model/autocast.h"
+#include "core/ponder/device.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 #include "core/text/tokenizer.h"
@@ -19,7 +20,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/util/Exception.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -39,22 +40,6 @@ constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-at::Device device_named(const std::string& name) {
-    if (name == "cpu") {
-        return at::kCPU;
-    }
-    const bool numbered = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
-                          name.find_first_not_of("0123456789", 5) == std::string::npos;
-    if (name != "cuda" && !numbered) {
-        throw InputError("The device is \"" + name + "\"; say cpu, cuda or cuda:N.");
-    }
-    const int number = numbered ? std::stoi(name.substr(5)) : 0;
-    if (!at::hasCUDA() || number >= at::detail::getCUDAHooks().deviceCount()) {
-        throw InputError("The device is \"" + name + "\", but there is no such GPU; say cpu.");
-    }
-    return {at::kCUDA, static_cast<at::DeviceIndex>(number)};
 }
 
 /// At most five messages a second, and always the last one.
@@ -79,7 +64,7 @@ public:
         : recipe_(recipe),
           options_(options),
           folder_(options.output, options.existing),
-          device_(device_named(options.device)),
+          device_(device_from_string(options.device)),
           tokenizer_(Tokenizer::load(recipe.tokenizer)),
           config_json_(complete_config(recipe, tokenizer_)),
           config_(model_config_of(recipe, config_json_)),
@@ -97,6 +82,7 @@ private:
         double penalty = 0; ///< before lambda
         double mean_steps = 0;
     };
+    [[nodiscard]] std::optional<GatePool> gate_pool(const std::vector<PackedBatch>& pieces, ForwardForm form);
     [[nodiscard]] StepNumbers forward_backward();
     /// How the model runs while it is trained, and when it is measured on the way.
     [[nodiscard]] ForwardForm training_form() const {
@@ -123,6 +109,8 @@ private:
     void require_finite_weights();
     void round_weights();
     [[noreturn]] void diverged(const std::string& what, double loss, double norm);
+    [[noreturn]] void memory_is_full();
+    void train_on();
     [[nodiscard]] at::Tensor rows(std::int64_t count);
     /// Rows of the logs that a resumed training keeps. The last one belongs to what is done after all steps.
     [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
@@ -233,19 +221,49 @@ at::Tensor Trainer::rows(std::int64_t count) {
     return ids;
 }
 
+/// The gates of all pieces of a step together, where the penalty looks at them so: each piece runs once more
+/// for that, before any of them has its gradient.
+std::optional<GatePool> Trainer::gate_pool(const std::vector<PackedBatch>& pieces, ForwardForm form) {
+    const double gate_share = form.penalty.gate_share;
+    if (!model_->method().pools_gates() || pieces.size() == 1 || gate_share == 0) {
+        return std::nullopt;
+    }
+    std::vector<at::Tensor> asked;
+    std::int64_t pool = 0;
+    form.penalty.pool.emplace(); // of this run nobody wants the penalty
+    for (const PackedBatch& piece : pieces) {
+        // With a graph, as when the gradient is taken: other kernels round otherwise.
+        const ForwardResult result = model_->forward(piece, form);
+        for (const StepStates& states : result.steps) {
+            if (states.value.defined()) {
+                asked.push_back(states.value.detach());
+            }
+        }
+        pool += piece.ids.size(0) * model_->method().max_steps();
+    }
+    return GatePool::of(asked, pool, gate_share, static_cast<std::int64_t>(pieces.size()));
+}
+
 /// Gradients of one optimiser step; the means over its forwards.
 Trainer::StepNumbers Trainer::forward_backward() {
     optimizer_->zero_gradients();
     at::Tensor total;
     const double share = 1.0 / static_cast<double>(recipe_.accumulation);
+    std::vector<PackedBatch> pieces;
     for (std::int64_t i = 0; i < recipe_.accumulation; ++i) {
-        const auto batch = PackedBatch::from_rows(rows(recipe_.batch), device_);
+        pieces.push_back(PackedBatch::from_rows(rows(recipe_.batch), device_));
+    }
+    ForwardForm form = training_form();
+    form.recompute = recipe_.recompute;
+    form.penalty = {recipe_.gate_share_at(counters_.step), recipe_.penalty_beta};
+    {
+        const Autocast autocast(device_.type(), half_);
+        form.penalty.pool = gate_pool(pieces, form);
+    }
+    for (const PackedBatch& batch : pieces) {
         at::Tensor loss;
         {
             const Autocast autocast(device_.type(), half_); // products in bf16; weights stay fp32
-            ForwardForm form = training_form();
-            form.recompute = recipe_.recompute;
-            form.penalty = {recipe_.gate_share_at(counters_.step), recipe_.penalty_beta};
             const ForwardResult result = model_->forward(batch, form);
             loss = result.cross_entropy * share;
             at::Tensor numbers = at::stack({loss.detach().to(at::kFloat), at::zeros_like(loss).to(at::kFloat),
@@ -441,7 +459,7 @@ void Trainer::snapshot() {
     }
     require_finite_weights();
     save_model(false);
-    trace_->record(folder_.path(), passage_, tokenizer_, recipe_.context, counters_.step);
+    trace_->record(folder_.path(), passage_, tokenizer_, recipe_.context, counters_.step, device_.str());
 }
 
 /// Brings the folder up to date. While the training is not finished, the model file comes before the state,
@@ -492,6 +510,36 @@ void Trainer::round_weights() {
     }
 }
 
+/// Step after step to the end of the recipe.
+void Trainer::train_on() {
+    Throttle report(options_.progress);
+    const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
+    while (counters_.step < recipe_.steps) {
+        if (options_.stop.stop_requested()) {
+            throw Cancelled();
+        }
+        step();
+        report({"training", tokens(), total, "tokens"});
+        if (counters_.step < recipe_.steps && is_snapshot(counters_.step, recipe_.steps, recipe_.snapshots)) {
+            snapshot();
+        }
+        if (recipe_.checkpoint_every > 0 && counters_.step % recipe_.checkpoint_every == 0) {
+            save(false);
+        }
+    }
+}
+
+void Trainer::memory_is_full() {
+    const std::string fault = memory_exhausted(device_).what() +
+                              (" A step of " + std::to_string(recipe_.batch) + " contexts of " +
+                               std::to_string(recipe_.context) + " tokens does not fit beside the weights") +
+                              "; the state of step " + std::to_string(saved_step_) +
+                              " is kept. Halve train.batch and double train.accumulation, which trains the "
+                              "same, or set train.activation_checkpointing.";
+    trace_->end(fault);
+    throw EnvironmentError(folder_.path().string() + ": " + fault);
+}
+
 TrainResult Trainer::run() {
     if (TrainResult before; finished_before(before)) {
         return before;
@@ -512,27 +560,14 @@ TrainResult Trainer::run() {
         save(false);
     }
 
-    Throttle report(options_.progress);
     const std::int64_t steps_before = counters_.step;
-    const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
     try {
-        while (counters_.step < recipe_.steps) {
-            if (options_.stop.stop_requested()) {
-                throw Cancelled();
-            }
-            step();
-            report({"training", tokens(), total, "tokens"});
-            if (counters_.step < recipe_.steps &&
-                is_snapshot(counters_.step, recipe_.steps, recipe_.snapshots)) {
-                snapshot();
-            }
-            if (recipe_.checkpoint_every > 0 && counters_.step % recipe_.checkpoint_every == 0) {
-                save(false);
-            }
-        }
+        train_on();
     } catch (const Cancelled&) {
         save(false);
         throw;
+    } catch (const c10::OutOfMemoryError&) {
+        memory_is_full();
     }
     const double spent = seconds_since(began_);
     if (saved_step_ != counters_.step) {
@@ -570,7 +605,14 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
         recipe.start_digest =
             checkpoint_digest(Checkpoint::open(recipe.start), options.progress, options.stop);
     }
-    return Trainer(recipe, options).run();
+    try {
+        return Trainer(recipe, options).run();
+    } catch (const c10::OutOfMemoryError&) {
+        throw EnvironmentError(options.output.string() + ": " +
+                               memory_exhausted(device_from_string(options.device)).what() +
+                               " The weights and what the optimiser keeps of them do not fit; use a smaller "
+                               "model or another device.");
+    }
 }
 
 } // namespace ponderscope

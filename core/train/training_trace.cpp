@@ -84,9 +84,12 @@ void TrainingTrace::append(const TrainLogRow& row, const StepCensus* census) {
 }
 
 void TrainingTrace::record(const std::filesystem::path& folder, const SequenceInput& passage,
-                           const Tokenizer& tokenizer, std::int64_t context, std::int64_t step) {
+                           const Tokenizer& tokenizer, std::int64_t context, std::int64_t step,
+                           const std::string& device) {
     const Checkpoint checkpoint = Checkpoint::open(folder);
-    const Engine engine = Engine::load(checkpoint);
+    LoadOptions where;
+    where.device = device;
+    const Engine engine = Engine::load(checkpoint, where);
     RecordOptions options;
     options.level = RecordLevel::basic;
     options.context = context;

@@ -32,10 +32,10 @@ public:
 
     /// A row of the log; with \p census what was counted on the held-out text at that moment.
     void append(const TrainLogRow& row, const StepCensus* census);
-    /// Runs the checkpoint in \p folder over \p passage on the CPU in fp32, exactly as `ponderscope record
+    /// Runs the checkpoint in \p folder over \p passage on \p device in fp32, exactly as `ponderscope record
     /// --record basic` does, and keeps it as the run NAME@STEP.
     void record(const std::filesystem::path& folder, const SequenceInput& passage, const Tokenizer& tokenizer,
-                std::int64_t context, std::int64_t step);
+                std::int64_t context, std::int64_t step, const std::string& device);
     /// Nothing can be added afterwards. \p fault: what ended the training before its time; empty: nothing.
     void end(const std::string& fault = {});
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/blocks.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
@@ -9,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace ponderscope {
@@ -31,13 +31,14 @@ public:
     [[nodiscard]] bool halts() const override;
     [[nodiscard]] Decision decide(const Slots& slots) const override;
     [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override;
+    [[nodiscard]] bool pools_gates() const override { return true; }
     [[nodiscard]] std::vector<SignalInfo> signals() const override;
     [[nodiscard]] std::int64_t input_flops() const override;
     [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
 
 private:
     struct Gate {
-        blocks::Linear fc_in, fc_out;
+        Fp32Linear fc_in, fc_out;
     };
     std::vector<Gate> gates_;
 };
@@ -62,14 +63,17 @@ std::vector<TensorSpec> AdaPonderLm::tensors(const ModelConfig& config) {
 
 AdaPonderLm::AdaPonderLm(const ModelConfig& config, const Parameters& parameters) : Method(config) {
     for (std::int64_t i = 0; i < max_steps(); ++i) {
-        Gate one{blocks::Linear::from(parameters, gate(i) + "fc_in"),
-                 blocks::Linear::from(parameters, gate(i) + "fc_out")};
-        const std::int64_t width = one.fc_in.weight.size(0);
-        if (one.fc_in.bias.size(0) != width || one.fc_out.weight.size(1) != width) {
+        const auto linear = [&](const char* name) {
+            return Fp32Linear(parameters.at(gate(i) + name + ".weight"),
+                              parameters.at(gate(i) + name + ".bias"));
+        };
+        Gate one{linear("fc_in"), linear("fc_out")};
+        const std::int64_t width = one.fc_in.weight().size(0);
+        if (one.fc_in.bias().size(0) != width || one.fc_out.weight().size(1) != width) {
             throw InputError("The tensors of gate " + std::to_string(i) + " do not fit each other: " +
                              gate(i) + "fc_in.weight has " + std::to_string(width) + " rows, fc_in.bias " +
-                             std::to_string(one.fc_in.bias.size(0)) + " elements and fc_out.weight " +
-                             std::to_string(one.fc_out.weight.size(1)) + " columns.");
+                             std::to_string(one.fc_in.bias().size(0)) + " elements and fc_out.weight " +
+                             std::to_string(one.fc_out.weight().size(1)) + " columns.");
         }
         gates_.push_back(std::move(one));
     }
@@ -92,10 +96,8 @@ Decision AdaPonderLm::decide(const Slots& slots) const {
         return {};
     }
     const Gate& one = gates_[static_cast<std::size_t>(slots.step)];
-    const at::Tensor inner = at::gelu(at::linear(slots.hidden, one.fc_in.weight, one.fc_in.bias));
     Decision decision;
-    decision.value =
-        at::sigmoid(at::linear(inner, one.fc_out.weight, one.fc_out.bias).squeeze(1).to(at::kFloat));
+    decision.value = at::sigmoid(one.fc_out(at::gelu(one.fc_in(slots.hidden))).squeeze(1));
     if (halts()) {
         decision.go_on = decision.value >= config_.threshold;
     }
@@ -121,7 +123,7 @@ std::int64_t AdaPonderLm::input_flops() const {
 
 std::int64_t AdaPonderLm::decision_flops(std::int64_t step) const {
     const Gate& one = gates_[static_cast<std::size_t>(step)];
-    return 2 * (one.fc_in.weight.numel() + one.fc_out.weight.numel());
+    return 2 * (one.fc_in.weight().numel() + one.fc_out.weight().numel());
 }
 
 /// Mean of the n smallest values in the pool of all gates of the batch, tokens x K, n = floor(k_s pool +
@@ -133,20 +135,45 @@ at::Tensor AdaPonderLm::penalty(const TrainingRun& run) const {
             asked.push_back(states.value);
         }
     }
-    const at::Tensor values = asked.empty() ? at::zeros({0}, at::kFloat) : at::cat(asked);
-    const std::int64_t pool = run.tokens * max_steps();
-    const auto smallest =
-        static_cast<std::int64_t>(std::floor(run.settings.gate_share * static_cast<double>(pool) + 0.5));
-    const std::int64_t of_asked = smallest - (pool - values.size(0));
-    if (of_asked <= 0) {
+    const GatePool pool = run.settings.pool
+                              ? *run.settings.pool
+                              : GatePool::of(asked, run.tokens * max_steps(), run.settings.gate_share, 1);
+    if (pool.smallest == 0 || asked.empty()) {
         return at::zeros({}, run.head.head.options().dtype(at::kFloat).requires_grad(false));
     }
+    const at::Tensor values = at::cat(asked);
     const at::Tensor chosen =
-        std::get<0>(at::topk(values, std::min(of_asked, values.size(0)), 0, /*largest=*/false));
-    return chosen.sum() / static_cast<double>(smallest);
+        values * (values < pool.cutoff) + values * (values == pool.cutoff) * pool.tie_share;
+    return chosen.sum() * (static_cast<double>(pool.pieces) / static_cast<double>(pool.smallest));
 }
 
 } // namespace
+
+GatePool GatePool::of(const std::vector<at::Tensor>& asked, std::int64_t pool, double share,
+                      std::int64_t pieces) {
+    GatePool result;
+    result.pieces = pieces;
+    const auto smallest = static_cast<std::int64_t>(std::floor(share * static_cast<double>(pool) + 0.5));
+    std::vector<at::Tensor> values;
+    for (const at::Tensor& one : asked) {
+        values.push_back(one.detach());
+    }
+    const std::int64_t count =
+        std::accumulate(values.begin(), values.end(), std::int64_t{0},
+                        [](std::int64_t sum, const at::Tensor& one) { return sum + one.numel(); });
+    const std::int64_t wanted = std::min(smallest - (pool - count), count);
+    if (wanted <= 0) {
+        return result; // the constants alone are as many
+    }
+    const at::Tensor all = at::cat(values);
+    const at::Tensor cutoff = std::get<0>(at::kthvalue(all, wanted));
+    const at::Tensor below = (all < cutoff).sum();
+    const at::Tensor equal = (all == cutoff).sum();
+    result.cutoff = cutoff.item<double>();
+    result.tie_share = static_cast<double>(wanted - below.item<std::int64_t>()) / equal.item<double>();
+    result.smallest = smallest;
+    return result;
+}
 
 MethodEntry adaponderlm_method() {
     MethodEntry entry = MethodEntry::of<AdaPonderLm>(MethodKind::adaponderlm);

@@ -32,8 +32,7 @@ public:
     [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
 
 private:
-    at::Tensor weight_; ///< [1, d]: one router for all steps; [K, d]: row k decides after step k
-    at::Tensor bias_;   ///< [1] or [K]
+    Fp32Linear router_; ///< one row for all steps, or K: row k decides after step k
 };
 
 std::vector<TensorSpec> AdaptiveLatentCot::tensors(const ModelConfig& config) {
@@ -45,19 +44,20 @@ std::vector<TensorSpec> AdaptiveLatentCot::tensors(const ModelConfig& config) {
 }
 
 AdaptiveLatentCot::AdaptiveLatentCot(const ModelConfig& config, const Parameters& parameters)
-    : Method(config),
-      weight_(parameters.find("pondering.router.weight")),
-      bias_(parameters.find("pondering.router.bias")) {
+    : Method(config) {
     if (max_steps() == 0) {
         return;
     }
-    const std::int64_t rows = weight_.size(0);
-    if ((rows != 1 && rows != max_steps()) || bias_.size(0) != rows) {
+    const at::Tensor& weight = parameters.at("pondering.router.weight");
+    const at::Tensor& bias = parameters.at("pondering.router.bias");
+    const std::int64_t rows = weight.size(0);
+    if ((rows != 1 && rows != max_steps()) || bias.size(0) != rows) {
         throw InputError("pondering.router.weight must have 1 row or one for each of the " +
                          std::to_string(max_steps()) +
                          " steps, and pondering.router.bias as many elements; found " + std::to_string(rows) +
-                         " and " + std::to_string(bias_.size(0)) + ".");
+                         " and " + std::to_string(bias.size(0)) + ".");
     }
+    router_ = Fp32Linear(weight, bias);
 }
 
 bool AdaptiveLatentCot::halts() const {
@@ -74,10 +74,8 @@ Decision AdaptiveLatentCot::decide(const Slots& slots) const {
         decision.mass_stop = reach;
         return decision;
     }
-    const std::int64_t row = weight_.size(0) == 1 ? 0 : slots.step;
-    const at::Tensor logit =
-        at::linear(slots.hidden, weight_.narrow(0, row, 1), bias_.narrow(0, row, 1)).squeeze(1);
-    const at::Tensor go = at::sigmoid(logit.to(at::kFloat));
+    const std::int64_t row = router_.weight().size(0) == 1 ? 0 : slots.step;
+    const at::Tensor go = at::sigmoid(router_(slots.hidden, row, 1).squeeze(1));
     decision.value = go;
     decision.carry = reach.defined() ? reach * go : go;
     decision.mass_on = reach.defined() ? reach * (1 - go) : 1 - go;

@@ -21,7 +21,7 @@ constexpr const char* log_tail_mass = "router_log_tail_mass";
 class PonderLm3 final : public Method {
 public:
     PonderLm3(const ModelConfig& config, const Parameters& parameters)
-        : Method(config), weight_(parameters.at(router_weight)), bias_(parameters.at(router_bias)) {}
+        : Method(config), router_(parameters.at(router_weight), parameters.at(router_bias)) {}
 
     static std::vector<TensorSpec> tensors(const ModelConfig& config) {
         const std::int64_t rows = config.ponder.max_steps + 1;
@@ -37,7 +37,7 @@ public:
         Decision decision;
         // What is carried: [n, 2, K + 1], log s and log w of the token.
         if (slots.step == 0) {
-            const at::Tensor z = at::linear(slots.hidden, weight_, bias_).to(at::kFloat);
+            const at::Tensor z = router_(slots.hidden);
             // Never 1 - cumsum: the log-sum-exp form stays finite.
             const at::Tensor tail = at::logcumsumexp(z.flip(1), 1).flip(1);
             const at::Tensor all = tail.narrow(1, 0, 1);
@@ -65,7 +65,7 @@ public:
 
     /// The expected number of steps: the mean over all tokens of the sum of w_k, k = 1..K.
     [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override {
-        at::Tensor sum = at::zeros({}, weight_.options().dtype(at::kFloat).requires_grad(false));
+        at::Tensor sum = at::zeros({}, router_.weight().options().requires_grad(false));
         for (const StepStates& states : run.states) {
             if (states.value.defined()) {
                 sum = sum + states.value.sum(); // w of the step after
@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    at::Tensor weight_, bias_;
+    Fp32Linear router_;
 };
 
 } // namespace
