@@ -40,11 +40,19 @@ void copy_row(const std::vector<Value>& part, const std::vector<std::int64_t>& p
 ArrayMap merge_lengths(const std::map<std::size_t, std::pair<std::vector<std::size_t>, ArrayMap>>& groups,
                        std::size_t rows, const std::vector<std::vector<std::int32_t>>& ids) {
     ArrayMap merged;
-    // The longest rows give every array its full shape.
-    const ArrayMap& longest = groups.rbegin()->second.second;
-    for (const auto& [name, model] : longest) {
-        NamedArray whole = model;
-        whole.shape[0] = static_cast<std::int64_t>(rows);
+    const auto most = static_cast<std::int64_t>(groups.rbegin()->first);
+    // The longest rows that have an array give it its shape: a step may have run in short rows only.
+    std::map<std::string, NamedArray> models;
+    for (const auto& [length, group] : groups) {
+        for (const auto& [name, array] : group.second) {
+            NamedArray& model = models[name];
+            model.dtype = array.dtype;
+            model.shape = array.shape;
+            model.shape[0] = static_cast<std::int64_t>(rows);
+            model.shape[1] += most - static_cast<std::int64_t>(length);
+        }
+    }
+    for (auto& [name, whole] : models) {
         whole.floats.assign(whole.dtype == DType::f32 ? elements(whole.shape) : 0,
                             std::numeric_limits<float>::quiet_NaN());
         whole.integers.assign(whole.dtype == DType::i64 ? elements(whole.shape) : 0, 0);

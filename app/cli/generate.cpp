@@ -178,7 +178,7 @@ void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_gi
         if (ids || name == signal::argmax || name == signal::rank) {
             for (const std::int64_t value : to_integers(one)) {
                 list.push_back(value);
-                if (ids && named_.insert(static_cast<std::int32_t>(value)).second) {
+                if (ids && value != did_not_run && named_.insert(static_cast<std::int32_t>(value)).second) {
                     names.push_back(describe(static_cast<std::int32_t>(value), tokenizer));
                 }
             }

@@ -301,7 +301,10 @@ void add_sampling(CLI::App& app, GenerateOptions& options) {
                    "Of those, sample from the smallest set of tokens with this much of their probability")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    app.add_option("--seed", options.seed, "Of sampling")->capture_default_str();
+    app.add_option("--seed", options.seed,
+                   "Of sampling: a draw belongs to the seed, the number of the sequence in the run and the "
+                   "position in it, so that batches of any size give the same")
+        ->capture_default_str();
 }
 
 } // namespace ponderscope::cli

@@ -4,6 +4,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/model/depth_sources.h"
+#include "core/record/batches.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
@@ -34,13 +35,14 @@ struct RecordVerb {
     [[nodiscard]] Checkpoint open();
     void say_price(const AttentionPrice& price) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
-                          std::vector<SequenceInput>& sequences) const;
+                          std::vector<SequenceInput>& sequences, const std::stop_token& stop) const;
 };
 
 /// Generated tokens are recorded like any others: the prompt and its continuation are scored together
 /// afterwards.
 void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkpoint,
-                                  const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences) const {
+                                  const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
+                                  const std::stop_token& stop) const {
     std::vector<std::vector<std::int32_t>> prompts;
     prompts.reserve(sequences.size());
     for (const SequenceInput& sequence : sequences) {
@@ -48,12 +50,26 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
     GenerateOptions wanted = generate;
     wanted.stop_ids = checkpoint.config.eos_token_ids;
-    const std::vector<std::vector<std::int32_t>> generated = engine.generate(prompts, wanted);
-    for (std::size_t at = 0; at < sequences.size(); ++at) {
-        sequences[at].ids.insert(sequences[at].ids.end(), generated[at].begin(), generated[at].end());
-        if (tokenizer != nullptr) {
-            attach_decoded_text(sequences[at], *tokenizer);
+    using Ids = std::vector<std::vector<std::int32_t>>;
+    const auto submit = [&](std::size_t begin, std::size_t end) {
+        wanted.first_sequence = static_cast<std::int64_t>(begin);
+        return engine.generate(Ids(prompts.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   prompts.begin() + static_cast<std::ptrdiff_t>(end)),
+                               wanted);
+    };
+    const auto collect = [&](const Ids& generated, std::size_t begin, std::size_t end) {
+        for (std::size_t at = begin; at < end; ++at) {
+            const std::vector<std::int32_t>& fresh = generated[at - begin];
+            sequences[at].ids.insert(sequences[at].ids.end(), fresh.begin(), fresh.end());
+            if (tokenizer != nullptr) {
+                attach_decoded_text(sequences[at], *tokenizer);
+            }
         }
+    };
+    run_in_batches(prompts.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.batch, 1)), stop,
+                   submit, collect);
+    if (stop.stop_requested()) {
+        throw Cancelled(); // nothing was recorded yet
     }
 }
 
@@ -95,7 +111,7 @@ void RecordVerb::run() {
     }
     how.apply(engine);
     if (generate.max_new_tokens > 0) {
-        continue_prompts(engine, checkpoint, tokenizer ? &*tokenizer : nullptr, sequences);
+        continue_prompts(engine, checkpoint, tokenizer ? &*tokenizer : nullptr, sequences, stop);
     }
     how.check_places(sequences);
     if (!how.force_steps.empty() && options.run_name.empty()) {
@@ -111,11 +127,11 @@ void RecordVerb::run() {
     printer.finish();
     const std::string run_name = find_run(TraceReader::open(trace), std::to_string(report.run)).name;
     if (json || progress.style == ProgressStyle::json) {
-        nlohmann::json result{{"trace", trace.string()},      {"run", run_name},
-                              {"tokens", report.tokens},      {"scored_tokens", report.scored_tokens},
-                              {"mean_nll", nullptr},          {"seconds", report.seconds},
-                              {"scoring", engine.scoring()},  {"policy", engine.policy()},
-                              {"complete", !report.cancelled}};
+        nlohmann::json result{{"trace", trace.string()},       {"run", run_name},
+                              {"tokens", report.tokens},       {"scored_tokens", report.scored_tokens},
+                              {"mean_nll", nullptr},           {"seconds", report.seconds},
+                              {"scoring", engine.scoring()},   {"policy", engine.policy()},
+                              {"complete", !report.cancelled}, {"restless_windows", report.restless}};
         if (!std::isnan(report.mean_nll)) {
             result["mean_nll"] = report.mean_nll;
         }
@@ -133,6 +149,12 @@ void RecordVerb::run() {
                   << with_separators(
                          std::llround(static_cast<double>(report.tokens) / std::max(report.seconds, 1e-9)))
                   << " tokens/s" << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
+        if (report.restless > 0) {
+            std::cerr
+                << with_separators(report.restless)
+                << " windows did not come to rest and were computed token by token; the result is exact, "
+                   "and --jacobi N is faster.\n";
+        }
     }
     if (report.cancelled) {
         throw Cancelled();

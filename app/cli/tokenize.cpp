@@ -16,6 +16,7 @@ struct TokenizeVerb {
     InputOptions input;
     std::filesystem::path decode;
     bool spans = false;
+    bool json = false;
 
     /// A checkpoint folder, a folder with a tokenizer alone, or the tokenizer.json itself.
     [[nodiscard]] Tokenizer open() const {
@@ -28,8 +29,15 @@ struct TokenizeVerb {
 void TokenizeVerb::run() const {
     const Tokenizer tokenizer = open();
     if (!decode.empty()) {
+        nlohmann::json texts = nlohmann::json::array();
         for (const std::vector<std::int32_t>& row : read_ids(decode)) {
-            std::cout << tokenizer.decode(row, input.no_special_tokens) << '\n';
+            texts.push_back(tokenizer.decode(row, input.no_special_tokens));
+            if (!json) {
+                std::cout << texts.back().get_ref<const std::string&>() << '\n';
+            }
+        }
+        if (json) {
+            std::cout << texts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         }
         return;
     }
@@ -67,6 +75,7 @@ void add_tokenize(CLI::App& program) {
     app->add_option("--decode", verb->decode, "Token ids (JSON or safetensors) to turn into text")
         ->type_name("FILE");
     app->add_flag("--spans", verb->spans, "Also each token's span in the text, in bytes");
+    app->add_flag("--json", verb->json, "Print JSON with --decode too (ids always are)");
     app->footer(
         "Example:\n  ponderscope tokenize sample_models/vanilla-neox-1m --prompt 'The lamp was lit.'");
     app->callback([verb] { verb->run(); });

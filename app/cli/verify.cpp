@@ -226,6 +226,13 @@ std::string policy_of(const nlohmann::json& description, const std::string& name
     return "full";
 }
 
+/// What we compute, in the form of the reference.
+ArrayMap compute(const Engine& engine, const std::vector<std::vector<std::int32_t>>& rows) {
+    ArrayMap arrays = engine.inspect_batch(rows);
+    put_zeros_where_nothing_ran(arrays);
+    return arrays;
+}
+
 struct VerifyVerb {
     std::vector<std::filesystem::path> cases;
     ModelOptions model;
@@ -245,7 +252,7 @@ void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t
     const bool exits = golden.contains("exit_entropy");
     if (golden.contains("full.signal.nll") || exits) {
         engine.use_halting(rule_of(PolicySpec::parse("full"), engine));
-        ArrayMap full = engine.inspect_batch(rows);
+        ArrayMap full = compute(engine, rows);
         for (const auto& [name, theirs] : golden) {
             const std::string block = "hidden.block";
             if (name.starts_with("full.")) {
@@ -273,7 +280,7 @@ void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t
     for (const nlohmann::json& entry : description.value("rerun", nlohmann::json::array())) {
         const std::string name = entry.value("name", "");
         engine.use_halting(rule_of(PolicySpec::parse(policy_of(description, name)), engine));
-        ArrayMap arrays = engine.inspect_batch(rows);
+        ArrayMap arrays = compute(engine, rows);
         for (const char* const what : {"steps", "nll", "logits"}) {
             ours["rerun." + name + "." + what] = std::move(arrays.at(what));
         }
@@ -308,7 +315,7 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
     how.apply(engine);
     const std::vector<std::vector<std::int32_t>> rows =
         rows_of(ids->second, golden_path, ids->second.shape[1]);
-    ArrayMap ours = engine.inspect_batch(rows);
+    ArrayMap ours = compute(engine, rows);
     // A reference that scores by refreshes holds the exact result beside it.
     const bool exact_too = golden.contains("logits_sequential");
     const bool exact_only = exact_too && engine.scoring() == "exact";
@@ -316,7 +323,7 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         if (!exact_only) {
             engine.use_scoring(std::nullopt);
         }
-        ArrayMap exact = exact_only ? ours : engine.inspect_batch(rows);
+        ArrayMap exact = exact_only ? ours : compute(engine, rows);
         for (const char* const name : {"logits", "nll"}) {
             ours[std::string(name) + "_sequential"] = std::move(exact.at(name));
         }

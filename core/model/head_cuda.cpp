@@ -69,8 +69,13 @@ at::Tensor mix_all(const at::Tensor& logits, const HeadWeights& weights, double 
     }
     const auto type = weights.embedding.scalar_type();
     const auto p = at::softmax(logits, 1);
-    return type == at::kFloat ? at::mm(p, weights.embedding)
-                              : at::mm(p.to(type), weights.embedding, at::kFloat);
+    if (type == at::kFloat) {
+        return at::mm(p, weights.embedding);
+    }
+    // fp16 has nothing below 6e-8: in it, a large vocabulary's small probabilities would be 0. A power of two
+    // changes no digit of the others.
+    const double lift = type == at::kHalf ? 0x1p15 : 1.0;
+    return at::mm(p.mul(lift).to(type), weights.embedding, at::kFloat).div_(lift);
 }
 
 HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {

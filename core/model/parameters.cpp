@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -125,6 +127,61 @@ bool has_ending(const std::string& name, const std::vector<std::string>& endings
                        [&](const std::string& ending) { return name.ends_with(ending); });
 }
 
+/// "model.layers.7.mlp.up_proj.weight" as the name of the list, the place in it and the rest; each whole
+/// number between dots is tried as the place.
+struct Listed {
+    std::string list, rest;
+    std::int64_t place = 0;
+};
+std::vector<Listed> listed(const std::string& name) {
+    std::vector<Listed> ways;
+    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+        const std::size_t end = name.find_first_not_of("0123456789", dot + 1);
+        if (end != std::string::npos && end > dot + 1 && end < dot + 8 && name[end] == '.') {
+            ways.push_back(
+                {name.substr(0, dot), name.substr(end), std::stoll(name.substr(dot + 1, end - dot - 1))});
+        }
+    }
+    return ways;
+}
+
+/// Weights of more layers, or gates of more steps, than the config speaks of: another config's file, and what
+/// would run is not the model that was trained.
+void refuse_longer_lists(const Checkpoint& checkpoint, const std::unordered_set<std::string>& used,
+                         const std::vector<std::string>& unused) {
+    std::map<std::string, std::set<std::string>> parts; // of the things in a list
+    std::map<std::string, std::int64_t> lengths;
+    for (const std::string& name : used) {
+        for (const Listed& one : listed(name)) {
+            parts[one.list].insert(one.rest);
+            lengths[one.list] = std::max(lengths[one.list], one.place + 1);
+        }
+    }
+    std::int64_t most = 0;
+    const Listed* last = nullptr;
+    std::vector<Listed> all;
+    for (const std::string& name : unused) {
+        const std::vector<Listed> ways = listed(name);
+        all.insert(all.end(), ways.begin(), ways.end());
+    }
+    for (const Listed& one : all) {
+        const auto known = parts.find(one.list);
+        // A list of single tensors may have more than is used of it.
+        if (known != parts.end() && known->second.size() > 1 && known->second.contains(one.rest) &&
+            one.place >= lengths[one.list] && one.place >= most) {
+            most = one.place + 1;
+            last = &one;
+        }
+    }
+    if (last != nullptr) {
+        throw InputError(file_of(checkpoint),
+                         "weights of " + std::to_string(lengths[last->list]) + " " + last->list +
+                             ", as config.json says",
+                         "of " + std::to_string(most),
+                         "correct the number in config.json, or take the weights that belong to it");
+    }
+}
+
 } // namespace
 
 Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
@@ -169,6 +226,13 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         used.insert(views[i]->name);
         total += static_cast<std::int64_t>(views[i]->bytes.size());
     }
+    std::vector<std::string> unused;
+    for (const std::string& name : weights.names()) {
+        if (!used.contains(name) && !has_ending(name, layout.ignored)) {
+            unused.push_back(name);
+        }
+    }
+    refuse_longer_lists(checkpoint, used, unused);
     std::int64_t done = 0;
     for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
         if (views[i] == nullptr) {
@@ -188,12 +252,6 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
     }
     if (result.tied_) {
         result.index_.emplace(layout.head, result.index_.at(layout.embedding));
-    }
-    std::vector<std::string> unused;
-    for (const std::string& name : weights.names()) {
-        if (!used.contains(name) && !has_ending(name, layout.ignored)) {
-            unused.push_back(name);
-        }
     }
     if (!unused.empty()) {
         std::string text = unused.size() == 1 ? "One tensor of the file is not used by this model: "
@@ -270,18 +328,6 @@ void Parameters::requires_grad(bool on) {
     for (auto& [name, tensor] : items_) {
         tensor.set_requires_grad(on);
     }
-}
-
-Parameters Parameters::with(const std::vector<at::Tensor>& replacements) const {
-    TORCH_CHECK(replacements.size() == items_.size(), "Parameters::with: ", replacements.size(),
-                " tensors for ", items_.size());
-    Parameters result = *this;
-    for (std::size_t i = 0; i < replacements.size(); ++i) {
-        TORCH_CHECK(replacements[i].sizes() == items_[i].second.sizes(),
-                    "Parameters::with: ", items_[i].first, " is ", replacements[i].sizes());
-        result.items_[i].second = replacements[i];
-    }
-    return result;
 }
 
 at::ScalarType scalar_type_of(DType dtype) {

@@ -75,10 +75,6 @@ public:
 
     /// Lets every stored tensor collect gradients, or not. The tensors stay the same objects.
     void requires_grad(bool on);
-    /// The same weights with other tensors behind the names: \p replacements has items()'s order and shapes.
-    /// For finite differences, for weights averaged over steps, and for a forward in another dtype than the
-    /// optimiser's.
-    [[nodiscard]] Parameters with(const std::vector<at::Tensor>& replacements) const;
 
 private:
     std::vector<std::pair<std::string, at::Tensor>> items_;

@@ -14,7 +14,8 @@ namespace ponderscope {
 
 /// The form of recorded sequence attention: fp16 [token, step, layer, head, back], and where a query sees
 /// more than one slot of a token [token, step, layer, head, key_step, back]. `layer` and `head` count the
-/// chosen ones, `back` the tokens from the query's to the key's. 0 where there is no such slot.
+/// chosen ones, `back` the tokens from the query's to the key's. 0 where there is no such slot; the Recorder
+/// marks what did not run.
 struct AttentionForm {
     std::int64_t steps = 1; ///< K + 1
     std::int64_t layers = 0, heads = 0;

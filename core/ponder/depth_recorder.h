@@ -17,7 +17,8 @@
 namespace ponderscope {
 
 /// Hears what depth mixing weighs, and keeps it for the reported tokens: the weights are computed in any
-/// case. M reported tokens, K + 1 steps. Entries of steps that did not run are 0.
+/// case. M reported tokens, K + 1 steps. Entries of steps that did not run are 0 here; the Recorder marks
+/// them.
 class DepthRecorder final : public TapListener {
 public:
     DepthRecorder(ModelConfig config, std::int64_t reported, std::int64_t steps,

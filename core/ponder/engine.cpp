@@ -103,6 +103,7 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                {nullptr, usual_refreshes(checkpoint.config), {}},
                                                {},
                                                0,
+                                               0,
                                                nullptr}}));
 }
 
@@ -138,6 +139,10 @@ bool Engine::layers_are_steps() const {
 
 std::string Engine::policy() const {
     return impl_->choices.rule ? impl_->choices.rule->name() : layers_are_steps() ? "full" : "learned";
+}
+
+std::int64_t Engine::restless() const {
+    return impl_->restless;
 }
 
 std::string Engine::scoring() const {
@@ -225,7 +230,9 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
                       reported_tokens(windows, impl_->device, impl_->halts()));
     options.observer = &recorder;
     options.taps = recorder.listener();
-    recorder.finish(run_steps(impl_->backbone(), impl_->method(), batch, options));
+    const StepsResult run = run_steps(impl_->backbone(), impl_->method(), batch, options);
+    impl_->restless += run.restless;
+    recorder.finish(run);
     return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->device);

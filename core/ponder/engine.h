@@ -67,7 +67,10 @@ struct GenerateOptions {
     double temperature = 0; ///< 0 = greedy (lowest id of equals)
     std::int64_t top_k = 0; ///< sample from so many most likely ids; 0: from all
     double top_p = 1;       ///< then from the smallest set of them with this much of their probability
+    /// A draw belongs to the seed, the number of the sequence in the run and the position in it
+    /// (token_draw), so that batches of any size and composition give the same.
     std::uint64_t seed = 0;
+    std::int64_t first_sequence = 0; ///< number in the run of the first prompt; the others follow
     std::vector<std::int64_t> stop_ids;
     bool use_cache =
         true; ///< false: the whole sequence is computed again for each token (the reference of the cache)
@@ -94,6 +97,9 @@ public:
     /// them.
     void use_scoring(std::optional<std::int64_t> refreshes);
     [[nodiscard]] std::string scoring() const; ///< "exact", "jacobi:3"
+    /// Windows scored exactly so far whose inputs did not come to rest under refreshes, so that they were
+    /// computed token by token: as exact, and slow.
+    [[nodiscard]] std::int64_t restless() const;
     /// Puts a rule in the place of the method's own from now on (core/ponder/halting.h says how one plugs
     /// in); nullptr: the method's own again. InputError when the method has no steps that could be halted.
     void use_halting(std::shared_ptr<const HaltingRule> rule);
@@ -141,14 +147,17 @@ public:
 
     /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V],
     /// `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`,
-    /// `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. \p numbers: of the
-    /// sequences in the run, where a halting rule asks for places; empty: 0, 1, ...
+    /// `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. Where a step did not run there is NaN, or
+    /// did_not_run in whole numbers. \p numbers: of the sequences in the run, where a halting rule asks for
+    /// places; empty: 0, 1, ...
     [[nodiscard]] std::map<std::string, NamedArray>
     inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                   const std::vector<std::int64_t>& numbers = {}) const;
 
-    /// Continues prompts. \p on_token, when given, is called for every new token with its sequence's number
-    /// and the read-out that chose it; returning false stops. Returns the new ids, prompts excluded.
+    /// Continues prompts. A prompt gives what it gives alone, whatever the others are and wherever they stop.
+    /// MemoryExhausted when a GPU does not hold them all at once. \p on_token, when given, is called for
+    /// every new token with its prompt's number among \p prompts and the read-out that chose it; returning
+    /// false stops. Returns the new ids, prompts excluded.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
     [[nodiscard]] std::vector<std::vector<std::int32_t>>
@@ -160,5 +169,8 @@ private:
     explicit Engine(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
+
+/// Arrays of inspect_batch as reference files hold them: 0 in the place of what says that a step did not run.
+void put_zeros_where_nothing_ran(std::map<std::string, NamedArray>& arrays);
 
 } // namespace ponderscope

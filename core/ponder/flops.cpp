@@ -9,13 +9,46 @@ namespace ponderscope {
 
 namespace {
 
-/// Scores and mixture of every KV head of a layer, over its sources and its own value.
+/// Scores and mixture of every KV head of a layer, over its sources and its own value; a layer without
+/// sources mixes nothing.
 std::int64_t mixing_flops(const ModelConfig& config, std::int64_t pass, std::int64_t layer) {
     if (config.depth.kind != DepthMixing::depth_attention) {
         return 0;
     }
     const auto sources = static_cast<std::int64_t>(depth_sources(config, pass, layer).size());
-    return 4 * config.kv_heads * config.head_dim * (sources + 1);
+    return sources == 0 ? 0 : 4 * config.kv_heads * config.head_dim * (sources + 1);
+}
+
+/// What joins the sublayers of one pass in the cross-layer baselines, beside the matrices that
+/// Backbone::block_matrix_elements counts (the maps of mHC are among them).
+std::int64_t joining_flops(const ModelConfig& config) {
+    const std::int64_t d = config.hidden_size;
+    const DepthMixingConfig& depth = config.depth;
+    std::int64_t total = 0;
+    switch (depth.kind) {
+    case DepthMixing::mhc: {
+        // A sublayer's input, the mixing of the streams and writing back; the reduction once.
+        const std::int64_t n = depth.streams;
+        return 2 * config.layers * (2 * n * d + 2 * (n * n + n) * d) + 2 * n * d;
+    }
+    case DepthMixing::attnres: {
+        // Scores and sum over the snapshots and the running stream, before each sublayer and at the end.
+        const std::int64_t layers_a_block = (depth.block_size + 1) / 2;
+        for (std::int64_t l = 0; l < config.layers; ++l) {
+            total += 2 * 4 * d * (1 + l / layers_a_block + 1);
+        }
+        return total + 4 * d * (1 + config.layers / layers_a_block + 1);
+    }
+    case DepthMixing::denseformer:
+        for (std::int64_t l = depth.period - 1; l < config.layers; l += depth.period) {
+            total += 2 * d * ((l + 1) / depth.dilation + 1);
+        }
+        return total;
+    case DepthMixing::none:
+    case DepthMixing::depth_attention:
+        break;
+    }
+    return total;
 }
 
 FlopsModel::Visibility visibility_of(VisibilityRule rule) {
@@ -54,7 +87,7 @@ FlopsModel flops_model(const Backbone& backbone, const Method& method) {
         return model;
     }
     for (std::int64_t step = 0; step <= method.max_steps(); ++step) {
-        std::int64_t products = 2 * backbone.block_matrix_elements();
+        std::int64_t products = 2 * backbone.block_matrix_elements() + joining_flops(config);
         for (std::int64_t l = 0; l < config.layers; ++l) {
             products += mixing_flops(config, step, l);
         }

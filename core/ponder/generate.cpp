@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -118,10 +119,9 @@ private:
         const std::int64_t slots = impl_.method().layers_are_steps() ? 1 : impl_.method().max_steps() + 1;
         const bool interleaved = rule == VisibilityRule::interleaved;
         const std::int64_t segments = interleaved ? 1 : slots;
-        std::vector<std::int64_t> rows;
         std::int64_t total = 0;
         for (const std::int64_t prompt : prompt_) {
-            rows.push_back(total);
+            first_rows_.push_back(total);
             total += (prompt + options_.max_new_tokens) * (interleaved ? slots : 1);
         }
         const auto options =
@@ -134,7 +134,6 @@ private:
         cache_.emplace(
             StepCache{KvRows(config.layers, segments * total, config.kv_heads, config.head_dim, options),
                       total,
-                      std::move(rows),
                       std::move(counts),
                       {}});
     }
@@ -150,8 +149,8 @@ private:
             fresh.push_back(std::span(ids_[i]).subspan(static_cast<std::size_t>(begin)));
             past.push_back(begin);
             const auto length = static_cast<std::int64_t>(fresh.back().size());
-            windows.push_back({fresh.back(), length - 1, length, static_cast<std::int64_t>(i), begin,
-                               prompt_[i] + options_.max_new_tokens});
+            windows.push_back(
+                {fresh.back(), length - 1, length, number(i), begin, prompt_[i] + options_.max_new_tokens});
             reported.push_back({length, begin, past_steps(i, begin), length - 1, length, {ids_[i].back()}});
         }
         TokenBatch batch = make_batch(fresh, past);
@@ -205,7 +204,7 @@ private:
         }
         std::vector<std::int64_t> rows;
         for (const std::size_t i : live_) {
-            rows.push_back(cache_->sequence_rows[i]);
+            rows.push_back(first_rows_[i]);
         }
         return TokenBatch::make(impl_.backbone(), fresh, impl_.device, true, past, rows,
                                 cache_->segment_rows);
@@ -242,6 +241,10 @@ private:
         return readout.index_select(0, at::tensor(rows, at::kLong).to(impl_.device));
     }
 
+    [[nodiscard]] std::int64_t number(std::size_t prompt) const {
+        return options_.first_sequence + static_cast<std::int64_t>(prompt);
+    }
+
     [[nodiscard]] std::vector<std::int32_t> choose(const at::Tensor& states) const {
         std::vector<std::int32_t> chosen;
         if (options_.temperature <= 0) {
@@ -255,9 +258,8 @@ private:
         }
         const at::Tensor logits = full_logits(states, impl_.backbone().head()).to(at::kCPU).contiguous();
         for (std::size_t row = 0; row < live_.size(); ++row) {
-            // A draw belongs to the sequence and the position, so that a batch gives what its members give
-            // alone.
-            const double draw = token_draw(options_.seed, live_[row], ids_[live_[row]].size());
+            const double draw = token_draw(options_.seed, static_cast<std::uint64_t>(number(live_[row])),
+                                           ids_[live_[row]].size());
             chosen.push_back(
                 sample(logits.const_data_ptr<float>() + static_cast<std::int64_t>(row) * logits.size(1),
                        logits.size(1), options_, draw));
@@ -274,13 +276,14 @@ private:
     std::vector<std::int64_t> prompt_;
     std::vector<std::size_t> live_;
     std::optional<StepCache> cache_;
+    std::vector<std::int64_t> first_rows_; ///< where each sequence's room begins in a segment of the cache
 };
 
 } // namespace
 
 std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::vector<std::int32_t>>& prompts,
                                                         const GenerateOptions& options, RecordLevel level,
-                                                        const TokenCallback& on_token) const {
+                                                        const TokenCallback& on_token) const try {
     if (prompts.empty()) {
         return {};
     }
@@ -297,6 +300,8 @@ std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::v
     }
     const c10::InferenceMode no_gradients;
     return Generation(*impl_, prompts, options, level).run(on_token);
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
 }
 
 } // namespace ponderscope

@@ -5,8 +5,12 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace ponderscope {
@@ -21,7 +25,7 @@ NamedArray to_array(const at::Tensor& tensor, std::vector<std::int64_t> shape) {
     return array;
 }
 
-/// Collects what the forward says. Tokens that did not run a step have zeros there.
+/// Collects what the forward says. Tokens that did not run a step have NaN there.
 class Inspector final : public StepObserver, public TapListener {
 public:
     Inspector(std::int64_t batch, std::int64_t tokens) : batch_(batch), tokens_(tokens) {}
@@ -56,7 +60,8 @@ private:
             if (tokens.defined()) {
                 std::vector<std::int64_t> whole = tensor.sizes().vec();
                 whole.front() = batch_ * tokens_;
-                all = at::zeros(whole, tensor.options()).index_copy_(0, tokens, tensor);
+                all = at::full(whole, std::numeric_limits<double>::quiet_NaN(), tensor.options())
+                          .index_copy_(0, tokens, tensor);
             }
             std::vector<std::int64_t> shape{batch_, tokens_};
             shape.insert(shape.end(), all.sizes().begin() + 1, all.sizes().end());
@@ -97,7 +102,7 @@ void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tok
 } // namespace
 
 std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
-                                                        const std::vector<std::int64_t>& numbers) const {
+                                                        const std::vector<std::int64_t>& numbers) const try {
     if (ids.empty()) {
         throw InputError("There are no sequences to compute.");
     }
@@ -165,6 +170,38 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
     arrays.emplace("steps", std::move(steps));
     arrays.emplace("flops", std::move(flops));
     return arrays;
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
+}
+
+void put_zeros_where_nothing_ran(std::map<std::string, NamedArray>& arrays) {
+    const NamedArray steps = arrays.at("steps");
+    for (auto& [name, array] : arrays) {
+        const std::size_t fixed = name.find(".step");
+        const bool signal = name.starts_with("signal.");
+        if (array.shape.size() < 3 || (!signal && fixed == std::string::npos)) {
+            continue;
+        }
+        const std::int64_t only = signal ? -1 : std::stoll(name.substr(fixed + 5));
+        const std::int64_t columns = signal ? array.shape[2] : 1; // steps, where the array has several
+        const std::int64_t tokens = array.shape[1];
+        const auto all = static_cast<std::int64_t>(std::max(array.floats.size(), array.integers.size()));
+        const std::int64_t each = all / std::max<std::int64_t>(array.shape[0] * tokens * columns, 1);
+        for (std::int64_t i = 0; i < all; ++i) {
+            const std::int64_t row = i / each / columns;
+            const std::int64_t step = signal ? i / each % columns : only;
+            const std::int64_t token = row / tokens * steps.shape[1] + row % tokens;
+            if (step <= steps.integers[static_cast<std::size_t>(token)]) {
+                continue;
+            }
+            const auto at = static_cast<std::size_t>(i);
+            if (array.dtype == DType::i64) {
+                array.integers[at] = array.integers[at] == did_not_run ? 0 : array.integers[at];
+            } else if (std::isnan(array.floats[at])) {
+                array.floats[at] = 0;
+            }
+        }
+    }
 }
 
 } // namespace ponderscope

@@ -252,11 +252,12 @@ private:
                 const Movement moved = movement(next);
                 differences_.push_back(moved.shared);
                 if (exact) {
-                    retire(moved.all, next);
+                    retire(moved.still, next);
                     if (std::find(live_.begin(), live_.end(), 1) == live_.end()) {
                         return;
                     }
                     if (done == refreshes) {
+                        restless_ = std::count(live_.begin(), live_.end(), 1);
                         run_token_by_token();
                         return;
                     }
@@ -271,31 +272,45 @@ private:
         }
     }
 
-    /// How far inputs moved from this pass to the next, a token [N]: of the slots that both have, and with
-    /// infinity where a slot appeared or vanished.
+    /// How far inputs of the slots that both have moved from this pass to the next, a token, and whether all
+    /// of them are still and no slot appeared or vanished.
     struct Movement {
-        at::Tensor shared, all;
+        at::Tensor shared; ///< fp32 [N]
+        at::Tensor still;  ///< bool [N]
     };
     [[nodiscard]] Movement movement(const Refreshed& next) const {
         const at::Tensor both = at::arange(slots_a_token_, count_.options())
                                     .unsqueeze(0)
                                     .lt(at::minimum(count_, next.count).unsqueeze(1));
         const at::Tensor distance = (next.inputs - inputs_).abs().amax(2).to(at::kFloat);
+        const at::Tensor allowed = next.inputs.abs().amax(2).to(at::kFloat) * still_part();
         Movement moved;
         moved.shared = at::where(both, distance, at::zeros_like(distance)).amax(1);
-        moved.all = at::where(next.count.eq(count_), moved.shared,
-                              at::full_like(moved.shared, std::numeric_limits<float>::infinity()));
+        moved.still =
+            distance.le(allowed).logical_or(both.logical_not()).all(1).logical_and(next.count.eq(count_));
         return moved;
     }
 
+    [[nodiscard]] double still_part() const {
+        switch (inputs_.scalar_type()) {
+        case at::kHalf:
+            return still_units_half * 0x1p-10;
+        case at::kBFloat16:
+            return still_units_half * 0x1p-7;
+        default:
+            return still_units_fp32 * 0x1p-23;
+        }
+    }
+
     /// Takes out the sequences that came to rest: what they are is what this pass had.
-    void retire(const at::Tensor& moved, Refreshed& next) {
-        const at::Tensor farthest = at::zeros({static_cast<std::int64_t>(live_.size())}, moved.options())
-                                        .scatter_reduce(0, batch_.space.sequence, moved, "amax")
-                                        .to(at::kCPU);
+    void retire(const at::Tensor& still, Refreshed& next) {
+        const at::Tensor moving_tokens =
+            at::zeros({static_cast<std::int64_t>(live_.size())}, count_.options())
+                .index_add_(0, batch_.space.sequence, still.logical_not().to(at::kLong))
+                .to(at::kCPU);
         bool changed = false;
         for (std::size_t i = 0; i < live_.size(); ++i) {
-            if (live_[i] != 0 && farthest.const_data_ptr<float>()[i] <= still_movement) {
+            if (live_[i] != 0 && moving_tokens.const_data_ptr<std::int64_t>()[i] == 0) {
                 live_[i] = 0;
                 changed = true;
             }
@@ -337,7 +352,6 @@ private:
             own.emplace(
                 StepCache{KvRows(config.layers, rows, config.kv_heads, config.head_dim, inputs_.options()),
                           rows,
-                          room,
                           at::zeros({1, static_cast<std::int64_t>(live_.size())}, count_.options()),
                           {}});
         }
@@ -438,6 +452,7 @@ private:
             result.differences = at::stack(differences_, 1);
         }
         result.pass_flops = pass_flops_ + cost_.read_out;
+        result.restless = restless_;
         return result;
     }
 
@@ -457,6 +472,7 @@ private:
     at::Tensor live_tokens_;       ///< int64 [N], 1 or 0; undefined while all are live
     at::Tensor pass_flops_;        ///< int64 [N]
     std::vector<at::Tensor> differences_;
+    std::int64_t restless_ = 0; ///< sequences
 };
 
 } // namespace

@@ -31,8 +31,7 @@ public:
     LayerRows(const TokenBatch& batch, StepCache* cache, bool halts) {
         std::int64_t begin = 0;
         for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
-            causal_.push_back(
-                {begin, batch.lengths[i], cache != nullptr ? cache->sequence_rows[i] : begin, batch.past[i]});
+            causal_.push_back({begin, batch.lengths[i], batch.first_rows[i], batch.past[i]});
             begin += batch.lengths[i];
         }
         if (cache == nullptr && !halts) {

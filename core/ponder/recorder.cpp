@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 #include <utility>
 
 namespace ponderscope {
@@ -104,7 +104,7 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                            {"token", "step"},
                            "",
                            "Halting mass",
-                           "Mass of each step's state in the output; 0 where no step ran."});
+                           "Mass of each step's state in the output."});
     }
     if (recorded_refreshes(method, choices) > 0) {
         signals.push_back(
@@ -158,11 +158,11 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         if (const auto found = std::find_if(depth.begin(), depth.end(),
                                             [&](const auto& one) { return one.first == info.name; });
             found != depth.end()) {
-            signals_.push_back({info.name, found->second, true});
+            signals_.push_back({info.name, found->second, true, true});
             continue;
         }
         if (info.name == signal::attention && attention_) {
-            signals_.push_back({info.name, attention_->values(), true});
+            signals_.push_back({info.name, attention_->values(), true, true});
             continue;
         }
         std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
@@ -176,9 +176,9 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
         if (info.axes.size() == 3) {
             shape.push_back(candidates_);
         }
-        signals_.push_back({info.name,
-                            at::zeros(shape, is_integer(info.name) ? options.dtype(at::kLong) : options),
-                            info.name == signal::candidate_probabilities});
+        signals_.push_back(
+            {info.name, at::zeros(shape, is_integer(info.name) ? options.dtype(at::kLong) : options),
+             info.name == signal::candidate_probabilities, info.axes.size() > 1 && info.axes[1] == "step"});
     }
 }
 
@@ -256,11 +256,16 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
         put(signal::gate, rows.place, slots.step, pick(decision.value, rows.local));
     }
     for (const auto& [name, values] : decision.notes) {
-        at::Tensor* all = values.dim() == 2 ? find(name) : nullptr;
-        if (all != nullptr) {
-            *all = replaced(*all, rows.place, pick(values, rows.local));
-        } else {
+        if (values.dim() == 1) {
             put(name, rows.place, slots.step, pick(values, rows.local));
+            continue;
+        }
+        // Known of all steps at once, run or not.
+        for (Signal& entry : signals_) {
+            if (entry.name == name) {
+                entry.values = replaced(entry.values, rows.place, pick(values, rows.local));
+                entry.by_step = false;
+            }
         }
     }
     if (method_.mixes_states()) {
@@ -362,6 +367,13 @@ void Recorder::finish(const StepsResult& result) {
         rank = at::empty({0}, nll.options().dtype(at::kLong));
         return;
     }
+    read_output(result);
+    if (steps.defined()) {
+        mark_what_did_not_run();
+    }
+}
+
+void Recorder::read_output(const StepsResult& result) {
     const at::Tensor last = steps.defined() ? pick(steps, reported_.tokens) : at::Tensor(); // K_t of the M
     if (extra_steps_) {
         // Every step was read out when it ran; the output's is that of K_t.
@@ -389,38 +401,61 @@ void Recorder::finish(const StepsResult& result) {
     argmax = read.argmax;
     if (!last.defined()) {
         keep(read, {}, method_.max_steps());
-        return;
+    } else if (free_steps_) {
+        put_last(read, last);
     }
-    if (!free_steps_) {
-        return;
-    }
-    // Every token's last read-out goes to its own step.
-    const auto put_last = [&](const char* name, at::Tensor values) {
+}
+
+/// Every token's last read-out goes to its own step. \p last: int64 [M].
+void Recorder::put_last(const HeadResult& result, const at::Tensor& last) {
+    const auto put_one = [&](const char* name, const at::Tensor& values) {
         at::Tensor* all = find(name);
         if (all == nullptr || !values.defined()) {
             return;
         }
-        if (values.scalar_type() == at::kFloat && (std::strcmp(name, signal::kl_previous_current) == 0 ||
-                                                   std::strcmp(name, signal::kl_current_previous) == 0)) {
-            values = at::where(last > 0, values, at::zeros_like(values));
-        }
         at::Tensor index = last.unsqueeze(1);
-        values = values.unsqueeze(1);
         if (all->dim() == 3) {
             index = index.unsqueeze(2).expand({-1, 1, all->size(2)});
         }
-        all->scatter_(1, index, values.to(all->scalar_type()));
+        all->scatter_(1, index, values.unsqueeze(1).to(all->scalar_type()));
     };
-    put_last(signal::nll, read.nll);
-    put_last(signal::entropy, read.entropy);
-    put_last(signal::max_probability, read.max_probability);
-    put_last(signal::margin, read.margin);
-    put_last(signal::rank, read.rank);
-    put_last(signal::argmax, read.argmax);
-    put_last(signal::candidate_ids, read.candidate_ids);
-    put_last(signal::candidate_probabilities, read.candidate_probabilities);
-    put_last(signal::kl_previous_current, read.kl_previous_current);
-    put_last(signal::kl_current_previous, read.kl_current_previous);
+    put_one(signal::nll, result.nll);
+    put_one(signal::entropy, result.entropy);
+    put_one(signal::max_probability, result.max_probability);
+    put_one(signal::margin, result.margin);
+    put_one(signal::rank, result.rank);
+    put_one(signal::argmax, result.argmax);
+    put_one(signal::candidate_ids, result.candidate_ids);
+    put_one(signal::candidate_probabilities, result.candidate_probabilities);
+    for (const auto& [name, values] : {std::pair{signal::kl_previous_current, result.kl_previous_current},
+                                       std::pair{signal::kl_current_previous, result.kl_current_previous}}) {
+        if (values.defined()) { // a token without a step before its last one has no divergence
+            put_one(name, at::where(last > 0, values, at::zeros_like(values)));
+        }
+    }
+}
+
+/// Behind each token's last step.
+void Recorder::mark_what_did_not_run() {
+    const at::Tensor last = pick(steps, reported_.tokens).unsqueeze(1);
+    for (Signal& entry : signals_) {
+        if (!entry.by_step) {
+            continue;
+        }
+        at::Tensor behind = at::arange(entry.values.size(1), last.options()).unsqueeze(0) > last;
+        at::Tensor values = entry.values;
+        if (entry.name == signal::attention) {
+            values = values.select(-1, 0); // what ends in zeros says it in the key that every slot has
+        }
+        while (behind.dim() < values.dim()) {
+            behind = behind.unsqueeze(-1);
+        }
+        if (values.scalar_type() == at::kLong) {
+            values.masked_fill_(behind, did_not_run);
+        } else {
+            values.masked_fill_(behind, std::numeric_limits<double>::quiet_NaN());
+        }
+    }
 }
 
 } // namespace ponderscope

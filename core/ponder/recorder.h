@@ -30,7 +30,7 @@ struct ReportedTokens {
 inline constexpr std::int64_t recorded_candidates = 10;
 
 /// Reads tokens out while a run goes on and keeps what a level asks for, on the device. Entries of steps that
-/// did not run are 0.
+/// did not run are NaN, in signals of whole numbers did_not_run (records.h).
 class Recorder final : public StepObserver {
 public:
     Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices, RecordLevel level,
@@ -49,7 +49,8 @@ public:
     struct Signal {
         std::string name;
         at::Tensor values;
-        bool half = false; ///< stored as fp16
+        bool half = false;    ///< stored as fp16
+        bool by_step = false; ///< its second axis counts steps, and holds what did not run apart
     };
     [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
     at::Tensor steps; ///< int64 [N], K_t; undefined: K everywhere
@@ -64,9 +65,12 @@ private:
         bool empty = false;
     };
     [[nodiscard]] Rows rows_of(const at::Tensor& tokens) const;
+    void read_output(const StepsResult& result);
+    void mark_what_did_not_run();
     [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
     void put_masses(const Rows& rows, const Slots& slots, const Decision& decision);
     void keep(const HeadResult& result, const at::Tensor& place, std::int64_t step);
+    void put_last(const HeadResult& result, const at::Tensor& last);
     void put(const char* name, const at::Tensor& place, std::int64_t step, const at::Tensor& values);
     at::Tensor* find(const char* name);
 

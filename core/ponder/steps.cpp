@@ -73,7 +73,7 @@ public:
         }
         std::int64_t begin = 0;
         for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
-            const std::int64_t row = planner_->segment(slots.step) + cache_->sequence_rows[i];
+            const std::int64_t row = planner_->segment(slots.step) + batch_.first_rows[i];
             pass.visibility.causal.push_back({begin, batch_.lengths[i], row, batch_.past[i]});
             begin += batch_.lengths[i];
         }
@@ -90,11 +90,9 @@ private:
     /// A token that halted is seen by later steps with its last K/V: every new token's rows go on to the next
     /// segment, and those that are active overwrite theirs.
     void carry_rows(KvRows& kv, std::int64_t step) {
-        std::int64_t sequence = 0;
-        for (const std::int64_t length : batch_.lengths) {
-            const auto i = static_cast<std::size_t>(sequence++);
-            const std::int64_t row = cache_->sequence_rows[i] + batch_.past[i];
-            kv.copy(planner_->segment(step - 1) + row, planner_->segment(step) + row, length);
+        for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
+            const std::int64_t row = batch_.first_rows[i] + batch_.past[i];
+            kv.copy(planner_->segment(step - 1) + row, planner_->segment(step) + row, batch_.lengths[i]);
         }
     }
 
@@ -136,10 +134,11 @@ TokenBatch index_tokens(const Backbone& backbone, std::vector<std::int64_t> leng
     std::int64_t* ids = positions + (planes - 1) * total;
     std::int64_t first = 0;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
+        batch.first_rows.push_back(sequence_rows.empty() ? first : sequence_rows[i]);
         std::iota(positions + first, positions + first + lengths[i], past[i]);
         std::iota(rotation + first, rotation + first + lengths[i], table.row_base[i] + past[i]);
         if (plan_rows) {
-            std::fill_n(sequence_row + first, lengths[i], sequence_rows.empty() ? first : sequence_rows[i]);
+            std::fill_n(sequence_row + first, lengths[i], batch.first_rows[i]);
             std::fill_n(sequence + first, lengths[i], static_cast<std::int64_t>(i));
         }
         if (sequences != nullptr) {

@@ -20,14 +20,15 @@ namespace ponderscope {
 
 /// The tokens of one run, packed, with what a pass needs to know about them. N tokens of S sequences.
 struct TokenBatch {
-    at::Tensor ids;                    ///< int64 [N]
-    at::Tensor positions;              ///< int64 [N]
-    at::Tensor rotation_rows;          ///< int64 [N]
-    at::Tensor cos, sin;               ///< rotation tables
-    std::vector<std::int64_t> lengths; ///< tokens of this run, a sequence
-    std::vector<std::int64_t> past;    ///< tokens of earlier runs, a sequence; all 0 without a cache
-    RowSpace space;                    ///< defined when rows are kept: tokens may halt, or there is a cache
-    TokenPlaces places;                ///< defined by whoever runs with a halting rule
+    at::Tensor ids;                       ///< int64 [N]
+    at::Tensor positions;                 ///< int64 [N]
+    at::Tensor rotation_rows;             ///< int64 [N]
+    at::Tensor cos, sin;                  ///< rotation tables
+    std::vector<std::int64_t> lengths;    ///< tokens of this run, a sequence
+    std::vector<std::int64_t> past;       ///< tokens of earlier runs, a sequence; all 0 without a cache
+    std::vector<std::int64_t> first_rows; ///< where each sequence's rows begin in a segment, a sequence
+    RowSpace space;     ///< defined when rows are kept: tokens may halt, or there is a cache
+    TokenPlaces places; ///< defined by whoever runs with a halting rule
 
     /// Host ids. \p past and \p sequence_rows (a generation's places in the cache) are empty for a run that
     /// stands alone. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
@@ -43,12 +44,15 @@ struct TokenBatch {
 };
 
 /// K/V of every step of a batch of sequences that are generated: a segment a step, a fixed room a sequence.
+/// Which rooms belong to the sequences of a run, that run's TokenBatch says: those that go on are fewer and
+/// fewer.
 struct StepCache {
     KvRows rows;
     std::int64_t segment_rows = 0;
-    std::vector<std::int64_t> sequence_rows; ///< where each sequence begins in a segment
-    at::Tensor counts; ///< two-dimensional: slots in each segment, int64 [K + 1, S]; interleaved: [1, S]
-    at::Tensor bias;   ///< fp32 [rows], of the keys; undefined: none
+    /// Of the sequences of the next run, in their order. Two-dimensional: slots in each segment, int64
+    /// [K + 1, S]; interleaved: [1, S].
+    at::Tensor counts;
+    at::Tensor bias; ///< fp32 [rows], of the keys; undefined: none
 };
 
 struct StepsResult {
@@ -59,6 +63,7 @@ struct StepsResult {
     at::Tensor
         differences; ///< fp32 [N, refreshes]: largest movement of an input of the token; undefined: none
     at::Tensor pass_flops; ///< int64 [N]: what the passes cost, where decoding costs what section 11 counts
+    std::int64_t restless = 0; ///< sequences that did not come to rest and went token by token; exact as well
 };
 
 /// What is chosen about a run, beside the model.

@@ -24,14 +24,6 @@ SequenceInput encode(std::string text, const Tokenizer& tokenizer, bool add_spec
     return sequence;
 }
 
-void require_two_tokens(const SequenceInput& sequence, const std::string& what) {
-    if (sequence.ids.size() < 2) {
-        throw InputError(what + ": expected at least two tokens, found " +
-                         std::to_string(sequence.ids.size()) +
-                         "; nothing can be predicted from less, so give a longer text.");
-    }
-}
-
 std::vector<std::int32_t> row_from_json(const nlohmann::json& row, const std::filesystem::path& file) {
     std::vector<std::int32_t> ids;
     ids.reserve(row.size());
@@ -101,7 +93,6 @@ SequenceInput sequence_from_text_file(const std::filesystem::path& file, const T
                                       bool add_special) {
     SequenceInput sequence = encode(read_text_file(file), tokenizer, add_special);
     sequence.title = file.filename().string();
-    require_two_tokens(sequence, file.string());
     return sequence;
 }
 

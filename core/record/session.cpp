@@ -132,7 +132,9 @@ public:
             chunk.first = task.span.report_begin;
             if (tokenizer_ != nullptr && name == signal::candidate_ids) {
                 for (const std::int64_t id : to_integers(chunk)) {
-                    seen_.insert(static_cast<std::int32_t>(id));
+                    if (id != did_not_run) {
+                        seen_.insert(static_cast<std::int32_t>(id));
+                    }
                 }
             }
         }
@@ -190,7 +192,18 @@ std::string too_large(const MemoryExhausted& full, const Engine::MemoryAdvice& a
     }
     sentence += advice.fits > 0 ? "; use --context " + std::to_string(advice.fits) + ", which fits."
                                 : "; the model is too large for this GPU beside what else runs on it.";
-    return sentence + " What was recorded before is in the trace, marked partial.";
+    return sentence;
+}
+
+/// What was finished stays; the run says that it is partial, and why.
+void end_with_fault(TraceWriter& writer, const std::string& sentence, double seconds) {
+    try {
+        writer.put_fault(sentence);
+        writer.leave_run(seconds);
+        writer.finish();
+    } catch (const Error&) {
+        // The disk may be what failed: the writer has said so in the trace, if it could.
+    }
 }
 
 } // namespace
@@ -293,6 +306,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
     RunInfo info = describe_run(engine, checkpoint, sequences, options, shape, progress, stop);
     report.run = writer.begin_run(std::move(info), engine.signals(options.level));
 
+    const std::int64_t restless_before = engine.restless();
     const auto started = std::chrono::steady_clock::now();
     const auto elapsed = [started] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -329,19 +343,27 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
     try {
         run_in_batches(tasks.size(), static_cast<std::size_t>(batch), stop, submit, collect);
     } catch (const MemoryExhausted& full) {
-        // What was finished stays, and the run says that it is partial.
-        writer.leave_run(elapsed());
-        writer.finish();
         const Window window = window_of(tasks[submitted]);
-        throw EnvironmentError(too_large(full, engine.advise(window, options.level),
-                                         static_cast<std::int64_t>(window.ids.size())));
+        const std::string sentence = too_large(full, engine.advise(window, options.level),
+                                               static_cast<std::int64_t>(window.ids.size()));
+        end_with_fault(writer, sentence, elapsed());
+        throw EnvironmentError(sentence + " What was recorded before is in the trace, marked partial.");
+    } catch (const std::exception& failure) {
+        // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
+        const std::string what = failure.what();
+        end_with_fault(writer, "The recording ended before its time: " + what.substr(0, what.find('\n')),
+                       elapsed());
+        throw;
     }
 
     report.tokens = appender.tokens();
     report.scored_tokens = appender.scored();
     report.mean_nll = appender.mean_nll();
+    report.restless = engine.restless() - restless_before;
     report.cancelled = appender.tokens() < total;
     if (report.cancelled) {
+        writer.put_fault("Cancelled after " + std::to_string(report.tokens) + " of " + std::to_string(total) +
+                         " tokens.");
         writer.leave_run(elapsed());
     } else {
         writer.end_run(elapsed());

@@ -55,9 +55,10 @@ struct RecordReport {
     std::int64_t run = 0; ///< its id in the trace; the writer may have changed its name to a unique one
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
-    double mean_nll = 0;    ///< nats; NaN when nothing was scored
-    double seconds = 0;     ///< of computing and writing, not of loading
-    bool cancelled = false; ///< stopped by the stop token; the run is in the trace, marked partial
+    std::int64_t restless = 0; ///< windows that were computed token by token (Engine::restless)
+    double mean_nll = 0;       ///< nats; NaN when nothing was scored
+    double seconds = 0;        ///< of computing and writing, not of loading
+    bool cancelled = false;    ///< stopped by the stop token; the run is in the trace, marked partial
 };
 
 /// Context and stride that a run uses when the user names none. InputError when they do not fit the model.

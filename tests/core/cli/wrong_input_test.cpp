@@ -128,6 +128,13 @@ TEST_F(WrongInput, Weights) {
     expect_sentence(with_weights("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"),
                     {"Git LFS"});
     expect_sentence(with_weights("zip", "PK\x03\x04 and so on, a torch.save file"), {"safetensors"});
+    // A config of another model of the same sizes: what would run is not what was trained.
+    std::filesystem::copy(folder_ / "good", folder_ / "half");
+    nlohmann::json config = read_json_file(folder_ / "half" / "config.json");
+    config["num_hidden_layers"] = 1;
+    write_file_atomically(folder_ / "half" / "config.json", config.dump());
+    expect_sentence({at("half"), "--text", text},
+                    {"weights of 1 gpt_neox.layers", "found of 2", "config.json"});
     std::filesystem::copy(folder_ / "good", folder_ / "pickle");
     std::filesystem::remove(folder_ / "pickle" / "model.safetensors");
     write_file_atomically(folder_ / "pickle" / "pytorch_model.bin", std::string("\x80\x02}q\x00.", 6));
@@ -145,6 +152,13 @@ TEST_F(WrongInput, Texts) {
     expect_sentence(with_text("latin1.txt", "caf\xe9 au lait"), {"latin1.txt", "UTF-8", "3"});
     expect_sentence(with_text("nul.txt", std::string("a\0b", 3)), {"nul.txt", "NUL"});
     expect_sentence(with_text("one.txt", "x"), {"one.txt", "two tokens"});
+    const ProgramResult one = run_ponderscope({"tokenize", at("good"), "--text", at("one.txt"), "--json"});
+    EXPECT_EQ(one.code, 0) << one.err << "nothing is predicted here";
+    EXPECT_EQ(nlohmann::json::parse(one.out).at(0).size(), 1U);
+    write_file_atomically(folder_ / "ids.json", one.out);
+    const ProgramResult back =
+        run_ponderscope({"tokenize", at("good"), "--decode", at("ids.json"), "--json"});
+    EXPECT_EQ(back.out, "[\"x\"]\n") << back.err;
     write_file_atomically(folder_ / "ids.json", "[[1, 2, 256]]");
     expect_sentence({at("good"), "--ids", at("ids.json")}, {"256"});
     expect_sentence({at("good")}, {"--text"});

@@ -57,10 +57,26 @@ TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
     config["intermediate_size"] = 40;
     config["num_hidden_layers"] = 2;
     rewrite_config(folder.path(), config);
-    const Engine fewer = Engine::load(Checkpoint::open(folder.path()));
+    const std::string fewer = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+    EXPECT_NE(fewer.find("weights of 2 model.layers"), std::string::npos) << fewer;
+    EXPECT_NE(fewer.find("found of 3"), std::string::npos) << fewer;
+}
+
+TEST(EngineErrors, MoreGatesThanStepsAndTensorsThatNobodyAskedFor) {
+    const TemporaryFolder folder;
+    nlohmann::json config = tiny_llama();
+    config["pondering"] = {{"method", "adaponderlm"}, {"max_steps", 3}};
+    (void)make_checkpoint(folder.path(), config);
+    config["pondering"]["max_steps"] = 2;
+    rewrite_config(folder.path(), config);
+    const std::string message = message_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+    EXPECT_NE(message.find("weights of 2 pondering.gates"), std::string::npos) << message;
+    EXPECT_NE(message.find("found of 3"), std::string::npos) << message;
+    config.erase("pondering");
+    rewrite_config(folder.path(), config);
     bool named = false;
-    for (const std::string& notice : fewer.notices()) {
-        named = named || notice.find("model.layers.2.") != std::string::npos;
+    for (const std::string& notice : Engine::load(Checkpoint::open(folder.path())).notices()) {
+        named = named || notice.find("pondering.gates.0.") != std::string::npos;
     }
     EXPECT_TRUE(named) << "tensors that nobody asked for must be named";
 }

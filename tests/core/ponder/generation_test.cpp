@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Generation: cached against whole, sampling, stopping; every model.
+#include "core/policy/policy_spec.h"
+#include "core/ponder/policy_halting.h"
 #include "tests/core/ponder/every_model.h"
 
 #include <gtest/gtest.h>
@@ -119,6 +121,98 @@ TEST_P(EveryModelGenerates, GenerationStopsWhereItIsTold) {
         engine_->generate({prompt}, options, RecordLevel::basic,
                           [&](std::int64_t, std::int32_t, const WindowResult&) { return ++calls < 3; });
     EXPECT_EQ(cut.front().size(), 3U);
+}
+
+/// What a prompt's continuation was, with everything that was recorded of each new token.
+struct Continuation {
+    std::vector<std::int32_t> ids;
+    std::vector<WindowResult> readouts;
+};
+
+std::vector<Continuation> continued(const Engine& engine,
+                                    const std::vector<std::vector<std::int32_t>>& prompts,
+                                    const GenerateOptions& options) {
+    std::vector<Continuation> result(prompts.size());
+    const auto ids = engine.generate(prompts, options, RecordLevel::steps,
+                                     [&](std::int64_t prompt, std::int32_t, const WindowResult& readout) {
+                                         result[static_cast<std::size_t>(prompt)].readouts.push_back(readout);
+                                         return true;
+                                     });
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        result[i].ids = ids[i];
+    }
+    return result;
+}
+
+void expect_equal(const Continuation& together, const Continuation& alone, double tolerance,
+                  const std::string& what) {
+    ASSERT_EQ(together.ids, alone.ids) << what;
+    ASSERT_EQ(together.readouts.size(), alone.readouts.size()) << what;
+    for (std::size_t n = 0; n < alone.readouts.size(); ++n) {
+        const TokenColumns& ours = together.readouts[n].tokens;
+        const TokenColumns& theirs = alone.readouts[n].tokens;
+        const std::string where = what + ", new token " + std::to_string(n);
+        EXPECT_EQ(ours.steps, theirs.steps) << where;
+        EXPECT_EQ(ours.flops, theirs.flops) << where;
+        expect_near(ours.entropy, theirs.entropy, tolerance, where + ", entropy");
+        for (const auto& [name, chunk] : alone.readouts[n].signals) {
+            if (chunk.dtype == DType::f32 && name != signal::scoring_flops) {
+                expect_near(values<float>(together.readouts[n], name), values<float>(alone.readouts[n], name),
+                            tolerance, where + ", " + name);
+            }
+        }
+    }
+}
+
+TEST_P(EveryModelGenerates, PromptsThatStopAtDifferentTokensGiveTogetherWhatEachGivesAlone) {
+    const std::vector<std::vector<std::int32_t>> prompts{
+        random_ids(5, vocabulary, 41), random_ids(2, vocabulary, 42), random_ids(9, vocabulary, 43),
+        random_ids(14, vocabulary, 44)};
+    // Where a mixture is cut to the most likely words, two that are nearly alike change places by rounding.
+    const double tolerance = engine_->config().ponder.interpolation_use_topk ? 1e-3 : 1e-4;
+    const auto check = [&](GenerateOptions options, const std::string& what) {
+        options.max_new_tokens = 9;
+        // Ends that stop the first and the third early and leave others going, wherever these come to meet
+        // them.
+        const auto unstopped = engine_->generate(prompts, options);
+        options.stop_ids = {unstopped[0][2], unstopped[2][5]};
+        const auto together = continued(*engine_, prompts, options);
+        ASSERT_LE(together[0].ids.size(), 3U) << what;
+        ASSERT_LE(together[2].ids.size(), 6U) << what;
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+            GenerateOptions one = options;
+            one.first_sequence = static_cast<std::int64_t>(i);
+            expect_equal(together[i], continued(*engine_, {prompts[i]}, one).front(), tolerance,
+                         what + ", prompt " + std::to_string(i));
+        }
+        // In batches of two, numbered as in one.
+        GenerateOptions rest = options;
+        rest.first_sequence = 2;
+        const auto last = continued(*engine_, {prompts[2], prompts[3]}, rest);
+        expect_equal(together[2], last[0], tolerance, what + ", batches of two");
+        expect_equal(together[3], last[1], tolerance, what + ", batches of two");
+    };
+    GenerateOptions greedy;
+    GenerateOptions sampled;
+    sampled.temperature = 1.3;
+    sampled.seed = 11;
+    GenerateOptions anew = greedy;
+    anew.use_cache = false;
+    check(greedy, "greedy");
+    check(sampled, "sampled");
+    check(anew, "without a cache");
+    const bool vanilla = engine_->config().ponder.method == MethodKind::vanilla;
+    if (vanilla && engine_->config().depth.kind != DepthMixing::none &&
+        engine_->config().depth.kind != DepthMixing::depth_attention) {
+        return; // no single residual stream to exit from
+    }
+    if (vanilla) {
+        engine_->use_layers_as_steps();
+    }
+    for (const char* policy : {"uniform:rate=1,seed=3", "entropy:theta=2.2", "full"}) {
+        engine_->use_halting(rule_of(PolicySpec::parse(policy), *engine_));
+        check(sampled, policy);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModelGenerates, ::testing::Range<std::size_t>(0, subjects().size()),

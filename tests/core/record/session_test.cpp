@@ -15,6 +15,7 @@
 
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -218,6 +219,38 @@ TEST_F(Session, ACancelledRunIsPartialAndReadable) {
     ASSERT_EQ(runs.size(), 1U);
     EXPECT_FALSE(runs[0].complete);
     EXPECT_EQ(reader.tokens(runs[0].id, 0).size(), static_cast<std::size_t>(report.tokens));
+    const std::vector<FaultInfo> faults = reader.faults(runs[0].id);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].message.find("Cancelled after " + std::to_string(report.tokens) + " of "), 0U)
+        << faults[0].message;
+}
+
+TEST_F(Session, WhateverEndsARunIsSaidInTheTrace) {
+    const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
+    const Engine engine = Engine::load(checkpoint);
+    const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    RecordOptions options;
+    options.context = 32;
+    options.batch = 1;
+    TraceWriter writer(folder_ / "failed.ponder");
+    // As a GPU does: in the middle, with a page of where.
+    const auto fail = [](const Progress& progress) {
+        if (progress.activity == "recording" && progress.done > 40) {
+            throw std::runtime_error("CUDA error: device-side assert triggered\nSearch for it in the manual");
+        }
+    };
+    EXPECT_THROW(record(engine, checkpoint, {sequence_from_prompt(story, tokenizer, true)}, &tokenizer,
+                        writer, options, fail),
+                 std::runtime_error);
+    const TraceReader reader = TraceReader::open(folder_ / "failed.ponder");
+    const std::vector<RunInfo> runs = reader.runs();
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_FALSE(runs[0].complete);
+    EXPECT_GT(runs[0].tokens, 40);
+    const std::vector<FaultInfo> faults = reader.faults(runs[0].id);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].message,
+              "The recording ended before its time: CUDA error: device-side assert triggered");
 }
 
 TEST_F(Session, IdsBeyondTheVocabularyAreRefusedBeforeAnythingIsWritten) {
