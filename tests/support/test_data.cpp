@@ -2,6 +2,7 @@
 #include "tests/support/test_data.h"
 
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
 
 #include <stdlib.h>
@@ -18,6 +19,49 @@ std::filesystem::path test_data() {
     }
     const std::filesystem::path beside = source_tree().parent_path() / "shared" / "data";
     return std::filesystem::is_directory(beside) ? beside : std::filesystem::path();
+}
+
+std::filesystem::path golden_case(const std::string& name) {
+    for (const std::filesystem::path& folder : {test_data() / "golden", source_tree() / "tests" / "golden"}) {
+        if (std::filesystem::exists(folder / name / "case.json")) {
+            return folder / name;
+        }
+    }
+    return {};
+}
+
+std::vector<std::filesystem::path> golden_cases() {
+    std::set<std::string> names;
+    for (const std::filesystem::path& folder : {test_data() / "golden", source_tree() / "tests" / "golden"}) {
+        std::error_code none;
+        for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+            if (std::filesystem::exists(entry.path() / "case.json")) {
+                names.insert(entry.path().filename().string());
+            }
+        }
+    }
+    std::vector<std::filesystem::path> cases;
+    for (const std::string& name : names) {
+        cases.push_back(golden_case(name));
+    }
+    return cases;
+}
+
+namespace {
+
+std::string setting(const char* name, const char* otherwise) {
+    const char* const set = std::getenv(name);
+    return set != nullptr && *set != '\0' ? set : otherwise;
+}
+
+} // namespace
+
+std::string test_device() {
+    return setting("PONDERSCOPE_TEST_DEVICE", "cpu");
+}
+
+std::string test_dtype() {
+    return setting("PONDERSCOPE_TEST_DTYPE", "float32");
 }
 
 TemporaryFolder::TemporaryFolder() {

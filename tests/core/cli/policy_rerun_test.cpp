@@ -21,8 +21,8 @@ using testing::run_ponderscope;
 class PolicyRerun : public ::testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
-        PONDERSCOPE_REQUIRE_TEST_DATA("golden/" + GetParam());
-        golden_ = testing::test_data() / "golden" / GetParam();
+        PONDERSCOPE_REQUIRE_GOLDEN(GetParam());
+        golden_ = testing::golden_case(GetParam());
         trace_ = (folder_ / "t.ponder").string();
         const ProgramResult recorded =
             run_ponderscope({"record", golden_.string(), "--ids", (golden_ / "golden.safetensors").string(),
@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, PolicyRerun,
                          [](const auto& one) { return one.param; });
 
 TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
-    PONDERSCOPE_REQUIRE_TEST_DATA("golden/adaponderlm_llama_tau_03");
-    const std::filesystem::path golden = testing::test_data() / "golden";
+    PONDERSCOPE_REQUIRE_GOLDEN("adaponderlm_llama_tau_03");
+    const std::filesystem::path golden = testing::golden_case("adaponderlm_llama_tau_03").parent_path();
     const testing::TemporaryFolder folder;
     const std::string trace = (folder / "t.ponder").string();
     const std::string checkpoint = (golden / "adaponderlm_llama_tau_03").string();
@@ -145,8 +145,8 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
 }
 
 TEST(StatsVerb, TablesCorrelationsAndLabels) {
-    PONDERSCOPE_REQUIRE_TEST_DATA("golden/adaponderlm_llama_tau_03");
-    const std::filesystem::path golden = testing::test_data() / "golden" / "adaponderlm_llama_tau_03";
+    PONDERSCOPE_REQUIRE_GOLDEN("adaponderlm_llama_tau_03");
+    const std::filesystem::path golden = testing::golden_case("adaponderlm_llama_tau_03");
     const testing::TemporaryFolder folder;
     const std::string trace = (folder / "t.ponder").string();
     const std::string ids = (golden / "golden.safetensors").string();

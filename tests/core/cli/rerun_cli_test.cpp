@@ -53,9 +53,9 @@ std::string spec_of(const nlohmann::json& description, const std::string& name) 
 class Rerun : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Rerun, StepsAreEqualAndNllIsClose) {
-    const std::string folder = "golden/" + GetParam();
-    PONDERSCOPE_REQUIRE_TEST_DATA(folder);
-    const std::filesystem::path where = testing::test_data() / folder;
+    const std::string folder = GetParam();
+    PONDERSCOPE_REQUIRE_GOLDEN(folder);
+    const std::filesystem::path where = testing::golden_case(folder);
     const SafetensorsFile golden = SafetensorsFile::open(where / "golden.safetensors");
     const nlohmann::json description = read_json_file(where / "case.json");
     const testing::TemporaryFolder output;
@@ -95,26 +95,25 @@ INSTANTIATE_TEST_SUITE_P(Cases, Rerun,
                          [](const auto& one) { return one.param; });
 
 TEST(RerunRefuses, WhatDoesNotFitTheModel) {
-    PONDERSCOPE_REQUIRE_TEST_DATA("golden/adaponderlm_gpt_neox_tau_1e4");
-    const std::filesystem::path golden = testing::test_data() / "golden";
     const struct {
         const char* folder;
         const char* policy;
         const char* says;
     } cases[] = {
-        {"adaponderlm_gpt_neox_tau_1e4", "oracle", "knows the next token"},
-        {"adaponderlm_gpt_neox_tau_1e4", "fixed:n=9", "from 0 to 3"},
-        {"adaponderlm_gpt_neox_tau_1e4", "uniform", "uniform:rate=1.2"},
-        {"adaponderlm_gpt_neox_tau_1e4", "calm", "Unknown policy"},
-        {"ponderlm_gpt_neox_multiply_start", "learned:theta=0.5", "no gate or router"},
-        {"vanilla_gpt_neox_layers", "learned:theta=0.5", "no gate or router"},
-        {"vanilla_gpt_neox_layers", "fixed:n=5", "from 0 to 4"},
+        {"adaponderlm_llama_tau_03", "oracle", "knows the next token"},
+        {"adaponderlm_llama_tau_03", "fixed:n=9", "from 0 to 3"},
+        {"adaponderlm_llama_tau_03", "uniform", "uniform:rate=1.2"},
+        {"adaponderlm_llama_tau_03", "calm", "Unknown policy"},
+        {"ponderlm_gpt2_s1_scaled_tied", "learned:theta=0.5", "no gate or router"},
+        {"vanilla_gpt2_inverse_layer_scale_exit", "learned:theta=0.5", "no gate or router"},
+        {"vanilla_gpt2_inverse_layer_scale_exit", "fixed:n=5", "from 0 to 3"},
     };
     const testing::TemporaryFolder output;
     for (const auto& [folder, policy, says] : cases) {
-        const ProgramResult result = run_ponderscope(
-            {"logits", (golden / folder).string(), "--ids", (golden / folder / "golden.safetensors").string(),
-             "--policy", policy, "-o", (output / "o.safetensors").string()});
+        const ProgramResult result =
+            run_ponderscope({"logits", testing::golden_case(folder).string(), "--ids",
+                             (testing::golden_case(folder) / "golden.safetensors").string(), "--policy",
+                             policy, "-o", (output / "o.safetensors").string()});
         EXPECT_EQ(result.code, 2) << policy;
         EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
         EXPECT_FALSE(std::filesystem::exists(output / "o.safetensors"));

@@ -135,9 +135,9 @@ std::string spec_of(const nlohmann::json& entry) {
 class ReplayGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ReplayGolden, StepsAreEqualAndNllIsClose) {
-    const std::string folder = "golden/" + GetParam();
-    PONDERSCOPE_REQUIRE_TEST_DATA(folder);
-    const Golden golden(testing::test_data() / folder);
+    const std::string folder = GetParam();
+    PONDERSCOPE_REQUIRE_GOLDEN(folder);
+    const Golden golden(testing::golden_case(folder));
     const ReplayTable table = table_of(golden);
     int replays = 0;
     for (const nlohmann::json& entry : golden.description["replay"]) {

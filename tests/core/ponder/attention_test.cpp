@@ -215,7 +215,7 @@ std::vector<float> decoded(const SignalChunk& chunk) {
 TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
     const Subject subject = subjects().at(GetParam());
     const TemporaryFolder folder;
-    Engine engine = Engine::load(make_checkpoint(folder.path(), subject.config, 1, subject.method));
+    Engine engine = testing::load_engine(make_checkpoint(folder.path(), subject.config, 1, subject.method));
     constexpr std::int64_t vocabulary = 61;
     const auto a = random_ids(21, vocabulary, 31);
     const auto b = random_ids(9, vocabulary, 32);

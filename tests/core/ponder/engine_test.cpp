@@ -180,20 +180,34 @@ TEST_P(EveryModel, TwoBatchesUnderWay) {
 TEST_P(EveryModel, HalfPrecisionStaysClose) {
     const auto ids = random_ids(40, vocabulary, 15);
     const Window window = whole(ids);
-    const auto exact = engine_->score(std::span(&window, 1), RecordLevel::nll).front().tokens.nll;
-    const double mean =
-        std::accumulate(exact.begin(), exact.end() - 1, 0.0) / static_cast<double>(exact.size() - 1);
-    for (const auto& [precision, tolerance] :
-         {std::pair{Precision::bfloat16, 0.15}, std::pair{Precision::float16, 0.02}}) {
-        LoadOptions options;
-        options.precision = precision;
-        const Engine half = Engine::load(*checkpoint_, options);
-        const auto nll = half.score(std::span(&window, 1), RecordLevel::steps).front().tokens.nll;
-        const double half_mean =
-            std::accumulate(nll.begin(), nll.end() - 1, 0.0) / static_cast<double>(nll.size() - 1);
-        std::printf("  %s: mean NLL %.4f, in float32 %.4f\n", to_string(precision).c_str(), half_mean, mean);
-        EXPECT_NEAR(half_mean, mean, tolerance * mean);
-        EXPECT_NE(half_mean, mean);
+    const auto nll_of = [&](const Engine& engine) {
+        auto nll = engine.score(std::span(&window, 1), RecordLevel::steps).front().tokens.nll;
+        nll.pop_back();
+        return nll;
+    };
+    for (const auto& [precision, unit] :
+         {std::pair{Precision::bfloat16, 0x1p-8}, std::pair{Precision::float16, 0x1p-11}}) {
+        // Against fp32 arithmetic on the same weights, rounded: what is left is what the run itself rounds.
+        const TemporaryFolder folder;
+        round_weights(*checkpoint_, precision, folder.path());
+        const auto exact = nll_of(load_engine(
+            Checkpoint::open(folder.path(), checkpoint_->config.ponder.method), Precision::float32));
+        const auto nll = nll_of(load_engine(*checkpoint_, precision));
+        // Where latents feed every later slot, random weights carry a rounding on until nothing is left of
+        // the number: there only the first tokens say what a run rounds. Elsewhere single tokens may take
+        // another decision, or another word among the most likely ones, and the token in the middle says it.
+        const bool carries = engine_->config().ponder.method == MethodKind::ponderlm2 ||
+                             engine_->config().ponder.method == MethodKind::ponderlm3;
+        std::vector<double> gaps;
+        for (std::size_t t = 0; t < (carries ? 5 : nll.size()); ++t) {
+            gaps.push_back(std::abs(static_cast<double>(nll[t]) - exact[t]));
+        }
+        std::sort(gaps.begin(), gaps.end());
+        const double gap = gaps[gaps.size() / 2];
+        std::printf("  %s: NLL off by %.4f nats (median), %.1f roundings of the dtype\n",
+                    to_string(precision).c_str(), gap, gap / unit);
+        EXPECT_LE(gap, (carries || engine_->config().ponder.top_k > 0 ? 100 : 12) * unit);
+        EXPECT_GT(gaps.back(), 0.0);
     }
 }
 
@@ -377,7 +391,7 @@ TEST_P(EveryModel, WithTheFullPolicyEveryStepRuns) {
     if (config.contains("pondering") && config["pondering"].contains("threshold")) {
         const TemporaryFolder folder;
         config["pondering"]["threshold"] = 0;
-        const Engine open = Engine::load(make_checkpoint(folder.path(), config));
+        const Engine open = load_engine(make_checkpoint(folder.path(), config));
         expect_near(full.tokens.nll, open.score(std::span(&window, 1), RecordLevel::nll).front().tokens.nll,
                     1e-5, "nll");
     }

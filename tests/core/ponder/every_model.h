@@ -64,7 +64,7 @@ protected:
         const Subject subject = subjects().at(GetParam());
         checkpoint_ =
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
-        engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_));
+        engine_ = std::make_unique<Engine>(load_engine(*checkpoint_));
         if (engine_->config().ponder.method == MethodKind::ponderlm3) {
             halve(subject.config);
         }
@@ -87,7 +87,7 @@ protected:
             (static_cast<double>(last[29]) + static_cast<double>(last[30])) / 2;
         std::ofstream(folder_.path() / "config.json") << config.dump(1);
         checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::open(folder_.path()));
-        engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_));
+        engine_ = std::make_unique<Engine>(load_engine(*checkpoint_));
     }
     TemporaryFolder folder_;
     std::unique_ptr<Checkpoint> checkpoint_;

@@ -3,6 +3,7 @@
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/engine.h"
 #include "core/ponder/halting_rules.h"
+#include "tests/core/ponder/tiny_models.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -128,15 +129,15 @@ class Golden : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Golden, EqualsTheReference) {
     const std::string name = GetParam();
-    PONDERSCOPE_REQUIRE_TEST_DATA(("golden/" + name).c_str());
-    const std::filesystem::path folder = testing::test_data() / "golden" / name;
+    PONDERSCOPE_REQUIRE_GOLDEN(name);
+    const std::filesystem::path folder = testing::golden_case(name);
     nlohmann::json description;
     std::ifstream(folder / "case.json") >> description;
     const double tolerance = description.value("tolerance", 1e-4);
     const auto golden = read_golden(folder / "golden.safetensors");
     const Checkpoint checkpoint =
         Checkpoint::open(folder, method_from_string(description.at("method").get<std::string>()));
-    Engine engine = Engine::load(checkpoint);
+    Engine engine = testing::load_engine(checkpoint);
     const Array& ids = golden.at("input_ids");
     auto ours = compute(engine, rows(ids, ids.shape[1]));
     if (golden.contains("logits_sequential")) {

@@ -345,7 +345,7 @@ protected:
     static std::vector<float> logits(const nlohmann::json& config, const std::optional<MethodKind>& method,
                                      const std::filesystem::path& folder) {
         std::filesystem::create_directories(folder);
-        const Engine engine = Engine::load(make_checkpoint(folder, config, 3, method));
+        const Engine engine = load_engine(make_checkpoint(folder, config, 3, method));
         return engine.inspect_batch({random_ids(tokens, vocabulary, 71)}).at("logits").floats;
     }
 
@@ -392,9 +392,9 @@ TEST(ScaleEmbeds, MultipliesTheEmbeddingOfDepthMixingBySqrtD) {
          {depth(), baseline("mhc"), baseline("attnres"), baseline("denseformer")}) {
         const TemporaryFolder of_plain;
         const TemporaryFolder of_scaled;
-        const Engine plain = Engine::load(make_checkpoint(of_plain.path(), config));
+        const Engine plain = load_engine(make_checkpoint(of_plain.path(), config));
         const Engine scaled =
-            Engine::load(make_checkpoint(of_scaled.path(), patched(config, {{"scale_embeds", true}})));
+            load_engine(make_checkpoint(of_scaled.path(), patched(config, {{"scale_embeds", true}})));
         const auto ids = random_ids(7, vocabulary, 72);
         const std::vector<float> before = plain.inspect_batch({ids}).at("embeds.step0").floats;
         const std::vector<float> after = scaled.inspect_batch({ids}).at("embeds.step0").floats;

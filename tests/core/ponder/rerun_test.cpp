@@ -142,7 +142,7 @@ protected:
         const Subject subject = subject_named(GetParam());
         checkpoint_ =
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
-        engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_));
+        engine_ = std::make_unique<Engine>(testing::load_engine(*checkpoint_));
         if (checkpoint_->config.ponder.method == MethodKind::vanilla) {
             engine_->use_layers_as_steps();
         }
@@ -298,7 +298,7 @@ TEST_P(Exits, EqualTheSlowWay) {
 
 TEST_P(Exits, TheLastLayerIsTheModel) {
     const WindowResult full = run();
-    Engine plain = Engine::load(*checkpoint_);
+    Engine plain = testing::load_engine(*checkpoint_);
     const Window window{ids_, 0, length};
     const WindowResult expected = plain.score(std::span(&window, 1), RecordLevel::steps).front();
     expect_near(full.tokens.nll, expected.tokens.nll, "NLL");
@@ -339,7 +339,7 @@ TEST(ExitsRefuse, WhatHasNoSingleStreamOrPonders) {
         const TemporaryFolder folder;
         const Subject subject = subject_named(name);
         const Checkpoint checkpoint = make_checkpoint(folder.path(), subject.config, 1, subject.method);
-        Engine engine = Engine::load(checkpoint);
+        Engine engine = testing::load_engine(checkpoint);
         EXPECT_THROW(engine.use_layers_as_steps(), InputError) << name;
     }
 }

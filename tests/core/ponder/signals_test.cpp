@@ -76,7 +76,7 @@ TEST_P(Signals, AreThoseOfTheTable) {
         expected.insert(between_steps.begin(), between_steps.end());
     }
     const TemporaryFolder folder;
-    const Engine engine = Engine::load(make_checkpoint(folder.path(), model(method, mixing)));
+    const Engine engine = testing::load_engine(make_checkpoint(folder.path(), model(method, mixing)));
     Names announced;
     for (const SignalInfo& info : engine.signals(RecordLevel::steps)) {
         announced.insert(info.name);
@@ -119,7 +119,7 @@ TEST_P(Signals, DepthAttentionCostsWhatItsSourcesCost) {
     std::vector<TokenColumns> tokens;
     for (const nlohmann::json& config : {with, without}) {
         const TemporaryFolder folder;
-        const Engine engine = Engine::load(make_checkpoint(folder.path(), config));
+        const Engine engine = testing::load_engine(make_checkpoint(folder.path(), config));
         tokens.push_back(engine.score(std::span(&window, 1), RecordLevel::nll).front().tokens);
         if (config == with) {
             ASSERT_EQ(engine.config().depth.kind, DepthMixing::depth_attention);

@@ -139,6 +139,32 @@ nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps) {
     return config;
 }
 
+namespace {
+
+void write_weights(const std::filesystem::path& folder, const Parameters& parameters) {
+    std::vector<TensorView> views;
+    for (const auto& [name, tensor] : parameters.items()) {
+        views.push_back({name,
+                         DType::f32,
+                         tensor.sizes().vec(),
+                         {reinterpret_cast<const std::byte*>(tensor.const_data_ptr()),
+                          static_cast<std::size_t>(tensor.nbytes())}});
+    }
+    write_safetensors(folder / "model.safetensors", views);
+}
+
+} // namespace
+
+void round_weights(const Checkpoint& checkpoint, Precision precision, const std::filesystem::path& folder) {
+    std::filesystem::copy_file(checkpoint.folder / "config.json", folder / "config.json");
+    const Parameters parameters =
+        Parameters::load(parameter_layout(checkpoint.config), checkpoint, at::kCPU, at::kFloat);
+    for (const auto& [name, tensor] : parameters.items()) {
+        tensor.copy_(tensor.to(precision == Precision::bfloat16 ? at::kBFloat16 : at::kHalf));
+    }
+    write_weights(folder, parameters);
+}
+
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
                            std::uint64_t seed, std::optional<MethodKind> method) {
     std::ofstream(folder / "config.json") << config.dump(1);
@@ -149,19 +175,20 @@ Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::
         spec.value = spec.shape.size() == 2 ? 0.25 : (is_weight_of_norm ? 0.2 : 0.1);
     }
     Parameters parameters = Parameters::initialise(layout, seed, at::kCPU);
-    std::vector<TensorView> views;
     for (const auto& [name, tensor] : parameters.items()) {
         if (name.find("norm") != std::string::npos && name.ends_with("weight")) {
             tensor.add_(1.0);
         }
-        views.push_back({name,
-                         DType::f32,
-                         tensor.sizes().vec(),
-                         {reinterpret_cast<const std::byte*>(tensor.const_data_ptr()),
-                          static_cast<std::size_t>(tensor.nbytes())}});
     }
-    write_safetensors(folder / "model.safetensors", views);
+    write_weights(folder, parameters);
     return Checkpoint::open(folder, method);
+}
+
+Engine load_engine(const Checkpoint& checkpoint, std::optional<Precision> precision) {
+    LoadOptions options;
+    options.device = test_device();
+    options.precision = precision.value_or(precision_from_string(test_dtype()).value_or(Precision::float32));
+    return Engine::load(checkpoint, options);
 }
 
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/ponder/engine.h"
 #include "tests/support/test_data.h"
 
 #include <nlohmann/json.hpp>
@@ -32,6 +33,12 @@ nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps);
 /// flat) and opens the folder. \p method: where the config fits several.
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
                            std::uint64_t seed = 1, std::optional<MethodKind> method = std::nullopt);
+
+/// The engine on the device and in the dtype that the tests were asked for (test_device); \p precision wins.
+Engine load_engine(const Checkpoint& checkpoint, std::optional<Precision> precision = std::nullopt);
+
+/// The same checkpoint with its weights rounded to \p precision, stored in fp32.
+void round_weights(const Checkpoint& checkpoint, Precision precision, const std::filesystem::path& folder);
 
 /// Ids below \p vocabulary, the same for the same seed.
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed);

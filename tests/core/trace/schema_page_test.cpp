@@ -5,49 +5,25 @@
 #include "core/base/half.h"
 #include "core/trace/schema.h"
 #include "core/trace/writer.h"
+#include "tests/core/trace/page_examples.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sstream>
-#include <sys/wait.h>
 
 namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string page() {
-    return read_file(testing::source_tree() / "resources/docs/trace-schema.md");
-}
-
-/// Fenced blocks of one language.
-std::vector<std::string> examples(const std::string& language) {
-    std::vector<std::string> blocks;
-    std::istringstream lines(page());
-    bool inside = false;
-    for (std::string line; std::getline(lines, line);) {
-        if (inside && line == "```") {
-            inside = false;
-        } else if (inside) {
-            blocks.back() += line + "\n";
-        } else if (line == "```" + language) {
-            inside = true;
-            blocks.emplace_back();
-        }
-    }
-    return blocks;
-}
-
 /// Rows of the first column of the table under "### NAME".
 std::vector<std::string> documented_columns(const std::string& table) {
     std::vector<std::string> columns;
-    std::istringstream lines(page());
+    std::istringstream lines(testing::schema_page());
     bool inside = false;
     for (std::string line; std::getline(lines, line);) {
         if (line.starts_with("#")) {
@@ -98,24 +74,6 @@ protected:
         writer.leave_run();
         writer.finish();
     }
-
-    /// Exit code and output of a Python program that finds the trace's path in TRACE.
-    std::pair<int, std::string> python(const std::string& program) const {
-        const fs::path script = folder / "example.py";
-        write_file_atomically(script, "TRACE = \"" + path.string() + "\"\n" + program);
-        FILE* pipe = ::popen(("python3 " + script.string() + " 2>&1").c_str(), "r");
-        if (pipe == nullptr) {
-            return {-1, "no python3"};
-        }
-        std::string output;
-        std::array<char, 4096> buffer{};
-        while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-            output.append(buffer.data(), n);
-        }
-        const int status = ::pclose(pipe);
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
-    }
-    bool has_module(const std::string& name) const { return python("import " + name + "\n").first == 0; }
 };
 
 TEST_F(SchemaPage, NamesEveryTableColumnAndView) {
@@ -126,7 +84,7 @@ TEST_F(SchemaPage, NamesEveryTableColumnAndView) {
         }
         EXPECT_EQ(documented_columns(table.name), columns) << table.name;
     }
-    const std::string text = page();
+    const std::string text = testing::schema_page();
     for (const schema::View& view : schema::views()) {
         const std::size_t row = text.find("| `" + std::string(view.name) + "` |");
         ASSERT_NE(row, std::string::npos) << view.name;
@@ -151,7 +109,7 @@ TEST_F(SchemaPage, NamesEveryTableColumnAndView) {
 }
 
 TEST_F(SchemaPage, EveryQueryRuns) {
-    const std::vector<std::string> queries = examples("sql");
+    const std::vector<std::string> queries = testing::page_examples("sql");
     EXPECT_GE(queries.size(), 8U);
     for (const std::string& query : queries) {
         std::string value;
@@ -216,27 +174,14 @@ TEST_F(SchemaPage, TokensAcrossPiecesOfTextAreWhole) {
 }
 
 TEST_F(SchemaPage, EveryPythonExampleRuns) {
-    if (!has_module("sqlite3")) {
+    if (!testing::python_has("sqlite3")) {
         GTEST_SKIP() << "python3 with its sqlite3 module is not installed";
     }
-    const std::vector<std::string> programs = examples("python");
-    EXPECT_GE(programs.size(), 3U);
     int ran = 0;
-    for (const std::string& program : programs) {
-        bool can_run = true;
-        for (const char* module : {"numpy", "pandas"}) {
-            if (program.find(std::string("import ") + module) != std::string::npos && !has_module(module)) {
-                std::printf("skipped an example: %s is not installed\n", module);
-                can_run = false;
-            }
-        }
-        if (!can_run) {
-            continue;
-        }
-        const auto [code, output] = python(program);
-        EXPECT_EQ(code, 0) << program << output;
-        EXPECT_FALSE(output.empty()) << program;
-        EXPECT_EQ(output.find("nan"), std::string::npos) << output;
+    for (const testing::PythonExample& example : testing::run_python_examples(path)) {
+        EXPECT_EQ(example.code, 0) << example.program << example.output;
+        EXPECT_FALSE(example.output.empty()) << example.program;
+        EXPECT_EQ(example.output.find("nan"), std::string::npos) << example.output;
         ++ran;
     }
     EXPECT_GE(ran, 1);

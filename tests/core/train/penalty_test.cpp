@@ -77,8 +77,8 @@ protected:
 
 TEST_P(PenaltyGolden, LossAndGradientsEqualTheReference) {
     const std::string name = GetParam();
-    PONDERSCOPE_REQUIRE_TEST_DATA(("golden/" + name).c_str());
-    const std::filesystem::path folder = testing::test_data() / "golden" / name;
+    PONDERSCOPE_REQUIRE_GOLDEN(name);
+    const std::filesystem::path folder = testing::golden_case(name);
     nlohmann::json description;
     std::ifstream(folder / "case.json") >> description;
     const auto golden = read_arrays(folder / "golden.safetensors");

@@ -495,7 +495,7 @@ TEST(Train, FindsWhatIsWrongBeforeItTouchesTheFolder) {
     Recipe recipe = read_recipe(path);
     TrainOptions options = into(folder / "out");
     options.device = "gpu";
-    EXPECT_NE(complaint(recipe, options).find("\"gpu\""), std::string::npos);
+    EXPECT_NE(complaint(recipe, options).find("'gpu'"), std::string::npos);
     options.device = "cuda:99";
     EXPECT_NE(complaint(recipe, options).find("cuda:99"), std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(folder / "out"));
