@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/policy/replay.h"
+#include "core/policy/scored_rows.h"
 #include "core/ponder/policy_halting.h"
 #include "core/record/rerun.h"
 #include "core/stats/front.h"
@@ -31,34 +32,13 @@ struct Columns {
     std::vector<std::int64_t> flops; ///< empty: not known
 };
 
-/// Rows that have a target in every column, and where they are consecutive.
-struct Scored {
-    std::vector<std::size_t> rows;
-    std::vector<std::int64_t> stretches;
-
-    Scored(const ReplayTable& table, const std::vector<Columns>& columns) {
-        for (std::size_t i = 0; i < table.tokens(); ++i) {
-            if (std::any_of(columns.begin(), columns.end(),
-                            [i](const Columns& one) { return std::isnan(one.nll[i]); })) {
-                continue;
-            }
-            if (rows.empty() || rows.back() + 1 != i || table.places[i].position == 0) {
-                stretches.push_back(0);
-            }
-            ++stretches.back();
-            rows.push_back(i);
-        }
+ScoredRows scored_rows(const ReplayTable& table, const std::vector<Columns>& columns) {
+    std::vector<std::span<const float>> nll;
+    for (const Columns& one : columns) {
+        nll.emplace_back(one.nll);
     }
-    template <typename T>
-    [[nodiscard]] std::vector<double> of(const std::vector<T>& column) const {
-        std::vector<double> values;
-        values.reserve(rows.size());
-        for (const std::size_t row : rows) {
-            values.push_back(static_cast<double>(column[row]));
-        }
-        return values;
-    }
-};
+    return ScoredRows(table, nll);
+}
 
 struct PolicyVerb {
     std::string reference;
@@ -91,7 +71,7 @@ class Comparison {
 public:
     Comparison(const ReplayTable& table, const std::vector<PolicySpec>& specs,
                const std::vector<Columns>& columns, const BootstrapOptions& options)
-        : specs_(specs), scored_(table, columns), options_(options) {
+        : specs_(specs), scored_(scored_rows(table, columns)), options_(options) {
         const bool flops = std::all_of(columns.begin(), columns.end(),
                                        [](const Columns& one) { return !one.flops.empty(); });
         for (const Columns& one : columns) {
@@ -101,12 +81,15 @@ public:
     }
 
     /// \p outcomes: in the order of the specs.
-    void compare(std::vector<PolicyOutcome*> outcomes, bool flops) const {
-        const std::vector<Estimate> differences =
-            paired_differences(nll_.front(), nll_, scored_.stretches, options_);
+    void compare(std::vector<PolicyOutcome*> outcomes, bool flops) {
+        const PairedDifferences differences =
+            paired_differences(nll_.front(), nll_, scored_.layout, options_);
+        resampling_ = differences.resampling;
         std::vector<FrontPoint> places;
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            outcomes[i]->difference = differences[i];
+            outcomes[i]->difference = differences.each[i];
+            outcomes[i]->band = differences.bands[i];
+            outcomes[i]->p = differences.p[i];
             const double cost = flops ? outcomes[i]->mean_flops : outcomes[i]->mean_steps;
             places.push_back({specs_[i].kind->causal ? cost : std::nan(""), outcomes[i]->mean_nll});
         }
@@ -130,11 +113,11 @@ public:
         for (std::size_t i = 1; i < families.size(); ++i) {
             gaps.push_back(
                 {families[0], families[i], exact,
-                 compare_fronts(settings(families[0]), settings(families[i]), scored_.stretches, options_)});
+                 compare_fronts(settings(families[0]), settings(families[i]), scored_.layout, options_)});
         }
     }
 
-    [[nodiscard]] const Scored& scored() const { return scored_; }
+    [[nodiscard]] const Resampling& resampling() const { return resampling_; }
     [[nodiscard]] const std::vector<double>& nll(std::size_t point) const { return nll_[point]; }
 
 private:
@@ -149,7 +132,8 @@ private:
     }
 
     const std::vector<PolicySpec>& specs_;
-    Scored scored_;
+    ScoredRows scored_;
+    Resampling resampling_;
     const BootstrapOptions& options_;
     std::vector<std::vector<double>> nll_, costs_;
 };
@@ -340,7 +324,7 @@ void PolicyVerb::run() {
         }
     }
 
-    const Comparison replayed(table, specs, replays, bootstrap);
+    Comparison replayed(table, specs, replays, bootstrap);
     std::vector<PolicyOutcome*> outcomes;
     for (PolicyPoint& point : report.points) {
         outcomes.push_back(&point.replayed);
@@ -348,7 +332,7 @@ void PolicyVerb::run() {
     replayed.compare(outcomes, report.knows_flops);
     replayed.gaps(false, report.gaps);
     if (!reruns.empty()) {
-        const Comparison exact(table, specs, reruns, bootstrap);
+        Comparison exact(table, specs, reruns, bootstrap);
         outcomes.clear();
         for (PolicyPoint& point : report.points) {
             outcomes.push_back(&point.exact->outcome);
@@ -356,12 +340,12 @@ void PolicyVerb::run() {
         exact.compare(outcomes, report.knows_flops);
         exact.gaps(true, report.gaps);
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            const Scored both(table, {replays[i], reruns[i]});
+            const ScoredRows both = scored_rows(table, {replays[i], reruns[i]});
             report.points[i].exact->minus_replay =
                 paired_differences(both.of(replays[i].nll),
-                                   std::vector<std::vector<double>>{both.of(reruns[i].nll)}, both.stretches,
+                                   std::vector<std::vector<double>>{both.of(reruns[i].nll)}, both.layout,
                                    bootstrap)
-                    .front();
+                    .each.front();
         }
     }
     printer.finish();
@@ -374,7 +358,8 @@ void PolicyVerb::run() {
     if (!run.complete) {
         report.notices.emplace_back("the run is partial.");
     }
-    for (const std::string& notice : interval_notices(replayed.scored().stretches, bootstrap)) {
+    report.resampling = replayed.resampling();
+    for (const std::string& notice : report.resampling.notices()) {
         report.notices.push_back(notice);
     }
     report.notices.emplace_back(

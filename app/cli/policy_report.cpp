@@ -16,17 +16,22 @@ namespace {
 using cli::json_of; // of estimates, beside those of this file
 
 nlohmann::json json_of(const PolicyOutcome& outcome) {
-    return {
-        {"mean_steps", number(outcome.mean_steps)},          {"mean_nll", number(outcome.mean_nll)},
-        {"perplexity", number(outcome.perplexity)},          {"flops_per_token", number(outcome.mean_flops)},
-        {"difference_to_full", json_of(outcome.difference)}, {"on_front", outcome.on_front}};
+    return {{"mean_steps", number(outcome.mean_steps)},
+            {"mean_nll", number(outcome.mean_nll)},
+            {"perplexity", number(outcome.perplexity)},
+            {"flops_per_token", number(outcome.mean_flops)},
+            {"difference_to_full", json_of(outcome.difference)},
+            {"band", json_of(outcome.band)},
+            {"p", number(outcome.p)},
+            {"on_front", outcome.on_front}};
 }
 
 void print_row(const std::string& name, std::size_t width, const PolicyOutcome& outcome) {
     std::cout << padded(name, width) << right(fixed(outcome.mean_steps, 3), 8)
               << right(fixed(outcome.mean_nll, 4), 9) << right(fixed(outcome.perplexity, 2), 10)
               << right(std::isnan(outcome.mean_flops) ? "-" : fixed(outcome.mean_flops / 1e9, 6), 12) << "   "
-              << interval(outcome.difference) << (outcome.on_front ? "  front" : "") << "\n";
+              << interval(outcome.difference) << "   [" << fixed(outcome.band.low, 4) << ", "
+              << fixed(outcome.band.high, 4) << "]" << (outcome.on_front ? "  front" : "") << "\n";
 }
 
 void print_difference(const PolicyPoint::Exact& exact) {
@@ -73,7 +78,8 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
               << with_separators(scored) << " scored tokens, "
               << (layers_as_steps ? "exits after blocks" : "steps") << " 0 to " << max_steps << "\n";
     std::cout << padded("policy", width) << right(layers_as_steps ? "exit" : "steps", 8) << right("NLL", 9)
-              << right("ppl", 10) << right("GFLOP", 12) << "   NLL - full [interval]\n";
+              << right("ppl", 10) << right("GFLOP", 12)
+              << "   NLL - full [interval]   [band over all rows]\n";
     for (const PolicyPoint& point : points) {
         print_row(name_of(point), width, point.replayed);
         if (point.exact) {
@@ -91,7 +97,7 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
                   << (knows_flops ? "FLOPs" : "steps") << ": " << interval(gap.fronts.gap)
                   << " nats a token\n";
     }
-    std::cout << intervals.sentence() << "\n";
+    std::cout << intervals.sentence(resampling) << "\n";
     for (const std::string& notice : notices) {
         std::cout << "note: " << notice << "\n";
     }
@@ -136,7 +142,7 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
                           {"points", rows},
                           {"fronts", areas},
                           {"notices", notices}};
-    intervals.write_to(report);
+    intervals.write_to(report, resampling);
     return report;
 }
 

@@ -21,6 +21,8 @@ struct PolicyOutcome {
     double perplexity = 0;
     double mean_flops = 0; ///< over all tokens; NaN where they are not known
     Estimate difference;   ///< of mean NLL to that of full, replayed or rerun likewise; nats
+    Estimate band;         ///< the same with a band that holds for all points together (max-t)
+    double p = 1;          ///< two-sided, that it is none
     bool on_front = false;
 };
 
@@ -55,6 +57,7 @@ struct PolicyReport {
     bool knows_flops = false;
     std::vector<PolicyPoint> points; ///< full first
     std::vector<FrontGap> gaps;
+    Resampling resampling;
     std::vector<std::string> notices;
 
     void print(const IntervalOptions& intervals) const;

@@ -23,8 +23,9 @@ struct ReplayTable {
     std::vector<TokenPlace> places; ///< [tokens]
     std::vector<std::int32_t> ran;  ///< [tokens] K_t: a replay cannot go beyond the steps that were recorded
     std::vector<float> nll;         ///< [tokens] of the run itself; NaN without a target
-    std::vector<std::int64_t> sequences;          ///< tokens of each; they add up
-    std::optional<FlopsModel> flops;              ///< absent in traces that do not hold it
+    std::vector<std::int64_t> sequences; ///< tokens of each; they add up
+    std::vector<std::int64_t> clusters;  ///< of each sequence (core/stats/layout.h); empty: each its own
+    std::optional<FlopsModel> flops;     ///< absent in traces that do not hold it
     std::vector<std::vector<WindowSpan>> windows; ///< of each sequence, with `flops`
     bool layers_as_steps = false;                 ///< steps are blocks (methods.md 9)
     bool halted = false;   ///< some token stopped before K: choices are min(rule, K_t), and say so

@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/policy/replay.h"
+#include "core/stats/layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -257,6 +258,7 @@ private:
             }
         }
         table_.sequences.push_back(sequence.tokens);
+        table_.clusters.push_back(clusters_.of(sequence));
     }
 
     const TraceReader& trace_;
@@ -265,6 +267,7 @@ private:
     const std::stop_token& stop_;
     ReplayTable table_;
     std::vector<Column> wanted_;
+    ClusterNumbers clusters_;
     OwnRule::Form form_ = OwnRule::Form::value_at_k;
 };
 

@@ -377,7 +377,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         json.fail("smoothing", "a number from 0 to below 1, such as 0.9");
     }
     spec.title = json.text("title").value_or(spec.title);
-    spec.block = json.integer("block", 1, 1'000'000).value_or(spec.block);
+    spec.block = json.integer("block", 0, 1'000'000).value_or(spec.block);
     spec.replicates = json.integer("replicates", 100, 1'000'000).value_or(spec.replicates);
     if (spec.kind == FigureKind::token_text && spec.quantity == TokenQuantity::nll_difference &&
         spec.runs.size() < 2) {

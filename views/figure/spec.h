@@ -95,7 +95,7 @@ struct FigureSpec {
     std::int64_t columns = 2;          ///< panels: beside each other
     bool letters = true;               ///< panels: a, b, c
     std::string title;                 ///< empty: none, the caption of the paper says it
-    std::int64_t block = 64;           ///< nll_comparison: tokens in a block of the bootstrap
+    std::int64_t block = 0;            ///< tokens in a block of the bootstrap; 0: chosen from the data
     std::int64_t replicates = 10000;
     friend bool operator==(const FigureSpec&, const FigureSpec&) = default;
 };

@@ -2,6 +2,7 @@
 #include "views/policy/policy_charts.h"
 
 #include "core/base/error.h"
+#include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
 
@@ -34,32 +35,6 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
                      " has signals for (" + known + "); found \"" + name + "\".");
 }
 
-/// The tokens with a target, and where they are consecutive.
-struct ScoredTokens {
-    std::vector<std::size_t> rows;
-    std::vector<std::int64_t> stretches;
-    explicit ScoredTokens(const ReplayTable& table) {
-        for (std::size_t i = 0; i < table.tokens(); ++i) {
-            if (std::isnan(table.nll[i])) {
-                continue;
-            }
-            if (rows.empty() || rows.back() + 1 != i || table.places[i].position == 0) {
-                stretches.push_back(0);
-            }
-            ++stretches.back();
-            rows.push_back(i);
-        }
-    }
-    [[nodiscard]] std::vector<double> nll(const ReplayResult& result) const {
-        std::vector<double> values;
-        values.reserve(rows.size());
-        for (const std::size_t row : rows) {
-            values.push_back(static_cast<double>(result.nll[row]));
-        }
-        return values;
-    }
-};
-
 } // namespace
 
 std::string usual_policy(const ReplayTable& table) {
@@ -77,7 +52,7 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
                                       const BootstrapOptions& options) {
     constexpr int settings = 14;
     const PolicyKind& kind = kind_of(table, policy);
-    const ScoredTokens scored(table);
+    const ScoredRows scored(table);
     const auto most = static_cast<double>(table.columns.max_steps());
     Chart chart;
     chart.title = tr("Random halting against %1").arg(QString::fromStdString(policy));
@@ -112,11 +87,11 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
         for (const std::string& name : names) {
             const ReplayResult other =
                 replay(table, PolicySpec::parse(name + ":rate=" + std::to_string(own.mean_steps)));
-            others.push_back(scored.nll(other));
+            others.push_back(scored.of(other.nll));
             steps.push_back(other.mean_steps);
         }
         const std::vector<Estimate> gaps =
-            paired_differences(scored.nll(own), others, scored.stretches, options);
+            paired_differences(scored.of(own.nll), others, scored.layout, options).each;
         const double x = flops ? own.mean_flops : own.mean_steps;
         zero.x.push_back(x);
         zero.y.push_back(0);
