@@ -65,6 +65,9 @@ struct ReplayResult {
 
 /// One pass over the columns: milliseconds for 100,000 tokens. Throws as require() and make_policy.
 ReplayResult replay(const ReplayTable& table, const PolicySpec& spec);
+/// What the recorded read-outs say of given steps, [tokens] in `result.steps`: fills in the rest. \p by_head:
+/// whoever chose them ran the head to decide.
+void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result);
 /// The same into a result whose memory is used again: for sliders.
 void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result);
 

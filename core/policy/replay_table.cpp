@@ -25,6 +25,7 @@ constexpr Source sources[] = {
     {PolicySignal::kl, signal::kl_previous_current},
     {PolicySignal::cosine, signal::cosine},
     {PolicySignal::latent, signal::latent_difference},
+    {PolicySignal::acceleration, signal::acceleration},
 };
 
 /// The signal that the method's own rule compares with tau, and how (methods.md 5 to 7).

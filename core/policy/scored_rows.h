@@ -15,6 +15,7 @@ struct ScoredRows {
     std::vector<std::size_t> rows;
     TokenLayout layout;
 
+    ScoredRows() = default;
     /// \p nll: a value for each row of the table, NaN without a target; none: the run's own.
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 

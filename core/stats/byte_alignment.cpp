@@ -130,7 +130,7 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
         const std::size_t before = sample.a.size();
         for (const AlignedSegment& segment : align_by_bytes(scored_spans(trace_a, run_a, number, stop),
                                                             scored_spans(trace_b, run_b, number, stop))) {
-            sample.layout.add(clusters.of(sequences_a[s]), segment.follows);
+            sample.layout.add(clusters.of(sequences_a[s], sequences_b[s], both), segment.follows);
             sample.a.push_back(segment.nll_a);
             sample.b.push_back(segment.nll_b);
             sample.bytes.push_back(static_cast<double>(segment.end - segment.begin));

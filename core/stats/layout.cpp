@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/layout.h"
 
+#include "core/base/error.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -29,7 +31,18 @@ std::int64_t TokenLayout::clusters() const {
 
 std::int64_t ClusterNumbers::of(const SequenceInfo& sequence) {
     const auto next = static_cast<std::int64_t>(numbers_.size());
-    return numbers_.emplace(std::to_string(sequence.index), next).first->second;
+    const std::string key =
+        sequence.group.empty() ? "sequence " + std::to_string(sequence.index) : "group " + sequence.group;
+    return numbers_.emplace(key, next).first->second;
+}
+
+std::int64_t ClusterNumbers::of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both) {
+    if (!a.group.empty() && !b.group.empty() && a.group != b.group) {
+        throw InputError(both + ": expected one group for sequence " + std::to_string(a.index) +
+                         ", found \"" + a.group.substr(0, 60) + "\" and \"" + b.group.substr(0, 60) +
+                         "\"; record both with the same groups.");
+    }
+    return of(a.group.empty() ? b : a);
 }
 
 } // namespace ponderscope

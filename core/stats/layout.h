@@ -34,7 +34,11 @@ struct TokenLayout {
 /// Numbers clusters from 0 in the order in which they first give a token.
 class ClusterNumbers {
 public:
+    /// A sequence without a group is a cluster of its own.
     std::int64_t of(const SequenceInfo& sequence);
+    /// Of a sequence that two runs have: the group is that of either, if the other has none. InputError where
+    /// they name different ones; \p both: the runs, for the message.
+    std::int64_t of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both);
 
 private:
     std::map<std::string, std::int64_t> numbers_;

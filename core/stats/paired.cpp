@@ -91,6 +91,7 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
     const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
     const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
     const std::size_t common = std::min(sequences_a.size(), sequences_b.size());
+    const std::string both = named(trace_a, run_a) + " and " + named(trace_b, run_b);
     PairedSample sample;
     ClusterNumbers clusters;
     std::int64_t read = 0;
@@ -125,7 +126,7 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
                 if (!in_a || !in_b) {
                     continue;
                 }
-                cluster = cluster < 0 ? clusters.of(sequences_a[s]) : cluster;
+                cluster = cluster < 0 ? clusters.of(sequences_a[s], sequences_b[s], both) : cluster;
                 sample.layout.add(cluster, last + 1 == position);
                 last = position;
                 sample.a.push_back(a.nll[i]);

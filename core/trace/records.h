@@ -138,6 +138,7 @@ inline constexpr const char* kl_previous_current = "kl_previous_current"; ///< K
 inline constexpr const char* kl_current_previous = "kl_current_previous";
 inline constexpr const char* cosine = "cosine"; ///< of h^k and h^{k-1}, 0 at k = 0
 inline constexpr const char* latent_difference = "latent_difference";
+inline constexpr const char* acceleration = "acceleration"; ///< of the state; 0 at k = 0 and k = 1
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
 inline constexpr const char* gate = "gate";

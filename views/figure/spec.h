@@ -24,6 +24,7 @@ enum class FigureKind {
     steps_entropy,     ///< density of steps against entropy
     policy_front,      ///< perplexity against compute of halting policies, by replay, and the runs themselves
     policy_comparison, ///< a policy against others that know nothing, at equal mean steps, by replay
+    matched_rules,     ///< all rules at equal mean steps or FLOPs, with bands, by replay
     parameter_sweep,   ///< NLL, steps or FLOPs against the threshold of policies, by replay
     steps_by_type,     ///< mean steps of token classes or of the most frequent types, with intervals
     steps_probability, ///< density of steps against the target's probability

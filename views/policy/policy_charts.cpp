@@ -2,6 +2,7 @@
 #include "views/policy/policy_charts.h"
 
 #include "core/base/error.h"
+#include "core/policy/matched.h"
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
@@ -115,6 +116,83 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
                          " stops some tokens and not others; choose another policy.");
     }
     chart.series = {std::move(zero), std::move(points[0]), std::move(points[1])};
+    return chart;
+}
+
+figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<std::string>& policies,
+                                  const std::string& against, bool over_flops,
+                                  const BootstrapOptions& options) {
+    constexpr int costs = 12;
+    constexpr int settings = 33;
+    if (over_flops && !table.flops) {
+        throw InputError("\"quantity\": the trace of " + table.run +
+                         " does not say what steps cost; record it again, or choose \"steps\".");
+    }
+    const std::vector<std::string> known = matched_rules(table);
+    std::vector<std::string> rules = policies.empty() ? known : policies;
+    for (const std::string& rule : rules) {
+        if (std::find(known.begin(), known.end(), rule) == known.end()) {
+            (void)kind_of(table, rule); // says what there is
+        }
+    }
+    if (std::find(rules.begin(), rules.end(), against) == rules.end()) {
+        rules.insert(rules.begin(), against);
+    }
+    std::vector<double> wanted;
+    for (int i = 1; i < costs; ++i) {
+        wanted.push_back(static_cast<double>(table.columns.max_steps()) * i / costs);
+    }
+    const ScoredRows scored(table);
+    const auto base =
+        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
+    const MatchedComparison found = compare_matched(
+        rules.size(), [&](std::size_t i) { return replayed_rule(table, scored, rules[i], settings); }, base,
+        wanted, scored.layout, options);
+    Chart chart;
+    chart.title = tr("Rules at equal cost");
+    chart.x.label = over_flops ? tr("FLOPs per token") : tr("mean steps");
+    chart.x.si = over_flops;
+    chart.y.label = tr("NLL minus that of %1 (nats)").arg(QString::fromStdString(found.reference));
+    chart.note =
+        tr("Replay: what is halted changes no other token here. Bands hold for all rules and costs together; "
+           "oracles know the answer.");
+    for (const MatchedRow& row : found.rows) {
+        const auto kinds = policy_kinds();
+        Chart::Series line;
+        line.name = row.causal ? tr("%1 (replay)").arg(QString::fromStdString(row.name))
+                               : tr("%1 (bound)").arg(QString::fromStdString(row.name));
+        line.ink =
+            static_cast<int>(std::find_if(kinds.begin(), kinds.end(),
+                                          [&](const PolicyKind& kind) { return kind.name == row.name; }) -
+                             kinds.begin());
+        line.dashed = !row.causal;
+        Chart::Series band = line;
+        band.mark = Chart::Mark::band;
+        band.name.clear();
+        band.faint = true;
+        for (const MatchedCell& cell : over_flops ? row.at_flops : row.at_steps) {
+            if (std::isnan(cell.difference.value)) {
+                continue;
+            }
+            const Estimate& bounds = row.causal ? cell.band : cell.difference;
+            line.x.push_back(cell.cost);
+            line.y.push_back(cell.difference.value);
+            line.labels.push_back(
+                tr("%1: %2 nats [%3, %4]")
+                    .arg(QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
+                         format_difference(bounds.low, 3), format_difference(bounds.high, 3)));
+            band.x.push_back(cell.cost);
+            band.y.push_back(cell.difference.value);
+            band.low.push_back(bounds.low);
+            band.high.push_back(bounds.high);
+        }
+        if (!line.x.empty()) {
+            if (row.causal && row.name != found.reference) {
+                chart.series.push_back(std::move(band));
+            }
+            chart.series.push_back(std::move(line));
+        }
+    }
     return chart;
 }
 
