@@ -1,11 +1,43 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/interval_options.h"
 
+#include "app/cli/report.h"
+
+#include <map>
+
 namespace ponderscope::cli {
+namespace {
+
+const std::map<std::string, ResamplingUnit> units{{"auto", ResamplingUnit::automatic},
+                                                  {"clusters", ResamplingUnit::clusters},
+                                                  {"blocks", ResamplingUnit::blocks},
+                                                  {"two-level", ResamplingUnit::two_level}};
+const std::map<std::string, IntervalKind> kinds{{"expanded", IntervalKind::expanded},
+                                                {"percentile", IntervalKind::percentile},
+                                                {"bca", IntervalKind::bca}};
+
+template <typename Value>
+std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : values) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+} // namespace
 
 void IntervalOptions::add_to(CLI::App& verb) {
-    verb.add_option("--block", bootstrap.block, "Tokens a bootstrap block")
-        ->check(CLI::PositiveNumber)
+    verb.add_option(
+            "--resample", resample,
+            "What is drawn with replacement: clusters (sequences, or the groups given with them) "
+            "whole, circular blocks of tokens inside sequences, or clusters and blocks in them; auto: "
+            "clusters where there are at least 30")
+        ->check(CLI::IsMember(names_of(units)))
+        ->capture_default_str();
+    verb.add_option("--block", bootstrap.block,
+                    "Tokens a bootstrap block; 0: chosen from the data (Politis-White)")
+        ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     verb.add_option("--replicates", bootstrap.replicates, "Bootstrap replicates")
         ->check(CLI::Range(100, 10'000'000))
@@ -13,30 +45,59 @@ void IntervalOptions::add_to(CLI::App& verb) {
     verb.add_option("--level", bootstrap.level, "Level of the intervals")
         ->check(CLI::Range(0.5, 0.9999))
         ->capture_default_str();
-    verb.add_option("--interval", interval, "percentile or bca")
-        ->check(CLI::IsMember({"percentile", "bca"}))
+    verb.add_option("--interval", interval,
+                    "percentile; expanded: percentile, corrected for few clusters or blocks; bca")
+        ->check(CLI::IsMember(names_of(kinds)))
         ->capture_default_str();
     verb.add_option("--seed", bootstrap.seed, "Of the bootstrap")->capture_default_str();
 }
 
 void IntervalOptions::begin(ProgressPrinter& printer) {
-    bootstrap.kind = interval == "bca" ? IntervalKind::bca : IntervalKind::percentile;
+    bootstrap.kind = kinds.at(interval);
+    bootstrap.unit = units.at(resample);
     bootstrap.progress = printer.sink();
     bootstrap.stop = stop_on_interrupt();
 }
 
-void IntervalOptions::write_to(nlohmann::json& report) const {
-    report["block"] = bootstrap.block;
+void IntervalOptions::write_to(nlohmann::json& report, const Resampling& resampling) const {
+    for (const auto& [name, unit] : units) {
+        if (unit == resampling.unit) {
+            report["resampled"] = name;
+        }
+    }
+    report["block"] = resampling.unit == ResamplingUnit::clusters ? nlohmann::json(nullptr)
+                                                                  : nlohmann::json(resampling.block);
+    report["block_from_data"] = resampling.chosen;
+    report["clusters"] = resampling.clusters;
     report["replicates"] = bootstrap.replicates;
     report["level"] = bootstrap.level;
     report["interval"] = interval;
     report["seed"] = bootstrap.seed;
 }
 
-std::string IntervalOptions::sentence() const {
-    return fixed(bootstrap.level * 100, 0) + " % intervals, paired moving-block bootstrap: blocks of " +
-           std::to_string(bootstrap.block) + " tokens, " + with_separators(bootstrap.replicates) +
+std::string IntervalOptions::sentence(const Resampling& resampling) const {
+    return fixed(bootstrap.level * 100, 0) + " % intervals (" + interval +
+           "), paired bootstrap: " + resampling.words() + ", " + with_separators(bootstrap.replicates) +
            " replicates";
+}
+
+std::string lines_of(const std::vector<BlockRow>& rows, const std::string& what) {
+    std::string text;
+    for (const BlockRow& row : rows) {
+        text += what + " with blocks of " + std::to_string(row.block) + " tokens  " +
+                cli::interval(row.mean, 4) + "\n";
+    }
+    return text;
+}
+
+nlohmann::json json_of(const std::vector<BlockRow>& rows) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const BlockRow& row : rows) {
+        nlohmann::json one = json_of(row.mean);
+        one["block"] = row.block;
+        list.push_back(std::move(one));
+    }
+    return list;
 }
 
 } // namespace ponderscope::cli

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
     cli::add_tokenize(program);
     cli::add_compare(program);
     cli::add_policy(program);
+    cli::add_referee(program);
     cli::add_stats(program);
     cli::add_train(program);
     cli::add_curves(program);

@@ -5,20 +5,25 @@
 #include "app/cli/interval_options.h"
 #include "app/cli/options.h"
 #include "app/cli/policy_report.h"
+#include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/policy/agreement.h"
 #include "core/policy/replay.h"
-#include "core/ponder/policy_halting.h"
+#include "core/policy/scored_rows.h"
+#include "core/policy/split.h"
 #include "core/record/rerun.h"
 #include "core/stats/front.h"
+#include "core/stats/significance.h"
 #include "core/trace/reader.h"
-#include "core/trace/writer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <sstream>
 
 namespace ponderscope::cli {
@@ -31,43 +36,22 @@ struct Columns {
     std::vector<std::int64_t> flops; ///< empty: not known
 };
 
-/// Rows that have a target in every column, and where they are consecutive.
-struct Scored {
-    std::vector<std::size_t> rows;
-    std::vector<std::int64_t> stretches;
-
-    Scored(const ReplayTable& table, const std::vector<Columns>& columns) {
-        for (std::size_t i = 0; i < table.tokens(); ++i) {
-            if (std::any_of(columns.begin(), columns.end(),
-                            [i](const Columns& one) { return std::isnan(one.nll[i]); })) {
-                continue;
-            }
-            if (rows.empty() || rows.back() + 1 != i || table.places[i].position == 0) {
-                stretches.push_back(0);
-            }
-            ++stretches.back();
-            rows.push_back(i);
-        }
+ScoredRows scored_rows(const ReplayTable& table, const std::vector<Columns>& columns) {
+    std::vector<std::span<const float>> nll;
+    for (const Columns& one : columns) {
+        nll.emplace_back(one.nll);
     }
-    template <typename T>
-    [[nodiscard]] std::vector<double> of(const std::vector<T>& column) const {
-        std::vector<double> values;
-        values.reserve(rows.size());
-        for (const std::size_t row : rows) {
-            values.push_back(static_cast<double>(column[row]));
-        }
-        return values;
-    }
-};
+    return ScoredRows(table, nll);
+}
 
 struct PolicyVerb {
     std::string reference;
     std::vector<std::string> policies;
     std::string sweep;
     std::filesystem::path csv, per_token;
-    ModelOptions model; ///< of reruns; without a checkpoint: replays only
-    std::filesystem::path output;
-    std::int64_t batch = 8;
+    RerunOptions reruns;
+    bool split = false;
+    double within = 0.01;
     IntervalOptions intervals;
     ProgressOption progress;
     bool json = false;
@@ -76,82 +60,146 @@ struct PolicyVerb {
 
 private:
     [[nodiscard]] std::vector<PolicySpec> read_specs() const;
-    /// Runs of the output that hold the reruns of \p specs, found there or made now.
-    [[nodiscard]] std::vector<RunInfo> rerun_all(const TraceReader& reader, const RunInfo& source,
-                                                 const ReplayTable& table,
-                                                 const std::vector<PolicySpec>& specs,
-                                                 ProgressPrinter& printer) const;
-    [[nodiscard]] std::filesystem::path rerun_trace(const TraceReader& reader) const {
-        return output.empty() ? reader.path() : output;
-    }
 };
 
-/// Fills in intervals and fronts of the points' outcomes, all replays or all reruns.
+/// Fills in means, intervals and fronts of the points' outcomes, all replays or all reruns.
 class Comparison {
 public:
+    /// \p split: settings are chosen on one half of the clusters, and all that is said is of the other.
     Comparison(const ReplayTable& table, const std::vector<PolicySpec>& specs,
-               const std::vector<Columns>& columns, const BootstrapOptions& options)
-        : specs_(specs), scored_(table, columns), options_(options) {
-        const bool flops = std::all_of(columns.begin(), columns.end(),
-                                       [](const Columns& one) { return !one.flops.empty(); });
+               const std::vector<Columns>& columns, const BootstrapOptions& options, bool split)
+        : specs_(specs), scored_(scored_rows(table, columns)), options_(options) {
+        if (split) {
+            SplitRows halves = split_rows(scored_, options.seed);
+            scored_ = std::move(halves.reporting);
+            choosing_ = std::move(halves.choosing);
+            words_ = std::move(halves.words);
+        }
+        flops_ = std::all_of(columns.begin(), columns.end(),
+                             [](const Columns& one) { return !one.flops.empty(); });
         for (const Columns& one : columns) {
             nll_.push_back(scored_.of(one.nll));
-            costs_.push_back(flops ? scored_.of(one.flops) : scored_.of(one.steps));
+            costs_.push_back(flops_ ? scored_.of(one.flops) : scored_.of(one.steps));
+            if (choosing_) {
+                chosen_nll_.push_back(mean(choosing_->of(one.nll)));
+                chosen_costs_.push_back(mean(flops_ ? choosing_->of(one.flops) : choosing_->of(one.steps)));
+            }
         }
     }
 
-    /// \p outcomes: in the order of the specs.
-    void compare(std::vector<PolicyOutcome*> outcomes, bool flops) const {
-        const std::vector<Estimate> differences =
-            paired_differences(nll_.front(), nll_, scored_.stretches, options_);
+    /// \p outcomes: in the order of the specs. \p columns: as they were given.
+    void compare(std::vector<PolicyOutcome*> outcomes, const std::vector<Columns>& columns, bool flops) {
+        const PairedDifferences differences =
+            paired_differences(nll_.front(), nll_, scored_.layout, options_);
+        resampling_ = differences.resampling;
         std::vector<FrontPoint> places;
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            outcomes[i]->difference = differences[i];
-            const double cost = flops ? outcomes[i]->mean_flops : outcomes[i]->mean_steps;
-            places.push_back({specs_[i].kind->causal ? cost : std::nan(""), outcomes[i]->mean_nll});
+            PolicyOutcome& outcome = *outcomes[i];
+            outcome.difference = differences.each[i];
+            outcome.band = differences.bands[i];
+            outcome.p = differences.p[i];
+            if (choosing_) {
+                outcome.mean_steps = mean(scored_.of(columns[i].steps));
+                outcome.mean_nll = mean(nll_[i]);
+                outcome.perplexity = std::exp(outcome.mean_nll);
+                outcome.mean_flops = flops_ ? mean(costs_[i]) : std::nan("");
+            }
+            const double cost = flops ? outcome.mean_flops : outcome.mean_steps;
+            places.push_back({specs_[i].kind->causal ? (choosing_ ? chosen_costs_[i] : cost) : std::nan(""),
+                              choosing_ ? chosen_nll_[i] : outcome.mean_nll});
         }
-        const std::vector<bool> front = pareto_front(places);
+        front_ = pareto_front(places);
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            outcomes[i]->on_front = front[i];
+            outcomes[i]->on_front = front_[i];
         }
+    }
+
+    /// Of every policy that came in several settings the cheapest that, on the choosing half, loses at most
+    /// \p within nats to full.
+    [[nodiscard]] std::vector<ChosenSetting> choose(bool exact, double within) const {
+        std::vector<ChosenSetting> chosen;
+        for (const std::string& family : families()) {
+            std::optional<std::size_t> best;
+            for (std::size_t i = 0; i < specs_.size(); ++i) {
+                if (specs_[i].kind->name == family && chosen_nll_[i] - chosen_nll_.front() <= within &&
+                    (!best || chosen_costs_[i] < chosen_costs_[*best])) {
+                    best = i;
+                }
+            }
+            ChosenSetting one{family, exact, best, {}};
+            if (best) {
+                std::vector<double> apart = nll_[*best];
+                for (std::size_t t = 0; t < apart.size(); ++t) {
+                    apart[t] -= nll_.front()[t];
+                }
+                const UnitSums units = unit_sums(PrefixSums(apart, 1, scored_.layout), resampling_);
+                one.equivalence = equivalence_test(units.column(0), units.tokens, within, 1 - options_.level);
+            }
+            chosen.push_back(std::move(one));
+        }
+        return chosen;
     }
 
     /// Fronts of policies that came in several settings, against the first of them.
     void gaps(bool exact, std::vector<FrontGap>& gaps) const {
-        std::vector<std::string> families;
-        for (const PolicySpec& spec : specs_) {
-            const std::string& name = spec.kind->name;
-            const auto many = std::count_if(specs_.begin(), specs_.end(),
-                                            [&](const PolicySpec& other) { return other.kind == spec.kind; });
-            if (many > 1 && std::find(families.begin(), families.end(), name) == families.end()) {
-                families.push_back(name);
-            }
-        }
-        for (std::size_t i = 1; i < families.size(); ++i) {
+        const std::vector<std::string> names = families();
+        for (std::size_t i = 1; i < names.size(); ++i) {
             gaps.push_back(
-                {families[0], families[i], exact,
-                 compare_fronts(settings(families[0]), settings(families[i]), scored_.stretches, options_)});
+                {names[0], names[i], exact,
+                 compare_fronts(settings(names[0]), settings(names[i]), scored_.layout, options_)});
         }
     }
 
-    [[nodiscard]] const Scored& scored() const { return scored_; }
-    [[nodiscard]] const std::vector<double>& nll(std::size_t point) const { return nll_[point]; }
+    [[nodiscard]] const Resampling& resampling() const { return resampling_; }
+    [[nodiscard]] std::int64_t tokens() const { return static_cast<std::int64_t>(scored_.rows.size()); }
+    [[nodiscard]] const std::string& words() const { return words_; }
 
 private:
+    static double mean(const std::vector<double>& values) {
+        return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    }
+    /// Policies with several settings.
+    [[nodiscard]] std::vector<std::string> families() const {
+        std::vector<std::string> names;
+        for (const PolicySpec& spec : specs_) {
+            const auto many = std::count_if(specs_.begin(), specs_.end(),
+                                            [&](const PolicySpec& other) { return other.kind == spec.kind; });
+            if (many > 1 && std::find(names.begin(), names.end(), spec.kind->name) == names.end()) {
+                names.push_back(spec.kind->name);
+            }
+        }
+        return names;
+    }
+    /// With a split, those that were on their own policy's front on the choosing half.
     [[nodiscard]] std::vector<FrontSetting> settings(const std::string& name) const {
-        std::vector<FrontSetting> family;
+        std::vector<std::size_t> mine;
+        std::vector<FrontPoint> places;
         for (std::size_t i = 0; i < specs_.size(); ++i) {
             if (specs_[i].kind->name == name) {
-                family.push_back({costs_[i], nll_[i]});
+                mine.push_back(i);
+                places.push_back(choosing_ ? FrontPoint{chosen_costs_[i], chosen_nll_[i]} : FrontPoint{});
+            }
+        }
+        const std::vector<bool> front = pareto_front(places);
+        std::vector<FrontSetting> family;
+        for (std::size_t m = 0; m < mine.size(); ++m) {
+            if (!choosing_ || front[m]) {
+                family.push_back({costs_[mine[m]], nll_[mine[m]]});
             }
         }
         return family;
     }
 
     const std::vector<PolicySpec>& specs_;
-    Scored scored_;
+    ScoredRows scored_; ///< what is reported of
+    std::optional<ScoredRows> choosing_;
+    std::string words_;
     const BootstrapOptions& options_;
+    bool flops_ = false;
+    Resampling resampling_;
+    std::vector<bool> front_;
     std::vector<std::vector<double>> nll_, costs_;
+    std::vector<double> chosen_nll_, chosen_costs_; ///< means on the choosing half
 };
 
 /// In the order in which they were named, swept ones one after the other; full first.
@@ -203,67 +251,6 @@ std::vector<PolicySpec> PolicyVerb::read_specs() const {
     return specs;
 }
 
-std::vector<RunInfo> PolicyVerb::rerun_all(const TraceReader& reader, const RunInfo& source,
-                                           const ReplayTable& table, const std::vector<PolicySpec>& specs,
-                                           ProgressPrinter& printer) const {
-    const std::filesystem::path where = rerun_trace(reader);
-    const auto exact_runs = [&] {
-        return std::filesystem::exists(where) ? TraceReader::open(where).runs() : std::vector<RunInfo>();
-    };
-    const auto find = [&](const std::vector<RunInfo>& runs, const PolicySpec& spec) {
-        const auto found = std::find_if(runs.rbegin(), runs.rend(), [&](const RunInfo& one) {
-            return is_rerun_of(one, source, spec.text()) && one.text_digest == source.text_digest;
-        });
-        return found == runs.rend() ? nullptr : &*found;
-    };
-    std::vector<RunInfo> runs = exact_runs();
-    std::vector<PolicySpec> missing;
-    for (const PolicySpec& spec : specs) {
-        if (find(runs, spec) == nullptr) {
-            missing.push_back(spec);
-        }
-    }
-    if (!missing.empty()) {
-        const std::stop_token& stop = intervals.bootstrap.stop;
-        ModelOptions options = model;
-        options.method = options.method.empty() ? source.method : options.method;
-        options.dtype = source.dtype;
-        const Checkpoint checkpoint = options.open();
-        require_weights_of(source, checkpoint, checkpoint_digest(checkpoint, printer.sink(), stop));
-        const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
-        const std::vector<SequenceInput> sequences = recorded_sequences(reader, source, stop);
-        Engine engine = Engine::load(checkpoint, options.load_options(printer, stop));
-        for (const PolicySpec& spec : missing) {
-            if (spec.kind->causal) {
-                (void)rule_of(spec, engine); // what the model refuses must leave no file behind
-            }
-        }
-        for (const PolicySpec& spec : missing) {
-            RecordOptions how;
-            how.level = RecordLevel::basic;
-            how.batch = batch;
-            how.dtype = source.dtype;
-            TraceWriter writer(where);
-            if (rerun(engine, checkpoint, source, table, sequences, tokenizer ? &*tokenizer : nullptr, spec,
-                      writer, how, printer.sink(), stop)
-                    .cancelled) {
-                throw Cancelled();
-            }
-        }
-        runs = exact_runs();
-    }
-    std::vector<RunInfo> found;
-    for (const PolicySpec& spec : specs) {
-        const RunInfo* one = find(runs, spec);
-        if (one == nullptr) {
-            throw InputError(where, "the rerun of " + spec.text() + " that was just made", "none like it",
-                             "write the reruns to a trace of their own with --output");
-        }
-        found.push_back(*one);
-    }
-    return found;
-}
-
 /// A row a token and policy: what the replay says and what the rerun found.
 std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>& specs,
                         const std::vector<Columns>& replays, const std::vector<Columns>& reruns) {
@@ -295,8 +282,9 @@ void PolicyVerb::run() {
         table.require(spec);
         spec = spelled_out(spec, table.context);
     }
-    if (!output.empty() && model.checkpoint.empty()) {
-        throw InputError("--output is for reruns; name the checkpoint with --rerun CHECKPOINT.");
+    reruns.check();
+    if (split && sweep.empty()) {
+        throw InputError("--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
     }
 
     PolicyReport report;
@@ -319,15 +307,15 @@ void PolicyVerb::run() {
              std::nullopt});
         replays.push_back({std::move(result.steps), std::move(result.nll), std::move(result.flops)});
     }
-    std::vector<Columns> reruns;
-    if (!model.checkpoint.empty()) {
-        const std::vector<RunInfo> runs = rerun_all(reader, run, table, specs, printer);
-        const TraceReader exact_reader = TraceReader::open(rerun_trace(reader));
+    std::vector<Columns> exact_columns;
+    if (reruns.wanted()) {
+        const std::vector<RunInfo> runs = reruns.make(reader, run, table, specs, printer, bootstrap.stop);
+        const TraceReader exact_reader = TraceReader::open(reruns.trace(reader));
         for (std::size_t i = 0; i < specs.size(); ++i) {
             const ReplayResult replayed{replays[i].steps, replays[i].nll, {}, 0, 0, 0, 0, {}, 0};
             RerunDifference difference =
                 rerun_difference(table, replayed, reader, run, exact_reader, runs[i], bootstrap.stop);
-            reruns.push_back(
+            exact_columns.push_back(
                 {std::move(difference.steps), std::move(difference.nll), std::move(difference.flops)});
             const PolicyOutcome outcome{difference.mean_steps,
                                         difference.mean_nll,
@@ -340,28 +328,36 @@ void PolicyVerb::run() {
         }
     }
 
-    const Comparison replayed(table, specs, replays, bootstrap);
+    Comparison replayed(table, specs, replays, bootstrap, split);
     std::vector<PolicyOutcome*> outcomes;
     for (PolicyPoint& point : report.points) {
         outcomes.push_back(&point.replayed);
     }
-    replayed.compare(outcomes, report.knows_flops);
+    replayed.compare(outcomes, replays, report.knows_flops);
     replayed.gaps(false, report.gaps);
-    if (!reruns.empty()) {
-        const Comparison exact(table, specs, reruns, bootstrap);
+    if (split) {
+        report.split = replayed.words();
+        report.within = within;
+        report.scored = replayed.tokens();
+        report.chosen = replayed.choose(false, within);
+    }
+    if (!exact_columns.empty()) {
+        Comparison exact(table, specs, exact_columns, bootstrap, split);
         outcomes.clear();
         for (PolicyPoint& point : report.points) {
             outcomes.push_back(&point.exact->outcome);
         }
-        exact.compare(outcomes, report.knows_flops);
+        exact.compare(outcomes, exact_columns, report.knows_flops);
         exact.gaps(true, report.gaps);
+        if (split) {
+            for (ChosenSetting& one : exact.choose(true, within)) {
+                report.chosen.push_back(std::move(one));
+            }
+        }
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            const Scored both(table, {replays[i], reruns[i]});
-            report.points[i].exact->minus_replay =
-                paired_differences(both.of(replays[i].nll),
-                                   std::vector<std::vector<double>>{both.of(reruns[i].nll)}, both.stretches,
-                                   bootstrap)
-                    .front();
+            report.points[i].exact->agreement =
+                agreement_of(table, replays[i].steps, replays[i].nll, exact_columns[i].steps,
+                             exact_columns[i].nll, bootstrap);
         }
     }
     printer.finish();
@@ -374,11 +370,12 @@ void PolicyVerb::run() {
     if (!run.complete) {
         report.notices.emplace_back("the run is partial.");
     }
-    for (const std::string& notice : interval_notices(replayed.scored().stretches, bootstrap)) {
+    report.resampling = replayed.resampling();
+    for (const std::string& notice : report.resampling.notices()) {
         report.notices.push_back(notice);
     }
     report.notices.emplace_back(
-        reruns.empty()
+        exact_columns.empty()
             ? "a replay assumes that a token's halting leaves the others as they are; single tokens "
               "can differ by nats from a rerun (--rerun CHECKPOINT)."
             : "a replay assumes that a token's halting leaves the others as they are; where it "
@@ -387,7 +384,7 @@ void PolicyVerb::run() {
         write_file_atomically(csv, report.to_csv());
     }
     if (!per_token.empty()) {
-        write_file_atomically(per_token, token_table(table, specs, replays, reruns));
+        write_file_atomically(per_token, token_table(table, specs, replays, exact_columns));
     }
     if (json) {
         std::cout << report.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
@@ -417,7 +414,9 @@ std::string list_of_policies() {
             "  ponderscope policy story.ponder --policy entropy --sweep theta=0.1:4:8:log --csv front.csv\n"
             "  ponderscope policy story.ponder#adaponderlm-1m --policy calm_margin --sweep "
             "threshold=0.5:0.9:3 "
-            "--rerun sample_models/adaponderlm-1m";
+            "--rerun sample_models/adaponderlm-1m\n"
+            "  ponderscope policy long.ponder --policy entropy --sweep theta=0.1:4:16:log --split --within "
+            "0.01";
     return text.str();
 }
 
@@ -439,16 +438,13 @@ void add_policy(CLI::App& program) {
         "--sweep", verb->sweep,
         "KEY=FIRST:LAST:COUNT, with :log for equal ratios, or KEY=VALUE,VALUE,...; KEY threshold is the "
         "first of each policy");
-    app->add_option("--rerun", verb->model.checkpoint,
-                    "Also run the model with each policy, exactly, and show where the replay differs. The "
-                    "reruns are runs of the trace, and are used again when they are there")
-        ->type_name("CHECKPOINT");
-    app->add_option("-o,--output", verb->output, "Trace of the reruns (default: the replayed one)")
-        ->type_name("TRACE.ponder");
-    app->add_option("--batch", verb->batch, "Of reruns: windows computed together")
-        ->check(CLI::Range(1, 4096))
+    app->add_flag("--split", verb->split,
+                  "Choose settings of the sweep on one half of the clusters and report on the other: of each "
+                  "policy the cheapest that loses at most --within to full, and the settings of its front");
+    app->add_option("--within", verb->within, "Of --split: nats a token")
+        ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app->add_option("--device", verb->model.device, "Of reruns: cpu, cuda or cuda:N")->capture_default_str();
+    verb->reruns.add_to(*app);
     app->add_option("--csv", verb->csv, "Also write the points as a table")->type_name("FILE");
     app->add_option("--per-token", verb->per_token,
                     "Also write a table with steps and NLL of every token, replayed and rerun")

@@ -16,22 +16,36 @@ namespace {
 using cli::json_of; // of estimates, beside those of this file
 
 nlohmann::json json_of(const PolicyOutcome& outcome) {
-    return {
-        {"mean_steps", number(outcome.mean_steps)},          {"mean_nll", number(outcome.mean_nll)},
-        {"perplexity", number(outcome.perplexity)},          {"flops_per_token", number(outcome.mean_flops)},
-        {"difference_to_full", json_of(outcome.difference)}, {"on_front", outcome.on_front}};
+    return {{"mean_steps", number(outcome.mean_steps)},
+            {"mean_nll", number(outcome.mean_nll)},
+            {"perplexity", number(outcome.perplexity)},
+            {"flops_per_token", number(outcome.mean_flops)},
+            {"difference_to_full", json_of(outcome.difference)},
+            {"band", json_of(outcome.band)},
+            {"p", number(outcome.p)},
+            {"on_front", outcome.on_front}};
 }
 
 void print_row(const std::string& name, std::size_t width, const PolicyOutcome& outcome) {
     std::cout << padded(name, width) << right(fixed(outcome.mean_steps, 3), 8)
               << right(fixed(outcome.mean_nll, 4), 9) << right(fixed(outcome.perplexity, 2), 10)
               << right(std::isnan(outcome.mean_flops) ? "-" : fixed(outcome.mean_flops / 1e9, 6), 12) << "   "
-              << interval(outcome.difference) << (outcome.on_front ? "  front" : "") << "\n";
+              << interval(outcome.difference) << "   [" << fixed(outcome.band.low, 4) << ", "
+              << fixed(outcome.band.high, 4) << "]" << (outcome.on_front ? "  front" : "") << "\n";
 }
 
 void print_difference(const PolicyPoint::Exact& exact) {
     const RerunDifference& difference = exact.difference;
-    std::cout << "    rerun - replay: NLL " << interval(exact.minus_replay) << "; largest of a token "
+    const Agreement& agreement = exact.agreement;
+    std::cout << "    agreement: " << interval(agreement.equal_steps)
+              << " of the tokens stop at the same step;"
+              << " steps, rerun - replay:";
+    for (const auto& [steps, tokens] : agreement.step_differences) {
+        std::cout << " " << (steps > 0 ? "+" : "") << steps << ": " << with_separators(tokens);
+    }
+    std::cout << "\n    rerun - replay: NLL " << interval(agreement.nll) << ", middle 90 % of the tokens "
+              << fixed(agreement.nll_quantiles[1].second, 4) << " to "
+              << fixed(agreement.nll_quantiles[5].second, 4) << "; largest of a token "
               << fixed(difference.largest, 4) << " at token " << difference.largest_row << " of sequence "
               << difference.largest_sequence << "; " << with_separators(difference.steps_changed) << " of "
               << with_separators(difference.tokens) << " tokens stopped elsewhere; run " << exact.run << "\n";
@@ -73,7 +87,8 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
               << with_separators(scored) << " scored tokens, "
               << (layers_as_steps ? "exits after blocks" : "steps") << " 0 to " << max_steps << "\n";
     std::cout << padded("policy", width) << right(layers_as_steps ? "exit" : "steps", 8) << right("NLL", 9)
-              << right("ppl", 10) << right("GFLOP", 12) << "   NLL - full [interval]\n";
+              << right("ppl", 10) << right("GFLOP", 12)
+              << "   NLL - full [interval]   [band over all rows]\n";
     for (const PolicyPoint& point : points) {
         print_row(name_of(point), width, point.replayed);
         if (point.exact) {
@@ -91,7 +106,25 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
                   << (knows_flops ? "FLOPs" : "steps") << ": " << interval(gap.fronts.gap)
                   << " nats a token\n";
     }
-    std::cout << intervals.sentence() << "\n";
+    for (const ChosenSetting& one : chosen) {
+        const std::string kind = one.exact ? " (rerun)" : reran ? " (replay)" : "";
+        if (!one.point) {
+            std::cout << one.policy << kind << ": no setting loses at most " << within
+                      << " nats to full where it was chosen\n";
+            continue;
+        }
+        const PolicyPoint& point = points[*one.point];
+        const PolicyOutcome& outcome = one.exact ? point.exact->outcome : point.replayed;
+        std::cout << "chosen of " << one.policy << kind << ": " << point.spec.text() << ", "
+                  << fixed(outcome.mean_steps, 3) << " steps, NLL - full " << interval(outcome.difference)
+                  << "; loses less than " << within << " nats: p " << fixed(one.equivalence.p_below, 4)
+                  << "\n";
+    }
+    if (!split.empty()) {
+        std::cout << "split: " << split
+                  << "; all rows are of the reported half, fronts of the choosing one\n";
+    }
+    std::cout << intervals.sentence(resampling) << "\n";
     for (const std::string& notice : notices) {
         std::cout << "note: " << notice << "\n";
     }
@@ -109,8 +142,21 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
             const RerunDifference& difference = point.exact->difference;
             row["rerun"] = json_of(point.exact->outcome);
             row["rerun"]["run"] = point.exact->run;
+            const Agreement& agreement = point.exact->agreement;
+            nlohmann::json steps = nlohmann::json::array();
+            for (const auto& [change, tokens] : agreement.step_differences) {
+                steps.push_back({{"rerun_minus_replay", change}, {"tokens", tokens}});
+            }
+            nlohmann::json quantiles = nlohmann::json::array();
+            for (const auto& [q, nats] : agreement.nll_quantiles) {
+                quantiles.push_back({{"q", q}, {"nats", number(nats)}});
+            }
+            row["rerun"]["agreement"] = {{"equal_steps", json_of(agreement.equal_steps)},
+                                         {"mean_steps_difference", json_of(agreement.steps)},
+                                         {"steps", steps},
+                                         {"nll_quantiles", quantiles}};
             row["rerun"]["minus_replay"] = {{"tokens", difference.tokens},
-                                            {"mean_nll", json_of(point.exact->minus_replay)},
+                                            {"mean_nll", json_of(agreement.nll)},
                                             {"largest", number(difference.largest)},
                                             {"largest_sequence", difference.largest_sequence},
                                             {"largest_token", difference.largest_row},
@@ -136,7 +182,18 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
                           {"points", rows},
                           {"fronts", areas},
                           {"notices", notices}};
-    intervals.write_to(report);
+    if (!split.empty()) {
+        nlohmann::json choices = nlohmann::json::array();
+        for (const ChosenSetting& one : chosen) {
+            nlohmann::json row{{"policy", one.policy}, {"kind", one.exact ? "rerun" : "replay"}};
+            row["chosen"] =
+                one.point ? nlohmann::json(points[*one.point].spec.text()) : nlohmann::json(nullptr);
+            row["loses_less_p"] = one.point ? number(one.equivalence.p_below) : nlohmann::json(nullptr);
+            choices.push_back(std::move(row));
+        }
+        report["split"] = {{"halves", split}, {"within", within}, {"chosen", choices}};
+    }
+    intervals.write_to(report, resampling);
     return report;
 }
 
@@ -147,7 +204,7 @@ std::string PolicyReport::to_csv() const {
     for (const PolicyPoint& point : points) {
         text += csv_row(point.spec, "replay", point.replayed) + ",,,,,,\n";
         if (point.exact) {
-            const Estimate& minus = point.exact->minus_replay;
+            const Estimate& minus = point.exact->agreement.nll;
             text += csv_row(point.spec, "rerun", point.exact->outcome) + "," + exact_digits(minus.value) +
                     "," + exact_digits(minus.low) + "," + exact_digits(minus.high) + "," +
                     exact_digits(point.exact->difference.largest) + "," +

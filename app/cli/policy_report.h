@@ -2,9 +2,11 @@
 #pragma once
 
 #include "app/cli/interval_options.h"
+#include "core/policy/agreement.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/stats/front.h"
+#include "core/stats/significance.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,6 +23,8 @@ struct PolicyOutcome {
     double perplexity = 0;
     double mean_flops = 0; ///< over all tokens; NaN where they are not known
     Estimate difference;   ///< of mean NLL to that of full, replayed or rerun likewise; nats
+    Estimate band;         ///< the same with a band that holds for all points together (max-t)
+    double p = 1;          ///< two-sided, that it is none
     bool on_front = false;
 };
 
@@ -33,7 +37,7 @@ struct PolicyPoint {
         std::string run; ///< TRACE#RUN
         PolicyOutcome outcome;
         RerunDifference difference; ///< to the replay
-        Estimate minus_replay;      ///< mean NLL, rerun minus replay, nats a token
+        Agreement agreement;
     };
     std::optional<Exact> exact;
 };
@@ -43,6 +47,14 @@ struct FrontGap {
     std::string a, b;
     bool exact = false; ///< of reruns
     FrontComparison fronts;
+};
+
+/// With a split: the setting of a swept policy that the choosing half chose, and how it does on the other.
+struct ChosenSetting {
+    std::string policy;
+    bool exact = false;               ///< of reruns
+    std::optional<std::size_t> point; ///< index of the report's points; none was good enough
+    Equivalence equivalence;          ///< to full, on the reporting half; `p_below`: that it loses less
 };
 
 /// All that `ponderscope policy` says of a run.
@@ -55,6 +67,10 @@ struct PolicyReport {
     bool knows_flops = false;
     std::vector<PolicyPoint> points; ///< full first
     std::vector<FrontGap> gaps;
+    Resampling resampling;
+    std::string split; ///< how the clusters were split; empty: they were not
+    double within = 0; ///< nats, of the choice
+    std::vector<ChosenSetting> chosen;
     std::vector<std::string> notices;
 
     void print(const IntervalOptions& intervals) const;

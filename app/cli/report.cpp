@@ -12,8 +12,10 @@ nlohmann::json number(double value) {
 }
 
 nlohmann::json json_of(const Estimate& estimate) {
-    return {
-        {"value", number(estimate.value)}, {"low", number(estimate.low)}, {"high", number(estimate.high)}};
+    return {{"value", number(estimate.value)},
+            {"low", number(estimate.low)},
+            {"high", number(estimate.high)},
+            {"detectable", number(estimate.detectable)}};
 }
 
 std::string interval(const Estimate& estimate, int decimals) {

@@ -13,7 +13,7 @@ namespace ponderscope::cli {
 
 /// null where there is no finite number: JSON knows no other.
 nlohmann::json number(double value);
-/// {"value", "low", "high"}
+/// {"value", "low", "high", "detectable"}
 nlohmann::json json_of(const Estimate& estimate);
 /// "1.947 [1.682, 1.922]"
 std::string interval(const Estimate& estimate, int decimals = 4);

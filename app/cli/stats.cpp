@@ -23,7 +23,7 @@
 namespace ponderscope::cli {
 namespace {
 
-using cli::json_of; // of estimates, beside those of this file
+using cli::json_of; // of estimates and rows, beside those of this file
 
 nlohmann::json json_of(const TokenGroup& group) {
     return {{"name", group.name},
@@ -63,7 +63,9 @@ struct StatsVerb {
     std::vector<std::string> others;
     std::filesystem::path labels, csv;
     std::string label_of = "prediction";
+    std::string control = "bh";
     std::int64_t least = 10;
+    bool sensitivity = false;
     std::size_t rows = 30;
     IntervalOptions intervals;
     ProgressOption progress;
@@ -82,6 +84,7 @@ struct Statistics {
     TokenGroups groups;
     std::vector<LabelledClass> labelled;
     std::int64_t unlabelled = 0;
+    std::string control;
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
@@ -109,6 +112,8 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     std::cout << run << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
               << "s 0 to " << max_steps << "\n"
               << "NLL            " << interval(estimate.mean_nll, 4) << " nats a token\n"
+              << "NLL, documents " << interval(estimate.document_mean_nll, 4) << " each of "
+              << with_separators(estimate.resampling.clusters) << " the same weight\n"
               << "perplexity     " << interval(estimate.perplexity, 2) << "\n";
     if (!std::isnan(estimate.bits_per_byte.value)) {
         std::cout << "bits per byte  " << interval(estimate.bits_per_byte, 4) << "\n";
@@ -134,11 +139,11 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     }
     print_groups(groups.classes, groups.classes.size(), "class");
     print_groups(groups.types, rows, "token");
-    std::cout
-        << "Classes and tokens: the token at which the steps were spent. q: the false-discovery rate "
-           "(Benjamini-Hochberg) at which the mean steps differ from those elsewhere, by Welch's t-test; "
-           "of labels by the bootstrap.\n"
-        << intervals.sentence() << "\n";
+    std::cout << "Classes and tokens: the token at which the steps were spent. q: the false-discovery rate ("
+              << (control == "by" ? "Benjamini-Yekutieli" : "Benjamini-Hochberg")
+              << ") at which the mean steps differ from those elsewhere, by sign flips of "
+              << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".\n"
+              << lines_of(estimate.by_block, "NLL") << intervals.sentence(estimate.resampling) << "\n";
     for (const std::string& notice : estimate.notices) {
         std::cout << "note: " << notice << "\n";
     }
@@ -172,6 +177,8 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
                           {"max_steps", max_steps},
                           {"step_unit", unit},
                           {"mean_nll", json_of(estimate.mean_nll)},
+                          {"mean_nll_over_documents", json_of(estimate.document_mean_nll)},
+                          {"discovery_control", control},
                           {"perplexity", json_of(estimate.perplexity)},
                           {"bits_per_byte", json_of(estimate.bits_per_byte)},
                           {"mean_steps", json_of(estimate.mean_steps)},
@@ -181,7 +188,10 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
                           {"classes", table(groups.classes)},
                           {"types", table(groups.types)},
                           {"notices", estimate.notices}};
-    intervals.write_to(report);
+    if (!estimate.by_block.empty()) {
+        report["by_block_length"] = json_of(estimate.by_block);
+    }
+    intervals.write_to(report, estimate.resampling);
     return report;
 }
 
@@ -225,8 +235,11 @@ void StatsVerb::run() {
     result.run = where.trace.string() + "#" + run.name;
     result.max_steps = run.max_steps;
     result.unit = run.step_unit;
-    result.estimate = estimate_run(reader, run, bootstrap);
-    result.groups = group_tokens(reader, run, least, printer.sink(), bootstrap.stop);
+    result.control = control;
+    result.estimate = estimate_run(reader, run, bootstrap, sensitivity);
+    const DiscoveryControl how =
+        control == "by" ? DiscoveryControl::benjamini_yekutieli : DiscoveryControl::benjamini_hochberg;
+    result.groups = group_tokens(reader, run, {least, how, bootstrap}, printer.sink(), bootstrap.stop);
     result.correlations = correlate_steps(reader, run, bootstrap);
     for (const std::string& text : others) {
         const RunReference other = parse_run_reference(text);
@@ -239,7 +252,7 @@ void StatsVerb::run() {
             label_tokens(reader, run, *labelling,
                          label_of == "token" ? LabelPlace::token : LabelPlace::prediction, bootstrap.stop);
         result.unlabelled = tokens.unlabelled;
-        result.labelled = compare_classes(tokens, bootstrap);
+        result.labelled = compare_classes(tokens, bootstrap, how);
     }
     printer.finish();
     if (!csv.empty()) {
@@ -278,6 +291,13 @@ void add_stats(CLI::App& program) {
     app->add_option("--least", verb->least, "Leave out token types with fewer tokens")
         ->check(CLI::Range(std::int64_t{2}, std::int64_t{1'000'000'000}))
         ->capture_default_str();
+    app->add_option("--discovery", verb->control,
+                    "False-discovery control of q: bh (Benjamini-Hochberg) or by (Benjamini-Yekutieli, for "
+                    "tests that depend on each other in any way)")
+        ->check(CLI::IsMember({"bh", "by"}))
+        ->capture_default_str();
+    app->add_flag("--block-sensitivity", verb->sensitivity,
+                  "Also show the interval of the NLL with blocks of half, once and twice the length");
     app->add_option("--rows", verb->rows, "Token types to print")->capture_default_str();
     app->add_option("--csv", verb->csv, "Also write all tables")->type_name("FILE");
     verb->intervals.add_to(*app);

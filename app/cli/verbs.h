@@ -16,6 +16,7 @@ void add_inspect(CLI::App& program);
 void add_tokenize(CLI::App& program);
 void add_compare(CLI::App& program);
 void add_policy(CLI::App& program);
+void add_referee(CLI::App& program);
 void add_stats(CLI::App& program);
 void add_train(CLI::App& program);
 void add_curves(CLI::App& program);

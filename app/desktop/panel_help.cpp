@@ -179,12 +179,12 @@ constexpr PanelHelp list[] = {
      HELP("Runs over the same text against each other: mean NLL, paired difference with its interval, "
           "perplexity "
           "= exp(mean NLL), and token against token."),
-     HELP("Paired moving-block bootstrap: the same blocks of 64 tokens are drawn for every run. Runs of "
-          "different "
-          "tokenizers are paired by the bytes under their tokens."),
-     HELP("An interval that leaves out 0 holds for other parts of this text. It says nothing about other "
-          "texts, "
-          "other seeds of training, or models of another size."),
+     HELP("Paired bootstrap, the same draws for every run: whole sequences where there are at least 30, else "
+          "circular blocks of tokens of a length chosen from the data. Runs of different tokenizers are "
+          "paired by the bytes under their tokens."),
+     HELP("Over fewer than 30 sequences, an interval that leaves out 0 holds for other parts of these texts "
+          "and says nothing about other texts. It never speaks of other seeds of training, or of models of "
+          "another size."),
      HELP("intervals are of this text and these two checkpoints"),
      HELP("Ctrl+Shift+B swaps A and B; a click on a dot selects its token.")},
     {"pareto", HELP("Pareto"),

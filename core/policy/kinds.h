@@ -19,6 +19,7 @@ PolicyKind entropy();
 PolicyKind entropy_difference();
 PolicyKind kl();
 PolicyKind latent_difference();
+PolicyKind second_order();
 PolicyKind argmax_stable();
 
 /// Stops where the signal at k compares with a constant threshold; `Compare` is called with both. Rules that

@@ -49,19 +49,13 @@ const PolicyParameter* PolicyKind::find(std::string_view key) const {
 
 std::span<const PolicyKind> policy_kinds() {
     static const std::array kinds{
-        policies::full(),
-        policies::learned(),
-        policies::fixed(),
-        policies::uniform(),
-        policies::geometric(),
-        policies::oracle(),
-        policies::calm_margin(),
-        policies::calm_cosine(),
-        policies::entropy(),
-        policies::entropy_difference(),
-        policies::kl(),
-        policies::latent_difference(),
-        policies::argmax_stable(),
+        policies::full(),         policies::learned(),
+        policies::fixed(),        policies::uniform(),
+        policies::geometric(),    policies::oracle(),
+        policies::calm_margin(),  policies::calm_cosine(),
+        policies::entropy(),      policies::entropy_difference(),
+        policies::kl(),           policies::latent_difference(),
+        policies::second_order(), policies::argmax_stable(),
     };
     return kinds;
 }

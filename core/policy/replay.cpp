@@ -28,6 +28,8 @@ const char* words(PolicySignal signal) {
         return "cosine to the step before";
     case PolicySignal::latent:
         return "latent difference";
+    case PolicySignal::acceleration:
+        return "acceleration of the state";
     case PolicySignal::continue_value:
         break;
     }
@@ -77,11 +79,14 @@ ReplayResult replay(const ReplayTable& table, const PolicySpec& spec) {
 void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result) {
     table.require(spec);
     const std::unique_ptr<Policy> policy = make_policy(spec, table.context);
-    const std::size_t tokens = table.tokens();
-    result.steps.resize(tokens);
-    result.nll.resize(tokens);
+    result.steps.resize(table.tokens());
     policy->choose(table.columns, 0, table.places, table.ran, result.steps);
+    read_replay(table, spec.kind->reads_head(), result);
+}
 
+void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result) {
+    const std::size_t tokens = table.tokens();
+    result.nll.resize(tokens);
     const auto last = static_cast<std::size_t>(table.columns.max_steps());
     std::vector<const float*> nll(last + 1);
     for (std::size_t k = 0; k <= last; ++k) {
@@ -116,7 +121,6 @@ void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& resu
         return;
     }
     result.flops.resize(tokens);
-    const bool by_head = spec.kind->reads_head();
     std::size_t first = 0;
     for (std::size_t i = 0; i < table.sequences.size(); ++i) {
         const auto n = static_cast<std::size_t>(table.sequences[i]);

@@ -23,8 +23,9 @@ struct ReplayTable {
     std::vector<TokenPlace> places; ///< [tokens]
     std::vector<std::int32_t> ran;  ///< [tokens] K_t: a replay cannot go beyond the steps that were recorded
     std::vector<float> nll;         ///< [tokens] of the run itself; NaN without a target
-    std::vector<std::int64_t> sequences;          ///< tokens of each; they add up
-    std::optional<FlopsModel> flops;              ///< absent in traces that do not hold it
+    std::vector<std::int64_t> sequences; ///< tokens of each; they add up
+    std::vector<std::int64_t> clusters;  ///< of each sequence (core/stats/layout.h); empty: each its own
+    std::optional<FlopsModel> flops;     ///< absent in traces that do not hold it
     std::vector<std::vector<WindowSpan>> windows; ///< of each sequence, with `flops`
     bool layers_as_steps = false;                 ///< steps are blocks (methods.md 9)
     bool halted = false;   ///< some token stopped before K: choices are min(rule, K_t), and say so
@@ -64,6 +65,9 @@ struct ReplayResult {
 
 /// One pass over the columns: milliseconds for 100,000 tokens. Throws as require() and make_policy.
 ReplayResult replay(const ReplayTable& table, const PolicySpec& spec);
+/// What the recorded read-outs say of given steps, [tokens] in `result.steps`: fills in the rest. \p by_head:
+/// whoever chose them ran the head to decide.
+void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result);
 /// The same into a result whose memory is used again: for sliders.
 void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result);
 

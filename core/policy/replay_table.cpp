@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/policy/replay.h"
+#include "core/stats/layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,7 @@ constexpr Source sources[] = {
     {PolicySignal::kl, signal::kl_previous_current},
     {PolicySignal::cosine, signal::cosine},
     {PolicySignal::latent, signal::latent_difference},
+    {PolicySignal::acceleration, signal::acceleration},
 };
 
 /// The signal that the method's own rule compares with tau, and how (methods.md 5 to 7).
@@ -257,6 +259,7 @@ private:
             }
         }
         table_.sequences.push_back(sequence.tokens);
+        table_.clusters.push_back(clusters_.of(sequence));
     }
 
     const TraceReader& trace_;
@@ -265,6 +268,7 @@ private:
     const std::stop_token& stop_;
     ReplayTable table_;
     std::vector<Column> wanted_;
+    ClusterNumbers clusters_;
     OwnRule::Form form_ = OwnRule::Form::value_at_k;
 };
 

@@ -19,8 +19,9 @@ enum class PolicySignal : std::uint8_t {
     cosine,         ///< of h^k and h^{k-1}
     latent,         ///< |h^k - h^{k-1}| / |h^k|
     continue_value, ///< what the model's own rule compares with tau after step k: s^k, w_{k+1} or r_{k+1}
+    acceleration,   ///< |(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|; 0 at k < 2
 };
-inline constexpr std::size_t policy_signals = 8;
+inline constexpr std::size_t policy_signals = 9;
 
 /// Where a token stands: what draws and decaying bounds depend on.
 struct TokenPlace {

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/model/head.h"
 #include "core/policy/policy.h"
+#include "core/ponder/acceleration.h"
 #include "core/ponder/engine.h"
 #include "core/ponder/halting.h"
 
@@ -29,7 +30,8 @@ public:
     [[nodiscard]] bool may_halt() const override { return spec_.kind->name != "full"; }
     [[nodiscard]] bool reads_head() const override { return spec_.kind->reads_head(); }
     [[nodiscard]] bool looks_back() const override {
-        return needs(PolicySignal::kl) || needs(PolicySignal::cosine) || needs(PolicySignal::latent);
+        return needs(PolicySignal::kl) || needs(PolicySignal::cosine) || needs(PolicySignal::latent) ||
+               needs(PolicySignal::acceleration);
     }
 
     [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
@@ -39,14 +41,19 @@ public:
         SignalColumns columns(max_steps_, static_cast<std::size_t>(n));
         const std::vector<PolicySignal>& wanted = spec_.kind->needs;
         if (!wanted.empty()) {
-            // What the rule was told before travels with the tokens: [n, steps so far, signals].
-            std::vector<at::Tensor> now = measure(question);
-            at::Tensor history = at::stack(now, 1).unsqueeze(1);
+            // What the rule was told before travels with the tokens, [n, steps so far * signals], and behind
+            // it the last move of the state where one is compared with the next.
+            const auto width = static_cast<std::int64_t>(wanted.size());
+            at::Tensor history, move;
             if (question.carry.defined()) {
-                history = at::cat({question.carry, history}, 1);
+                history = question.carry.narrow(1, 0, k * width);
+                move = question.carry.narrow(1, k * width, question.carry.size(1) - k * width);
             }
-            result.carry = history;
-            const at::Tensor host = history.permute({2, 1, 0}).contiguous().to(at::kCPU);
+            const at::Tensor now = at::stack(measure(question, move), 1);
+            history = history.defined() ? at::cat({history, now}, 1) : now;
+            result.carry = move.defined() ? at::cat({history, move}, 1) : history;
+            const at::Tensor host =
+                history.view({n, k + 1, width}).permute({2, 1, 0}).contiguous().to(at::kCPU);
             const float* values = host.const_data_ptr<float>();
             for (const PolicySignal signal : wanted) {
                 columns.add(signal);
@@ -74,8 +81,9 @@ private:
         return std::find(wanted.begin(), wanted.end(), signal) != wanted.end();
     }
 
-    /// The wanted signals of this step, fp32 [n] each, in the order of the kind's needs.
-    [[nodiscard]] std::vector<at::Tensor> measure(const HaltingQuestion& question) const {
+    /// The wanted signals of this step, fp32 [n] each, in the order of the kind's needs. \p move: h^{k-1} -
+    /// h^{k-2} where the rule looks at it and there is one; that of this step afterwards.
+    [[nodiscard]] std::vector<at::Tensor> measure(const HaltingQuestion& question, at::Tensor& move) const {
         HeadResult read;
         if (needs(PolicySignal::entropy) || needs(PolicySignal::margin) || needs(PolicySignal::argmax) ||
             needs(PolicySignal::kl)) {
@@ -113,6 +121,13 @@ private:
             case PolicySignal::latent:
                 signals.push_back(back ? (hidden - before).norm(2, 1) / hidden.norm(2, 1) : nothing);
                 break;
+            case PolicySignal::acceleration: {
+                const at::Tensor last = move;
+                move = back ? hidden - before : at::Tensor();
+                const bool twice = move.defined() && last.defined() && last.size(1) > 0;
+                signals.push_back(twice ? acceleration(move, last) : nothing);
+                break;
+            }
             case PolicySignal::continue_value:
                 // Adaptive latent CoT compares its reach, which it carries; the others what they record.
                 signals.push_back((method_ == MethodKind::adaptive_latent_cot ? question.decision.carry

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recorder.h"
 
+#include "core/ponder/acceleration.h"
 #include "core/ponder/interleaved.h"
 
 #include <ATen/ATen.h>
@@ -95,6 +96,11 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                 "Cosine of the " + states + " and that of the " + unit + " before; 0 at " + unit + " 0.");
         declare(signal::latent_difference, "", "Latent difference",
                 "|h^k - h^{k-1}| / |h^k|, h^k the " + states + "; 0 at " + unit + " 0.");
+        if (method.max_steps() > 1) {
+            declare(signal::acceleration, "", "Acceleration",
+                    "|(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|, h^k the " + states +
+                        "; 0 at " + unit + "s 0 and 1.");
+        }
     }
     for (SignalInfo& own : method.signals()) {
         signals.push_back(std::move(own));
@@ -277,13 +283,21 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     const at::Tensor now = pick(slots.hidden, rows.local);
     if (slots.step == 0) {
         state_ = now;
+        move_ = at::Tensor();
         readout_ = pick(readout, rows.local);
     } else {
         const at::Tensor before = pick(state_, rows.place).to(at::kFloat);
         const at::Tensor wide = now.to(at::kFloat);
         const at::Tensor norm = wide.norm(2, 1);
         put(signal::cosine, rows.place, slots.step, (wide * before).sum(1) / (norm * before.norm(2, 1)));
-        put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
+        const at::Tensor move = wide - before;
+        put(signal::latent_difference, rows.place, slots.step, move.norm(2, 1) / norm);
+        if (slots.step > 1) {
+            put(signal::acceleration, rows.place, slots.step, acceleration(move, pick(move_, rows.place)));
+        }
+        move_ = move_.defined()        ? replaced(move_, rows.place, move)
+                : rows.place.defined() ? replaced(at::zeros_like(state_, move.options()), rows.place, move)
+                                       : move;
         state_ = replaced(state_, rows.place, now);
         // Of a token that halted earlier, both keep its own last two steps.
         const at::Tensor earlier = pick(readout_, rows.place);

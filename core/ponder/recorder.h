@@ -87,6 +87,7 @@ private:
     TapListeners listeners_;
     at::Tensor state_;                     ///< [M, d]: h of each reported token's last step
     at::Tensor mass_on_;                   ///< [M]: of each token's last step, had it gone on
+    at::Tensor move_; ///< fp32, from its state before to its last one
     at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
 };
 

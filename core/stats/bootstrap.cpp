@@ -2,16 +2,15 @@
 #include "core/stats/bootstrap.h"
 
 #include "core/base/error.h"
-#include "core/base/splitmix.h"
+#include "core/stats/block_length.h"
 #include "core/stats/correlation.h"
+#include "core/stats/distributions.h"
+#include "core/stats/resampler.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <limits>
-#include <numbers>
 #include <numeric>
 #include <thread>
 
@@ -20,108 +19,44 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// Draws the blocks of replicates. Immutable, so threads share it.
-class BlockSampler {
-public:
-    BlockSampler(const PrefixSums& sums, std::int64_t block, std::uint64_t seed)
-        : sums_(sums), block_(block), seed_(seed) {
-        std::int64_t first = 0;
-        std::uint64_t weight = 0;
-        for (const std::int64_t length : sums.stretches()) {
-            stretches_.push_back({first, length});
-            first += length;
-            weight += static_cast<std::uint64_t>(std::max(length, block));
-            weights_.push_back(weight);
-        }
+void check(const BootstrapOptions& options) {
+    if (options.block < 0) {
+        throw InputError("expected blocks of at least one token, or 0 for a length chosen from the data, "
+                         "found " +
+                         std::to_string(options.block) + ".");
     }
-
-    /// Sums over replicate \p r into \p total.
-    void replicate(std::uint64_t r, std::span<double> total) const {
-        std::fill(total.begin(), total.end(), 0.0);
-        const std::uint64_t stream = splitmix64(seed_, r);
-        std::uint64_t draw = 0;
-        // The prefixes of a long text do not fit into the cache: some blocks are drawn ahead, so that their
-        // rows are on the way.
-        constexpr std::size_t ahead = 16;
-        struct Rows {
-            const double* low;
-            const double* high;
-        };
-        std::array<Rows, ahead> rows;
-        const std::size_t width = total.size();
-        for (std::int64_t missing = sums_.tokens(); missing > 0;) {
-            std::size_t drawn = 0;
-            for (; drawn < ahead && missing > 0; ++drawn) {
-                const std::uint64_t place = bounded(splitmix64(stream, draw++), weights_.back());
-                const auto found = std::upper_bound(weights_.begin(), weights_.end(), place);
-                const Stretch& stretch = stretches_[static_cast<std::size_t>(found - weights_.begin())];
-                const std::int64_t length = std::min(block_, stretch.length);
-                const std::uint64_t starts = static_cast<std::uint64_t>(stretch.length - length + 1);
-                const std::int64_t begin =
-                    stretch.first + static_cast<std::int64_t>(bounded(splitmix64(stream, draw++), starts));
-                const std::int64_t taken = std::min(length, missing);
-                rows[drawn] = {sums_.before(begin).data(), sums_.before(begin + taken).data()};
-                for (std::size_t i = 0; i < width; i += 8) {
-                    __builtin_prefetch(rows[drawn].low + i);
-                    __builtin_prefetch(rows[drawn].high + i);
-                }
-                missing -= taken;
-            }
-            for (std::size_t block = 0; block < drawn; ++block) {
-                for (std::size_t i = 0; i < width; ++i) {
-                    total[i] += rows[block].high[i] - rows[block].low[i];
-                }
-            }
-        }
+    constexpr std::int64_t most_replicates = 10'000'000;
+    if (options.replicates < 1 || options.replicates > most_replicates) {
+        throw InputError("expected 1 to 10000000 replicates, found " + std::to_string(options.replicates) +
+                         ".");
     }
-
-private:
-    struct Stretch {
-        std::int64_t first;
-        std::int64_t length;
-    };
-    const PrefixSums& sums_;
-    std::int64_t block_;
-    std::uint64_t seed_;
-    std::vector<Stretch> stretches_;
-    std::vector<std::uint64_t> weights_; ///< cumulative
-};
-
-double normal_cdf(double z) {
-    return 0.5 * std::erfc(-z / std::numbers::sqrt2);
+    if (!(options.level > 0 && options.level < 1)) {
+        throw InputError("expected a level between 0 and 1, found " + std::to_string(options.level) + ".");
+    }
 }
 
-/// By bisection: exact to the last bit or so, and needed a handful of times only.
-double normal_quantile(double p) {
-    double low = -40;
-    double high = 40;
-    for (int i = 0; i < 200; ++i) {
-        const double middle = (low + high) / 2;
-        (normal_cdf(middle) < p ? low : high) = middle;
+/// How many blocks a replicate consists of.
+double blocks_in(const TokenLayout& layout, std::int64_t block) {
+    double blocks = 0;
+    for (const std::int64_t length : layout.stretches) {
+        blocks += static_cast<double>(length) / static_cast<double>(std::min(length, block));
     }
-    return (low + high) / 2;
+    return blocks;
 }
 
-/// Efron's acceleration from the statistic with each block left out in turn.
-double acceleration(const PrefixSums& sums, const Statistic& statistic, std::int64_t block) {
+/// Efron's acceleration from the statistic with each unit left out in turn.
+double acceleration(const PrefixSums& sums, const Statistic& statistic, const UnitSums& units) {
+    if (units.units() < 2) {
+        return nan;
+    }
     std::vector<double> left_out;
     std::vector<double> rest(sums.width());
     const std::span<const double> total = sums.before(sums.tokens());
-    std::int64_t first = 0;
-    for (const std::int64_t length : sums.stretches()) {
-        for (std::int64_t begin = 0; begin < length; begin += block) {
-            const std::int64_t taken = std::min(block, length - begin);
-            if (taken == sums.tokens()) {
-                return nan;
-            }
-            const std::span<const double> low = sums.before(first + begin);
-            const std::span<const double> high = sums.before(first + begin + taken);
-            for (std::size_t i = 0; i < rest.size(); ++i) {
-                rest[i] = total[i] - (high[i] - low[i]);
-            }
-            left_out.push_back(statistic(rest, sums.tokens() - taken));
+    for (std::size_t u = 0; u < units.units(); ++u) {
+        for (std::size_t i = 0; i < rest.size(); ++i) {
+            rest[i] = total[i] - units.sums[u * units.width + i];
         }
-        first += length;
+        left_out.push_back(statistic(rest, sums.tokens() - static_cast<std::int64_t>(units.tokens[u])));
     }
     const double mean =
         std::accumulate(left_out.begin(), left_out.end(), 0.0) / static_cast<double>(left_out.size());
@@ -134,54 +69,112 @@ double acceleration(const PrefixSums& sums, const Statistic& statistic, std::int
     return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
 }
 
-Estimate read_interval(double value, std::vector<double> replicates, const PrefixSums& sums,
-                       const Statistic& statistic, const BootstrapOptions& options) {
-    Estimate estimate{value, nan, nan, nan};
-    const std::size_t asked = replicates.size();
-    std::erase_if(replicates, [](double replicate) { return std::isnan(replicate); });
-    if (std::isnan(value) || replicates.size() < 2 || (asked - replicates.size()) * 100 > asked) {
-        return estimate;
-    }
-    const auto n = static_cast<double>(replicates.size());
-    const double mean = std::accumulate(replicates.begin(), replicates.end(), 0.0) / n;
-    double squares = 0;
-    for (const double replicate : replicates) {
-        squares += (replicate - mean) * (replicate - mean);
-    }
-    estimate.standard_error = std::sqrt(squares / (n - 1));
-    std::sort(replicates.begin(), replicates.end());
-    double lower = (1 - options.level) / 2;
-    double upper = 1 - lower;
-    if (options.kind == IntervalKind::bca) {
-        // Ties count half, as in SciPy: the statistic of identical runs is one value.
-        const auto below = std::lower_bound(replicates.begin(), replicates.end(), value) - replicates.begin();
-        const auto up_to = std::upper_bound(replicates.begin(), replicates.end(), value) - replicates.begin();
-        const double share = static_cast<double>(below + up_to) / (2 * n);
-        const double a = acceleration(sums, statistic, options.block);
-        if (share <= 0 || share >= 1 || std::isnan(a)) {
-            return estimate; // the correction is infinite: there is no honest interval
-        }
-        const double z0 = normal_quantile(share);
-        for (double* p : {&lower, &upper}) {
-            const double z = z0 + normal_quantile(*p);
-            *p = normal_cdf(z0 + z / (1 - a * z));
-        }
-    }
-    estimate.low = quantile_of_sorted(replicates, lower);
-    estimate.high = quantile_of_sorted(replicates, upper);
-    return estimate;
+/// Where BCa reads the quantile that the percentile interval reads at \p p.
+double corrected(double p, double z0, double a) {
+    const double z = z0 + normal_quantile(p);
+    return normal_cdf(z0 + z / (1 - a * z));
 }
 
 } // namespace
 
-PrefixSums::PrefixSums(std::span<const double> values, std::size_t width, std::vector<std::int64_t> stretches)
-    : width_(width), tokens_(0), stretches_(std::move(stretches)) {
-    for (const std::int64_t length : stretches_) {
+BootstrapOptions Resampling::apply(BootstrapOptions options) const {
+    options.unit = unit;
+    options.block = block;
+    return options;
+}
+
+std::string Resampling::words() const {
+    const std::string blocks = "circular blocks of " + std::to_string(block) +
+                               (block == 1 ? " token" : " tokens") +
+                               (chosen ? ", a length chosen from the data (Politis-White)" : "");
+    switch (unit) {
+    case ResamplingUnit::clusters:
+        return std::to_string(clusters) + " clusters drawn whole";
+    case ResamplingUnit::two_level:
+        return std::to_string(clusters) + " clusters drawn, and in them " + blocks;
+    case ResamplingUnit::automatic:
+    case ResamplingUnit::blocks:
+        break;
+    }
+    return blocks;
+}
+
+std::vector<std::string> Resampling::notices() const {
+    std::vector<std::string> notices;
+    if (unit == ResamplingUnit::blocks) {
+        const std::string few = "fewer than " + std::to_string(least_clusters);
+        if (clusters == 1) {
+            notices.emplace_back("All tokens are of one sequence: the intervals say what other parts of this "
+                                 "text would give, not what other texts would.");
+        } else if (clusters < least_clusters) {
+            notices.push_back("The " + std::to_string(clusters) + " sequences are " + few +
+                              ": the intervals say what other parts of these texts would give, not what "
+                              "other texts would.");
+        } else {
+            notices.emplace_back("Blocks were drawn as asked for, not the sequences that they lie in: the "
+                                 "intervals say what other parts of these texts would give, not what other "
+                                 "texts would.");
+        }
+        // Below this many blocks the bootstrap cannot know how the mean varies.
+        constexpr double few_blocks = 10;
+        if (units < few_blocks) {
+            const auto whole = static_cast<std::int64_t>(units);
+            notices.push_back("The intervals rest on " + std::to_string(whole) +
+                              (whole == 1 ? " block of " : " blocks of ") + std::to_string(block) +
+                              " tokens: the sample is too small for them; score a longer text.");
+        }
+    } else if (clusters < least_clusters) {
+        notices.push_back("The intervals rest on " + std::to_string(clusters) + " clusters, fewer than " +
+                          std::to_string(least_clusters) +
+                          ": the sample is too small for them; score more texts.");
+    }
+    if (unit == ResamplingUnit::two_level) {
+        notices.emplace_back("Two levels count what varies inside clusters twice: these intervals are too "
+                             "wide where clusters are small.");
+    }
+    return notices;
+}
+
+Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
+                             const BootstrapOptions& options) {
+    check(options);
+    Resampling how;
+    how.tokens = layout.tokens();
+    how.stretches = static_cast<std::int64_t>(layout.stretches.size());
+    how.clusters = layout.clusters();
+    how.unit = options.unit != ResamplingUnit::automatic ? options.unit
+               : how.clusters >= least_clusters          ? ResamplingUnit::clusters
+                                                         : ResamplingUnit::blocks;
+    if (how.unit != ResamplingUnit::blocks && how.clusters < 2) {
+        throw InputError("whole clusters cannot be drawn from " + std::to_string(how.clusters) +
+                         (how.clusters == 1 ? " cluster" : " clusters") +
+                         "; draw blocks, or score several sequences.");
+    }
+    if (how.unit == ResamplingUnit::clusters) {
+        how.units = static_cast<double>(how.clusters);
+        return how;
+    }
+    how.block = options.block;
+    if (how.block == 0) {
+        how.chosen = true;
+        double longest = 1;
+        for (const std::span<const double> one : series) {
+            longest = std::max(longest, optimal_block_length(one, layout));
+        }
+        how.block = static_cast<std::int64_t>(std::ceil(longest));
+    }
+    how.units =
+        how.unit == ResamplingUnit::blocks ? blocks_in(layout, how.block) : static_cast<double>(how.clusters);
+    return how;
+}
+
+PrefixSums::PrefixSums(std::span<const double> values, std::size_t width, TokenLayout layout)
+    : width_(width), tokens_(layout.tokens()), layout_(std::move(layout)) {
+    for (const std::int64_t length : layout_.stretches) {
         if (length < 1) {
             throw InputError("a stretch of " + std::to_string(length) +
                              " tokens cannot be resampled; leave it out.");
         }
-        tokens_ += length;
     }
     if (width == 0 || values.size() != static_cast<std::size_t>(tokens_) * width) {
         throw InputError("expected " + std::to_string(tokens_) + " tokens of " + std::to_string(width) +
@@ -189,51 +182,100 @@ PrefixSums::PrefixSums(std::span<const double> values, std::size_t width, std::v
     }
     prefix_.resize(values.size() + width);
     for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!std::isfinite(values[i])) {
+            throw InputError("token " + std::to_string(i / width) +
+                             " of the sample has a value that is no finite number, so its mean has no "
+                             "interval; leave such tokens out.");
+        }
         prefix_[i + width] = prefix_[i] + values[i];
     }
 }
 
-std::vector<Estimate> block_bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
-                                      const BootstrapOptions& options) {
-    if (options.block < 1) {
-        throw InputError("expected blocks of at least one token, found " + std::to_string(options.block) +
-                         ".");
+std::vector<double> PrefixSums::column(std::size_t at) const {
+    std::vector<double> values(static_cast<std::size_t>(tokens_));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = prefix_[(i + 1) * width_ + at] - prefix_[i * width_ + at];
     }
-    constexpr std::int64_t most_replicates = 10'000'000;
-    if (options.replicates < 1 || options.replicates > most_replicates) {
-        throw InputError("expected 1 to 10000000 replicates, found " + std::to_string(options.replicates) +
-                         ".");
+    return values;
+}
+
+std::vector<double> UnitSums::column(std::size_t at) const {
+    std::vector<double> values(units());
+    for (std::size_t u = 0; u < values.size(); ++u) {
+        values[u] = sums[u * width + at];
     }
-    if (!(options.level > 0 && options.level < 1)) {
-        throw InputError("expected a level between 0 and 1, found " + std::to_string(options.level) + ".");
+    return values;
+}
+
+namespace {
+
+/// Calls \p use with a unit and tokens [begin, end) of it, in the order of the tokens.
+template <typename Use>
+void for_each_piece(const TokenLayout& layout, const Resampling& resampling, Use use) {
+    std::int64_t first = 0;
+    std::size_t block = 0;
+    for (std::size_t s = 0; s < layout.stretches.size(); ++s) {
+        const std::int64_t end = first + layout.stretches[s];
+        if (resampling.unit == ResamplingUnit::blocks) {
+            for (std::int64_t begin = first; begin < end; begin += resampling.block) {
+                use(block++, begin, std::min(begin + resampling.block, end));
+            }
+        } else {
+            use(static_cast<std::size_t>(layout.cluster_of[s]), first, end);
+        }
+        first = end;
     }
-    std::vector<Estimate> estimates(statistics.size(), Estimate{nan, nan, nan, nan});
-    if (sums.tokens() == 0) {
-        return estimates;
-    }
-    const BlockSampler sampler(sums, options.block, options.seed);
-    const auto replicates = static_cast<std::size_t>(options.replicates);
-    std::vector<std::vector<double>> values(statistics.size(), std::vector<double>(replicates));
-    std::atomic<std::size_t> next{0};
+}
+
+} // namespace
+
+UnitSums unit_sums(const PrefixSums& sums, const Resampling& resampling) {
+    UnitSums units;
+    units.width = sums.width();
+    for_each_piece(sums.layout(), resampling, [&](std::size_t unit, std::int64_t begin, std::int64_t end) {
+        if (unit >= units.units()) {
+            units.tokens.resize(unit + 1, 0.0);
+            units.sums.resize((unit + 1) * units.width, 0.0);
+        }
+        const std::span<const double> low = sums.before(begin);
+        const std::span<const double> high = sums.before(end);
+        for (std::size_t i = 0; i < units.width; ++i) {
+            units.sums[unit * units.width + i] += high[i] - low[i];
+        }
+        units.tokens[unit] += static_cast<double>(end - begin);
+    });
+    return units;
+}
+
+std::vector<std::size_t> units_of(const TokenLayout& layout, const Resampling& resampling) {
+    std::vector<std::size_t> units(static_cast<std::size_t>(layout.tokens()));
+    for_each_piece(layout, resampling, [&](std::size_t unit, std::int64_t begin, std::int64_t end) {
+        std::fill(units.begin() + begin, units.begin() + end, unit);
+    });
+    return units;
+}
+
+void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
+                        const std::function<void(std::int64_t, std::span<const double>, std::int64_t)>& use) {
+    check(options);
+    const Resampler resampler(sums, resampling, options.seed);
+    std::atomic<std::int64_t> next{0};
     std::atomic<bool> cancelled{false};
     const auto work = [&](bool reports) {
         std::vector<double> total(sums.width());
         auto reported = std::chrono::steady_clock::now();
-        constexpr std::size_t batch = 16;
-        for (std::size_t begin; (begin = next.fetch_add(batch)) < replicates && !cancelled;) {
-            for (std::size_t r = begin; r < std::min(begin + batch, replicates); ++r) {
-                sampler.replicate(r, total);
-                for (std::size_t s = 0; s < statistics.size(); ++s) {
-                    values[s][r] = statistics[s](total, sums.tokens());
-                }
+        constexpr std::int64_t batch = 16;
+        for (std::int64_t begin; (begin = next.fetch_add(batch)) < options.replicates && !cancelled;) {
+            for (std::int64_t r = begin; r < std::min(begin + batch, options.replicates); ++r) {
+                const std::int64_t tokens = resampler.replicate(static_cast<std::uint64_t>(r), total);
+                use(r, total, tokens);
             }
             if (options.stop.stop_requested()) {
                 cancelled = true;
             }
             const auto now = std::chrono::steady_clock::now();
             if (reports && options.progress && now - reported > std::chrono::milliseconds(200)) {
-                options.progress(
-                    {"resampling", static_cast<std::int64_t>(begin), options.replicates, "replicates"});
+                options.progress({"resampling", begin, options.replicates, "replicates"});
                 reported = now;
             }
         }
@@ -250,43 +292,110 @@ std::vector<Estimate> block_bootstrap(const PrefixSums& sums, std::span<const St
     if (cancelled) {
         throw Cancelled();
     }
+}
+
+namespace {
+
+/// The replicates in order, their standard deviation; bounds where asked.
+Estimate read_interval(double value, std::vector<double> replicates, const SmallSample& small,
+                       const BootstrapOptions& options,
+                       const std::function<std::pair<double, double>(std::span<const double>)>& bounds) {
+    Estimate estimate{value, nan, nan, nan};
+    const std::size_t asked = replicates.size();
+    std::erase_if(replicates, [](double replicate) { return std::isnan(replicate); });
+    if (std::isnan(value) || replicates.size() < 2 || (asked - replicates.size()) * 100 > asked ||
+        !(small.degrees > 0)) {
+        return estimate;
+    }
+    const auto n = static_cast<double>(replicates.size());
+    const double mean = std::accumulate(replicates.begin(), replicates.end(), 0.0) / n;
+    double squares = 0;
+    for (const double replicate : replicates) {
+        squares += (replicate - mean) * (replicate - mean);
+    }
+    estimate.standard_error = std::sqrt(squares / (n - 1));
+    std::sort(replicates.begin(), replicates.end());
+    const auto [lower, upper] = bounds(replicates);
+    if (!std::isnan(lower) && !std::isnan(upper)) {
+        estimate.low = quantile_of_sorted(replicates, lower);
+        estimate.high = quantile_of_sorted(replicates, upper);
+    }
+    estimate.detectable = std::sqrt(small.inflation) * estimate.standard_error *
+                          detectable_shift(small.degrees + 1, 1 - options.level, usual_power);
+    return estimate;
+}
+
+} // namespace
+
+SmallSample SmallSample::of_units(double units) {
+    return units >= 2 ? SmallSample{units / (units - 1), units - 1} : SmallSample{nan, nan};
+}
+
+double critical_value(const SmallSample& small, const BootstrapOptions& options) {
+    const double upper = (1 + options.level) / 2;
+    if (options.kind != IntervalKind::expanded || std::isinf(small.degrees)) {
+        return normal_quantile(upper);
+    }
+    return std::sqrt(small.inflation) * student_quantile(upper, small.degrees);
+}
+
+Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
+                     const BootstrapOptions& options) {
+    return read_interval(value, std::move(replicates), small, options, [&](std::span<const double>) {
+        const double upper = options.kind == IntervalKind::expanded
+                                 ? normal_cdf(critical_value(small, options))
+                                 : (1 + options.level) / 2;
+        return std::pair{1 - upper, upper};
+    });
+}
+
+std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
+                                const BootstrapOptions& options) {
+    check(options);
+    std::vector<Estimate> estimates(statistics.size(), Estimate{nan, nan, nan, nan});
+    if (sums.tokens() == 0) {
+        return estimates;
+    }
+    const std::vector<double> first = options.block == 0 && options.unit != ResamplingUnit::clusters
+                                          ? sums.column(0)
+                                          : std::vector<double>();
+    const std::span<const double> series[1] = {first};
+    const Resampling how =
+        choose_resampling(sums.layout(), std::span(series, first.empty() ? 0 : 1), options);
+    const auto replicates = static_cast<std::size_t>(options.replicates);
+    std::vector<std::vector<double>> values(statistics.size(), std::vector<double>(replicates));
+    for_each_replicate(sums, how, options,
+                       [&](std::int64_t r, std::span<const double> total, std::int64_t tokens) {
+                           for (std::size_t s = 0; s < statistics.size(); ++s) {
+                               values[s][static_cast<std::size_t>(r)] = statistics[s](total, tokens);
+                           }
+                       });
     const std::span<const double> all = sums.before(sums.tokens());
+    const UnitSums units = options.kind == IntervalKind::bca ? unit_sums(sums, how) : UnitSums();
+    const SmallSample small = SmallSample::of_units(how.units);
     for (std::size_t s = 0; s < statistics.size(); ++s) {
-        estimates[s] = read_interval(statistics[s](all, sums.tokens()), std::move(values[s]), sums,
-                                     statistics[s], options);
+        const double value = statistics[s](all, sums.tokens());
+        if (options.kind != IntervalKind::bca) {
+            estimates[s] = interval_of(value, std::move(values[s]), small, options);
+            continue;
+        }
+        estimates[s] =
+            read_interval(value, std::move(values[s]), small, options, [&](std::span<const double> sorted) {
+                // Ties count half, as in SciPy: the statistic of identical runs is one value.
+                const auto below = std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin();
+                const auto up_to = std::upper_bound(sorted.begin(), sorted.end(), value) - sorted.begin();
+                const double share =
+                    static_cast<double>(below + up_to) / (2 * static_cast<double>(sorted.size()));
+                const double a = acceleration(sums, statistics[s], units);
+                if (share <= 0 || share >= 1 || std::isnan(a)) {
+                    return std::pair{nan, nan}; // the correction is infinite: there is no honest interval
+                }
+                const double lower = (1 - options.level) / 2;
+                const double z0 = normal_quantile(share);
+                return std::pair{corrected(lower, z0, a), corrected(1 - lower, z0, a)};
+            });
     }
     return estimates;
-}
-
-std::vector<std::string> interval_notices(std::span<const std::int64_t> stretches,
-                                          const BootstrapOptions& options) {
-    // Below this many blocks the bootstrap cannot know how the mean varies.
-    constexpr std::int64_t few_blocks = 10;
-    std::int64_t blocks = 0;
-    for (const std::int64_t length : stretches) {
-        blocks += (length + options.block - 1) / options.block;
-    }
-    std::vector<std::string> notices;
-    if (blocks < few_blocks) {
-        notices.push_back("The intervals rest on " + std::to_string(blocks) +
-                          (blocks == 1 ? " block of " : " blocks of ") + std::to_string(options.block) +
-                          " tokens: take them as a hint, and score a longer text.");
-    }
-    if (stretches.size() == 1) {
-        notices.emplace_back(
-            "All tokens are of one sequence: the intervals say what other parts of this text "
-            "would give, not what other texts would.");
-    }
-    return notices;
-}
-
-std::string interval_warning(const Estimate& estimate, const std::string& what) {
-    if (!(estimate.value < estimate.low || estimate.value > estimate.high)) {
-        return {};
-    }
-    return "The interval of " + what +
-           " lies beside its estimate: blocks reach the ends of this short text less often than its middle, "
-           "and there it is different; take a longer text.";
 }
 
 } // namespace ponderscope

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "core/base/progress.h"
+#include "core/stats/layout.h"
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -12,20 +14,35 @@
 
 namespace ponderscope {
 
-/// How an interval is read off the replicates. `percentile`: their quantiles. `bca`: bias-corrected and
-/// accelerated (Efron 1987), the acceleration from a jackknife that leaves out one block at a time.
-enum class IntervalKind : std::uint8_t { percentile, bca };
+/// What is drawn with replacement. `automatic`: whole clusters where there are at least 30, else blocks.
+/// `clusters`: all tokens of a cluster or none. `blocks`: circular blocks of contiguous tokens inside
+/// stretches (Politis and Romano 1992), whatever cluster they are of. `two_level`: clusters, and in each
+/// drawn cluster blocks up to its own number of tokens; it counts what varies inside clusters twice, so that
+/// its intervals are too wide where clusters are small (Davison and Hinkley 1997, section 3.8).
+enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks, two_level };
+
+/// How an interval is read off the replicates. `expanded`: their quantiles, further out by what the estimated
+/// variance of few units costs, so that the interval of a mean has the width of Student's (Hesterberg 2015).
+/// `percentile`: their quantiles. `bca`: bias-corrected and accelerated (Efron 1987), the acceleration from a
+/// jackknife that leaves out one unit at a time.
+enum class IntervalKind : std::uint8_t { expanded, percentile, bca };
 
 struct BootstrapOptions {
-    std::int64_t block = 64; ///< tokens
+    ResamplingUnit unit = ResamplingUnit::automatic;
+    std::int64_t block = 0; ///< tokens; 0: chosen from the data (block_length.h)
     std::int64_t replicates = 10'000;
     double level = 0.95;
-    IntervalKind kind = IntervalKind::percentile;
+    IntervalKind kind = IntervalKind::expanded;
     std::uint64_t seed = 20261122;
     int threads = 0;            ///< 0: as many as the machine has; the result does not depend on it
     ProgressSink progress = {}; ///< called on the calling thread
     std::stop_token stop = {};  ///< Cancelled
 };
+
+/// Clusters from which on whole ones are drawn: fewer say too little of how clusters differ.
+inline constexpr std::int64_t least_clusters = 30;
+/// The power at which a smallest detectable difference is said.
+inline constexpr double usual_power = 0.8;
 
 /// An estimate with its interval, all in the estimate's unit. The bounds are NaN where they cannot be said.
 struct Estimate {
@@ -33,55 +50,112 @@ struct Estimate {
     double low = 0;
     double high = 0;
     double standard_error = 0; ///< standard deviation of the replicates (perplexities: by the delta method)
+    /// The smallest true difference that a two-sided test at 1 - level finds in a sample like this one with
+    /// a probability of 0.8 (Student's test over the units; Miller 2024, section 5).
+    double detectable = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// What a reader of intervals must know of the sample under them, a sentence each: few blocks, one sequence.
-std::vector<std::string> interval_notices(std::span<const std::int64_t> stretches,
-                                          const BootstrapOptions& options);
-/// A sentence where an interval does not hold its own estimate, else empty. Moving blocks reach the ends of a
-/// stretch less often than its middle (methods.md 11 wants them so), which moves the replicates of a short
-/// sample whose ends differ from its middle. \p what: "the mean NLL".
-std::string interval_warning(const Estimate& estimate, const std::string& what);
+/// What is resampled of a sample, and what an interval is then about.
+struct Resampling {
+    ResamplingUnit unit = ResamplingUnit::blocks; ///< never automatic
+    std::int64_t block = 0;                       ///< tokens; 0 where no blocks are drawn
+    bool chosen = false;                          ///< the length comes from the data
+    std::int64_t clusters = 0;
+    std::int64_t stretches = 0;
+    std::int64_t tokens = 0;
+    double units = 0; ///< independent draws that a replicate consists of: clusters, or blocks
+
+    /// The same options with what was settled here.
+    [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;
+    /// "1,200 clusters drawn whole", "circular blocks of 37 tokens (Politis-White)"
+    [[nodiscard]] std::string words() const;
+    /// What the interval is about, and what a reader must know of a small sample; a sentence each.
+    [[nodiscard]] std::vector<std::string> notices() const;
+};
+
+/// Settles what `options` leave open. \p series: of what the intervals are made, a value for each token; the
+/// block is as long as the longest that one of them asks for. InputError: options out of range, clusters
+/// asked for where there is one.
+Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
+                             const BootstrapOptions& options = {});
 
 /// Sums over consecutive tokens of W quantities a token, for a sample that lies in stretches of contiguous
 /// tokens.
 ///
 /// A statistic that depends on sums only (a mean, a ratio, a correlation) can be evaluated on a resample of
-/// blocks without touching the tokens: the sum over a block is a difference of two prefixes.
+/// clusters or blocks without touching the tokens: the sum over a block is a difference of two prefixes.
 class PrefixSums {
 public:
-    /// \p values: [tokens, width], row-major; \p stretches: lengths that add up to the tokens, each at
-    /// least 1. InputError otherwise.
-    PrefixSums(std::span<const double> values, std::size_t width, std::vector<std::int64_t> stretches);
+    /// \p values: [tokens, width], row-major; finite. InputError otherwise, or where the layout has another
+    /// number of tokens.
+    PrefixSums(std::span<const double> values, std::size_t width, TokenLayout layout);
 
     [[nodiscard]] std::size_t width() const { return width_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-    [[nodiscard]] const std::vector<std::int64_t>& stretches() const { return stretches_; }
+    [[nodiscard]] const TokenLayout& layout() const { return layout_; }
     /// W sums over the tokens before \p token.
     [[nodiscard]] std::span<const double> before(std::int64_t token) const {
         return std::span(prefix_).subspan(static_cast<std::size_t>(token) * width_, width_);
     }
+    /// One quantity, a value a token.
+    [[nodiscard]] std::vector<double> column(std::size_t at) const;
 
 private:
     std::size_t width_;
     std::int64_t tokens_;
-    std::vector<std::int64_t> stretches_;
+    TokenLayout layout_;
     std::vector<double> prefix_; ///< [tokens + 1, width]
 };
+
+/// Of the tokens of each unit that may be exchanged for another: sums of the quantities [units, width], and
+/// the number of tokens. Units are clusters, or blocks side by side (the last of a stretch may be shorter).
+struct UnitSums {
+    std::size_t width = 0;
+    std::vector<double> sums;
+    std::vector<double> tokens;
+    [[nodiscard]] std::size_t units() const { return tokens.size(); }
+    [[nodiscard]] std::vector<double> column(std::size_t at) const;
+};
+UnitSums unit_sums(const PrefixSums& sums, const Resampling& resampling);
+/// The unit of each token, from 0.
+std::vector<std::size_t> units_of(const TokenLayout& layout, const Resampling& resampling);
 
 /// A statistic of a sample of \p tokens tokens, from its sums.
 using Statistic = std::function<double(std::span<const double> sums, std::int64_t tokens)>;
 
-/// Moving-block bootstrap (Künsch 1989; methods.md 11). A replicate draws blocks of `block` contiguous tokens
-/// until it has as many tokens as the sample; the last block is cut short to fit. Blocks lie inside
-/// stretches; a stretch shorter than a block is a block of its own. Draw i of replicate r takes the stretch s
-/// with probability proportional to max(length_s, block), so that each stretch is expected to give as many
-/// tokens as it has, and in it every start with the same probability; the bits are outputs 2i and 2i+1 of
-/// SplitMix64 seeded by output r of SplitMix64(seed). All statistics see the same blocks.
+/// Calls \p use once for each replicate r = 0..replicates-1, from several threads, with the sums over its
+/// tokens and their number. \p resampling: as choose_resampling made it for these sums.
 ///
-/// A statistic that is NaN on the sample, or on more than one in a hundred replicates, gets NaN bounds.
-/// InputError: options out of range.
-std::vector<Estimate> block_bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
-                                      const BootstrapOptions& options = {});
+/// Clusters: draw i of replicate r takes the cluster whose number is the upper 64 bits of G · S(S(seed, r),
+/// i), S(seed, n) output n of SplitMix64; G draws. Blocks: draw i takes a stretch with probability
+/// proportional to max(length, block) by output 2i, in it every start with the same probability by output 2i
+/// + 1, and `block` tokens from there on, around the end to the beginning; until there are as many tokens as
+/// in the sample, the last block cut short. So every token is drawn as often as any other, and a mean of
+/// replicates is that of the sample. Two levels: cluster i by output i of stream S(seed, r), then in it
+/// blocks by outputs 2j, 2j + 1 of stream S(S(seed, r), G + i).
+void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
+                        const std::function<void(std::int64_t replicate, std::span<const double> sums,
+                                                 std::int64_t tokens)>& use);
+
+/// What few draws cost: their replicates vary too little by `inflation` (of the variance), and the variance
+/// is itself estimated, with `degrees` of freedom.
+struct SmallSample {
+    double inflation = 1;
+    double degrees = std::numeric_limits<double>::infinity();
+    /// units / (units - 1) and units - 1; NaN below two units.
+    static SmallSample of_units(double units);
+};
+
+/// The interval of \p value from its replicates. A value that is NaN, or more than one NaN in a hundred
+/// replicates, gets NaN bounds; so do NaN degrees. Not for `bca`.
+Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
+                     const BootstrapOptions& options);
+/// How many standard errors a bound of an interval of normal replicates lies out.
+double critical_value(const SmallSample& small, const BootstrapOptions& options);
+
+/// Estimates of statistics with their intervals. All see the same draws, so differences of them are paired.
+/// Options that leave the unit or the block open are settled by the first of the quantities.
+std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
+                                const BootstrapOptions& options = {});
 
 } // namespace ponderscope

@@ -123,16 +123,14 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
     const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
     const std::size_t common = std::min(sequences_a.size(), sequences_b.size());
     PairedSample sample;
+    ClusterNumbers clusters;
     double bytes = 0;
     for (std::size_t s = 0; s < common; ++s) {
         const auto number = static_cast<std::int64_t>(s);
         const std::size_t before = sample.a.size();
         for (const AlignedSegment& segment : align_by_bytes(scored_spans(trace_a, run_a, number, stop),
                                                             scored_spans(trace_b, run_b, number, stop))) {
-            if (!segment.follows) {
-                sample.stretches.push_back(0);
-            }
-            ++sample.stretches.back();
+            sample.layout.add(clusters.of(sequences_a[s], sequences_b[s], both), segment.follows);
             sample.a.push_back(segment.nll_a);
             sample.b.push_back(segment.nll_b);
             sample.bytes.push_back(static_cast<double>(segment.end - segment.begin));
@@ -170,8 +168,9 @@ AlignedSteps align_steps_by_bytes(const TraceReader& trace_a, const RunInfo& run
     const std::string both = check_one_text(trace_a, run_a, trace_b, run_b);
     const auto steps_of = [](const TokenColumns& tokens, std::size_t i) { return tokens.steps[i]; };
     const auto one_each = [](const TokenColumns&, std::size_t) { return 1; };
-    const std::size_t common =
-        std::min(trace_a.sequences(run_a.id).size(), trace_b.sequences(run_b.id).size());
+    const std::vector<SequenceInfo> sequences = trace_a.sequences(run_a.id);
+    const std::size_t common = std::min(sequences.size(), trace_b.sequences(run_b.id).size());
+    ClusterNumbers clusters;
     AlignedSteps result;
     for (std::size_t s = 0; s < common; ++s) {
         const auto number = static_cast<std::int64_t>(s);
@@ -182,10 +181,7 @@ AlignedSteps align_steps_by_bytes(const TraceReader& trace_a, const RunInfo& run
         const std::vector<AlignedSegment> tokens =
             align_by_bytes(scored_spans(trace_a, run_a, number, stop, one_each), surprise);
         for (std::size_t i = 0; i < steps.size(); ++i) {
-            if (!steps[i].follows) {
-                result.stretches.push_back(0);
-            }
-            ++result.stretches.back();
+            result.layout.add(clusters.of(sequences[s]), steps[i].follows);
             result.steps.push_back(steps[i].nll_a / tokens[i].nll_a);
             result.nll.push_back(steps[i].nll_b);
         }
@@ -222,12 +218,21 @@ ByteComparison compare_by_bytes(const PairedSample& sample, const BootstrapOptio
         rate([](std::span<const double> sums) { return sums[1]; }),
         rate([](std::span<const double> sums) { return sums[1] - sums[0]; }),
     };
-    const std::vector<Estimate> estimates =
-        block_bootstrap(PrefixSums(columns, width, sample.stretches), statistics, options);
+    std::vector<double> apart;
+    for (std::size_t i = 0; i < n; ++i) {
+        apart.push_back(sample.b[i] - sample.a[i]);
+    }
+    const std::span<const double> series[] = {sample.a, sample.b, apart};
+    result.resampling = choose_resampling(sample.layout, series, options);
+    const PrefixSums sums(columns, width, sample.layout);
+    const std::vector<Estimate> estimates = bootstrap(sums, statistics, result.resampling.apply(options));
     result.bits_per_byte_a = estimates[0];
     result.bits_per_byte_b = estimates[1];
     result.difference = estimates[2];
+    result.p = sign_flip_p(unit_sums(PrefixSums(apart, 1, sample.layout), result.resampling).column(0));
     result.notices = sample.notices;
+    const std::vector<std::string> about = result.resampling.notices();
+    result.notices.insert(result.notices.end(), about.begin(), about.end());
     return result;
 }
 

@@ -42,7 +42,7 @@ PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a
 struct AlignedSteps {
     std::vector<double> steps; ///< mean over A's tokens that predict the segment
     std::vector<double> nll;   ///< of B, nats a segment
-    std::vector<std::int64_t> stretches;
+    TokenLayout layout;        ///< of segments
 };
 /// Errors as pair_runs_by_bytes.
 AlignedSteps align_steps_by_bytes(const TraceReader& trace_a, const RunInfo& run_a,
@@ -56,6 +56,8 @@ struct ByteComparison {
     Estimate bits_per_byte_a;
     Estimate bits_per_byte_b;
     Estimate difference; ///< B - A, bits a byte
+    double p = 0;        ///< two-sided, of no difference in nats: sign flips of the units' sums
+    Resampling resampling;
     std::vector<std::string> notices;
 };
 ByteComparison compare_by_bytes(const PairedSample& sample, const BootstrapOptions& options = {});

@@ -42,34 +42,70 @@ std::vector<std::size_t> by_cost(std::span<const FrontPoint> points) {
 
 } // namespace
 
-std::vector<Estimate> paired_differences(std::span<const double> reference,
-                                         std::span<const std::vector<double>> alternatives,
-                                         const std::vector<std::int64_t>& stretches,
-                                         const BootstrapOptions& options) {
-    std::vector<Estimate> estimates;
-    estimates.reserve(alternatives.size());
+PairedDifferences paired_differences(std::span<const double> reference,
+                                     std::span<const std::vector<double>> alternatives,
+                                     const TokenLayout& layout, const BootstrapOptions& options) {
     // A few at a time: memory stays a small multiple of the sample.
     constexpr std::size_t together = 8;
+    const auto difference = [&](std::size_t alternative) {
+        const std::vector<double>& other = alternatives[alternative];
+        check_lengths(other.size(), reference.size());
+        // Identical settings differ by exactly nothing.
+        std::vector<double> values(reference.size());
+        for (std::size_t i = 0; i < reference.size(); ++i) {
+            values[i] = other[i] - reference[i];
+        }
+        return values;
+    };
+    // All with one block: the longest that one of them asks for.
+    PairedDifferences result;
+    for (std::size_t s = 0; s < std::max<std::size_t>(alternatives.size(), 1); ++s) {
+        const std::vector<double> values =
+            alternatives.empty() ? std::vector<double>(reference.begin(), reference.end()) : difference(s);
+        const std::span<const double> series[] = {values};
+        const Resampling how = choose_resampling(layout, series, options);
+        if (s == 0 || how.block > result.resampling.block) {
+            result.resampling = how;
+        }
+    }
+    const BootstrapOptions settled = result.resampling.apply(options);
+    const SmallSample small = SmallSample::of_units(result.resampling.units);
+    std::vector<std::vector<double>> replicates(
+        alternatives.size(), std::vector<double>(static_cast<std::size_t>(options.replicates)));
+    std::vector<double> means;
     for (std::size_t begin = 0; begin < alternatives.size(); begin += together) {
         const std::size_t width = std::min(together, alternatives.size() - begin);
         std::vector<double> columns(reference.size() * width);
-        std::vector<Statistic> statistics;
         for (std::size_t s = 0; s < width; ++s) {
-            const std::vector<double>& other = alternatives[begin + s];
-            check_lengths(other.size(), reference.size());
-            // Identical settings differ by exactly nothing.
-            for (std::size_t i = 0; i < reference.size(); ++i) {
-                columns[i * width + s] = other[i] - reference[i];
+            const std::vector<double> values = difference(begin + s);
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                columns[i * width + s] = values[i];
             }
-            statistics.push_back([s](std::span<const double> sums, std::int64_t tokens) {
-                return sums[s] / static_cast<double>(tokens);
-            });
+            means.push_back(mean(values));
         }
-        const PrefixSums sums(columns, width, stretches);
-        const std::vector<Estimate> part = block_bootstrap(sums, statistics, options);
-        estimates.insert(estimates.end(), part.begin(), part.end());
+        const PrefixSums sums(columns, width, layout);
+        for_each_replicate(sums, result.resampling, settled,
+                           [&](std::int64_t r, std::span<const double> total, std::int64_t tokens) {
+                               for (std::size_t s = 0; s < width; ++s) {
+                                   replicates[begin + s][static_cast<std::size_t>(r)] =
+                                       total[s] / static_cast<double>(tokens);
+                               }
+                           });
+        const UnitSums units = unit_sums(sums, result.resampling);
+        for (std::size_t s = 0; s < width; ++s) {
+            result.p.push_back(sign_flip_p(units.column(s)));
+            if (options.kind == IntervalKind::bca) {
+                const Statistic one = [s](std::span<const double> total, std::int64_t tokens) {
+                    return total[s] / static_cast<double>(tokens);
+                };
+                result.each.push_back(bootstrap(sums, std::span(&one, 1), settled).front());
+            } else {
+                result.each.push_back(interval_of(means[begin + s], replicates[begin + s], small, settled));
+            }
+        }
     }
-    return estimates;
+    result.bands = simultaneous_bands(means, replicates, small, settled);
+    return result;
 }
 
 std::vector<bool> pareto_front(std::span<const FrontPoint> points) {
@@ -135,7 +171,7 @@ double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, do
 }
 
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
-                               const std::vector<std::int64_t>& stretches, const BootstrapOptions& options) {
+                               const TokenLayout& layout, const BootstrapOptions& options) {
     FrontComparison result;
     result.gap = {nan, nan, nan, nan};
     if (a.empty() || b.empty()) {
@@ -176,7 +212,7 @@ FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const 
             columns[i * width + 2 * s + 1] = all[s]->nll[i];
         }
     }
-    const PrefixSums sums(columns, width, stretches);
+    const PrefixSums sums(columns, width, layout);
     const std::size_t of_a = a.size();
     const Statistic gap = [=, low = result.low, high = result.high](std::span<const double> totals,
                                                                     std::int64_t n) {
@@ -186,7 +222,12 @@ FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const 
         }
         return mean_gap(std::span(points).first(of_a), std::span(points).subspan(of_a), low, high);
     };
-    result.gap = block_bootstrap(sums, std::span(&gap, 1), options).front();
+    std::vector<std::span<const double>> series;
+    for (const FrontSetting* setting : all) {
+        series.emplace_back(setting->nll);
+    }
+    const Resampling how = choose_resampling(layout, series, options);
+    result.gap = bootstrap(sums, std::span(&gap, 1), how.apply(options)).front();
     return result;
 }
 

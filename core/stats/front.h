@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/stats/bootstrap.h"
+#include "core/stats/significance.h"
 
 #include <cstdint>
 #include <span>
@@ -9,13 +10,19 @@
 
 namespace ponderscope {
 
-/// Paired differences: the mean of each alternative minus the mean of the reference over the same tokens,
-/// with intervals; all from the same blocks (methods.md 11). \p alternatives: one span of as many values
-/// each. InputError: lengths that differ, or as block_bootstrap.
-std::vector<Estimate> paired_differences(std::span<const double> reference,
-                                         std::span<const std::vector<double>> alternatives,
-                                         const std::vector<std::int64_t>& stretches,
-                                         const BootstrapOptions& options = {});
+/// Alternatives against a reference over the same tokens.
+struct PairedDifferences {
+    std::vector<Estimate> each;  ///< mean of the alternative minus mean of the reference, one by one
+    std::vector<Estimate> bands; ///< the same with bands that hold for all of them together (max-t)
+    std::vector<double> p;       ///< two-sided, of no difference: sign flips (significance.h)
+    Resampling resampling;
+};
+
+/// All from the same draws (methods.md 11). \p alternatives: as many values each as the reference.
+/// InputError: lengths that differ, or as bootstrap.
+PairedDifferences paired_differences(std::span<const double> reference,
+                                     std::span<const std::vector<double>> alternatives,
+                                     const TokenLayout& layout, const BootstrapOptions& options = {});
 
 /// What a setting costs and what it loses: FLOPs a token (or steps), and nats a token.
 struct FrontPoint {
@@ -49,10 +56,10 @@ struct FrontComparison {
     Estimate gap; ///< B - A, nats a token at equal cost; negative: B is better. NaN without a common range
 };
 
-/// Both fronts on the same resampled blocks; each replicate has fronts of its own, compared over the sample's
-/// range. Memory: 16 bytes a token and setting.
+/// Both fronts on the same draws; each replicate chooses its own settings for the fronts, as was done on the
+/// sample, compared over the sample's range: so the interval knows the choice. Memory: 16 bytes a token and
+/// setting.
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
-                               const std::vector<std::int64_t>& stretches,
-                               const BootstrapOptions& options = {});
+                               const TokenLayout& layout, const BootstrapOptions& options = {});
 
 } // namespace ponderscope

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 
 namespace ponderscope {
@@ -237,6 +238,7 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
     LabelledTokens result;
     result.classes = labels.classes;
     result.max_steps = run.max_steps;
+    ClusterNumbers clusters;
     for (const SequenceInfo& sequence : sequences) {
         static const std::vector<Labels::Row> none;
         const auto found = rows_of.find(sequence.index);
@@ -253,6 +255,7 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
             }
         }
         std::int64_t previous = -2;
+        std::int64_t cluster = -1;
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
             if (stop.stop_requested()) {
                 throw Cancelled();
@@ -274,11 +277,9 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
                     const auto token = static_cast<std::uint64_t>(begin) + meant;
                     label = label_of(rows, token, token + 1);
                 }
-                if (position != previous + 1) {
-                    result.stretches.push_back(0);
-                }
+                cluster = cluster < 0 ? clusters.of(sequence) : cluster;
+                result.layout.add(cluster, position == previous + 1);
                 previous = position;
-                ++result.stretches.back();
                 result.label.push_back(label);
                 result.steps.push_back(tokens.steps[i]);
                 result.nll.push_back(static_cast<double>(tokens.nll[i]));
@@ -294,7 +295,37 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
     return result;
 }
 
-std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options) {
+namespace {
+
+/// From sums by unit: of the class tokens, steps, nats; of the others tokens, steps. NaN where there is
+/// nothing to test: no others, or steps that do not vary.
+double class_p(const UnitSums& units) {
+    const auto total = [&](std::size_t column) {
+        const std::vector<double> values = units.column(column);
+        return std::accumulate(values.begin(), values.end(), 0.0);
+    };
+    const double mine = total(0);
+    const double others = total(3);
+    if (mine < 2 || others < 1) {
+        return nan;
+    }
+    const double mean = (total(1) + total(4)) / (mine + others);
+    std::vector<double> centred;
+    std::vector<std::pair<std::size_t, double>> in_class;
+    bool varies = false;
+    for (std::size_t u = 0; u < units.units(); ++u) {
+        const double* sums = units.sums.data() + u * units.width;
+        in_class.emplace_back(u, sums[1] - mean * sums[0]);
+        centred.push_back(in_class.back().second + sums[4] - mean * sums[3]);
+        varies = varies || in_class.back().second != 0 || centred.back() != 0;
+    }
+    return varies ? group_difference_p(centred, in_class, mine / (mine + others)) : nan;
+}
+
+} // namespace
+
+std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options,
+                                           DiscoveryControl control) {
     // One class after the other: all at once would take memory for every class and token.
     constexpr std::size_t width = 5; // of the class: tokens, steps, nats; of the others: tokens, steps
     const auto ratio = [](double sum, double n) { return n > 0 ? sum / n : nan; };
@@ -305,6 +336,9 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
             return ratio(sums[1], sums[0]) - ratio(sums[4], sums[3]);
         },
     };
+    const std::span<const double> series[] = {tokens.steps};
+    const Resampling resampling = choose_resampling(tokens.layout, series, options);
+    const BootstrapOptions settled = resampling.apply(options);
     std::vector<LabelledClass> classes;
     std::vector<double> p;
     std::vector<double> columns(tokens.label.size() * width);
@@ -327,8 +361,8 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
         if (one.group.count == 0) {
             continue; // of tokens that were not scored
         }
-        const std::vector<Estimate> estimates =
-            block_bootstrap(PrefixSums(columns, width, tokens.stretches), statistics, options);
+        const PrefixSums sums(columns, width, tokens.layout);
+        const std::vector<Estimate> estimates = bootstrap(sums, statistics, settled);
         one.steps = estimates[0];
         one.nll = estimates[1];
         one.steps_difference = estimates[2];
@@ -336,14 +370,11 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
         one.group.mean_nll = one.nll.value;
         one.group.dropped = static_cast<double>(dropped) / static_cast<double>(one.group.count);
         one.group.steps_elsewhere = one.steps.value - one.steps_difference.value;
-        const double error = one.steps_difference.standard_error;
-        // Normal approximation: two-sided. Where nothing varies there is nothing to test.
-        one.group.p =
-            error > 0 ? std::erfc(std::abs(one.steps_difference.value) / error / std::sqrt(2.0)) : nan;
+        one.group.p = class_p(unit_sums(sums, resampling));
         p.push_back(one.group.p);
         classes.push_back(std::move(one));
     }
-    const std::vector<double> q = benjamini_hochberg(p);
+    const std::vector<double> q = false_discovery_q(p, control);
     for (std::size_t i = 0; i < classes.size(); ++i) {
         classes[i].group.q = q[i];
     }

@@ -44,7 +44,7 @@ struct LabelledTokens {
     std::vector<std::int32_t> label; ///< into `classes`; -1: none
     std::vector<double> steps;
     std::vector<double> nll; ///< nats
-    std::vector<std::int64_t> stretches;
+    TokenLayout layout;
     std::int64_t max_steps = 0;
     std::int64_t unlabelled = 0;
 };
@@ -54,15 +54,14 @@ struct LabelledTokens {
 LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const Labels& labels,
                             LabelPlace place = LabelPlace::prediction, const std::stop_token& stop = {});
 
-/// What a class is like, with intervals by the block bootstrap: a class's tokens stand together, so Welch's
-/// test, which takes them as independent, would find too much.
+/// What a class is like, with intervals; its tokens stand together, so tests are over clusters or blocks.
 struct LabelledClass {
-    TokenGroup group; ///< q: false-discovery control over the classes; p by the bootstrap's standard error
+    TokenGroup group; ///< p as token_groups.h says, over the labelled tokens; q over the classes
     Estimate steps;
     Estimate nll;
     Estimate steps_difference; ///< to the tokens of all other classes, unlabelled ones left out
 };
-std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens,
-                                           const BootstrapOptions& options = {});
+std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options = {},
+                                           DiscoveryControl control = DiscoveryControl::benjamini_hochberg);
 
 } // namespace ponderscope

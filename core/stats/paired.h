@@ -3,9 +3,12 @@
 
 #include "core/base/progress.h"
 #include "core/stats/bootstrap.h"
+#include "core/stats/sensitivity.h"
+#include "core/stats/significance.h"
 #include "core/trace/reader.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,8 +21,9 @@ struct PairedSample {
     std::vector<double> a;     ///< nats
     std::vector<double> b;     ///< nats
     std::vector<double> bytes; ///< of text under each target; 0 without a text
-    std::vector<std::int64_t>
-        stretches; ///< lengths of the runs of consecutive positions inside sequences; they add up
+    /// Whether the most likely token is the right one (rank 1), 0 or 1; empty where it is not known.
+    std::vector<std::uint8_t> right_a, right_b;
+    TokenLayout layout;         ///< runs of consecutive positions, in clusters
     std::int64_t sequences = 0; ///< with at least one common token
     std::int64_t only_a = 0;    ///< tokens that A scored and B did not
     std::int64_t only_b = 0;
@@ -32,38 +36,58 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
                        const RunInfo& run_b, const ProgressSink& progress = {},
                        const std::stop_token& stop = {});
 
+/// A mean by two weights: every token the same, or every document (cluster) the same whatever its length.
+struct DocumentMeans {
+    Estimate a, b, difference; ///< mean over documents of their mean NLL, nats a token
+    /// Mean over documents of their bits per byte; NaN where one has no text.
+    Estimate bits_per_byte_a, bits_per_byte_b, bits_per_byte_difference;
+};
+
 /// What `ponderscope compare` and the compare tab say of two runs. Differences are B - A: negative means that
-/// B is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired moving-block bootstrap.
+/// B is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired bootstrap.
 struct PairedComparison {
     std::int64_t tokens = 0;
     Estimate mean_a; ///< nats a token
     Estimate mean_b;
     Estimate difference; ///< mean of b - a, nats a token
+    double p = 0;        ///< two-sided, of no difference: sign flips of the units' sums (significance.h)
+    std::optional<Equivalence> equivalence; ///< with a margin
     Estimate perplexity_a;
     Estimate perplexity_b;
     Estimate perplexity_ratio; ///< B / A
     Estimate bits_per_byte_a;  ///< NaN without a text
     Estimate bits_per_byte_b;
+    Estimate bits_per_byte_difference;
+    DocumentMeans documents; ///< of one document: the same as over tokens
+    std::optional<Flips> flips;
     Estimate pearson; ///< of the tokens' NLL
     Estimate
         spearman; ///< the interval resamples the sample's ranks, which are not ranked again in each replicate
     double share_b_better = 0; ///< of the tokens
     double share_equal = 0;
+    Resampling resampling;
     std::vector<std::string> notices;
 };
 
-/// InputError for an empty sample.
-PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options = {});
+/// \p margin: of the test of equivalence, nats a token. InputError for an empty sample, a margin that is not
+/// above zero.
+PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options = {},
+                                std::optional<double> margin = {});
 
 /// The same interval for one run alone.
 struct RunEstimate {
     std::int64_t scored_tokens = 0;
     Estimate mean_nll; ///< nats a token
     Estimate perplexity;
-    Estimate bits_per_byte; ///< NaN without a text
-    Estimate mean_steps;    ///< over the scored tokens
+    Estimate bits_per_byte;     ///< NaN without a text
+    Estimate mean_steps;        ///< over the scored tokens
+    Estimate document_mean_nll; ///< mean over documents (clusters) of their mean NLL
+    Resampling resampling;
+    std::vector<BlockRow> by_block; ///< of the mean NLL; empty unless asked for
     std::vector<std::string> notices;
 };
-RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {});
+/// \p sensitivity: fills `by_block`.
+RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {},
+                         bool sensitivity = false);
 
 } // namespace ponderscope

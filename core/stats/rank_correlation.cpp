@@ -16,15 +16,17 @@ namespace {
 /// Scored tokens of a run.
 struct Scored {
     std::vector<double> steps, nll, entropy;
-    std::vector<std::int64_t> stretches;
+    TokenLayout layout;
 };
 
 template <typename Keep>
 Scored read_scored(const TraceReader& trace, const RunInfo& run, const std::stop_token& stop, Keep keep) {
     constexpr std::int64_t page = 1 << 16;
     Scored scored;
+    ClusterNumbers clusters;
     for (const SequenceInfo& sequence : trace.sequences(run.id)) {
         std::int64_t last = -2;
+        std::int64_t cluster = -1;
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
             if (stop.stop_requested()) {
                 throw Cancelled();
@@ -35,11 +37,9 @@ Scored read_scored(const TraceReader& trace, const RunInfo& run, const std::stop
                 if (std::isnan(tokens.nll[i]) || !keep(sequence.index, position)) {
                     continue;
                 }
-                if (last + 1 != position) {
-                    scored.stretches.push_back(0);
-                }
+                cluster = cluster < 0 ? clusters.of(sequence) : cluster;
+                scored.layout.add(cluster, last + 1 == position);
                 last = position;
-                ++scored.stretches.back();
                 scored.steps.push_back(tokens.steps[i]);
                 scored.nll.push_back(static_cast<double>(tokens.nll[i]));
                 scored.entropy.push_back(static_cast<double>(tokens.entropy[i]));
@@ -56,7 +56,7 @@ Scored read_scored(const TraceReader& trace, const RunInfo& run, const std::stop
 } // namespace
 
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
-                                const std::vector<std::int64_t>& stretches, const BootstrapOptions& options) {
+                                const TokenLayout& layout, const BootstrapOptions& options) {
     if (a.size() != b.size()) {
         throw InputError("expected two samples of one length, found " + std::to_string(a.size()) + " and " +
                          std::to_string(b.size()) + " values.");
@@ -87,7 +87,7 @@ Estimate spearman_with_interval(std::span<const double> a, std::span<const doubl
                    ? std::clamp(xy / std::sqrt(xx) / std::sqrt(yy), -1.0, 1.0)
                    : std::numeric_limits<double>::quiet_NaN();
     };
-    return block_bootstrap(PrefixSums(columns, width, stretches), std::span(&rho, 1), options).front();
+    return bootstrap(PrefixSums(columns, width, layout), std::span(&rho, 1), options).front();
 }
 
 std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
@@ -97,10 +97,10 @@ std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const Ru
     const auto count = static_cast<std::int64_t>(scored.steps.size());
     std::vector<StepsCorrelation> result;
     result.push_back(
-        {"NLL", count, spearman_with_interval(scored.steps, scored.nll, scored.stretches, options)});
+        {"NLL", count, spearman_with_interval(scored.steps, scored.nll, scored.layout, options)});
     if (std::none_of(scored.entropy.begin(), scored.entropy.end(), [](double h) { return std::isnan(h); })) {
-        result.push_back({"entropy", count,
-                          spearman_with_interval(scored.steps, scored.entropy, scored.stretches, options)});
+        result.push_back(
+            {"entropy", count, spearman_with_interval(scored.steps, scored.entropy, scored.layout, options)});
     }
     return result;
 }
@@ -110,7 +110,7 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, c
     if (run.tokenizer_digest != other.tokenizer_digest && run.text_digest == other.text_digest) {
         const AlignedSteps aligned = align_steps_by_bytes(trace, run, other_trace, other, options.stop);
         return {"NLL of " + other.name + ", by bytes", static_cast<std::int64_t>(aligned.steps.size()),
-                spearman_with_interval(aligned.steps, aligned.nll, aligned.stretches, options)};
+                spearman_with_interval(aligned.steps, aligned.nll, aligned.layout, options)};
     }
     const PairedSample sample = pair_runs(trace, run, other_trace, other, options.progress, options.stop);
     // The same tokens once more, for their steps.
@@ -129,7 +129,7 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, c
             return s < theirs.size() && t < theirs[s].size() && theirs[s][t];
         });
     return {"NLL of " + other.name, static_cast<std::int64_t>(scored.steps.size()),
-            spearman_with_interval(scored.steps, sample.b, sample.stretches, options)};
+            spearman_with_interval(scored.steps, sample.b, sample.layout, options)};
 }
 
 } // namespace ponderscope

@@ -14,8 +14,7 @@ namespace ponderscope {
 /// Spearman's rho with its interval. The interval resamples the sample's ranks, which are not ranked again in
 /// each replicate. NaN where one of the two does not vary. InputError: lengths that differ.
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
-                                const std::vector<std::int64_t>& stretches,
-                                const BootstrapOptions& options = {});
+                                const TokenLayout& layout, const BootstrapOptions& options = {});
 
 /// With what the number of steps goes together, over the tokens with a target.
 struct StepsCorrelation {

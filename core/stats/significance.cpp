@@ -1,60 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/significance.h"
 
+#include "core/base/error.h"
+#include "core/stats/correlation.h"
+#include "core/stats/distributions.h"
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace ponderscope {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// Continued fraction of the incomplete beta function, by Lentz's method.
-double beta_fraction(double x, double a, double b) {
-    constexpr double tiny = 1e-300;
-    const auto kept = [](double value) { return std::abs(value) < tiny ? tiny : value; };
-    double c = 1;
-    double d = 1 / kept(1 - (a + b) * x / (a + 1));
-    double result = d;
-    for (int m = 1; m < 10'000; ++m) {
-        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        d = 1 / kept(1 + even * d);
-        c = kept(1 + even / c);
-        result *= d * c;
-        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        d = 1 / kept(1 + odd * d);
-        c = kept(1 + odd / c);
-        result *= d * c;
-        if (std::abs(d * c - 1) < 1e-15) {
-            break;
+/// Calls \p use with the sum of \p values under each choice of signs but the first value's, whose sign stays:
+/// the other half mirrors these. One sign changes at a time (a Gray code).
+template <typename Use>
+void for_each_signed_sum(std::span<const double> values, Use use) {
+    double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    std::vector<double> sign(values.size(), 1.0);
+    const std::uint64_t choices = std::uint64_t{1} << (values.size() - 1);
+    for (std::uint64_t i = 0; i < choices; ++i) {
+        if (i > 0) {
+            const auto flipped = static_cast<std::size_t>(std::countr_zero(i)) + 1;
+            sign[flipped] = -sign[flipped];
+            sum += 2 * sign[flipped] * values[flipped];
         }
+        use(sum);
     }
-    return result;
-}
-
-/// I_x(a, b), regularised. \p rest is 1 - x, which the caller knows to the last digit where x is nearly 1.
-double incomplete_beta(double x, double rest, double a, double b) {
-    if (!(x > 0)) {
-        return 0;
-    }
-    if (!(rest > 0)) {
-        return 1;
-    }
-    const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                                  a * (x < 0.5 ? std::log(x) : std::log1p(-rest)) + b * std::log(rest));
-    // The fraction converges quickly on one side of the mean.
-    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(x, a, b) / a
-                                     : 1 - front * beta_fraction(rest, b, a) / b;
-}
-
-/// Both tails of Student's t.
-double two_tails(double t, double degrees) {
-    const double square = t * t;
-    if (std::isinf(square)) {
-        return 0;
-    }
-    return incomplete_beta(degrees / (degrees + square), square / (degrees + square), degrees / 2, 0.5);
 }
 
 } // namespace
@@ -85,32 +61,99 @@ double Moments::variance() const {
     return count < 2 ? nan : squares / static_cast<double>(count - 1);
 }
 
-double student_cdf(double t, double degrees) {
-    if (std::isnan(t) || !(degrees > 0)) {
-        return nan;
+double sign_flip_p(std::span<const double> contributions) {
+    constexpr std::size_t most_exact = 16;
+    constexpr std::size_t enumerated = 10;
+    std::vector<double> sizes;
+    double observed = 0;
+    for (const double value : contributions) {
+        if (!std::isfinite(value)) {
+            return nan;
+        }
+        observed += value;
+        if (value != 0) {
+            sizes.push_back(std::abs(value));
+        }
     }
-    const double tail = two_tails(t, degrees) / 2;
-    return t < 0 ? tail : 1 - tail;
+    if (sizes.empty()) {
+        return 1;
+    }
+    // Sums of the same numbers in another order are equal.
+    const double total = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+    observed = std::abs(observed) - 1e-12 * total;
+    const std::size_t exact = sizes.size() <= most_exact ? sizes.size() : enumerated;
+    std::partial_sort(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(exact), sizes.end(),
+                      std::greater<>());
+    double rest = 0;
+    for (std::size_t i = exact; i < sizes.size(); ++i) {
+        rest += sizes[i] * sizes[i];
+    }
+    const double spread = std::sqrt(rest);
+    double as_far = 0;
+    double choices = 0;
+    for_each_signed_sum(std::span(sizes).first(exact), [&](double sum) {
+        ++choices;
+        as_far += spread > 0 ? normal_cdf((sum - observed) / spread) + normal_cdf((-sum - observed) / spread)
+                             : (std::abs(sum) >= observed ? 1.0 : 0.0);
+    });
+    return std::min(1.0, as_far / choices);
 }
 
-double welch_p(const Moments& a, const Moments& b) {
-    if (a.count < 2 || b.count < 2) {
-        return nan;
+UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens) {
+    if (sums.size() != tokens.size()) {
+        throw InputError("expected as many sums as numbers of tokens, found " + std::to_string(sums.size()) +
+                         " and " + std::to_string(tokens.size()) + ".");
     }
-    const double of_a = a.variance() / static_cast<double>(a.count);
-    const double of_b = b.variance() / static_cast<double>(b.count);
-    const double error = of_a + of_b;
-    if (!(error > 0)) {
-        return a.mean == b.mean ? 1 : 0;
+    const double all = std::accumulate(tokens.begin(), tokens.end(), 0.0);
+    UnitMean result;
+    result.mean = std::accumulate(sums.begin(), sums.end(), 0.0) / all;
+    const auto n = static_cast<double>(sums.size());
+    result.degrees = n - 1;
+    double squares = 0;
+    for (std::size_t u = 0; u < sums.size(); ++u) {
+        const double residual = sums[u] - result.mean * tokens[u];
+        squares += residual * residual;
     }
-    const double t = (a.mean - b.mean) / std::sqrt(error);
-    const double degrees =
-        error * error /
-        (of_a * of_a / static_cast<double>(a.count - 1) + of_b * of_b / static_cast<double>(b.count - 1));
-    return two_tails(t, degrees);
+    result.standard_error = n < 2 ? nan : std::sqrt(squares * n / (n - 1)) / all;
+    return result;
 }
 
-std::vector<double> benjamini_hochberg(std::span<const double> p) {
+Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
+                             double alpha) {
+    if (!(margin > 0) || !std::isfinite(margin)) {
+        throw InputError("expected a margin of equivalence above zero, found " + std::to_string(margin) +
+                         ".");
+    }
+    const UnitMean mean = unit_mean(sums, tokens);
+    const auto tail = [&](double distance) {
+        if (mean.standard_error > 0) {
+            return student_cdf(-distance / mean.standard_error, mean.degrees);
+        }
+        return std::isnan(mean.standard_error) ? nan : distance > 0 ? 0.0 : 1.0;
+    };
+    Equivalence result;
+    result.margin = margin;
+    result.p_above = tail(mean.mean + margin);
+    result.p_below = tail(margin - mean.mean);
+    result.p = std::isnan(result.p_above) ? nan : std::max(result.p_above, result.p_below);
+    const double half = mean.standard_error > 0
+                            ? mean.standard_error * student_quantile(1 - alpha, mean.degrees)
+                            : mean.standard_error;
+    result.low = mean.mean - half;
+    result.high = mean.mean + half;
+    return result;
+}
+
+double mcnemar_p(std::int64_t only_a, std::int64_t only_b) {
+    const std::int64_t discordant = only_a + only_b;
+    if (discordant == 0) {
+        return 1;
+    }
+    return std::min(1.0, 2 * binomial_cdf(static_cast<double>(std::min(only_a, only_b)),
+                                          static_cast<double>(discordant), 0.5));
+}
+
+std::vector<double> false_discovery_q(std::span<const double> p, DiscoveryControl control) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < p.size(); ++i) {
         if (!std::isnan(p[i])) {
@@ -118,14 +161,64 @@ std::vector<double> benjamini_hochberg(std::span<const double> p) {
         }
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+    double tests = static_cast<double>(order.size());
+    if (control == DiscoveryControl::benjamini_yekutieli) {
+        double harmonic = 0;
+        for (std::size_t i = 1; i <= order.size(); ++i) {
+            harmonic += 1 / static_cast<double>(i);
+        }
+        tests *= harmonic;
+    }
     std::vector<double> q(p.size(), nan);
     double least = 1;
-    const auto tests = static_cast<double>(order.size());
     for (std::size_t i = order.size(); i-- > 0;) {
         least = std::min(least, p[order[i]] * tests / static_cast<double>(i + 1));
         q[order[i]] = least;
     }
     return q;
+}
+
+std::vector<Estimate> simultaneous_bands(std::span<const double> values,
+                                         std::span<const std::vector<double>> replicates,
+                                         const SmallSample& small, const BootstrapOptions& options) {
+    if (values.size() != replicates.size()) {
+        throw InputError("expected replicates of " + std::to_string(values.size()) + " estimates, found " +
+                         std::to_string(replicates.size()) + ".");
+    }
+    std::vector<Estimate> bands;
+    std::vector<double> largest;
+    BootstrapOptions plain = options;
+    plain.kind = IntervalKind::percentile;
+    for (std::size_t e = 0; e < values.size(); ++e) {
+        bands.push_back(interval_of(values[e], replicates[e], small, plain));
+        Estimate& band = bands.back();
+        band.low = band.high = values[e];
+        if (!(band.standard_error > 0)) {
+            if (std::isnan(band.standard_error)) {
+                band.low = band.high = nan;
+            }
+            continue;
+        }
+        largest.resize(replicates[e].size(), 0.0);
+        for (std::size_t r = 0; r < largest.size(); ++r) {
+            const double far = std::abs(replicates[e][r] - values[e]) / band.standard_error;
+            largest[r] = std::isnan(far) ? largest[r] : std::max(largest[r], far);
+        }
+    }
+    if (largest.empty()) {
+        return bands;
+    }
+    std::sort(largest.begin(), largest.end());
+    // As much further out as a single interval of that level is moved.
+    const double c = quantile_of_sorted(largest, options.level) * critical_value(small, options) /
+                     normal_quantile((1 + options.level) / 2);
+    for (Estimate& band : bands) {
+        if (band.standard_error > 0) {
+            band.low = band.value - c * band.standard_error;
+            band.high = band.value + c * band.standard_error;
+        }
+    }
+    return bands;
 }
 
 } // namespace ponderscope

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/stats/bootstrap.h"
+
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -19,16 +22,66 @@ struct Moments {
     [[nodiscard]] double variance() const; ///< unbiased; NaN for fewer than two values
 };
 
-/// Two-sided p of Welch's t-test that two samples have the same mean (SciPy's ttest_ind, equal_var false).
-/// 1 where both means are equal and nothing varies, 0 where they differ and nothing varies; NaN for fewer
-/// than two values in either.
-double welch_p(const Moments& a, const Moments& b);
+/// Two-sided p that independent units contribute nothing but symmetric noise around zero: the share of all
+/// 2^n choices of signs at which the sum is at least as far from zero as it is (a sign-flip test; for score
+/// contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact up to 16 units that are not
+/// zero; beyond, the signs of the 10 largest are enumerated and the sum of the others is taken as normal with
+/// its variance, which is accurate in the middle and errs towards larger p in the tails. No draws: the same
+/// on every machine. 1 where all are zero; NaN where one is no number.
+double sign_flip_p(std::span<const double> contributions);
 
-/// P(T <= t) of Student's distribution.
-double student_cdf(double t, double degrees);
+/// The mean of a ratio sample (sums over tokens of units of different size) with an error by units.
+struct UnitMean {
+    double mean = 0;           ///< sum of the values / sum of the tokens
+    double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN below two
+    double degrees = 0;        ///< n - 1
+};
+/// \p sums and \p tokens: of each unit. For units of one token: the mean and its usual standard error.
+UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
-/// q-values of Benjamini and Hochberg (1995): the smallest false-discovery rate at which a test is called.
-/// NaN stay NaN and are not counted as tests. In the order of \p p.
-std::vector<double> benjamini_hochberg(std::span<const double> p);
+/// Two one-sided tests (Schuirmann 1987) that a mean is above -margin and below margin.
+struct Equivalence {
+    double margin = 0;
+    double p_above = 0; ///< one-sided p of "at most -margin"
+    double p_below = 0; ///< one-sided p of "at least margin"
+    double p = 0;       ///< the larger of both: small says as well as, within the margin
+    double low = 0;     ///< the interval that lies inside the margin iff p <= alpha, of level 1 - 2 alpha
+    double high = 0;
+};
+/// By Student's distribution over units. \p alpha: of `low` and `high`. InputError: a margin that is not
+/// above zero. NaN for fewer than two units.
+Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
+                             double alpha = 0.05);
+
+/// Of tokens that one of two models gets right and the other does not (McNemar 1947).
+struct Flips {
+    std::int64_t tokens = 0;
+    std::int64_t both_right = 0;
+    std::int64_t only_a = 0; ///< A right, B wrong
+    std::int64_t only_b = 0;
+    std::int64_t both_wrong = 0;
+    Estimate difference; ///< share right, B - A, with the interval over clusters or blocks
+    double p = 0;        ///< sign flips of the units' only_b - only_a
+    double mcnemar = 0;  ///< exact two-sided McNemar p, which takes tokens as independent
+};
+/// Two-sided exact (binomial) p of McNemar's test; 1 without discordant pairs.
+double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
+
+/// How false discoveries are controlled: Benjamini and Hochberg 1995 (independent or positively dependent
+/// tests), Benjamini and Yekutieli 2001 (any dependence).
+enum class DiscoveryControl : std::uint8_t { benjamini_hochberg, benjamini_yekutieli };
+
+/// q-values: the smallest false-discovery rate at which a test is called. NaN stay NaN and are not counted as
+/// tests. In the order of \p p.
+std::vector<double> false_discovery_q(std::span<const double> p,
+                                      DiscoveryControl control = DiscoveryControl::benjamini_hochberg);
+
+/// Bands that hold for all estimates together with the options' level: each estimate ± c standard errors, c
+/// the quantile of the largest |replicate - estimate| / standard error over them (max-t), corrected for few
+/// units as `expanded` intervals are. \p replicates: of each estimate, in one order. An estimate that does
+/// not vary has a band of no width and does not count.
+std::vector<Estimate> simultaneous_bands(std::span<const double> values,
+                                         std::span<const std::vector<double>> replicates,
+                                         const SmallSample& small, const BootstrapOptions& options);
 
 } // namespace ponderscope

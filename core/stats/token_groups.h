@@ -2,6 +2,8 @@
 #pragma once
 
 #include "core/base/progress.h"
+#include "core/stats/bootstrap.h"
+#include "core/stats/significance.h"
 #include "core/trace/reader.h"
 
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -27,8 +30,11 @@ struct TokenGroup {
     double mean_nll = 0;        ///< nats
     double dropped = 0;         ///< share that stops before the last step K
     double steps_elsewhere = 0; ///< mean steps of all other tokens; NaN without any
-    double p =
-        0; ///< Welch's t-test that its mean steps are those of the others; NaN for fewer than two tokens
+    /// Two-sided, that its mean steps are those of the others: sign flips of the clusters' (or blocks') score
+    /// contributions Σ (x - mean x)(steps - mean steps), x = 1 for the group's tokens, 0 for others. A group
+    /// of tokens that stand in few clusters has no small p, however many they are. NaN for fewer than two
+    /// tokens and where there are no others.
+    double p = 0;
     double q = 0; ///< the same under false-discovery control over all groups of the table
 };
 
@@ -36,17 +42,29 @@ struct TokenGroups {
     std::vector<TokenGroup> types;   ///< by count, most first; equal counts by id
     std::vector<TokenGroup> classes; ///< likewise, by name
     std::int64_t scored = 0;
+    Resampling resampling; ///< the units of the tests
 };
 
-/// One pass over \p steps and \p nll (NaN: no target) of tokens \p ids. All of one length (InputError). Types
-/// with fewer than \p least tokens are left out, and are no tests. Tokens of one type stand mostly far apart,
-/// so the test takes them as independent; a class's do not, so its p is a hint.
+struct GroupingOptions {
+    std::int64_t least = 2; ///< types with fewer tokens are left out, and are no tests
+    DiscoveryControl control = DiscoveryControl::benjamini_hochberg;
+    BootstrapOptions bootstrap; ///< which units are taken as independent: `unit`, `block`
+};
+
+/// One pass over \p steps and \p nll (NaN: no target) of tokens \p ids. All of one length. \p layout: of the
+/// tokens with a target. InputError otherwise.
 TokenGroups group_tokens(std::span<const std::int32_t> ids, std::span<const std::int32_t> steps,
-                         std::span<const float> nll, std::int64_t max_steps,
-                         const std::vector<std::string>& bytes_by_id, std::int64_t least = 2);
+                         std::span<const float> nll, const TokenLayout& layout, std::int64_t max_steps,
+                         const std::vector<std::string>& bytes_by_id, const GroupingOptions& options = {});
 
 /// The same for a recorded run.
-TokenGroups group_tokens(const TraceReader& trace, const RunInfo& run, std::int64_t least = 2,
+TokenGroups group_tokens(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options = {},
                          const ProgressSink& progress = {}, const std::stop_token& stop = {});
+
+/// Two-sided p that the mean of \p values is the same in a group and outside it, by sign flips of the units'
+/// score contributions. \p centred: of all tokens, less their mean, summed a unit; \p in_group: the same over
+/// the tokens of the group, for the units that have some; \p share: of the tokens that are in the group.
+double group_difference_p(std::span<const double> centred,
+                          std::span<const std::pair<std::size_t, double>> in_group, double share);
 
 } // namespace ponderscope

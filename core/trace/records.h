@@ -63,6 +63,9 @@ struct SequenceInfo {
     std::int64_t run = 0;
     std::int64_t index = 0; ///< from 0
     std::string title;      ///< file name, or the beginning of the prompt
+    /// What it belongs to with others (an author, a source), so that statistics can take the sequences of one
+    /// group as what they are: not independent. Empty: nothing is known.
+    std::string group;
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
     double nll_sum = 0;
@@ -139,6 +142,7 @@ inline constexpr const char* kl_previous_current = "kl_previous_current"; ///< K
 inline constexpr const char* kl_current_previous = "kl_current_previous";
 inline constexpr const char* cosine = "cosine"; ///< of h^k and h^{k-1}, 0 at k = 0
 inline constexpr const char* latent_difference = "latent_difference";
+inline constexpr const char* acceleration = "acceleration"; ///< of the state; 0 at k = 0 and k = 1
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
 inline constexpr const char* gate = "gate";

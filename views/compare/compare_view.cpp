@@ -270,8 +270,7 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     if (shown_->runs.size() < 2) {
         text = tr("One run of this text is open. Record or open another one to compare.");
     } else {
-        text = tr(
-            "Δ is each run minus the first, over the same tokens. 95 % intervals: paired block bootstrap.");
+        text = tr("Δ is each run minus the first, over the same tokens. 95 % intervals: paired bootstrap.");
     }
     // Two of them here, all of them where the pointer rests: the table keeps its room.
     constexpr std::size_t most_shown = 2;

@@ -87,18 +87,18 @@ std::vector<std::size_t> indices_of(const std::vector<Place>& places, const std:
     return indices;
 }
 
-std::vector<std::int64_t> stretches_of(const std::vector<Place>& places) {
-    std::vector<std::int64_t> stretches;
+TokenLayout layout_of(const std::vector<Place>& places, const std::vector<SequenceInfo>& sequences) {
+    TokenLayout layout;
+    ClusterNumbers clusters;
+    std::int64_t cluster = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const bool follows =
-            i > 0 && places[i].sequence == places[i - 1].sequence && places[i].row == places[i - 1].row + 1;
-        if (follows) {
-            ++stretches.back();
-        } else {
-            stretches.push_back(1);
+        const bool same = i > 0 && places[i].sequence == places[i - 1].sequence;
+        if (!same) {
+            cluster = clusters.of(sequences.at(static_cast<std::size_t>(places[i].sequence)));
         }
+        layout.add(cluster, same && places[i].row == places[i - 1].row + 1);
     }
-    return stretches;
+    return layout;
 }
 
 void label(std::vector<RunComparison::Run>& runs, const ComparisonRequest& request) {
@@ -126,7 +126,6 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         }
     };
     RunComparison result;
-    result.block = request.block;
     result.replicates = request.replicates;
     std::vector<Source> sources;
     std::vector<Scored> scored;
@@ -166,10 +165,35 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
                   "text, or choose more tokens.");
     }
 
+    result.layout = layout_of(result.places, sources.front().reader.sequences(sources.front().info.id));
+    BootstrapOptions options;
+    options.block = request.block;
+    options.replicates = request.replicates;
+    options.stop = stop;
+    const std::vector<std::size_t> first = indices_of(scored.front().places, result.places);
+    std::vector<std::vector<std::size_t>> rows;
+    // One way of resampling for all: what their differences ask for, and their losses.
+    std::vector<std::vector<double>> losses;
+    for (const Scored& one : scored) {
+        rows.push_back(indices_of(one.places, result.places));
+        losses.emplace_back();
+        for (const std::size_t row : rows.back()) {
+            losses.back().push_back(one.nll[row]);
+        }
+    }
+    for (std::size_t i = 1, runs = losses.size(); i < runs; ++i) {
+        losses.push_back(losses[i]);
+        for (std::size_t t = 0; t < losses.back().size(); ++t) {
+            losses.back()[t] -= losses.front()[t];
+        }
+    }
+    result.resampling = choose_resampling(
+        result.layout, std::vector<std::span<const double>>(losses.begin(), losses.end()), options);
+    options = result.resampling.apply(options);
+
     for (std::size_t i = 0; i < sources.size(); ++i) {
         report(sources.size() + i);
-        const std::vector<std::size_t> first = indices_of(scored.front().places, result.places);
-        const std::vector<std::size_t> own = indices_of(scored[i].places, result.places);
+        const std::vector<std::size_t>& own = rows[i];
         PairedSample sample;
         RunComparison::Run run;
         run.info = sources[i].info;
@@ -183,11 +207,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
             steps += scored[i].steps[own[t]];
             flops += static_cast<double>(scored[i].flops[own[t]]);
         }
-        sample.stretches = stretches_of(result.places);
-        BootstrapOptions options;
-        options.block = request.block;
-        options.replicates = request.replicates;
-        options.stop = stop;
+        sample.layout = result.layout;
         options.progress = [&](const Progress& now) {
             report(sources.size() + i, now.total > 0 ? now.done * 1000 / now.total : 0);
         };
@@ -200,8 +220,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         run.mean_steps = steps / static_cast<double>(own.size());
         run.mean_flops = flops / static_cast<double>(own.size());
         // The first is paired with itself: what is said of that pair is nothing about two runs.
-        const std::vector<std::string> notices =
-            i == 0 ? interval_notices(sample.stretches, options) : pair.notices;
+        const std::vector<std::string> notices = i == 0 ? result.resampling.notices() : pair.notices;
         for (const std::string& notice : notices) {
             if (said.insert(notice).second) {
                 result.notices.push_back(notice);

@@ -24,14 +24,14 @@ struct ComparisonRequest {
     std::vector<Run> runs;                ///< the first is the one that the others are compared with
     std::optional<std::int64_t> sequence; ///< nothing: all of them
     std::optional<std::array<std::int64_t, 2>>
-        tokens;              ///< targets [first, last) of that sequence (of each, without one)
-    std::int64_t block = 64; ///< tokens in a block of the bootstrap
+        tokens;             ///< targets [first, last) of that sequence (of each, without one)
+    std::int64_t block = 0; ///< tokens in a block of the bootstrap; 0: chosen from the data
     std::int64_t replicates = 10'000;
 };
 
 /// NLL of several runs over exactly the same tokens: those that every one of them scored. methods.md 11:
-/// means in nats, 95 % intervals by a paired moving-block bootstrap. Bounds are NaN where they cannot be
-/// said.
+/// means in nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN where they
+/// cannot be said.
 struct RunComparison {
     struct Run {
         RunInfo info;
@@ -54,7 +54,8 @@ struct RunComparison {
     };
     std::vector<Run> runs;
     std::vector<Place> places; ///< ascending; as long as every token_nll
-    std::int64_t block = 0;
+    TokenLayout layout;        ///< of the places
+    Resampling resampling;     ///< the same for all runs
     std::int64_t replicates = 0;
     std::vector<std::string>
         notices; ///< sentences for the user: partial runs, few blocks, tokens that one run lacks

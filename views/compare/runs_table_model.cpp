@@ -128,9 +128,10 @@ QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
             if (std::isnan(estimate.value)) {
                 return {};
             }
-            return tr("95 % interval %1 to %2: moving-block bootstrap, %3 replicates, blocks of %4 tokens")
+            return tr("95 % interval %1 to %2: paired bootstrap, %3 replicates, %4")
                 .arg(format_nats(estimate.low, 4), format_nats(estimate.high, 4),
-                     format_count(comparison_->replicates), format_count(comparison_->block));
+                     format_count(comparison_->replicates),
+                     QString::fromStdString(comparison_->resampling.words()));
         }
         if (index.column() == name) {
             QString all =

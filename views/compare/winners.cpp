@@ -5,6 +5,7 @@
 #include "views/compare/winners.h"
 
 #include "core/base/error.h"
+#include "core/stats/distributions.h"
 #include "core/stats/significance.h"
 #include "views/common/format.h"
 #include "views/halting/token_grouping.h"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -74,15 +76,24 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
         };
         groups = by == "type" ? group_by_type(ids, bytes) : group_by_class(ids, bytes);
     }
+    // Of each group, a sum for every cluster or block that has some of its tokens.
     struct Sums {
-        Moments difference;
+        std::map<std::size_t, std::size_t> at; // by unit
+        std::vector<double> difference, tokens;
         std::int64_t b_lower = 0;
     };
     std::vector<Sums> sums(groups.names.size());
+    const std::vector<std::size_t> units = units_of(comparison.layout, comparison.resampling);
     for (std::size_t i = 0; i < groups.group.size(); ++i) {
         if (groups.group[i] >= 0) {
             Sums& sum = sums[static_cast<std::size_t>(groups.group[i])];
-            sum.difference.add(static_cast<double>(b[i]) - static_cast<double>(a[i]));
+            const auto [place, fresh] = sum.at.emplace(units[i], sum.tokens.size());
+            if (fresh) {
+                sum.difference.push_back(0);
+                sum.tokens.push_back(0);
+            }
+            sum.difference[place->second] += static_cast<double>(b[i]) - static_cast<double>(a[i]);
+            sum.tokens[place->second] += 1;
             sum.b_lower += b[i] < a[i] ? 1 : 0;
         }
     }
@@ -92,20 +103,21 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
                     {}};
     std::vector<double> p;
     for (std::size_t g = 0; g < sums.size(); ++g) {
-        const Moments& all = sums[g].difference;
-        if (all.count == 0) {
+        const Sums& sum = sums[g];
+        if (sum.tokens.empty()) {
             continue;
         }
-        const auto count = static_cast<double>(all.count);
-        const double error = all.count > 1 ? std::sqrt(all.variance() / count) : std::nan("");
-        const double half = 1.959964 * error;
-        winners.rows.push_back({groups.names[g], all.count, all.mean, all.mean - half, all.mean + half,
-                                static_cast<double>(sums[g].b_lower) / count, 0});
-        p.push_back(std::isnan(error) ? error
-                    : error == 0      ? (all.mean == 0 ? 1.0 : 0.0)
-                                      : 2 * student_cdf(-std::abs(all.mean) / error, count - 1));
+        const UnitMean mean = unit_mean(sum.difference, sum.tokens);
+        const double half = mean.standard_error > 0
+                                ? mean.standard_error * student_quantile(0.975, mean.degrees)
+                                : mean.standard_error;
+        const double count = std::accumulate(sum.tokens.begin(), sum.tokens.end(), 0.0);
+        winners.rows.push_back({groups.names[g], static_cast<std::int64_t>(count), mean.mean,
+                                mean.mean - half, mean.mean + half, static_cast<double>(sum.b_lower) / count,
+                                0});
+        p.push_back(std::isnan(half) ? half : sign_flip_p(sum.difference));
     }
-    const std::vector<double> q = benjamini_hochberg(p);
+    const std::vector<double> q = false_discovery_q(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
         winners.rows[i].q = q[i];
     }

@@ -19,10 +19,10 @@ struct Winners {
         QString name;
         std::int64_t tokens = 0;
         double difference = 0; ///< mean NLL, B - A, nats; negative: B wins
-        double low = 0;        ///< 95 % interval of it, normal approximation with tokens as independent; NaN
-        double high = 0;       ///< for fewer than two tokens
+        double low = 0;        ///< 95 % interval of it, by Student's distribution over the clusters or blocks
+        double high = 0;       ///< that have such tokens; NaN for fewer than two
         double b_lower = 0;    ///< share of the tokens
-        double q = 0; ///< of the t-test that the difference is 0, under false-discovery control over all rows
+        double q = 0; ///< that the difference is 0, by sign flips of those, under false-discovery control
     };
     QString a;
     QString b;

@@ -93,6 +93,13 @@ Chart comparison_of(const FigureSpec& spec, FigureData& data, const ProgressSink
                                    bootstrap_of(spec, stop));
 }
 
+Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                 const std::stop_token& stop) {
+    const ReplayTable table = table_of(spec, data, progress, stop);
+    return matched_rules_chart(table, spec.policies, "uniform", spec.quantity == TokenQuantity::flops,
+                               bootstrap_of(spec, stop));
+}
+
 Chart sweep_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                const std::stop_token& stop) {
     const SweepQuantity quantity = spec.quantity == TokenQuantity::steps   ? SweepQuantity::steps
@@ -205,6 +212,8 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
         return front_of(spec, data, progress, stop);
     case FigureKind::policy_comparison:
         return comparison_of(spec, data, progress, stop);
+    case FigureKind::matched_rules:
+        return matched_of(spec, data, progress, stop);
     case FigureKind::parameter_sweep:
         return sweep_of(spec, data, progress, stop);
     case FigureKind::winners:

@@ -106,12 +106,10 @@ Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, 
     const Style style(spec, fonts);
     const RunComparison& comparison = *data.comparison;
     std::vector<Column> columns = columns_of(comparison);
-    const QString note =
-        QStringLiteral("95 % intervals: paired block bootstrap, blocks of %1 tokens, %2 replicates; "
-                       "%3 tokens")
-            .arg(comparison.block)
-            .arg(comparison.replicates)
-            .arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
+    const QString note = QStringLiteral("95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens")
+                             .arg(QString::fromStdString(comparison.resampling.words()))
+                             .arg(comparison.replicates)
+                             .arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
     Figure figure;
     figure.tables.push_back({"", csv_table(comparison)});
     figure.tables.push_back({"", latex_table(columns, note), "tex"});

@@ -212,6 +212,11 @@ std::span<const KindInfo> figure_kinds() {
             QT_TRANSLATE_NOOP("Figure",
                               "NLL of random halting minus a policy's, at equal mean steps, with intervals."),
             true, false, "policies,block,replicates"},
+        KindInfo{FigureKind::matched_rules, "matched_rules",
+                 QT_TRANSLATE_NOOP("Figure", "Rules at equal cost (replay)"),
+                 QT_TRANSLATE_NOOP("Figure",
+                                   "NLL of every halting rule at equal mean steps or FLOPs, with bands."),
+                 true, false, "policies,quantity,block,replicates"},
         KindInfo{FigureKind::parameter_sweep, "parameter_sweep",
                  QT_TRANSLATE_NOOP("Figure", "Parameter sweep (replay)"),
                  QT_TRANSLATE_NOOP("Figure", "NLL, steps or FLOPs against a policy's threshold."), true,
@@ -377,7 +382,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         json.fail("smoothing", "a number from 0 to below 1, such as 0.9");
     }
     spec.title = json.text("title").value_or(spec.title);
-    spec.block = json.integer("block", 1, 1'000'000).value_or(spec.block);
+    spec.block = json.integer("block", 0, 1'000'000).value_or(spec.block);
     spec.replicates = json.integer("replicates", 100, 1'000'000).value_or(spec.replicates);
     if (spec.kind == FigureKind::token_text && spec.quantity == TokenQuantity::nll_difference &&
         spec.runs.size() < 2) {

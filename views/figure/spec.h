@@ -24,6 +24,7 @@ enum class FigureKind {
     steps_entropy,     ///< density of steps against entropy
     policy_front,      ///< perplexity against compute of halting policies, by replay, and the runs themselves
     policy_comparison, ///< a policy against others that know nothing, at equal mean steps, by replay
+    matched_rules,     ///< all rules at equal mean steps or FLOPs, with bands, by replay
     parameter_sweep,   ///< NLL, steps or FLOPs against the threshold of policies, by replay
     steps_by_type,     ///< mean steps of token classes or of the most frequent types, with intervals
     steps_probability, ///< density of steps against the target's probability
@@ -95,7 +96,7 @@ struct FigureSpec {
     std::int64_t columns = 2;          ///< panels: beside each other
     bool letters = true;               ///< panels: a, b, c
     std::string title;                 ///< empty: none, the caption of the paper says it
-    std::int64_t block = 64;           ///< nll_comparison: tokens in a block of the bootstrap
+    std::int64_t block = 0;            ///< tokens in a block of the bootstrap; 0: chosen from the data
     std::int64_t replicates = 10000;
     friend bool operator==(const FigureSpec&, const FigureSpec&) = default;
 };

@@ -30,28 +30,27 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 double half_width(const RunKey& key, const std::stop_token& stop) {
     const TraceReader trace = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
     std::vector<double> values;
-    std::vector<std::int64_t> stretches;
+    TokenLayout layout;
+    ClusterNumbers clusters;
     for (const SequenceInfo& sequence : trace.sequences(key.run)) {
         if (stop.stop_requested()) {
             return none;
         }
-        std::int64_t stretch = 0;
+        std::int64_t cluster = -1;
+        bool follows = false;
         for (const float nll : trace.tokens(key.run, sequence.index).nll) {
             if (std::isfinite(nll)) {
                 values.push_back(static_cast<double>(nll));
-                ++stretch;
-            } else if (stretch > 0) {
-                stretches.push_back(std::exchange(stretch, 0));
+                cluster = cluster < 0 ? clusters.of(sequence) : cluster;
+                layout.add(cluster, follows);
             }
-        }
-        if (stretch > 0) {
-            stretches.push_back(stretch);
+            follows = std::isfinite(nll);
         }
     }
     if (values.size() < 2) {
         return none;
     }
-    const PrefixSums sums(values, 1, std::move(stretches));
+    const PrefixSums sums(values, 1, std::move(layout));
     const Statistic mean = [](std::span<const double> sum, std::int64_t tokens) {
         return sum[0] / static_cast<double>(tokens);
     };
@@ -59,7 +58,7 @@ double half_width(const RunKey& key, const std::stop_token& stop) {
     options.replicates = replicates;
     options.threads = 1;
     options.stop = stop;
-    const Estimate estimate = block_bootstrap(sums, std::span(&mean, 1), options).at(0);
+    const Estimate estimate = bootstrap(sums, std::span(&mean, 1), options).at(0);
     return (estimate.high - estimate.low) / 2;
 }
 

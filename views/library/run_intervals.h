@@ -11,7 +11,7 @@ namespace ponderscope {
 
 struct RunInfo;
 
-/// Half-widths of the 95 % intervals of runs' mean NLL (moving-block bootstrap, methods as in core/stats),
+/// Half-widths of the 95 % intervals of runs' mean NLL (bootstrap over clusters or blocks, as in core/stats),
 /// worked out on a thread of its own from the files, one run after the other, and remembered.
 class RunIntervals : public QObject {
     Q_OBJECT

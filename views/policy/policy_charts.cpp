@@ -2,6 +2,8 @@
 #include "views/policy/policy_charts.h"
 
 #include "core/base/error.h"
+#include "core/policy/matched.h"
+#include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
 #include "views/common/format.h"
 
@@ -34,32 +36,6 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
                      " has signals for (" + known + "); found \"" + name + "\".");
 }
 
-/// The tokens with a target, and where they are consecutive.
-struct ScoredTokens {
-    std::vector<std::size_t> rows;
-    std::vector<std::int64_t> stretches;
-    explicit ScoredTokens(const ReplayTable& table) {
-        for (std::size_t i = 0; i < table.tokens(); ++i) {
-            if (std::isnan(table.nll[i])) {
-                continue;
-            }
-            if (rows.empty() || rows.back() + 1 != i || table.places[i].position == 0) {
-                stretches.push_back(0);
-            }
-            ++stretches.back();
-            rows.push_back(i);
-        }
-    }
-    [[nodiscard]] std::vector<double> nll(const ReplayResult& result) const {
-        std::vector<double> values;
-        values.reserve(rows.size());
-        for (const std::size_t row : rows) {
-            values.push_back(static_cast<double>(result.nll[row]));
-        }
-        return values;
-    }
-};
-
 } // namespace
 
 std::string usual_policy(const ReplayTable& table) {
@@ -77,7 +53,7 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
                                       const BootstrapOptions& options) {
     constexpr int settings = 14;
     const PolicyKind& kind = kind_of(table, policy);
-    const ScoredTokens scored(table);
+    const ScoredRows scored(table);
     const auto most = static_cast<double>(table.columns.max_steps());
     Chart chart;
     chart.title = tr("Random halting against %1").arg(QString::fromStdString(policy));
@@ -112,11 +88,11 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
         for (const std::string& name : names) {
             const ReplayResult other =
                 replay(table, PolicySpec::parse(name + ":rate=" + std::to_string(own.mean_steps)));
-            others.push_back(scored.nll(other));
+            others.push_back(scored.of(other.nll));
             steps.push_back(other.mean_steps);
         }
         const std::vector<Estimate> gaps =
-            paired_differences(scored.nll(own), others, scored.stretches, options);
+            paired_differences(scored.of(own.nll), others, scored.layout, options).each;
         const double x = flops ? own.mean_flops : own.mean_steps;
         zero.x.push_back(x);
         zero.y.push_back(0);
@@ -140,6 +116,83 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
                          " stops some tokens and not others; choose another policy.");
     }
     chart.series = {std::move(zero), std::move(points[0]), std::move(points[1])};
+    return chart;
+}
+
+figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<std::string>& policies,
+                                  const std::string& against, bool over_flops,
+                                  const BootstrapOptions& options) {
+    constexpr int costs = 12;
+    constexpr int settings = 33;
+    if (over_flops && !table.flops) {
+        throw InputError("\"quantity\": the trace of " + table.run +
+                         " does not say what steps cost; record it again, or choose \"steps\".");
+    }
+    const std::vector<std::string> known = matched_rules(table);
+    std::vector<std::string> rules = policies.empty() ? known : policies;
+    for (const std::string& rule : rules) {
+        if (std::find(known.begin(), known.end(), rule) == known.end()) {
+            (void)kind_of(table, rule); // says what there is
+        }
+    }
+    if (std::find(rules.begin(), rules.end(), against) == rules.end()) {
+        rules.insert(rules.begin(), against);
+    }
+    std::vector<double> wanted;
+    for (int i = 1; i < costs; ++i) {
+        wanted.push_back(static_cast<double>(table.columns.max_steps()) * i / costs);
+    }
+    const ScoredRows scored(table);
+    const auto base =
+        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
+    const MatchedComparison found = compare_matched(
+        rules.size(), [&](std::size_t i) { return replayed_rule(table, scored, rules[i], settings); }, base,
+        wanted, scored.layout, options);
+    Chart chart;
+    chart.title = tr("Rules at equal cost");
+    chart.x.label = over_flops ? tr("FLOPs per token") : tr("mean steps");
+    chart.x.si = over_flops;
+    chart.y.label = tr("NLL minus that of %1 (nats)").arg(QString::fromStdString(found.reference));
+    chart.note =
+        tr("Replay: what is halted changes no other token here. Bands hold for all rules and costs together; "
+           "oracles know the answer.");
+    for (const MatchedRow& row : found.rows) {
+        const auto kinds = policy_kinds();
+        Chart::Series line;
+        line.name = row.causal ? tr("%1 (replay)").arg(QString::fromStdString(row.name))
+                               : tr("%1 (bound)").arg(QString::fromStdString(row.name));
+        line.ink =
+            static_cast<int>(std::find_if(kinds.begin(), kinds.end(),
+                                          [&](const PolicyKind& kind) { return kind.name == row.name; }) -
+                             kinds.begin());
+        line.dashed = !row.causal;
+        Chart::Series band = line;
+        band.mark = Chart::Mark::band;
+        band.name.clear();
+        band.faint = true;
+        for (const MatchedCell& cell : over_flops ? row.at_flops : row.at_steps) {
+            if (std::isnan(cell.difference.value)) {
+                continue;
+            }
+            const Estimate& bounds = row.causal ? cell.band : cell.difference;
+            line.x.push_back(cell.cost);
+            line.y.push_back(cell.difference.value);
+            line.labels.push_back(
+                tr("%1: %2 nats [%3, %4]")
+                    .arg(QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
+                         format_difference(bounds.low, 3), format_difference(bounds.high, 3)));
+            band.x.push_back(cell.cost);
+            band.y.push_back(cell.difference.value);
+            band.low.push_back(bounds.low);
+            band.high.push_back(bounds.high);
+        }
+        if (!line.x.empty()) {
+            if (row.causal && row.name != found.reference) {
+                chart.series.push_back(std::move(band));
+            }
+            chart.series.push_back(std::move(line));
+        }
+    }
     return chart;
 }
 

@@ -16,6 +16,14 @@ namespace ponderscope {
 figure::Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                                       const BootstrapOptions& options);
 
+/// All rules at equal cost: NLL minus that of \p against (`uniform`, say) over mean steps, or over the FLOPs
+/// that it takes at these steps, with bands over the whole chart. \p policies: kinds; empty: all that the run
+/// can be replayed with. InputError: a rule that the run lacks signals for, FLOPs that the trace does not
+/// know.
+figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<std::string>& policies,
+                                  const std::string& against, bool over_flops,
+                                  const BootstrapOptions& options);
+
 enum class SweepQuantity { nll, steps, flops };
 
 /// A quantity against the first parameter of policies, as a share of its range where there are several of

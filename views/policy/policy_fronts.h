@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/policy/replay.h"
+#include "core/policy/thresholds.h"
 #include "views/figure/chart.h"
 
 #include <limits>
@@ -10,14 +11,6 @@
 #include <vector>
 
 namespace ponderscope {
-
-/// Thresholds of a kind's first parameter that are worth trying on this run, ascending: quantiles of the
-/// recorded signal, so that each is passed by about as many tokens as its neighbour; every whole number for
-/// steps; even distances for rates. Empty for kinds without a parameter. At most \p most values.
-std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
-
-/// The policy of that kind at that threshold; other parameters as they are preset.
-PolicySpec policy_at(const PolicyKind& kind, double threshold);
 
 /// What one threshold of a policy gives, by replay.
 struct PolicyPoint {

@@ -28,6 +28,7 @@ TEST(PolicySpec, IsPrintedBackCanonically) {
         {"entropy_difference", "entropy_difference:theta=0.001"},
         {"kl", "kl:theta=5e-04"},
         {"latent_difference", "latent_difference:theta=0.03"},
+        {"second_order:theta=0.5", "second_order:theta=0.5,hits=1"},
         {"argmax_stable", "argmax_stable:n=5"},
     };
     for (const auto& [text, canonical] : cases) {
@@ -43,7 +44,7 @@ TEST(PolicySpec, IsPrintedBackCanonically) {
 }
 
 TEST(PolicySpec, EveryKindHasARuleAndADefaultOrAMessage) {
-    EXPECT_EQ(policy_kinds().size(), 13U);
+    EXPECT_EQ(policy_kinds().size(), 14U);
     for (const PolicyKind& kind : policy_kinds()) {
         EXPECT_FALSE(kind.rule.empty()) << kind.name;
         EXPECT_NE(kind.make, nullptr) << kind.name;

@@ -131,6 +131,9 @@ TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
     const auto d = static_cast<std::size_t>(engine_->config().embed_dim);
     const auto cosine = values<float>(result, signal::cosine);
     const auto difference = values<float>(result, signal::latent_difference);
+    const auto acceleration = engine_->config().ponder.max_steps > 1
+                                  ? values<float>(result, signal::acceleration)
+                                  : std::vector<float>();
     const auto kl = values<float>(result, signal::kl_previous_current);
     for (std::size_t t = 0; t < ids.size(); ++t) {
         EXPECT_EQ(cosine[t * steps], 0.0F);
@@ -156,6 +159,15 @@ TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
             }
             EXPECT_NEAR(cosine[t * steps + k], dot / std::sqrt(squares * squares_before), 1e-5);
             EXPECT_NEAR(difference[t * steps + k], std::sqrt(gap / squares), 1e-5);
+            if (k > 1) {
+                const auto& earlier = arrays.at("hidden.step" + std::to_string(k - 2)).floats;
+                double change = 0;
+                for (std::size_t i = t * d; i < (t + 1) * d; ++i) {
+                    change += std::pow(static_cast<double>(now[i]) - 2.0 * before[i] + earlier[i], 2);
+                }
+                const double expected = std::sqrt(change / gap);
+                EXPECT_NEAR(acceleration[t * steps + k], expected, 1e-3 * expected);
+            }
             EXPECT_GE(kl[t * steps + k], 0.0F);
         }
     }

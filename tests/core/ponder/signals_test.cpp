@@ -30,7 +30,7 @@ const Names of_every_step{
     signal::nll,  signal::entropy, signal::max_probability, signal::margin,
     signal::rank, signal::argmax,  signal::candidate_ids,   signal::candidate_probabilities};
 const Names between_steps{signal::kl_previous_current, signal::kl_current_previous, signal::cosine,
-                          signal::latent_difference};
+                          signal::latent_difference, signal::acceleration};
 const std::map<std::string, Names> of_method{
     {"vanilla", {}},
     {"looped", {}},

@@ -98,7 +98,9 @@ void write_run(TraceWriter& writer, const std::string& name, std::uint64_t width
         tokens.id.push_back(1);
         tokens.begin.push_back(at);
         tokens.end.push_back(std::min<std::uint64_t>(text.size(), at + width));
-        tokens.nll.push_back(last ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(std::min<std::uint64_t>(text.size() - at - width, width)));
+        tokens.nll.push_back(
+            last ? std::numeric_limits<float>::quiet_NaN()
+                 : static_cast<float>(std::min<std::uint64_t>(text.size() - at - width, width)));
         tokens.entropy.push_back(1);
         tokens.max_probability.push_back(0.5F);
         tokens.rank.push_back(last ? 0 : 1);

@@ -58,7 +58,8 @@ TEST(PairedDifferences, OfTheSameTokensAreExact) {
             value += 0.25 * i;
         }
     }
-    const std::vector<Estimate> estimates = paired_differences(reference, others, {600, 400}, options);
+    const PairedDifferences found = paired_differences(reference, others, {600, 400}, options);
+    const std::vector<Estimate>& estimates = found.each;
     ASSERT_EQ(estimates.size(), 11U);
     EXPECT_EQ(estimates[0].value, 0);
     EXPECT_EQ(estimates[0].low, 0);

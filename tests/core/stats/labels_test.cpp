@@ -109,7 +109,7 @@ TEST_F(Labelled, ALabelBelongsToThePredictionOfWhatItCovers) {
         EXPECT_EQ(predicted.label[t], t >= 4 && t <= 8 ? 0 : -1) << t;
         EXPECT_EQ(predicted.steps[t], first.steps[t]);
     }
-    EXPECT_EQ(predicted.stretches, (std::vector<std::int64_t>{39, 19}));
+    EXPECT_EQ(predicted.layout.stretches, (std::vector<std::int64_t>{39, 19}));
     EXPECT_EQ(predicted.unlabelled, 58 - 5); // nobody predicts a first token
     const LabelledTokens standing = label(text, LabelPlace::token);
     for (std::size_t t = 0; t < 39; ++t) {
@@ -151,9 +151,10 @@ TEST(CompareClasses, MeansAreTheClassesAndNoiseIsNotFound) {
         tokens.nll.push_back(label == 1 ? 3.0 : 1.0);
         tokens.unlabelled += label < 0 ? 1 : 0;
     }
-    tokens.stretches = {2000};
+    tokens.layout = {2000};
     BootstrapOptions options;
     options.replicates = 500;
+    options.block = 64;
     const std::vector<LabelledClass> classes = compare_classes(tokens, options);
     ASSERT_EQ(classes.size(), 2U); // no token is of the third
     const LabelledClass& high = classes[1];
@@ -170,18 +171,6 @@ TEST(CompareClasses, MeansAreTheClassesAndNoiseIsNotFound) {
         steps = 1;
     }
     EXPECT_TRUE(std::isnan(compare_classes(tokens, options)[0].group.p));
-}
-
-TEST(IntervalNotices, SayWhatIntervalsRestOn) {
-    const std::vector<std::int64_t> one{100};
-    const std::vector<std::string> notices = interval_notices(one, {});
-    ASSERT_EQ(notices.size(), 2U);
-    EXPECT_NE(notices[0].find("2 blocks of 64"), std::string::npos);
-    EXPECT_NE(notices[1].find("one sequence"), std::string::npos);
-    EXPECT_TRUE(interval_notices(std::vector<std::int64_t>{1000, 1000}, {}).empty());
-    EXPECT_EQ(interval_warning({1.8, 1.7, 1.9, 0.1}, "the mean"), "");
-    EXPECT_NE(interval_warning({1.947, 1.682, 1.922, 0.1}, "the mean").find("The interval of the mean"),
-              std::string::npos);
 }
 
 } // namespace

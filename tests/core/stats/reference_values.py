@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes reference_values.json: what NumPy and SciPy say of a small autocorrelated sample, and a moving-block bootstrap written
-the slow way (every replicate is put together token by token). Run it with NumPy and SciPy installed; the tests read the file."""
+"""Makes reference_values.json: what NumPy, SciPy and arch say of a small autocorrelated sample, and bootstraps of circular blocks and
+of clusters written the slow way (every replicate is put together token by token). Run it with NumPy, SciPy and arch installed; the
+tests read the file."""
 import json
 import math
 import pathlib
 
 import numpy as np
 import scipy
+from arch.bootstrap import optimal_block_length
 from scipy import stats
 
 MASK = (1 << 64) - 1
@@ -48,10 +50,22 @@ def block_rows(stretches, block, seed, replicate):
             place -= weights[s]
             s += 1
         length = min(block, stretches[s])
-        start = firsts[s] + (splitmix(stream, draw + 1) * (stretches[s] - length + 1) >> 64)
+        start = splitmix(stream, draw + 1) * stretches[s] >> 64
         draw += 2
-        rows += range(start, start + length)
+        rows += [firsts[s] + (start + i) % stretches[s] for i in range(length)]
     return np.array(rows[:total])
+
+
+def cluster_rows(clusters, seed, replicate):
+    """The same of clusters drawn whole; clusters: token numbers of each."""
+    stream = splitmix(seed, replicate)
+    return np.concatenate([clusters[splitmix(stream, i) * len(clusters) >> 64] for i in range(len(clusters))])
+
+
+def expanded(values, units):
+    """Hesterberg's expanded percentile interval."""
+    p = stats.norm.cdf(math.sqrt(units / (units - 1)) * stats.t.ppf(0.025, units - 1))
+    return [float(np.quantile(values, p)), float(np.quantile(values, 1 - p))]
 
 
 def bca(value, replicates, left_out, level):
@@ -97,6 +111,7 @@ def main():
         "quantiles": [[q, float(np.quantile(a, q))] for q in (0.0, 0.025, 0.25, 0.5, 0.9, 0.975, 1.0)],
         "bootstrap": {"block": block, "seed": seed, "replicates": replicates, "level": 0.95, "estimates": {}},
     }
+    units = sum(length / min(block, length) for length in stretches)
     for name, statistic in statistics.items():
         values = [statistic(rows) for rows in drawn]
         left_out = [statistic(np.setdiff1d(everything, rows)) for rows in blocks_of(stretches, block)]
@@ -104,9 +119,33 @@ def main():
         result["bootstrap"]["estimates"][name] = {
             "value": float(value),
             "percentile": [float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))],
+            "expanded": expanded(values, units),
             "bca": bca(value, values, left_out, 0.95),
             "standard_error": float(np.std(values, ddof=1)),
         }
+    # Forty clusters of 5 to 20 tokens; every third consists of two stretches that others stand between.
+    lengths = [5 + splitmix(3, i) % 16 for i in range(53)]
+    cluster_of = [i if i < 40 else 3 * (i - 40) for i in range(53)]
+    firsts = np.concatenate([[0], np.cumsum(lengths)])
+    clusters = [np.concatenate([np.arange(firsts[s], firsts[s + 1]) for s in range(53) if cluster_of[s] == g]) for g in range(40)]
+    x, y = sample(sum(lengths), 13)
+    drawn = [cluster_rows(clusters, seed, r) for r in range(replicates)]
+    values = [(y[r] - x[r]).mean() for r in drawn]
+    left_out = [np.delete(y - x, rows).mean() for rows in clusters]
+    result["clusters"] = {
+        "stretches": lengths, "cluster_of": cluster_of, "seed": 13, "value": float((y - x).mean()),
+        "percentile": [float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))],
+        "expanded": expanded(values, 40), "bca": bca((y - x).mean(), values, left_out, 0.95),
+        "standard_error": float(np.std(values, ddof=1)),
+    }
+    noise = [unit(17, t) - 0.5 for t in range(4000)]
+    result["block_length"] = []
+    for memory in (0.0, 0.3, 0.7, 0.9):
+        for n in (50, 400, 4000):
+            series = np.zeros(n)
+            for t in range(n):
+                series[t] = (memory * series[t - 1] if t else 0) + noise[t]
+            result["block_length"].append({"memory": memory, "n": n, "circular": float(optimal_block_length(series)["circular"].iloc[0])})
     # SciPy's own bootstrap knows single tokens only, and draws others than ours: equal up to the noise of 200,000 replicates.
     skewed = np.array([math.exp(1.2 * stats.norm.ppf(unit(11, t) * 0.998 + 0.001)) for t in range(120)])
     result["single_tokens"] = {"values": skewed.tolist()}
@@ -115,7 +154,7 @@ def main():
         interval = answer.confidence_interval
         result["single_tokens"][method.lower()] = [float(interval.low), float(interval.high)]
     target = pathlib.Path(__file__).with_name("reference_values.json")
-    target.write_text(json.dumps(result, indent=1) + "\n")
+    target.write_text(json.dumps(result, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
-#include "core/stats/front.h"
+#include "core/stats/distributions.h"
 #include "core/stats/rank_correlation.h"
 #include "core/stats/token_groups.h"
 #include "tests/support/test_data.h"
@@ -12,11 +12,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <numbers>
 
 namespace ponderscope {
 namespace {
@@ -44,17 +44,6 @@ TEST(Significance, StoredValuesAreThoseOfTheInstalledSciPy) {
               0);
 }
 
-TEST(Significance, WelchAgreesWithSciPy) {
-    for (const nlohmann::json& entry : reference().at("welch")) {
-        const double p = welch_p(moments_of(entry["a"]), moments_of(entry["b"]));
-        const double expected = entry["p"];
-        EXPECT_NEAR(p, expected, 1e-10 * std::max(expected, 1e-3)) << entry["a"] << entry["b"];
-    }
-    EXPECT_EQ(welch_p(moments_of({1, 1}), moments_of({1, 1})), 1);
-    EXPECT_EQ(welch_p(moments_of({1, 1}), moments_of({2, 2})), 0);
-    EXPECT_TRUE(std::isnan(welch_p(moments_of({1}), moments_of({1, 2}))));
-}
-
 TEST(Significance, StudentAgreesWithSciPy) {
     for (const nlohmann::json& entry : reference().at("student")) {
         const double expected = entry[2];
@@ -67,15 +56,99 @@ TEST(Significance, StudentAgreesWithSciPy) {
 TEST(Significance, FalseDiscoveryControlAgreesWithStatsmodels) {
     for (const nlohmann::json& entry : reference().at("discovery")) {
         const auto p = entry["p"].get<std::vector<double>>();
-        const std::vector<double> q = benjamini_hochberg(p);
-        for (std::size_t i = 0; i < p.size(); ++i) {
-            EXPECT_NEAR(q[i], entry["q"][i].get<double>(), 1e-12) << entry;
+        for (const auto& [control, name] : {std::pair{DiscoveryControl::benjamini_hochberg, "bh"},
+                                            std::pair{DiscoveryControl::benjamini_yekutieli, "by"}}) {
+            const std::vector<double> q = false_discovery_q(p, control);
+            for (std::size_t i = 0; i < p.size(); ++i) {
+                EXPECT_NEAR(q[i], entry[name][i].get<double>(), 1e-12) << entry;
+            }
         }
     }
-    const std::vector<double> holes = benjamini_hochberg(std::vector<double>{std::nan(""), 0.01, 0.04});
+    const std::vector<double> holes = false_discovery_q(std::vector<double>{std::nan(""), 0.01, 0.04});
     EXPECT_TRUE(std::isnan(holes[0]));
     EXPECT_NEAR(holes[1], 0.02, 1e-15);
-    EXPECT_TRUE(benjamini_hochberg({}).empty());
+    EXPECT_TRUE(false_discovery_q({}).empty());
+}
+
+TEST(Significance, EquivalenceAgreesWithStatsmodels) {
+    const auto differences = reference()["differences"].get<std::vector<double>>();
+    const std::vector<double> ones(differences.size(), 1.0);
+    for (const nlohmann::json& entry : reference()["equivalence"]) {
+        const Equivalence found = equivalence_test(differences, ones, entry["margin"]);
+        for (const auto& [value, name] :
+             {std::pair{found.p, "p"}, std::pair{found.p_above, "above"}, std::pair{found.p_below, "below"},
+              std::pair{found.low, "low"}, std::pair{found.high, "high"}}) {
+            const double expected = entry[name];
+            EXPECT_NEAR(value, expected, 1e-9 * std::abs(expected) + 1e-16) << name << entry;
+        }
+        // The test and the interval of level 0.9 say the same.
+        EXPECT_EQ(found.p<0.05, found.low> - found.margin && found.high < found.margin);
+    }
+    EXPECT_THROW(equivalence_test(differences, ones, 0), InputError);
+    EXPECT_THROW(equivalence_test(differences, ones, std::nan("")), InputError);
+    EXPECT_TRUE(std::isnan(equivalence_test(std::vector<double>{1}, std::vector<double>{1}, 1).p));
+    const std::vector<double> same(5, 0.0);
+    EXPECT_EQ(equivalence_test(same, std::vector<double>(5, 3.0), 0.01).p, 0);
+    const std::vector<double> far(5, 0.06);
+    EXPECT_EQ(equivalence_test(far, std::vector<double>(5, 3.0), 0.01).p, 1);
+}
+
+TEST(Significance, McNemarAgreesWithStatsmodels) {
+    for (const nlohmann::json& entry : reference()["mcnemar"]) {
+        EXPECT_NEAR(mcnemar_p(entry["a"], entry["b"]), entry["p"].get<double>(), 1e-12) << entry;
+    }
+}
+
+TEST(Significance, DetectableShiftAgreesWithStatsmodels) {
+    for (const nlohmann::json& entry : reference()["power"]) {
+        EXPECT_NEAR(detectable_shift(entry["n"], entry["alpha"], 0.8), entry["shift"].get<double>(), 2e-6)
+            << entry;
+    }
+    EXPECT_NEAR(detectable_shift(1e7, 0.05, 0.8), detectable_shift(9e4, 0.05, 0.8), 1e-4);
+    EXPECT_TRUE(std::isnan(detectable_shift(1, 0.05, 0.8)));
+}
+
+TEST(Significance, SignFlipsAgreeWithSciPy) {
+    for (const nlohmann::json& entry : reference()["sign_flips"]) {
+        // SciPy enumerates few values as we do; of many it draws 400,000 choices, whose noise is 0.0007.
+        const double tolerance = entry.contains("drawn") ? 0.003 : 1e-12;
+        EXPECT_NEAR(sign_flip_p(entry["values"].get<std::vector<double>>()), entry["p"].get<double>(),
+                    tolerance)
+            << entry;
+    }
+    EXPECT_EQ(sign_flip_p({}), 1);
+    EXPECT_EQ(sign_flip_p(std::vector<double>(50, 0.0)), 1);
+    EXPECT_EQ(sign_flip_p(std::vector<double>{3}), 1); // one unit: both signs are as far
+    EXPECT_TRUE(std::isnan(sign_flip_p(std::vector<double>{3, std::nan("")})));
+    // Alike units: as far only where all signs agree.
+    EXPECT_NEAR(sign_flip_p(std::vector<double>(12, 0.1)), std::ldexp(1, -11), 1e-15);
+    // Many of them: the normal part errs to the safe side, here by little.
+    const double p = sign_flip_p(std::vector<double>(40, 0.1));
+    EXPECT_GT(p, std::ldexp(1, -39));
+    EXPECT_LT(p, 1e-7);
+}
+
+TEST(Significance, BandsHoldTogether) {
+    // Twenty independent means: bands need 3.02 standard errors where single intervals need 1.96 (1 -
+    // 0.95^(1/20)).
+    std::vector<double> values(20, 1.0);
+    std::vector<std::vector<double>> replicates(20);
+    for (std::uint64_t e = 0; e < 20; ++e) {
+        for (std::uint64_t r = 0; r < 20'000; ++r) {
+            const double u = unit_interval(splitmix64(splitmix64(5, e), r));
+            replicates[e].push_back(1 + 0.1 * normal_quantile(std::clamp(u, 1e-12, 1 - 1e-12)));
+        }
+    }
+    values.push_back(7);
+    replicates.emplace_back(20'000, 7.0); // does not vary
+    const std::vector<Estimate> bands =
+        simultaneous_bands(values, replicates, SmallSample{}, BootstrapOptions{});
+    ASSERT_EQ(bands.size(), 21U);
+    EXPECT_NEAR((bands[0].high - 1) / 0.1, normal_quantile((1 + std::pow(0.95, 1.0 / 20)) / 2), 0.05);
+    EXPECT_EQ(bands[20].low, 7);
+    EXPECT_EQ(bands[20].high, 7);
+    EXPECT_THROW(simultaneous_bands(values, std::span(replicates).first(3), SmallSample{}, {}), InputError);
+    EXPECT_TRUE(simultaneous_bands({}, {}, SmallSample{}, {}).empty());
 }
 
 TEST(Significance, FalseDiscoveriesAreControlled) {
@@ -86,7 +159,7 @@ TEST(Significance, FalseDiscoveriesAreControlled) {
         for (std::uint64_t i = 0; i < 50; ++i) {
             p.push_back(token_draw(5, table, i));
         }
-        const std::vector<double> q = benjamini_hochberg(p);
+        const std::vector<double> q = false_discovery_q(p);
         tables += *std::min_element(q.begin(), q.end()) < 0.05 ? 1 : 0;
     }
     EXPECT_GE(tables, 8);
@@ -112,12 +185,13 @@ TEST(RankCorrelation, AgreesWithSciPy) {
     BootstrapOptions options;
     options.block = 8;
     options.replicates = 1000;
-    const Estimate rho = spearman_with_interval(steps, nll, {40, 20}, options);
+    const Estimate rho = spearman_with_interval(steps, nll, TokenLayout{40, 20}, options);
     EXPECT_NEAR(rho.value, want["rho"].get<double>(), 1e-12);
     EXPECT_LT(rho.low, rho.value);
     EXPECT_GT(rho.high, rho.value);
-    EXPECT_TRUE(std::isnan(spearman_with_interval(std::vector<double>(60, 1.0), nll, {60}, options).value));
-    EXPECT_THROW(spearman_with_interval(steps, std::vector<double>(3), {60}, options), InputError);
+    EXPECT_TRUE(std::isnan(
+        spearman_with_interval(std::vector<double>(60, 1.0), nll, TokenLayout{60}, options).value));
+    EXPECT_THROW(spearman_with_interval(steps, std::vector<double>(3), TokenLayout{60}, options), InputError);
 }
 
 TEST(TokenGroups, ClassesOfTokens) {
@@ -149,7 +223,10 @@ TEST(TokenGroups, CountWhatEachTypeDoes) {
     const std::vector<std::int32_t> ids{0, 1, 0, 2, 0, 1, 1, 7, 0};
     const std::vector<std::int32_t> steps{3, 1, 2, 0, 3, 1, 2, 3, 0};
     const std::vector<float> nll{1, 2, 3, 4, 2, 2, 2, 9, none};
-    const TokenGroups groups = group_tokens(ids, steps, nll, 3, bytes);
+    const TokenLayout layout{3, 3, 2};
+    GroupingOptions options;
+    options.bootstrap.unit = ResamplingUnit::clusters;
+    const TokenGroups groups = group_tokens(ids, steps, nll, layout, 3, bytes, options);
     EXPECT_EQ(groups.scored, 8);
     ASSERT_EQ(groups.types.size(), 2U); // those that came once are no test
     const TokenGroup& the = groups.types[0];
@@ -160,7 +237,11 @@ TEST(TokenGroups, CountWhatEachTypeDoes) {
     EXPECT_NEAR(the.mean_nll, 2, 1e-12);
     EXPECT_NEAR(the.dropped, 1.0 / 3, 1e-12);
     EXPECT_NEAR(the.steps_elsewhere, 7.0 / 5, 1e-12);
-    EXPECT_NEAR(the.p, welch_p(moments_of({3, 2, 3}), moments_of({1, 0, 1, 2, 3})), 1e-12);
+    // Mean 15/8, share 3/8: (x - 3/8)(steps - 15/8), summed over three clusters of 3, 3 and 2 tokens.
+    const auto score = [](double x, double k) { return (x - 3.0 / 8) * (k - 15.0 / 8); };
+    const std::vector<double> scores{score(1, 3) + score(0, 1) + score(1, 2),
+                                     score(0, 0) + score(1, 3) + score(0, 1), score(0, 2) + score(0, 3)};
+    EXPECT_NEAR(the.p, sign_flip_p(scores), 1e-12);
     EXPECT_NEAR(the.q, std::min(2 * std::min(the.p, groups.types[1].p), std::max(the.p, groups.types[1].p)),
                 1e-12);
     std::int64_t counted = 0;
@@ -169,58 +250,8 @@ TEST(TokenGroups, CountWhatEachTypeDoes) {
     }
     EXPECT_EQ(counted, 8);
     EXPECT_EQ(groups.classes[0].name, "word");
-    EXPECT_THROW(group_tokens(ids, {}, nll, 3, bytes), InputError);
-}
-
-/// One draw of Gauss.
-double normal(std::uint64_t seed, std::uint64_t n) {
-    const double u = 1 - unit_interval(splitmix64(seed, 2 * n));
-    const double v = unit_interval(splitmix64(seed, 2 * n + 1));
-    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
-
-TEST(Coverage, OfPairedDifferencesOfAutocorrelatedNll) {
-    // Skewed losses with memory: NLL = 3 exp(0.4 x), x an AR(1) process with coefficient 0.6, of 12 texts of
-    // 1024 tokens; the other model is worse by 2 % of the loss and noise. The true difference is known.
-    constexpr std::uint64_t sets = 1000;
-    constexpr std::size_t texts = 12;
-    constexpr std::size_t length = 1024;
-    constexpr double memory = 0.6;
-    const double truth = 0.02 * 3 * std::exp(0.08 / (1 - memory * memory));
-    int covers[2] = {0, 0};
-    for (std::uint64_t set = 0; set < sets; ++set) {
-        const std::uint64_t seed = splitmix64(4711, set);
-        std::vector<double> a;
-        std::vector<double> b;
-        std::uint64_t draw = 0;
-        for (std::size_t text = 0; text < texts; ++text) {
-            double x = normal(seed, draw++) / std::sqrt(1 - memory * memory); // in its steady state
-            for (std::size_t t = 0; t < length; ++t) {
-                x = memory * x + normal(seed, draw++);
-                a.push_back(3 * std::exp(0.4 * x));
-                b.push_back(a.back() * 1.02 + 0.1 * normal(seed, draw++));
-            }
-        }
-        BootstrapOptions options;
-        options.replicates = 400;
-        options.seed = set;
-        for (const IntervalKind kind : {IntervalKind::percentile, IntervalKind::bca}) {
-            options.kind = kind;
-            const Estimate estimate = paired_differences(
-                a, std::vector<std::vector<double>>{b}, std::vector<std::int64_t>(texts, length), options)[0];
-            covers[kind == IntervalKind::bca ? 1 : 0] +=
-                estimate.low <= truth && truth <= estimate.high ? 1 : 0;
-        }
-    }
-    std::printf(
-        "95 %% intervals of the paired difference cover the truth in %.1f %% (percentile) and %.1f %% (BCa) "
-        "of %d simulations\n",
-        100.0 * covers[0] / static_cast<double>(sets), 100.0 * covers[1] / static_cast<double>(sets),
-        static_cast<int>(sets));
-    for (const int count : covers) {
-        EXPECT_GE(count, 930);
-        EXPECT_LE(count, 970);
-    }
+    EXPECT_THROW(group_tokens(ids, steps, nll, {7}, 3, bytes), InputError);
+    EXPECT_THROW(group_tokens(ids, {}, nll, layout, 3, bytes), InputError);
 }
 
 } // namespace

@@ -2,8 +2,10 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
+#include "core/stats/block_length.h"
 #include "core/stats/bootstrap.h"
 #include "core/stats/correlation.h"
+#include "core/stats/sensitivity.h"
 #include "tests/support/test_data.h"
 
 #include <algorithm>
@@ -12,12 +14,11 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
 namespace ponderscope {
 namespace {
 
-/// Made by reference_values.py with NumPy and SciPy.
+/// Made by reference_values.py with NumPy, SciPy and arch.
 nlohmann::json reference() {
     return nlohmann::json::parse(
         read_file(testing::source_tree() / "tests/core/stats/reference_values.json"));
@@ -116,14 +117,19 @@ TEST(Bootstrap, EqualsTheSlowWay) {
         const nlohmann::json& expected = want["estimates"][name];
         for (const int threads : {1, 3}) {
             options.threads = threads;
+            options.unit = ResamplingUnit::blocks;
             options.kind = IntervalKind::percentile;
-            Estimate got = block_bootstrap(sums, {&statistic, 1}, options)[0];
+            Estimate got = bootstrap(sums, {&statistic, 1}, options)[0];
             EXPECT_NEAR(got.value, expected["value"].get<double>(), 1e-10) << name;
             EXPECT_NEAR(got.low, expected["percentile"][0].get<double>(), 1e-10) << name;
             EXPECT_NEAR(got.high, expected["percentile"][1].get<double>(), 1e-10) << name;
             EXPECT_NEAR(got.standard_error, expected["standard_error"].get<double>(), 1e-10) << name;
+            options.kind = IntervalKind::expanded;
+            got = bootstrap(sums, {&statistic, 1}, options)[0];
+            EXPECT_NEAR(got.low, expected["expanded"][0].get<double>(), 1e-10) << name;
+            EXPECT_NEAR(got.high, expected["expanded"][1].get<double>(), 1e-10) << name;
             options.kind = IntervalKind::bca;
-            got = block_bootstrap(sums, {&statistic, 1}, options)[0];
+            got = bootstrap(sums, {&statistic, 1}, options)[0];
             EXPECT_NEAR(got.low, expected["bca"][0].get<double>(), 1e-9) << name;
             EXPECT_NEAR(got.high, expected["bca"][1].get<double>(), 1e-9) << name;
         }
@@ -141,7 +147,7 @@ TEST(Bootstrap, OfSingleTokensAgreesWithSciPy) {
     for (const auto& [kind, name] :
          {std::pair{IntervalKind::percentile, "percentile"}, std::pair{IntervalKind::bca, "bca"}}) {
         options.kind = kind;
-        const Estimate got = block_bootstrap(sums, statistics, options)[0];
+        const Estimate got = bootstrap(sums, statistics, options)[0];
         const double low = want[name][0].get<double>();
         const double high = want[name][1].get<double>();
         const double noise = 0.01 * (high - low); // of 200,000 replicates on either side
@@ -167,62 +173,120 @@ TEST(Bootstrap, EveryStretchGivesAsMuchAsItHas) {
     const PrefixSums sums(values, 1, stretches);
     double total = 0;
     BootstrapOptions options;
+    options.unit = ResamplingUnit::blocks;
+    options.block = 64;
     options.threads = 1;
     options.replicates = 2000;
     const std::vector<Statistic> statistics = {[&](std::span<const double> s, std::int64_t n) {
         total += s[0] / static_cast<double>(n);
         return s[0] / static_cast<double>(n);
     }};
-    const Estimate estimate = block_bootstrap(sums, statistics, options)[0];
+    const Estimate estimate = bootstrap(sums, statistics, options)[0];
     EXPECT_NEAR(total / 2001, 0.5, 0.01);
     EXPECT_LT(estimate.low, 0.5);
     EXPECT_GT(estimate.high, 0.5);
 }
 
-TEST(Bootstrap, IntervalsCoverOnAutocorrelatedData) {
-    // An AR(1) process with coefficient 0.7, mean 3, 4,000 tokens in four sequences: single tokens would give
-    // intervals 2.4 times too narrow. 300 data sets, so that a true coverage of 0.95 shows up between 0.91
-    // and 0.985 in 997 of 1000 runs of other seeds.
-    constexpr int sets = 300;
-    constexpr int naive_sets = 60;
-    int blocks_cover = 0;
-    int tokens_cover = 0;
-    for (std::uint64_t set = 0; set < sets; ++set) {
-        std::vector<double> values;
-        const std::uint64_t seed = splitmix64(99, set);
-        std::uint64_t draw = 0;
-        for (int sequence = 0; sequence < 4; ++sequence) {
-            double state = 0;
-            for (int t = -100; t < 1000; ++t) { // the first hundred bring it into its steady state
-                const double u = 1 - unit_interval(splitmix64(seed, draw++));
-                const double v = unit_interval(splitmix64(seed, draw++));
-                state = 0.7 * state + std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-                if (t >= 0) {
-                    values.push_back(3 + state);
-                }
-            }
-        }
-        const PrefixSums sums(values, 1, {1000, 1000, 1000, 1000});
-        const std::vector<Statistic> statistics = {mean_of(0)};
-        BootstrapOptions options;
-        options.replicates = 600;
-        options.seed = set;
-        const Estimate blocks = block_bootstrap(sums, statistics, options)[0];
-        blocks_cover += blocks.low <= 3 && 3 <= blocks.high;
-        if (set >= naive_sets) {
-            continue;
-        }
-        options.block = 1;
-        options.replicates = 200;
-        const Estimate tokens = block_bootstrap(sums, statistics, options)[0];
-        tokens_cover += tokens.low <= 3 && 3 <= tokens.high;
+TEST(Bootstrap, OfClustersEqualsTheSlowWay) {
+    const nlohmann::json want = reference()["clusters"];
+    TokenLayout layout(want["stretches"].get<std::vector<std::int64_t>>());
+    layout.cluster_of = want["cluster_of"].get<std::vector<std::int64_t>>();
+    const Sample sample =
+        reference_sample(static_cast<std::size_t>(layout.tokens()), want["seed"].get<std::uint64_t>());
+    std::vector<double> apart;
+    for (std::size_t i = 0; i < sample.a.size(); ++i) {
+        apart.push_back(sample.b[i] - sample.a[i]);
     }
-    RecordProperty("covered_of_300", blocks_cover);
-    std::printf("95 %% intervals: blocks of 64 cover %.1f %%, single tokens %.1f %%\n",
-                100.0 * blocks_cover / sets, 100.0 * tokens_cover / naive_sets);
-    EXPECT_GE(blocks_cover, sets * 91 / 100);
-    EXPECT_LE(blocks_cover, sets * 985 / 1000);
-    EXPECT_LT(tokens_cover, naive_sets * 80 / 100);
+    const PrefixSums sums(apart, 1, layout);
+    const std::vector<Statistic> statistics = {mean_of(0)};
+    BootstrapOptions options;
+    options.replicates = 400;
+    for (const auto& [kind, name] :
+         {std::pair{IntervalKind::percentile, "percentile"}, std::pair{IntervalKind::expanded, "expanded"},
+          std::pair{IntervalKind::bca, "bca"}}) {
+        options.kind = kind;
+        const Estimate got = bootstrap(sums, statistics, options)[0]; // 40 clusters: they are drawn whole
+        EXPECT_NEAR(got.value, want["value"].get<double>(), 1e-12);
+        EXPECT_NEAR(got.low, want[name][0].get<double>(), 1e-9) << name;
+        EXPECT_NEAR(got.high, want[name][1].get<double>(), 1e-9) << name;
+        EXPECT_NEAR(got.standard_error, want["standard_error"].get<double>(), 1e-12);
+    }
+    // Over clusters of one token each, a cluster is a token; two levels then draw the same tokens.
+    const PrefixSums singles(apart, 1, std::vector<std::int64_t>(apart.size(), 1));
+    const Estimate whole = bootstrap(singles, statistics, options)[0];
+    options.unit = ResamplingUnit::two_level;
+    options.block = 5;
+    const Estimate two = bootstrap(singles, statistics, options)[0];
+    EXPECT_NEAR(whole.low, two.low, 1e-12);
+    EXPECT_NEAR(whole.high, two.high, 1e-12);
+}
+
+TEST(Bootstrap, WhatIsDrawn) {
+    const auto units = [](std::size_t clusters, BootstrapOptions options = {}) {
+        const TokenLayout layout(std::vector<std::int64_t>(clusters, 50));
+        const std::vector<double> values(clusters * 50, 1.0);
+        const std::span<const double> series[] = {values};
+        return choose_resampling(layout, series, options);
+    };
+    EXPECT_EQ(units(29).unit, ResamplingUnit::blocks);
+    EXPECT_EQ(units(30).unit, ResamplingUnit::clusters);
+    EXPECT_TRUE(units(30).notices().empty());
+    EXPECT_EQ(units(30).words(), "30 clusters drawn whole");
+    ASSERT_EQ(units(29).notices().size(), 1U);
+    EXPECT_NE(units(29).notices()[0].find("other parts of these texts"), std::string::npos);
+    EXPECT_NE(units(1).notices()[0].find("of one sequence"), std::string::npos);
+    const Resampling two = units(40, {.unit = ResamplingUnit::two_level, .block = 7});
+    EXPECT_EQ(two.words(), "40 clusters drawn, and in them circular blocks of 7 tokens");
+    ASSERT_EQ(two.notices().size(), 1U);
+    EXPECT_NE(two.notices()[0].find("too wide"), std::string::npos);
+    const Resampling five = units(5, {.unit = ResamplingUnit::clusters});
+    ASSERT_EQ(five.notices().size(), 1U);
+    EXPECT_NE(five.notices()[0].find("5 clusters, fewer than 30"), std::string::npos);
+    EXPECT_THROW(units(1, {.unit = ResamplingUnit::clusters}), InputError);
+    EXPECT_THROW(units(1, {.unit = ResamplingUnit::two_level}), InputError);
+    const Resampling few = units(1, {.block = 20});
+    EXPECT_NE(few.notices().back().find("2 blocks of 20 tokens"), std::string::npos) << few.notices().back();
+}
+
+TEST(BlockLength, AgreesWithArch) {
+    for (const nlohmann::json& entry : reference()["block_length"]) {
+        std::vector<double> series;
+        for (std::uint64_t t = 0; t < entry["n"].get<std::uint64_t>(); ++t) {
+            const double before = series.empty() ? 0.0 : entry["memory"].get<double>() * series.back();
+            series.push_back(before + unit_interval(splitmix64(17, t)) - 0.5);
+        }
+        const double length = optimal_block_length(series, {static_cast<std::int64_t>(series.size())});
+        EXPECT_NEAR(length, std::max(1.0, entry["circular"].get<double>()), 1e-9 * length) << entry;
+    }
+    EXPECT_EQ(optimal_block_length(std::vector<double>(100, 2.0), {100}), 1);
+    EXPECT_EQ(optimal_block_length({}, {}), 1);
+    EXPECT_THROW(optimal_block_length(std::vector<double>(100, 2.0), {99}), InputError);
+    // Texts that differ from each other ask for blocks that are longer than what a text's own memory asks
+    // for.
+    std::vector<double> texts;
+    for (std::uint64_t t = 0; t < 2000; ++t) {
+        texts.push_back(unit_interval(splitmix64(17, t)) + (t / 400 % 2 == 0 ? 0.0 : 1.0));
+    }
+    const TokenLayout five(std::vector<std::int64_t>(5, 400));
+    EXPECT_GT(optimal_block_length(texts, five), 20);
+}
+
+TEST(BlockLength, RowsOfHalfOnceAndTwice) {
+    const Sample sample = reference_sample(3000, 21);
+    BootstrapOptions options;
+    options.replicates = 300;
+    options.block = 40;
+    std::vector<BlockRow> rows = block_sensitivity(sample.a, {3000}, options);
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].block, 20);
+    EXPECT_EQ(rows[1].block, 40);
+    EXPECT_EQ(rows[2].block, 80);
+    const PrefixSums sums(sample.a, 1, {3000});
+    const std::vector<Statistic> statistics = {mean_of(0)};
+    EXPECT_EQ(rows[1].mean.low, bootstrap(sums, statistics, options)[0].low);
+    options.block = 0;
+    rows = block_sensitivity(sample.a, {3000}, options);
+    EXPECT_EQ(rows[1].block, static_cast<std::int64_t>(std::ceil(optimal_block_length(sample.a, {3000}))));
 }
 
 TEST(Bootstrap, DegenerateSamplesAndOptions) {
@@ -232,32 +296,35 @@ TEST(Bootstrap, DegenerateSamplesAndOptions) {
         BootstrapOptions options;
         options.kind = kind;
         options.replicates = 50;
-        const Estimate same = block_bootstrap(PrefixSums(flat, 1, {200}), statistics, options)[0];
+        options.block = 64;
+        const Estimate same = bootstrap(PrefixSums(flat, 1, {200}), statistics, options)[0];
         EXPECT_EQ(same.value, 1.5);
         EXPECT_EQ(same.low, 1.5);
         EXPECT_EQ(same.high, 1.5);
         const Estimate single =
-            block_bootstrap(PrefixSums(std::vector<double>{2.0}, 1, {1}), statistics, options)[0];
+            bootstrap(PrefixSums(std::vector<double>{2.0}, 1, {1}), statistics, options)[0];
         EXPECT_EQ(single.value, 2.0);
+        EXPECT_TRUE(std::isnan(single.low)); // one block says nothing of how others would be
     }
-    EXPECT_TRUE(std::isnan(block_bootstrap(PrefixSums({}, 1, {}), statistics)[0].value));
+    EXPECT_TRUE(std::isnan(bootstrap(PrefixSums({}, 1, {}), statistics)[0].value));
     EXPECT_THROW(PrefixSums(flat, 1, {199}), InputError);
     EXPECT_THROW(PrefixSums(flat, 1, {200, 0}), InputError);
+    EXPECT_THROW(PrefixSums(std::vector<double>{1, std::nan("")}, 1, {2}), InputError);
     const PrefixSums sums(flat, 1, {200});
     for (const auto& change : std::vector<std::function<void(BootstrapOptions&)>>{
-             [](BootstrapOptions& o) { o.block = 0; }, [](BootstrapOptions& o) { o.replicates = 0; },
+             [](BootstrapOptions& o) { o.block = -1; }, [](BootstrapOptions& o) { o.replicates = 0; },
              [](BootstrapOptions& o) { o.replicates = std::int64_t{1} << 60; },
              [](BootstrapOptions& o) { o.level = 1; },
              [](BootstrapOptions& o) { o.level = std::numeric_limits<double>::quiet_NaN(); }}) {
         BootstrapOptions options;
         change(options);
-        EXPECT_THROW(block_bootstrap(sums, statistics, options), InputError);
+        EXPECT_THROW(bootstrap(sums, statistics, options), InputError);
     }
     std::stop_source stop;
     stop.request_stop();
     BootstrapOptions options;
     options.stop = stop.get_token();
-    EXPECT_THROW(block_bootstrap(sums, statistics, options), Cancelled);
+    EXPECT_THROW(bootstrap(sums, statistics, options), Cancelled);
 }
 
 } // namespace

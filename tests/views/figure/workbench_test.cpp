@@ -118,7 +118,7 @@ private slots:
             if (info.kind == FigureKind::signal_by_step) {
                 rest += QStringLiteral(R"(,"signal":"kl_previous_current")");
             }
-            if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::depth_ablation) {
+            if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::matched_rules || info.kind == FigureKind::depth_ablation) {
                 rest += QStringLiteral(R"(,"replicates":200)");
             }
             if (info.kind == FigureKind::training_curves) {
@@ -266,6 +266,16 @@ private slots:
             QVERIFY(uniform.low[i] <= uniform.y[i] && uniform.y[i] <= uniform.high[i]);
         }
         QVERIFY_EXCEPTION_THROWN(policy_comparison_chart(table, "full", options), InputError);
+        const Chart matched = matched_rules_chart(table, {"entropy"}, "uniform", false, options);
+        QCOMPARE(matched.series.size(), 3U); // the reference, the rule and its band
+        QVERIFY(matched.note.contains(QStringLiteral("Replay")));
+        for (const Chart::Series& series : matched.series) {
+            QVERIFY(!series.x.empty());
+            for (std::size_t i = 0; i < series.low.size(); ++i) {
+                QVERIFY(series.low[i] <= series.y[i] && series.y[i] <= series.high[i]);
+            }
+        }
+        QVERIFY_EXCEPTION_THROWN(matched_rules_chart(table, {"full"}, "uniform", false, options), InputError);
         const Chart sweep = sweep_chart(table, {"entropy"}, SweepQuantity::steps, {});
         QVERIFY(std::is_sorted(sweep.series[0].x.begin(), sweep.series[0].x.end()));
         QVERIFY(sweep.series[0].y.front() >= sweep.series[0].y.back()); // a higher threshold stops more

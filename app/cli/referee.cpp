@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `referee`: which halting rule spends its steps best, all of them at equal mean steps and at equal FLOPs.
+#include "app/cli/console.h"
+#include "app/cli/interval_options.h"
+#include "app/cli/policy_report.h"
+#include "app/cli/report.h"
+#include "app/cli/reruns.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/policy/matched.h"
+#include "core/policy/rerun_difference.h"
+#include "core/record/rerun.h"
+#include "core/trace/reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+namespace ponderscope::cli {
+namespace {
+
+struct RefereeVerb {
+    std::string reference;
+    std::vector<std::string> policies;
+    std::vector<double> costs;
+    std::string against = "uniform";
+    int settings = 33;
+    std::filesystem::path tex, csv;
+    RerunOptions reruns;
+    IntervalOptions intervals;
+    ProgressOption progress;
+    bool json = false;
+
+    void run();
+
+private:
+    [[nodiscard]] std::vector<std::string> rules_of(const ReplayTable& table) const;
+    [[nodiscard]] MatchedComparison rerun(const TraceReader& reader, const RunInfo& run,
+                                          const ReplayTable& table, const ScoredRows& scored,
+                                          const MatchedComparison& replayed, ProgressPrinter& printer) const;
+};
+
+/// All that the verb says.
+struct RefereeReport {
+    std::string run;
+    std::int64_t scored = 0;
+    MatchedComparison replayed;
+    std::optional<MatchedComparison> exact;
+    std::vector<std::string> notices;
+
+    void print(const IntervalOptions& intervals) const;
+    [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
+    [[nodiscard]] std::string to_csv() const;
+    [[nodiscard]] std::string to_latex(const IntervalOptions& intervals) const;
+    /// Calls \p use with "replay" or "rerun", "steps" or "flops", and every row's cells on that axis.
+    template <typename Use>
+    void for_each_table(Use use) const {
+        for (const MatchedComparison* one : {&replayed, exact ? &*exact : nullptr}) {
+            if (one == nullptr) {
+                continue;
+            }
+            const char* kind = one == &replayed ? "replay" : "rerun";
+            use(kind, "steps", *one, &MatchedRow::at_steps);
+            if (!one->rows.front().at_flops.empty()) {
+                use(kind, "flops", *one, &MatchedRow::at_flops);
+            }
+        }
+    }
+};
+
+std::string cost_text(double cost, bool flops) {
+    return flops ? fixed(cost / 1e9, 6) + " GFLOP" : fixed(cost, 2) + " steps";
+}
+
+std::string cell_text(const MatchedCell& cell) {
+    if (std::isnan(cell.difference.value)) {
+        return "-";
+    }
+    const Estimate& bounds = std::isnan(cell.band.low) ? cell.difference : cell.band;
+    return fixed(cell.difference.value, 4) + " [" + fixed(bounds.low, 4) + ", " + fixed(bounds.high, 4) + "]";
+}
+
+void RefereeReport::print(const IntervalOptions& intervals) const {
+    std::cout << run << "  " << with_separators(scored) << " scored tokens; NLL minus that of "
+              << replayed.reference
+              << " at equal cost, nats a token [band over the table]: negative thinks better\n";
+    for_each_table([](const char* kind, const char* axis, const MatchedComparison& found,
+                      std::vector<MatchedCell> MatchedRow::*cells) {
+        const bool flops = std::string(axis) == "flops";
+        std::cout << "\n"
+                  << padded(std::string("at equal ") + (flops ? "FLOPs, " : "mean steps, ") + kind, 28);
+        for (const MatchedCell& cell : found.rows.front().*cells) {
+            std::cout << right(cost_text(cell.cost, flops), 28);
+        }
+        std::cout << "\n";
+        for (const MatchedRow& row : found.rows) {
+            std::cout << padded(row.name + (row.causal ? "" : " (bound)"), 28);
+            for (const MatchedCell& cell : row.*cells) {
+                std::cout << right(cell_text(cell), 28);
+            }
+            std::cout << "\n";
+        }
+    });
+    std::cout << "\n- : the rule reaches no such cost. Bounds of oracles are no bands.\n"
+              << intervals.sentence(replayed.resampling) << "\n";
+    for (const std::string& notice : notices) {
+        std::cout << "note: " << notice << "\n";
+    }
+}
+
+nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
+    nlohmann::json tables = nlohmann::json::array();
+    for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
+                       std::vector<MatchedCell> MatchedRow::*cells) {
+        for (const MatchedRow& row : found.rows) {
+            for (const MatchedCell& cell : row.*cells) {
+                tables.push_back({{"kind", kind},
+                                  {"at_equal", axis},
+                                  {"policy", row.name},
+                                  {"causal", row.causal},
+                                  {"cost", number(cell.cost)},
+                                  {"nll", json_of(cell.nll)},
+                                  {"difference", json_of(cell.difference)},
+                                  {"band", json_of(cell.band)}});
+            }
+        }
+    });
+    nlohmann::json curves = nlohmann::json::array();
+    for (const MatchedComparison* one : {&replayed, exact ? &*exact : nullptr}) {
+        for (const MatchedRow& row : one != nullptr ? one->rows : std::vector<MatchedRow>()) {
+            for (const MatchedPoint& point : row.curve) {
+                curves.push_back({{"kind", one == &replayed ? "replay" : "rerun"},
+                                  {"rule", row.name},
+                                  {"policy", point.policy},
+                                  {"mean_steps", number(point.steps)},
+                                  {"flops_per_token", number(point.flops)},
+                                  {"mean_nll", number(point.nll)}});
+            }
+        }
+    }
+    nlohmann::json report{{"run", run},        {"scored_tokens", scored}, {"against", replayed.reference},
+                          {"matched", tables}, {"curves", curves},        {"notices", notices}};
+    intervals.write_to(report, replayed.resampling);
+    return report;
+}
+
+std::string RefereeReport::to_csv() const {
+    std::string text = "kind,at_equal,policy,causal,cost,nll,nll_low,nll_high,difference,difference_low,"
+                       "difference_high,band_low,band_high\n";
+    for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
+                       std::vector<MatchedCell> MatchedRow::*cells) {
+        for (const MatchedRow& row : found.rows) {
+            for (const MatchedCell& cell : row.*cells) {
+                text += std::string(kind) + "," + axis + "," + row.name + (row.causal ? ",1" : ",0");
+                for (const double value :
+                     {cell.cost, cell.nll.value, cell.nll.low, cell.nll.high, cell.difference.value,
+                      cell.difference.low, cell.difference.high, cell.band.low, cell.band.high}) {
+                    text += "," + exact_digits(value);
+                }
+                text += "\n";
+            }
+        }
+    });
+    return text;
+}
+
+/// A table for \usepackage{booktabs}: rules as rows, costs as columns; bold where the band excludes zero from
+/// below.
+std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
+    const auto escaped = [](const std::string& text) {
+        std::string result;
+        for (const char c : text) {
+            result +=
+                c == '_' || c == '%' || c == '#' || c == '&' ? std::string("\\") + c : std::string(1, c);
+        }
+        return result;
+    };
+    std::string text = "% NLL minus that of " + replayed.reference + " at equal cost (nats a token), " + run +
+                       "\n% " + intervals.sentence(replayed.resampling) + "\n";
+    for_each_table([&](const char* kind, const char* axis, const MatchedComparison& found,
+                       std::vector<MatchedCell> MatchedRow::*cells) {
+        const bool flops = std::string(axis) == "flops";
+        const std::vector<MatchedCell>& first = found.rows.front().*cells;
+        text += "\\begin{tabular}{l" + std::string(first.size(), 'r') + "}\n\\toprule\n" +
+                (flops ? "FLOPs" : "mean steps") + " (" + kind + ")";
+        for (const MatchedCell& cell : first) {
+            text += " & " + cost_text(cell.cost, flops);
+        }
+        text += " \\\\\n\\midrule\n";
+        for (const MatchedRow& row : found.rows) {
+            text += escaped(row.name) + (row.causal ? "" : " (bound)");
+            for (const MatchedCell& cell : row.*cells) {
+                const bool better = cell.band.high < 0;
+                const std::string value =
+                    std::isnan(cell.difference.value) ? "--" : "$" + fixed(cell.difference.value, 4) + "$";
+                const Estimate& bounds = std::isnan(cell.band.low) ? cell.difference : cell.band;
+                text += " & " + (better ? "\\textbf{" + value + "}" : value);
+                if (!std::isnan(bounds.low)) {
+                    text += " {\\scriptsize $[" + fixed(bounds.low, 4) + ", " + fixed(bounds.high, 4) + "]$}";
+                }
+            }
+            text += " \\\\\n";
+        }
+        text += "\\bottomrule\n\\end{tabular}\n\n";
+    });
+    return text;
+}
+
+std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
+    const std::vector<std::string> known = matched_rules(table);
+    std::string list;
+    for (const std::string& name : known) {
+        list += (list.empty() ? "" : ", ") + name;
+    }
+    std::vector<std::string> rules = policies.empty() ? known : policies;
+    if (std::find(rules.begin(), rules.end(), against) == rules.end()) {
+        rules.insert(rules.begin(), against);
+    }
+    for (const std::string& name : rules) {
+        if (std::find(known.begin(), known.end(), name) == known.end()) {
+            throw InputError(table.run + ": expected rules that it can be replayed with (" + list +
+                             "), found \"" + name +
+                             "\"; name a kind without its numbers, or record the run with --record steps "
+                             "--policy full.");
+        }
+    }
+    return rules;
+}
+
+/// The settings around each cost, rerun, with both ends that all rules share.
+MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& run, const ReplayTable& table,
+                                     const ScoredRows& scored, const MatchedComparison& replayed,
+                                     ProgressPrinter& printer) const {
+    std::vector<PolicySpec> specs;
+    const auto place_of = [&](const std::string& text) {
+        const PolicySpec spec = spelled_out(PolicySpec::parse(text), table.context);
+        const auto found = std::find(specs.begin(), specs.end(), spec);
+        if (found != specs.end()) {
+            return static_cast<std::size_t>(found - specs.begin());
+        }
+        specs.push_back(spec);
+        return specs.size() - 1;
+    };
+    std::vector<double> wanted;
+    for (const MatchedCell& cell : replayed.rows.front().at_steps) {
+        wanted.push_back(cell.cost);
+    }
+    std::vector<std::string> names;
+    std::vector<std::vector<std::size_t>> places; // of each rule that can run: into specs
+    for (const MatchedRow& row : replayed.rows) {
+        if (!row.causal) {
+            continue;
+        }
+        names.push_back(row.name);
+        places.emplace_back();
+        for (const std::string& text : settings_around(row, wanted)) {
+            places.back().push_back(place_of(text));
+        }
+        // Where a rule's own settings stop short of a cost in the rerun, the line goes on to all steps.
+        places.back().push_back(place_of("full"));
+    }
+    const std::vector<RunInfo> runs =
+        reruns.make(reader, run, table, specs, printer, intervals.bootstrap.stop);
+    const TraceReader exact = TraceReader::open(reruns.trace(reader));
+    const auto setting = [&](std::size_t at) {
+        ReplayResult nothing;
+        nothing.steps = table.ran;
+        nothing.nll = table.nll;
+        const RerunDifference found =
+            rerun_difference(table, nothing, reader, run, exact, runs[at], intervals.bootstrap.stop);
+        return MatchedSetting{specs[at].text(), scored.of(found.steps), scored.of(found.nll),
+                              scored.of(found.flops)};
+    };
+    const auto rule = [&](std::size_t i) {
+        MatchedRule one;
+        one.name = names[i];
+        for (const std::size_t at : places[i]) {
+            one.settings.push_back(setting(at));
+        }
+        return one;
+    };
+    const auto base =
+        static_cast<std::size_t>(std::find(names.begin(), names.end(), against) - names.begin());
+    // The reference, rerun, may take a few steps less or more than the replay's: costs that it reaches both
+    // ways.
+    const MatchedRule reference_rule = rule(base);
+    double low = std::numeric_limits<double>::infinity();
+    double high = 0;
+    for (const MatchedSetting& one : reference_rule.settings) {
+        double sum = 0;
+        for (const double steps : one.steps) {
+            sum += steps;
+        }
+        low = std::min(low, sum / static_cast<double>(one.steps.size()));
+        high = std::max(high, sum / static_cast<double>(one.steps.size()));
+    }
+    for (double& cost : wanted) {
+        cost = std::clamp(cost, low, high);
+    }
+    return compare_matched(names.size(), rule, base, wanted, scored.layout, intervals.bootstrap);
+}
+
+void RefereeVerb::run() {
+    ProgressPrinter printer(progress.style);
+    intervals.begin(printer);
+    const BootstrapOptions& bootstrap = intervals.bootstrap;
+    reruns.check();
+    const RunReference where = parse_run_reference(reference);
+    const TraceReader reader = TraceReader::open(where.trace);
+    const RunInfo run = find_run(reader, where.run);
+    const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
+    const std::vector<std::string> rules = rules_of(table);
+    const ScoredRows scored(table);
+    std::vector<double> wanted = costs;
+    const auto most = static_cast<double>(table.columns.max_steps());
+    if (wanted.empty()) {
+        wanted = {0.25 * most, 0.5 * most, 0.75 * most};
+    }
+    std::sort(wanted.begin(), wanted.end());
+    RefereeReport report;
+    report.run = table.run;
+    report.scored = static_cast<std::int64_t>(scored.rows.size());
+    const auto base =
+        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
+    report.replayed = compare_matched(
+        rules.size(), [&](std::size_t i) { return replayed_rule(table, scored, rules[i], settings); }, base,
+        wanted, scored.layout, bootstrap);
+    if (reruns.wanted()) {
+        report.exact = rerun(reader, run, table, scored, report.replayed, printer);
+    }
+    printer.finish();
+    if (table.halted) {
+        report.notices.emplace_back(
+            "tokens of this run halted, so no rule can be seen beyond the steps that ran; "
+            "record with --policy full to see all of them.");
+    }
+    for (const std::string& notice : report.replayed.resampling.notices()) {
+        report.notices.push_back(notice);
+    }
+    report.notices.emplace_back(
+        report.exact
+            ? "replays assume that a token's halting leaves the others as they are; where they differ "
+              "from the reruns, the reruns are right."
+            : "a replay assumes that a token's halting leaves the others as they are; --rerun CHECKPOINT "
+              "runs the model with the rules.");
+    if (!csv.empty()) {
+        write_file_atomically(csv, report.to_csv());
+    }
+    if (!tex.empty()) {
+        write_file_atomically(tex, report.to_latex(intervals));
+    }
+    if (json) {
+        std::cout << report.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << '\n';
+        return;
+    }
+    report.print(intervals);
+}
+
+} // namespace
+
+void add_referee(CLI::App& program) {
+    auto verb = std::make_shared<RefereeVerb>();
+    CLI::App* app = program.add_subcommand("referee", "Which halting rule spends its steps best: all of them "
+                                                      "at equal mean steps and at equal FLOPs, replayed "
+                                                      "and rerun, with bands");
+    app->add_option(
+           "run", verb->reference,
+           "TRACE.ponder#RUN, recorded with --record steps --policy full; the run's name may be left out "
+           "when it is the only one")
+        ->required();
+    app->add_option("--policy", verb->policies,
+                    "Kinds of policies (entropy, not entropy:theta=1); all that the run can be replayed with")
+        ->type_name("KIND");
+    app->add_option("--steps", verb->costs,
+                    "Mean steps to compare at; a quarter, a half and three quarters of K")
+        ->delimiter(',')
+        ->check(CLI::NonNegativeNumber);
+    app->add_option("--against", verb->against, "The kind that the others are set against")
+        ->capture_default_str();
+    app->add_option("--settings", verb->settings, "Thresholds tried of each kind")
+        ->check(CLI::Range(3, 1000))
+        ->capture_default_str();
+    verb->reruns.add_to(*app);
+    app->add_option("--tex", verb->tex, "Also write the tables as LaTeX (booktabs)")->type_name("FILE");
+    app->add_option("--csv", verb->csv, "Also write the tables as CSV")->type_name("FILE");
+    verb->intervals.add_to(*app);
+    verb->progress.add_to(*app);
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer(
+        "The same as a figure: kind matched_rules, resources/docs/figures.md. What the numbers assume: "
+        "resources/docs/statistics.md.\n"
+        "Example:\n  ponderscope referee story.ponder#adaponderlm-1m --tex rules.tex\n"
+        "  ponderscope referee story.ponder --policy learned --policy entropy --steps 1,2 --rerun MODEL");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

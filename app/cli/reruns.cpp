@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/reruns.h"
+
+#include "core/base/error.h"
+#include "core/policy/rerun_difference.h"
+#include "core/ponder/policy_halting.h"
+#include "core/record/rerun.h"
+#include "core/trace/writer.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ponderscope::cli {
+
+void RerunOptions::add_to(CLI::App& verb) {
+    verb.add_option("--rerun", model.checkpoint,
+                    "Also run the model with each policy, exactly, and show where the replay differs. The "
+                    "reruns are runs of the trace, and are used again when they are there")
+        ->type_name("CHECKPOINT");
+    verb.add_option("-o,--output", output, "Trace of the reruns (default: the replayed one)")
+        ->type_name("TRACE.ponder");
+    verb.add_option("--batch", batch, "Of reruns: windows computed together")
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    verb.add_option("--device", model.device, "Of reruns: cpu, cuda or cuda:N")->capture_default_str();
+}
+
+void RerunOptions::check() const {
+    if (!output.empty() && !wanted()) {
+        throw InputError("--output is for reruns; name the checkpoint with --rerun CHECKPOINT.");
+    }
+}
+
+std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo& source,
+                                        const ReplayTable& table, const std::vector<PolicySpec>& specs,
+                                        ProgressPrinter& printer, const std::stop_token& stop) const {
+    const std::filesystem::path where = trace(reader);
+    const auto exact_runs = [&] {
+        return std::filesystem::exists(where) ? TraceReader::open(where).runs() : std::vector<RunInfo>();
+    };
+    const auto find = [&](const std::vector<RunInfo>& runs, const PolicySpec& spec) {
+        const auto found = std::find_if(runs.rbegin(), runs.rend(), [&](const RunInfo& one) {
+            return is_rerun_of(one, source, spec.text()) && one.text_digest == source.text_digest;
+        });
+        return found == runs.rend() ? nullptr : &*found;
+    };
+    std::vector<RunInfo> runs = exact_runs();
+    std::vector<PolicySpec> missing;
+    for (const PolicySpec& spec : specs) {
+        if (find(runs, spec) == nullptr) {
+            missing.push_back(spec);
+        }
+    }
+    if (!missing.empty()) {
+        ModelOptions options = model;
+        options.method = options.method.empty() ? source.method : options.method;
+        options.dtype = source.dtype;
+        const Checkpoint checkpoint = options.open();
+        require_weights_of(source, checkpoint, checkpoint_digest(checkpoint, printer.sink(), stop));
+        const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
+        const std::vector<SequenceInput> sequences = recorded_sequences(reader, source, stop);
+        Engine engine = Engine::load(checkpoint, options.load_options(printer, stop));
+        for (const PolicySpec& spec : missing) {
+            if (spec.kind->causal) {
+                (void)rule_of(spec, engine); // what the model refuses must leave no file behind
+            }
+        }
+        for (const PolicySpec& spec : missing) {
+            RecordOptions how;
+            how.level = RecordLevel::basic;
+            how.batch = batch;
+            how.dtype = source.dtype;
+            TraceWriter writer(where);
+            if (rerun(engine, checkpoint, source, table, sequences, tokenizer ? &*tokenizer : nullptr, spec,
+                      writer, how, printer.sink(), stop)
+                    .cancelled) {
+                throw Cancelled();
+            }
+        }
+        runs = exact_runs();
+    }
+    std::vector<RunInfo> found;
+    for (const PolicySpec& spec : specs) {
+        const RunInfo* one = find(runs, spec);
+        if (one == nullptr) {
+            throw InputError(where, "the rerun of " + spec.text() + " that was just made", "none like it",
+                             "write the reruns to a trace of their own with --output");
+        }
+        found.push_back(*one);
+    }
+    return found;
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "core/policy/replay.h"
+#include "core/trace/reader.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <stop_token>
+#include <vector>
+
+namespace ponderscope::cli {
+
+/// How a verb that replays policies runs the model with them, too.
+struct RerunOptions {
+    ModelOptions model; ///< without a checkpoint: replays only
+    std::filesystem::path output;
+    std::int64_t batch = 8;
+
+    void add_to(CLI::App& verb);
+    [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
+    /// InputError: options of reruns where there are none.
+    void check() const;
+    /// Where the reruns of a trace's run are kept.
+    [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {
+        return output.empty() ? reader.path() : output;
+    }
+    /// Runs of trace() that hold the reruns of \p specs, found there or made now, in their order.
+    [[nodiscard]] std::vector<RunInfo> make(const TraceReader& reader, const RunInfo& source,
+                                            const ReplayTable& table, const std::vector<PolicySpec>& specs,
+                                            ProgressPrinter& printer, const std::stop_token& stop) const;
+};
+
+} // namespace ponderscope::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/stats/layout.h"
+
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ponderscope {
+
+TokenLayout::TokenLayout(std::vector<std::int64_t> lengths)
+    : stretches(std::move(lengths)), cluster_of(stretches.size()) {
+    std::iota(cluster_of.begin(), cluster_of.end(), 0);
+}
+
+void TokenLayout::add(std::int64_t cluster, bool follows) {
+    if (!follows || stretches.empty()) {
+        stretches.push_back(0);
+        cluster_of.push_back(cluster);
+    }
+    ++stretches.back();
+}
+
+std::int64_t TokenLayout::tokens() const {
+    return std::accumulate(stretches.begin(), stretches.end(), std::int64_t{0});
+}
+
+std::int64_t TokenLayout::clusters() const {
+    return cluster_of.empty() ? 0 : 1 + *std::max_element(cluster_of.begin(), cluster_of.end());
+}
+
+std::int64_t ClusterNumbers::of(const SequenceInfo& sequence) {
+    const auto next = static_cast<std::int64_t>(numbers_.size());
+    const std::string key =
+        sequence.group.empty() ? "sequence " + std::to_string(sequence.index) : "group " + sequence.group;
+    return numbers_.emplace(key, next).first->second;
+}
+
+std::int64_t ClusterNumbers::of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both) {
+    if (!a.group.empty() && !b.group.empty() && a.group != b.group) {
+        throw InputError(both + ": expected one group for sequence " + std::to_string(a.index) +
+                         ", found \"" + a.group.substr(0, 60) + "\" and \"" + b.group.substr(0, 60) +
+                         "\"; record both with the same groups.");
+    }
+    return of(a.group.empty() ? b : a);
+}
+
+} // namespace ponderscope

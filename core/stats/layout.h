@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// How the tokens of a sample lie: in stretches of consecutive tokens, each of them inside a cluster (a
+/// sequence, or the group that was given with it: a document, an author, a problem). Tokens of two clusters
+/// are taken as independent, tokens of one are not.
+struct TokenLayout {
+    std::vector<std::int64_t> stretches;  ///< lengths, at least 1; they add up to the tokens of the sample
+    std::vector<std::int64_t> cluster_of; ///< the cluster of each stretch, from 0; as many as stretches
+
+    TokenLayout() = default;
+    /// Every stretch is a cluster of its own.
+    TokenLayout(std::vector<std::int64_t> lengths); // NOLINT(google-explicit-constructor)
+    TokenLayout(std::initializer_list<std::int64_t> lengths)
+        : TokenLayout(std::vector<std::int64_t>(lengths)) {}
+
+    /// One more token of \p cluster, which \p follows the one before it in the text, or begins a stretch.
+    void add(std::int64_t cluster, bool follows);
+
+    [[nodiscard]] std::int64_t tokens() const;
+    /// 1 + the largest number in `cluster_of`; numbers are not skipped by those who make layouts.
+    [[nodiscard]] std::int64_t clusters() const;
+};
+
+/// Numbers clusters from 0 in the order in which they first give a token.
+class ClusterNumbers {
+public:
+    /// A sequence without a group is a cluster of its own.
+    std::int64_t of(const SequenceInfo& sequence);
+    /// Of a sequence that two runs have: the group is that of either, if the other has none. InputError where
+    /// they name different ones; \p both: the runs, for the message.
+    std::int64_t of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both);
+
+private:
+    std::map<std::string, std::int64_t> numbers_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/stats/seeds.h"
+
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/stats/distributions.h"
+#include "core/stats/paired.h"
+#include "core/stats/significance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace ponderscope {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+std::string named(const SeedRun& seed) {
+    return seed.trace->path().filename().string() + "#" + seed.run.name;
+}
+
+double mean(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Moments moments_of(std::span<const double> values) {
+    Moments moments;
+    for (const double value : values) {
+        moments.add(value);
+    }
+    return moments;
+}
+
+/// Parts of the variance of a difference, each with its degrees of freedom.
+struct Parts {
+    double variance = 0;
+    double weighted = 0; ///< Σ part² / degrees
+
+    void add(double part, double degrees) {
+        variance += part;
+        weighted += degrees > 0 ? part * part / degrees : 0;
+    }
+    [[nodiscard]] double degrees() const {
+        return weighted > 0 ? variance * variance / weighted : std::numeric_limits<double>::infinity();
+    }
+};
+
+} // namespace
+
+SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>& b,
+                      const ProgressSink& progress, const std::stop_token& stop) {
+    if (a.empty() || b.empty()) {
+        throw InputError("expected at least one run of each method, found " + std::to_string(a.size()) +
+                         " and " + std::to_string(b.size()) + ".");
+    }
+    SeedSample sample;
+    const SeedRun& first = a.front();
+    for (const bool of_a : {true, false}) {
+        for (const SeedRun& seed : of_a ? a : b) {
+            // The first with itself, too: that checks it and gives its tokens.
+            PairedSample pair = pair_runs(*first.trace, first.run, *seed.trace, seed.run, progress, stop);
+            if (pair.only_a > 0 || pair.only_b > 0 ||
+                (!sample.a.empty() && pair.layout.stretches != sample.layout.stretches)) {
+                throw InputError(named(first) + " and " + named(seed) +
+                                 ": expected runs that score the same tokens, found " +
+                                 std::to_string(pair.only_a) + " that only the first scored and " +
+                                 std::to_string(pair.only_b) +
+                                 " that only the second did; record all seeds alike and to the end.");
+            }
+            for (const std::string& notice : pair.notices) {
+                if (std::find(sample.notices.begin(), sample.notices.end(), notice) == sample.notices.end()) {
+                    sample.notices.push_back(notice);
+                }
+            }
+            sample.layout = std::move(pair.layout);
+            (of_a ? sample.a : sample.b).push_back(std::move(pair.b));
+        }
+    }
+    return sample;
+}
+
+SeedComparison compare_seeds(const SeedSample& sample, bool paired, const BootstrapOptions& options) {
+    const std::size_t seeds_a = sample.a.size();
+    const std::size_t seeds_b = sample.b.size();
+    if (seeds_a == 0 || seeds_b == 0 || sample.a.front().empty()) {
+        throw InputError("expected tokens of at least one run of each method, found none.");
+    }
+    if (paired && seeds_a != seeds_b) {
+        throw InputError("paired seeds need as many runs of one method as of the other, found " +
+                         std::to_string(seeds_a) + " and " + std::to_string(seeds_b) + ".");
+    }
+    const std::size_t tokens = sample.a.front().size();
+    const std::size_t width = seeds_a + seeds_b + 1; // every run, and the difference of the means over runs
+    SeedComparison result;
+    result.tokens = static_cast<std::int64_t>(tokens);
+    result.paired = paired;
+    result.notices = sample.notices;
+    for (const std::vector<double>& run : sample.a) {
+        result.means_a.push_back(mean(run));
+    }
+    for (const std::vector<double>& run : sample.b) {
+        result.means_b.push_back(mean(run));
+    }
+    // Centred by run, so that little cancels; the means are added again.
+    std::vector<double> columns(tokens * width);
+    std::vector<double> apart(tokens);
+    for (std::size_t t = 0; t < tokens; ++t) {
+        double* row = columns.data() + t * width;
+        double sum_a = 0;
+        double sum_b = 0;
+        for (std::size_t s = 0; s < seeds_a; ++s) {
+            row[s] = sample.a[s][t] - result.means_a[s];
+            sum_a += sample.a[s][t];
+        }
+        for (std::size_t s = 0; s < seeds_b; ++s) {
+            row[seeds_a + s] = sample.b[s][t] - result.means_b[s];
+            sum_b += sample.b[s][t];
+        }
+        apart[t] = sum_b / static_cast<double>(seeds_b) - sum_a / static_cast<double>(seeds_a);
+        row[width - 1] = apart[t];
+    }
+    const std::span<const double> series[] = {apart, sample.a.front(), sample.b.front()};
+    result.resampling = choose_resampling(sample.layout, series, options);
+    const PrefixSums sums(columns, width, sample.layout);
+    const auto replicates = static_cast<std::size_t>(options.replicates);
+    std::vector<double> of_a(replicates), of_b(replicates), of_difference(replicates);
+    for_each_replicate(
+        sums, result.resampling, options,
+        [&](std::int64_t r, std::span<const double> total, std::int64_t drawn_tokens) {
+            const std::uint64_t stream =
+                splitmix64(options.seed, (std::uint64_t{1} << 32U) + static_cast<std::uint64_t>(r));
+            std::uint64_t draw = 0;
+            const auto drawn = [&](const std::vector<double>& means, std::size_t first, std::uint64_t from) {
+                draw = from;
+                double sum = 0;
+                for (std::size_t s = 0; s < means.size(); ++s) {
+                    const std::size_t seed = bounded(splitmix64(stream, draw++), means.size());
+                    sum += means[seed] + total[first + seed] / static_cast<double>(drawn_tokens);
+                }
+                return sum / static_cast<double>(means.size());
+            };
+            const auto at = static_cast<std::size_t>(r);
+            of_a[at] = drawn(result.means_a, 0, 0);
+            of_b[at] = drawn(result.means_b, seeds_a, paired ? 0 : seeds_a);
+            of_difference[at] = of_b[at] - of_a[at];
+        });
+
+    const UnitSums units = unit_sums(sums, result.resampling);
+    const double text_error = unit_mean(units.column(width - 1), units.tokens).standard_error;
+    const Moments spread_a = moments_of(result.means_a);
+    const Moments spread_b = moments_of(result.means_b);
+    result.deviation_a = std::sqrt(spread_a.variance());
+    result.deviation_b = std::sqrt(spread_b.variance());
+    // What runs add to the variance of a mean over them, and what of it the replicates show.
+    const auto small_sample = [&](std::initializer_list<const Moments*> runs, double text_variance,
+                                  Parts& parts) {
+        parts.add(text_variance, result.resampling.units - 1);
+        double shown = text_variance * (result.resampling.units - 1) / result.resampling.units;
+        for (const Moments* one : runs) {
+            if (one->count > 1) {
+                const auto n = static_cast<double>(one->count);
+                parts.add(one->variance() / n, n - 1);
+                shown += one->variance() / n * (n - 1) / n;
+            }
+        }
+        return shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()}
+                         : SmallSample::of_units(result.resampling.units);
+    };
+    Moments pairs;
+    for (std::size_t s = 0; paired && s < seeds_a; ++s) {
+        pairs.add(result.means_b[s] - result.means_a[s]);
+    }
+    Parts parts;
+    const SmallSample small = paired ? small_sample({&pairs}, text_error * text_error, parts)
+                                     : small_sample({&spread_a, &spread_b}, text_error * text_error, parts);
+    const auto one_side = [&](std::size_t first, std::size_t seeds, const Moments& spread) {
+        std::vector<double> sum(units.units());
+        for (std::size_t s = 0; s < seeds; ++s) {
+            const std::vector<double> column = units.column(first + s);
+            for (std::size_t u = 0; u < sum.size(); ++u) {
+                sum[u] += column[u] / static_cast<double>(seeds);
+            }
+        }
+        const double error = unit_mean(sum, units.tokens).standard_error;
+        Parts own;
+        return small_sample({&spread}, error * error, own);
+    };
+    result.mean_a =
+        interval_of(mean(result.means_a), std::move(of_a), one_side(0, seeds_a, spread_a), options);
+    result.mean_b =
+        interval_of(mean(result.means_b), std::move(of_b), one_side(seeds_a, seeds_b, spread_b), options);
+    const double difference = mean(result.means_b) - mean(result.means_a);
+    result.difference = interval_of(difference, std::move(of_difference), small, options);
+    const double all = std::sqrt(parts.variance);
+    result.degrees = parts.degrees();
+    result.p = all > 0           ? 2 * student_cdf(-std::abs(difference) / all, result.degrees)
+               : std::isnan(all) ? nan
+                                 : (difference == 0 ? 1.0 : 0.0);
+    const bool one_each = seeds_a < 2 || seeds_b < 2;
+    result.share_of_seeds = one_each ? nan : 1 - text_error * text_error / parts.variance;
+
+    const std::vector<std::string> about = result.resampling.notices();
+    result.notices.insert(result.notices.end(), about.begin(), about.end());
+    constexpr std::size_t few_seeds = 5;
+    if (one_each) {
+        result.notices.emplace_back(
+            "A side has one run: what is said of it holds for this checkpoint, not for "
+            "the method; train it from several seeds.");
+    } else if (std::min(seeds_a, seeds_b) < few_seeds) {
+        result.notices.push_back(
+            "Fewer than " + std::to_string(few_seeds) +
+            " seeds of a method say little of how its runs differ: the interval leans on "
+            "their deviation being normal.");
+    }
+    return result;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/matched.h"
+
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/policy/agreement.h"
+#include "core/policy/split.h"
+#include "core/policy/thresholds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+namespace ponderscope {
+namespace {
+
+constexpr std::int64_t last_step = 3;
+
+/// Sequences of 40 tokens in which pondering helps some: what a token gains by each step is told by the
+/// entropy, nearly, and not at all by the acceleration.
+ReplayTable made_up(std::uint32_t sequences) {
+    constexpr std::uint32_t length = 40;
+    ReplayTable table;
+    table.run = "t.ponder#run";
+    const std::size_t tokens = std::size_t{sequences} * length;
+    table.columns = SignalColumns(last_step, tokens);
+    for (const PolicySignal signal : {PolicySignal::nll, PolicySignal::entropy, PolicySignal::acceleration}) {
+        table.columns.add(signal);
+    }
+    for (std::uint32_t s = 0; s < sequences; ++s) {
+        table.sequences.push_back(length);
+        for (std::uint32_t t = 0; t < length; ++t) {
+            const std::size_t i = table.places.size();
+            table.places.push_back({s, t, length});
+            table.ran.push_back(last_step);
+            const double gain = token_draw(1, s, t);
+            for (std::int64_t k = 0; k <= last_step; ++k) {
+                const auto left = static_cast<float>(1 - static_cast<double>(k) / last_step);
+                const auto noise = static_cast<float>(token_draw(2 + static_cast<std::uint64_t>(k), s, t));
+                table.columns.column(PolicySignal::nll, k)[i] = t + 1 == length
+                                                                    ? std::numeric_limits<float>::quiet_NaN()
+                                                                    : 2 + 2 * static_cast<float>(gain) * left;
+                table.columns.column(PolicySignal::entropy, k)[i] =
+                    static_cast<float>(gain) * (0.2F + left) + 0.05F * noise;
+                table.columns.column(PolicySignal::acceleration, k)[i] = noise;
+            }
+        }
+    }
+    const std::span<const float> nll = std::as_const(table.columns).column(PolicySignal::nll, last_step);
+    table.nll.assign(nll.begin(), nll.end());
+    table.finish();
+    return table;
+}
+
+MatchedComparison compare(const ReplayTable& table, const std::vector<std::string>& rules,
+                          const std::vector<double>& costs) {
+    BootstrapOptions options;
+    options.replicates = 300;
+    const ScoredRows rows(table);
+    return compare_matched(
+        rules.size(), [&](std::size_t i) { return replayed_rule(table, rows, rules[i], 33); }, 0, costs,
+        rows.layout, options);
+}
+
+TEST(Matched, FindsTheRuleThatKnowsAndNotTheOneThatDoesNot) {
+    const ReplayTable table = made_up(60);
+    const std::vector<std::string> rules{"uniform", "entropy", "fixed", "second_order", "oracle"};
+    EXPECT_EQ(matched_rules(table),
+              (std::vector<std::string>{"fixed", "uniform", "geometric", "oracle", "entropy",
+                                        "entropy_difference", "second_order"}));
+    const MatchedComparison found = compare(table, rules, {0.5, 1.5, 2.5});
+    EXPECT_EQ(found.reference, "uniform");
+    EXPECT_EQ(found.resampling.unit, ResamplingUnit::clusters);
+    ASSERT_EQ(found.rows.size(), 5U);
+    for (const MatchedCell& cell : found.rows[0].at_steps) {
+        EXPECT_EQ(cell.difference.value, 0);
+        EXPECT_EQ(cell.band.low, 0);
+    }
+    for (const MatchedCell& cell : found.rows[1].at_steps) {
+        EXPECT_LT(cell.band.high, 0) << cell.cost; // entropy knows
+        EXPECT_LT(cell.band.low, cell.difference.low);
+    }
+    // Nothing is gained by giving every token the same, nor by a signal that knows nothing; what is below two
+    // steps the second order cannot reach.
+    EXPECT_LT(std::abs(found.rows[2].at_steps[1].difference.value), 0.03);
+    EXPECT_TRUE(std::isnan(found.rows[3].at_steps[0].difference.value));
+    EXPECT_LT(found.rows[3].at_steps[2].band.low, 0);
+    EXPECT_GT(found.rows[3].at_steps[2].band.high, 0);
+    EXPECT_FALSE(found.rows[4].causal);
+    EXPECT_TRUE(std::isnan(found.rows[4].at_steps[1].band.low)); // a bound has no band
+    EXPECT_TRUE(found.rows[0].at_flops.empty());                 // the trace does not say
+    // Between two settings: linear in the steps.
+    const std::vector<MatchedPoint>& curve = found.rows[2].curve; // 0, 1, 2, 3 steps
+    ASSERT_EQ(curve.size(), 4U);
+    EXPECT_NEAR(found.rows[2].at_steps[1].nll.value, (curve[1].nll + curve[2].nll) / 2, 1e-12);
+    EXPECT_EQ(settings_around(found.rows[2], {0.5, 1.5}),
+              (std::vector<std::string>{"fixed:n=0", "fixed:n=1", "fixed:n=2"}));
+    EXPECT_TRUE(settings_around(found.rows[3], {0.5}).empty());
+    EXPECT_THROW(compare(table, rules, {3.5}), InputError);
+    EXPECT_THROW(compare(table, {"full"}, {1.5}), InputError);
+}
+
+TEST(SecondOrder, NeedsThreeStatesAndSoManyHits) {
+    ReplayTable table = made_up(1);
+    for (std::int64_t k = 0; k <= last_step; ++k) {
+        std::ranges::fill(table.columns.column(PolicySignal::acceleration, k), 0.1F);
+    }
+    EXPECT_EQ(replay(table, PolicySpec::parse("second_order:theta=0.2")).mean_steps, 2);
+    EXPECT_EQ(replay(table, PolicySpec::parse("second_order:theta=0.1")).mean_steps, 3);
+    EXPECT_EQ(replay(table, PolicySpec::parse("second_order:theta=0.2,hits=2")).mean_steps, 3);
+}
+
+TEST(Agreement, CountsWhatBothDid) {
+    const ReplayTable table = made_up(2);
+    const ReplayResult one = replay(table, PolicySpec::parse("fixed:n=2"));
+    std::vector<std::int32_t> steps = one.steps;
+    std::vector<float> nll = one.nll;
+    steps[0] = 1;
+    steps[5] = 3;
+    steps[6] = 3;
+    steps[39] = 0; // has no target
+    nll[5] += 0.5F;
+    BootstrapOptions options;
+    options.replicates = 200;
+    const Agreement found = agreement_of(table, one.steps, one.nll, steps, nll, options);
+    EXPECT_EQ(found.tokens, 78);
+    EXPECT_NEAR(found.equal_steps.value, 75.0 / 78, 1e-12);
+    EXPECT_NEAR(found.steps.value, 1.0 / 78, 1e-12);
+    EXPECT_NEAR(found.nll.value, 0.5 / 78, 1e-6);
+    EXPECT_EQ(found.step_differences,
+              (std::vector<std::pair<std::int32_t, std::int64_t>>{{-1, 1}, {0, 75}, {1, 2}}));
+    EXPECT_NEAR(found.nll_quantiles.back().second, 0.5, 1e-6);
+    EXPECT_EQ(found.nll_quantiles[3].second, 0);
+    const std::vector<float> none(table.tokens(), std::numeric_limits<float>::quiet_NaN());
+    EXPECT_THROW(agreement_of(table, one.steps, one.nll, steps, none, options), InputError);
+}
+
+TEST(Split, HalvesOfTheClusters) {
+    const ReplayTable table = made_up(41);
+    const ScoredRows all(table);
+    const SplitRows split = split_rows(all, 7);
+    EXPECT_EQ(split.choosing.layout.clusters(), 21);
+    EXPECT_EQ(split.reporting.layout.clusters(), 20);
+    EXPECT_EQ(split.choosing.layout.tokens(), 21 * 39);
+    std::set<std::size_t> rows(split.choosing.rows.begin(), split.choosing.rows.end());
+    std::set<std::uint32_t> sequences;
+    for (const std::size_t row : split.choosing.rows) {
+        sequences.insert(table.places[row].sequence);
+    }
+    for (const std::size_t row : split.reporting.rows) {
+        EXPECT_TRUE(rows.insert(row).second);
+        EXPECT_FALSE(sequences.contains(table.places[row].sequence)); // whole clusters
+    }
+    EXPECT_EQ(rows.size(), all.rows.size());
+    EXPECT_NE(split_rows(all, 8).choosing.rows, split.choosing.rows);
+    EXPECT_EQ(split.words, "21 clusters chose, the other 20 are reported");
+    const SplitRows one = split_rows(ScoredRows(made_up(1)), 7);
+    EXPECT_EQ(one.choosing.rows.size(), 19U);
+    EXPECT_EQ(one.reporting.rows.front(), 19U);
+    EXPECT_EQ(one.reporting.layout.stretches, std::vector<std::int64_t>{20});
+    ScoredRows single;
+    single.rows = {0};
+    single.layout.add(0, false);
+    EXPECT_THROW(split_rows(single, 7), InputError);
+}
+
+} // namespace
+} // namespace ponderscope

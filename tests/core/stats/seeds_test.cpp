@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/stats/seeds.h"
+
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+#include <numeric>
+
+namespace ponderscope {
+namespace {
+
+using testing::TemporaryFolder;
+
+double normal(std::uint64_t seed, std::uint64_t n) {
+    const double u = 1 - unit_interval(splitmix64(seed, 2 * n));
+    const double v = unit_interval(splitmix64(seed, 2 * n + 1));
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+}
+
+/// Two methods that are equally good: 40 clusters of 10 tokens whose difficulty all runs share, and runs that
+/// differ by \p between from each other as a whole.
+SeedSample equal_methods(std::uint64_t seed, std::size_t seeds_a, std::size_t seeds_b, double between) {
+    SeedSample sample;
+    std::uint64_t draw = 0;
+    std::vector<double> difficulty;
+    for (int cluster = 0; cluster < 40; ++cluster) {
+        const double mine = normal(seed, draw++);
+        for (int t = 0; t < 10; ++t) {
+            difficulty.push_back(3 + mine + normal(seed, draw++));
+            sample.layout.add(cluster, t > 0);
+        }
+    }
+    for (std::size_t s = 0; s < seeds_a + seeds_b; ++s) {
+        std::vector<double> run = difficulty;
+        const double own = between * normal(seed, draw++);
+        for (double& value : run) {
+            value += own + 0.3 * normal(seed, draw++);
+        }
+        (s < seeds_a ? sample.a : sample.b).push_back(std::move(run));
+    }
+    return sample;
+}
+
+double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+TEST(Seeds, EqualTheSlowWay) {
+    const SeedSample sample = equal_methods(5, 3, 2, 0.1);
+    BootstrapOptions options;
+    options.replicates = 200;
+    options.kind = IntervalKind::percentile;
+    const SeedComparison found = compare_seeds(sample, false, options);
+    ASSERT_EQ(found.means_a.size(), 3U);
+    EXPECT_NEAR(found.means_b[1], mean(sample.b[1]), 1e-12);
+    EXPECT_NEAR(found.difference.value, mean(found.means_b) - mean(found.means_a), 1e-12);
+    double sum = 0;
+    double squares = 0;
+    for (std::uint64_t r = 0; r < 200; ++r) {
+        std::vector<std::size_t> rows;
+        for (std::uint64_t i = 0; i < 40; ++i) {
+            const std::uint64_t cluster = bounded(splitmix64(splitmix64(options.seed, r), i), 40);
+            for (std::size_t t = 0; t < 10; ++t) {
+                rows.push_back(cluster * 10 + t);
+            }
+        }
+        const std::uint64_t stream = splitmix64(options.seed, (std::uint64_t{1} << 32U) + r);
+        const auto side = [&](const std::vector<std::vector<double>>& runs, std::uint64_t first) {
+            double total = 0;
+            for (std::uint64_t j = 0; j < runs.size(); ++j) {
+                const std::vector<double>& run = runs[bounded(splitmix64(stream, first + j), runs.size())];
+                for (const std::size_t row : rows) {
+                    total += run[row] / static_cast<double>(rows.size() * runs.size());
+                }
+            }
+            return total;
+        };
+        const double difference = side(sample.b, 3) - side(sample.a, 0);
+        sum += difference;
+        squares += difference * difference;
+    }
+    const double deviation = std::sqrt((squares - sum * sum / 200) / 199);
+    EXPECT_NEAR(found.difference.standard_error, deviation, 1e-9);
+}
+
+TEST(Seeds, RejectWhatIsTrueAsOftenAsTheySay) {
+    // Runs that differ as a whole: a test over text alone takes every difference of two checkpoints as one of
+    // the methods.
+    constexpr int sets = 400;
+    int text_alone = 0;
+    int covered = 0;
+    int rejected = 0;
+    for (std::uint64_t set = 0; set < sets; ++set) {
+        const SeedSample sample = equal_methods(splitmix64(91, set), 6, 6, 0.2);
+        BootstrapOptions options;
+        options.replicates = 400;
+        options.seed = set;
+        const SeedComparison found = compare_seeds(sample, false, options);
+        rejected += found.p < 0.05 ? 1 : 0;
+        covered += found.difference.low <= 0 && 0 <= found.difference.high ? 1 : 0;
+        SeedSample one = sample;
+        one.a.resize(1);
+        one.b.resize(1);
+        text_alone += compare_seeds(one, false, options).p < 0.05 ? 1 : 0;
+    }
+    std::printf(
+        "equal methods, 6 seeds a side: rejected in %.1f %% (one checkpoint a side: %.1f %%), interval "
+        "covers in %.1f %%\n",
+        100.0 * rejected / sets, 100.0 * text_alone / sets, 100.0 * covered / sets);
+    EXPECT_GE(rejected, sets * 2 / 100);
+    EXPECT_LE(rejected, sets * 8 / 100);
+    EXPECT_GE(covered, sets * 92 / 100);
+    EXPECT_LE(covered, sets * 985 / 1000);
+    EXPECT_GT(text_alone, sets / 2);
+}
+
+TEST(Seeds, SayWhatFewOfThemMean) {
+    BootstrapOptions options;
+    options.replicates = 100;
+    const SeedComparison one = compare_seeds(equal_methods(5, 1, 4, 0.1), false, options);
+    EXPECT_NE(one.notices.back().find("this checkpoint"), std::string::npos) << one.notices.back();
+    EXPECT_TRUE(std::isnan(one.share_of_seeds));
+    EXPECT_TRUE(std::isnan(one.deviation_a));
+    const SeedComparison three = compare_seeds(equal_methods(5, 3, 4, 0.1), false, options);
+    EXPECT_NE(three.notices.back().find("Fewer than 5 seeds"), std::string::npos);
+    EXPECT_GT(three.share_of_seeds, 0);
+    EXPECT_LT(three.share_of_seeds, 1);
+    EXPECT_TRUE(compare_seeds(equal_methods(5, 6, 6, 0.1), false, options).notices.empty());
+    EXPECT_THROW(compare_seeds(equal_methods(5, 3, 4, 0.1), true, options), InputError);
+    EXPECT_THROW(compare_seeds({}, false, options), InputError);
+    // The same data order on both sides: what pairs of runs share is no difference of the methods.
+    SeedSample pairs = equal_methods(6, 5, 5, 0.5);
+    for (std::size_t s = 0; s < 5; ++s) {
+        pairs.b[s] = pairs.a[s];
+        for (std::size_t t = 0; t < pairs.b[s].size(); ++t) {
+            pairs.b[s][t] += 0.01 + 0.001 * normal(s, t);
+        }
+    }
+    EXPECT_LT(compare_seeds(pairs, true, options).p, 1e-4);
+    EXPECT_GT(compare_seeds(pairs, false, options).p, 0.5);
+}
+
+TEST(Seeds, AreReadFromRunsOfOneText) {
+    const TemporaryFolder folder;
+    const auto write = [&](const std::string& name, std::uint64_t seed, std::int64_t tokens,
+                           const std::string& group) {
+        TraceWriter writer(folder / (name + ".ponder"));
+        writer.begin_run(testing::sample_run(name), {});
+        writer.begin_sequence("s", testing::sample_text(300), group);
+        TokenColumns columns = testing::sample_tokens(seed, 0, tokens, 300);
+        columns.id = testing::sample_tokens(1, 0, tokens, 300).id;
+        writer.append(columns, {});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+        auto reader = std::make_shared<TraceReader>(TraceReader::open(folder / (name + ".ponder")));
+        return SeedRun{reader, reader->runs().front()};
+    };
+    const std::vector<SeedRun> a{write("a1", 2, 300, "austen"), write("a2", 3, 300, "austen")};
+    const std::vector<SeedRun> b{write("b1", 4, 300, "")};
+    const SeedSample sample = read_seeds(a, b);
+    EXPECT_EQ(sample.a.size(), 2U);
+    EXPECT_EQ(sample.b.size(), 1U);
+    EXPECT_EQ(sample.layout.stretches, std::vector<std::int64_t>{299});
+    EXPECT_THROW(read_seeds(a, {}), InputError);
+    EXPECT_THROW(read_seeds(a, {write("short", 5, 200, "")}), InputError);
+    try {
+        (void)read_seeds(a, {write("other", 5, 300, "melville")});
+        FAIL() << "groups differ";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("\"austen\" and \"melville\""), std::string::npos)
+            << error.what();
+    }
+}
+
+TEST(Clusters, AreGroupsWhereTheyAreGiven) {
+    ClusterNumbers numbers;
+    SequenceInfo first, second, third;
+    second.index = 1;
+    third.index = 2;
+    first.group = third.group = "austen";
+    EXPECT_EQ(numbers.of(first), 0);
+    EXPECT_EQ(numbers.of(second), 1);
+    EXPECT_EQ(numbers.of(third), 0);
+    SequenceInfo unknown;
+    unknown.index = 2;
+    EXPECT_EQ(numbers.of(unknown, third, "a and b"), 0);
+    unknown.group = "melville";
+    EXPECT_THROW(numbers.of(unknown, third, "a and b"), InputError);
+    // A hundred thousand groups of one token each.
+    TokenLayout layout;
+    std::vector<double> values;
+    ClusterNumbers many;
+    for (std::int64_t i = 0; i < 100'000; ++i) {
+        SequenceInfo sequence;
+        sequence.index = i;
+        sequence.group = "g" + std::to_string(i);
+        layout.add(many.of(sequence), false);
+        values.push_back(unit_interval(splitmix64(3, static_cast<std::uint64_t>(i))));
+    }
+    BootstrapOptions options;
+    options.replicates = 200;
+    const Statistic mean_of_all = [](std::span<const double> sums, std::int64_t tokens) {
+        return sums[0] / static_cast<double>(tokens);
+    };
+    const Estimate found = bootstrap(PrefixSums(values, 1, layout), {&mean_of_all, 1}, options).front();
+    EXPECT_NEAR(found.standard_error, std::sqrt(1.0 / 12 / 100'000), 1.5e-4);
+    EXPECT_LT(found.low, found.value);
+}
+
+} // namespace
+} // namespace ponderscope
