@@ -280,7 +280,7 @@ public:
                                       "mean_steps",
                                       "flops_sum"}),
           sequences_(folder / "sequences.csv", {"run", "sequence", "title", "complete", "tokens",
-                                                "scored_tokens", "nll_sum", "steps_sum"}),
+                                                "scored_tokens", "nll_sum", "steps_sum", "group"}),
           tokens_(folder / "tokens.csv",
                   {"run", "sequence", "position", "id", "text", "text_begin", "text_end", "nll", "entropy",
                    "max_probability", "rank", "steps", "flops"}),
@@ -300,6 +300,7 @@ public:
                 .number(sequence.scored_tokens)
                 .number(sequence.nll_sum)
                 .number(sequence.steps_sum)
+                .text(clean(sequence.group))
                 .end();
             const std::string text = reader_.text(run.id, sequence.index);
             for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {

@@ -89,7 +89,7 @@ public:
 private:
     void copy(const TraceReader& reader, const RunInfo& run, const std::vector<SignalInfo>& signals,
               const SequenceInfo& sequence) {
-        writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index));
+        writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index), sequence.group);
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
             if (stop_.stop_requested()) {
                 throw Cancelled();

@@ -266,8 +266,9 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
     return impl_->read([&] {
         std::vector<SequenceInfo> sequences;
         Statement rows = impl_->database.prepare(
-            "SELECT number, title, tokens, scored_tokens, nll_sum, steps_sum, complete "
-            "FROM sequence WHERE run = ? ORDER BY number");
+            std::string("SELECT number, title, tokens, scored_tokens, nll_sum, steps_sum, complete, ") +
+            (impl_->database.has_column("sequence", "group") ? "coalesce(\"group\", '')" : "''") +
+            " FROM sequence WHERE run = ? ORDER BY number");
         rows.bind(1, run);
         while (rows.step()) {
             SequenceInfo info;
@@ -279,6 +280,7 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
             info.nll_sum = rows.real(4);
             info.steps_sum = rows.real(5);
             info.complete = rows.integer(6) == 1;
+            info.group = rows.text(7);
             if (info.index != static_cast<std::int64_t>(sequences.size())) {
                 impl_->damaged("sequence " + std::to_string(sequences.size()) + " of run " +
                                    std::to_string(run),

@@ -63,6 +63,9 @@ struct SequenceInfo {
     std::int64_t run = 0;
     std::int64_t index = 0; ///< from 0
     std::string title;      ///< file name, or the beginning of the prompt
+    /// What it belongs to with others (an author, a source), so that statistics can take the sequences of one
+    /// group as what they are: not independent. Empty: nothing is known.
+    std::string group;
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
     double nll_sum = 0;

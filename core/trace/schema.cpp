@@ -68,6 +68,7 @@ constexpr Column sequence_columns[] = {
     {"flops_sum", "REAL NOT NULL", "over all tokens"},
     {"scored_bytes", "INTEGER NOT NULL", "bytes of text under the scored targets"},
     {"complete", "INTEGER NOT NULL", "1: all of its tokens are here"},
+    {"group", "TEXT DEFAULT NULL", "what it belongs to with others: an author, a source; NULL: nothing"},
 };
 constexpr Column text_columns[] = {
     {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + number of the piece, from 0"},
@@ -222,7 +223,7 @@ constexpr View all_views[] = {
      "         nll_sum / nullif(scored_tokens, 0) AS mean_nll, exp(nll_sum / nullif(scored_tokens, 0)) AS "
      "perplexity,\n"
      "         nll_sum / 0.6931471805599453 / nullif(scored_bytes, 0) AS bits_per_byte,\n"
-     "         steps_sum / nullif(scored_tokens, 0) AS mean_steps\n"
+     "         steps_sum / nullif(scored_tokens, 0) AS mean_steps, \"group\"\n"
      "    FROM sequence"},
     {"sequence_text", "The whole text of each sequence.",
      "SELECT s.run AS run, s.number AS sequence, s.title AS title,\n"
@@ -243,6 +244,10 @@ bool came_later(const Column& column) {
     return std::string_view(column.type).find(" DEFAULT ") != std::string_view::npos;
 }
 
+std::string name_in_sql(const Column& column) {
+    return std::string_view(column.name) == "group" ? "\"group\"" : column.name;
+}
+
 std::span<const Table> tables() {
     return all_tables;
 }
@@ -256,7 +261,7 @@ std::string create_statement(const Table& table) {
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
         const Column& column = table.columns[i];
         const bool last = i + 1 == table.columns.size() && *table.constraints == '\0';
-        sql += std::string("  ") + column.name + " " + column.type + (last ? "" : ",");
+        sql += "  " + name_in_sql(column) + " " + column.type + (last ? "" : ",");
         if (*column.meaning != '\0') {
             sql += std::string(" -- ") + column.meaning;
         }

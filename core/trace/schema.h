@@ -37,6 +37,8 @@ struct Column {
     const char* meaning;
 };
 
+/// Its name as a statement has to write it: "group" is a keyword.
+std::string name_in_sql(const Column& column);
 /// Columns with a default came after the first traces: files may lack them, and writing adds them.
 bool came_later(const Column& column);
 

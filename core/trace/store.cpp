@@ -51,7 +51,7 @@ std::string insert_into(const char* name) {
         if (std::string_view(table.name) == name) {
             std::string columns;
             for (const schema::Column& column : table.columns) {
-                columns += (columns.empty() ? "" : ",") + std::string(column.name);
+                columns += (columns.empty() ? "" : ",") + schema::name_in_sql(column);
             }
             return "INSERT INTO " + std::string(name) + " (" + columns + ") VALUES " +
                    placeholders(static_cast<int>(table.columns.size()));
@@ -109,8 +109,8 @@ void TraceStore::add_what_came_later() {
         }
         for (const schema::Column& column : table.columns) {
             if (schema::came_later(column) && !database_.has_column(table.name, column.name)) {
-                database_.execute(std::string("ALTER TABLE ") + table.name + " ADD COLUMN " + column.name +
-                                  " " + column.type);
+                database_.execute(std::string("ALTER TABLE ") + table.name + " ADD COLUMN " +
+                                  schema::name_in_sql(column) + " " + column.type);
             }
         }
     }
@@ -225,7 +225,8 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
     }
 }
 
-void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const std::string& text) {
+void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const std::string& text,
+                                const std::string& group) {
     begin();
     sequence_ = id;
     sequence_complete_ = false;
@@ -244,6 +245,11 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
         .bind(10, 0.0)
         .bind(11, std::int64_t{0})
         .bind(12, std::int64_t{0});
+    if (group.empty()) {
+        insert_sequence_.bind_null(13);
+    } else {
+        insert_sequence_.bind(13, std::string_view(group));
+    }
     insert_sequence_.run();
     ++run_sequences_;
     const std::string_view all(text);

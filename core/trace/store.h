@@ -36,7 +36,8 @@ public:
     [[nodiscard]] const Contents& contents() const { return contents_; }
 
     void begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals, std::int64_t tokenizer);
-    void begin_sequence(std::int64_t id, const std::string& title, const std::string& text);
+    void begin_sequence(std::int64_t id, const std::string& title, const std::string& text,
+                        const std::string& group);
     void append(const TokenColumns& tokens, const std::vector<std::pair<std::string, SignalChunk>>& signals);
     void end_sequence(bool complete);
     void put_vocabulary(std::int64_t tokenizer,

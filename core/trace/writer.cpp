@@ -198,7 +198,7 @@ void TraceWriter::Impl::push(Command command) {
 void TraceWriter::Impl::execute(Command& command) {
     std::visit(Overloaded{
                    [&](BeginRun& c) { store->begin_run(c.info, c.signals, c.tokenizer); },
-                   [&](BeginSequence& c) { store->begin_sequence(c.id, c.title, c.text); },
+                   [&](BeginSequence& c) { store->begin_sequence(c.id, c.title, c.text, c.group); },
                    [&](Append& c) { store->append(c.tokens, c.signals); },
                    [&](EndSequence& c) { store->end_sequence(c.complete); },
                    [&](PutVocabulary& c) { store->put_vocabulary(c.tokenizer, c.token_bytes); },
@@ -442,7 +442,7 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signal
     return info.id;
 }
 
-std::int64_t TraceWriter::begin_sequence(std::string title, std::string text) {
+std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, std::string group) {
     Impl& impl = *impl_;
     impl.need_run("A sequence");
     impl.leave_sequence();
@@ -451,7 +451,7 @@ std::int64_t TraceWriter::begin_sequence(std::string title, std::string text) {
                     " sequences; begin another file.");
     }
     const std::size_t bytes = text.size();
-    impl.push(BeginSequence{impl.last_sequence + 1, std::move(title), std::move(text)});
+    impl.push(BeginSequence{impl.last_sequence + 1, std::move(title), std::move(text), std::move(group)});
     ++impl.last_sequence;
     impl.in_sequence = true;
     impl.tokens = 0;

@@ -42,8 +42,8 @@ public:
     /// totals and `seconds` of \p info are the writer's.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> signals);
     /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
-    /// only). A sequence that was not ended stays marked partial.
-    std::int64_t begin_sequence(std::string title, std::string text);
+    /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group.
+    std::int64_t begin_sequence(std::string title, std::string text, std::string group = {});
     /// The next tokens of the current sequence, with their signals: pairs of name and chunk; every chunk
     /// covers exactly these tokens. All appends of a sequence give the same signals, with the same types and
     /// shapes beyond the first axis. Without a text the spans may be left empty. Data is little-endian.

@@ -22,6 +22,7 @@ struct BeginSequence {
     std::int64_t id;
     std::string title;
     std::string text;
+    std::string group;
 };
 struct Append {
     TokenColumns tokens;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/export_csv.h"
 #include "core/trace/merge.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
@@ -289,6 +291,36 @@ TEST(TraceRoundTrip, RunsAreAddedAndNamesStayUnique) {
     EXPECT_EQ(parse_run_reference("t.ponder").run, "");
 }
 
+TEST(TraceRoundTrip, SequencesKnowTheirGroup) {
+    const TemporaryFolder folder;
+    const std::filesystem::path path = folder / "a.ponder";
+    {
+        TraceWriter writer(path);
+        writer.begin_run(testing::sample_run("grouped"), {});
+        for (const char* group : {"Austen, \"Jane\"", "", "Poe"}) {
+            writer.begin_sequence("t", testing::sample_text(5), group);
+            writer.append(testing::sample_tokens(1, 0, 5, 5), {});
+            writer.end_sequence();
+        }
+        writer.end_run(1);
+        writer.finish();
+    }
+    merge_traces({path}, folder / "b.ponder");
+    for (const char* name : {"a.ponder", "b.ponder"}) {
+        const std::vector<SequenceInfo> sequences = TraceReader::open(folder / name).sequences(1);
+        ASSERT_EQ(sequences.size(), 3U);
+        EXPECT_EQ(sequences[0].group, "Austen, \"Jane\"");
+        EXPECT_EQ(sequences[1].group, "");
+        EXPECT_EQ(sequences[2].group, "Poe");
+    }
+    EXPECT_EQ(testing::sql_value(path, "SELECT count(*) FROM sequence_summary WHERE \"group\" IS NULL"), "1");
+    const TraceReader reader = TraceReader::open(path);
+    export_csv(reader, folder / "tables");
+    EXPECT_NE(read_file(folder / "tables/sequences.csv").find(",\"Austen, \"\"Jane\"\"\"\n"),
+              std::string::npos)
+        << read_file(folder / "tables/sequences.csv");
+}
+
 TEST(TraceRoundTrip, WhatIsLeftUnfinishedIsPartial) {
     const TemporaryFolder folder;
     const std::filesystem::path path = folder / "a.ponder";
@@ -473,6 +505,9 @@ TEST(Trace, OfTheFirstVersionsLacksLaterColumnsAndGetsThem) {
     testing::sql(path, "ALTER TABLE run DROP COLUMN step_unit");
     testing::sql(path, "ALTER TABLE run DROP COLUMN training");
     testing::sql(path, "ALTER TABLE run DROP COLUMN training_step");
+    testing::sql(path, "DROP VIEW sequence_summary");
+    testing::sql(path, "ALTER TABLE sequence DROP COLUMN \"group\"");
+    EXPECT_EQ(TraceReader::open(path).sequences(1).at(0).group, "");
     EXPECT_EQ(TraceReader::open(path).runs().at(0).flops_model, "");
     {
         TraceWriter writer(path);
