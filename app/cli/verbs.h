@@ -17,6 +17,7 @@ void add_tokenize(CLI::App& program);
 void add_compare(CLI::App& program);
 void add_policy(CLI::App& program);
 void add_stats(CLI::App& program);
+void add_lineage(CLI::App& program);
 void add_train(CLI::App& program);
 void add_curves(CLI::App& program);
 void add_merge(CLI::App& program);
