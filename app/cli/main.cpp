@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
     cli::add_policy(program);
     cli::add_referee(program);
     cli::add_stats(program);
+    cli::add_lineage(program);
     cli::add_train(program);
     cli::add_curves(program);
     cli::add_merge(program);

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/lineage/attention_match.h"
+
+#include "core/base/error.h"
+#include "core/lineage/assignment.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+using Matrix = StoredWeights::Matrix;
+
+/// Rows of embeddings that are multiplied at once.
+constexpr std::size_t piece = 4096;
+/// Gram matrices that are kept while all pairs of layers are compared; at least one layer's two.
+constexpr std::int64_t store_bytes = std::int64_t{512} << 20;
+/// Mean and deviation of the similarity of 90 independent pairs of LLMs, by AWM's authors.
+constexpr double published_mean = 0.00375;
+constexpr double published_deviation = 0.0028;
+
+/// The cosines of the embeddings' columns over the shared tokens, fp64 [d of the target, d of the base].
+at::Tensor column_cosines(const StoredWeights& base, std::span<const std::int64_t> base_rows,
+                          const StoredWeights& target, std::span<const std::int64_t> target_rows,
+                          const ProgressSink& progress, const std::stop_token& stop) {
+    const auto fp64 = at::TensorOptions(at::kDouble);
+    at::Tensor products = at::zeros({target.width(), base.width()}, fp64);
+    at::Tensor base_squares = at::zeros({base.width()}, fp64);
+    at::Tensor target_squares = at::zeros({target.width()}, fp64);
+    for (std::size_t begin = 0; begin < base_rows.size(); begin += piece) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        const std::size_t count = std::min(piece, base_rows.size() - begin);
+        const at::Tensor of_base = base.embedding(base_rows.subspan(begin, count));
+        const at::Tensor of_target = target.embedding(target_rows.subspan(begin, count));
+        products += at::mm(of_target.t(), of_base); // fp32 within a piece, fp64 over them
+        base_squares += of_base.to(at::kDouble).square_().sum(0);
+        target_squares += of_target.to(at::kDouble).square_().sum(0);
+        if (progress) {
+            progress({"aligning dimensions", static_cast<std::int64_t>(begin + count),
+                      static_cast<std::int64_t>(base_rows.size()), "tokens"});
+        }
+    }
+    // A zero column has cosine 0 with everything.
+    const at::Tensor scale = target_squares.sqrt().unsqueeze(1) * base_squares.sqrt().unsqueeze(0);
+    at::Tensor cosines = at::where(scale > 0, products / scale, at::zeros_like(products));
+    if (!at::isfinite(cosines).all().item<bool>()) {
+        throw InputError(base.checkpoint().folder, "embeddings of a size that can be multiplied",
+                         "values whose products are no finite numbers in fp32",
+                         "scale the weights down, or name checkpoints that were not damaged");
+    }
+    return cosines;
+}
+
+void align(AttentionMatch& match, const StoredWeights& base, std::span<const std::int64_t> base_rows,
+           const StoredWeights& target, std::span<const std::int64_t> target_rows,
+           const ProgressSink& progress, const std::stop_token& stop) {
+    const at::Tensor cosines = column_cosines(base, base_rows, target, target_rows, progress, stop);
+    const at::Tensor cost = (1.0 - cosines.abs()).contiguous();
+    match.base_dimension =
+        assign_rows({cost.const_data_ptr<double>(), static_cast<std::size_t>(cost.numel())}, target.width(),
+                    base.width(), stop);
+    double sum = 0;
+    for (std::int64_t j = 0; j < target.width(); ++j) {
+        const double cosine =
+            cosines.const_data_ptr<double>()[j * base.width() +
+                                             match.base_dimension[static_cast<std::size_t>(j)]];
+        match.sign.push_back(cosine > 0 ? 1 : cosine < 0 ? -1 : 0);
+        sum += std::abs(cosine);
+    }
+    match.mean_cosine = sum / static_cast<double>(target.width());
+}
+
+/// A Gram matrix without its diagonal, centred without bias (Szekely and Rizzo 2014), and its own product.
+struct Gram {
+    at::Tensor centred; ///< fp32 [n, n], diagonal 0
+    double square = 0;
+};
+
+/// Sum over elements in fp64; lanes of their own, so that the compiler may use vectors.
+double product_sum(const at::Tensor& x, const at::Tensor& y) {
+    constexpr std::int64_t lanes = 8;
+    double sums[lanes] = {};
+    const float* const a = x.const_data_ptr<float>();
+    const float* const b = y.const_data_ptr<float>();
+    const std::int64_t count = x.numel();
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        for (std::int64_t lane = 0; lane < lanes; ++lane) {
+            sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
+        }
+    }
+    for (; i < count; ++i) {
+        sums[0] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    }
+    double sum = 0;
+    for (const double one : sums) {
+        sum += one;
+    }
+    return sum;
+}
+
+/// Over the input dimensions \p columns of W, with their signs; all as they lie where that is empty.
+Gram gram_of(at::Tensor weight, const at::Tensor& columns, const at::Tensor& signs) {
+    if (columns.defined()) {
+        weight = weight.index_select(1, columns).mul_(signs);
+    }
+    const double largest = weight.abs().max().item<double>();
+    if (largest > 0) { // the scale changes nothing, and squares of it stay in range
+        weight = weight / largest;
+    }
+    at::Tensor gram = at::mm(weight.t(), weight);
+    const std::int64_t n = gram.size(0);
+    gram.fill_diagonal_(0);
+    at::Tensor means = gram.sum(0, false, at::kDouble) / static_cast<double>(n - 2);
+    means -= means.sum() / (2.0 * static_cast<double>(n - 1));
+    float* const values = gram.mutable_data_ptr<float>();
+    const double* const mean = means.const_data_ptr<double>();
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+            values[i * n + j] =
+                static_cast<float>(static_cast<double>(values[i * n + j]) - mean[i] - mean[j]);
+        }
+    }
+    gram.fill_diagonal_(0);
+    const double square = product_sum(gram, gram);
+    return {gram, square};
+}
+
+double cka(const Gram& a, const Gram& b) {
+    const double scale = std::sqrt(a.square) * std::sqrt(b.square);
+    return scale > 0 ? product_sum(a.centred, b.centred) / scale : 0.0;
+}
+
+/// Query and key of one layer.
+struct LayerGrams {
+    Gram query;
+    Gram key;
+};
+
+class Side {
+public:
+    Side(const StoredWeights& weights, at::Tensor columns, at::Tensor signs)
+        : weights_(weights), columns_(std::move(columns)), signs_(std::move(signs)) {}
+
+    [[nodiscard]] std::size_t layers() const { return weights_.layers().size(); }
+    [[nodiscard]] std::int64_t number(std::size_t layer) const { return weights_.layers()[layer]; }
+    [[nodiscard]] LayerGrams grams(std::size_t layer) const {
+        return {gram_of(weights_.matrix(number(layer), Matrix::query), columns_, signs_),
+                gram_of(weights_.matrix(number(layer), Matrix::key), columns_, signs_)};
+    }
+
+private:
+    const StoredWeights& weights_;
+    at::Tensor columns_;
+    at::Tensor signs_;
+};
+
+class LayerMatching {
+public:
+    LayerMatching(const Side& a, const Side& b, std::int64_t n, const ProgressSink& progress,
+                  const std::stop_token& stop)
+        : a_(a), b_(b), n_(n), progress_(progress), stop_(stop) {}
+
+    std::vector<AttentionMatch::Layer> run() {
+        if (a_.layers() == b_.layers()) {
+            std::vector<AttentionMatch::Layer> layers;
+            for (std::size_t l = 0; l < a_.layers(); ++l) {
+                layers.push_back(compare(l, a_.grams(l), l, b_.grams(l)));
+                tell(static_cast<std::int64_t>(l + 1), static_cast<std::int64_t>(a_.layers()), "layers");
+            }
+            return layers;
+        }
+        return best_pairs(all_pairs());
+    }
+
+private:
+    AttentionMatch::Layer compare(std::size_t layer_a, const LayerGrams& a, std::size_t layer_b,
+                                  const LayerGrams& b) const {
+        return {{a_.number(layer_a), b_.number(layer_b)}, cka(a.query, b.query), cka(a.key, b.key)};
+    }
+
+    /// Row-major [layers of A, layers of B]. As many layers of B are kept as the store holds, and A passes
+    /// them by.
+    std::vector<AttentionMatch::Layer> all_pairs() const {
+        std::vector<AttentionMatch::Layer> pairs(a_.layers() * b_.layers());
+        const std::int64_t layer_bytes = 2 * n_ * n_ * static_cast<std::int64_t>(sizeof(float));
+        const auto kept =
+            static_cast<std::size_t>(std::max<std::int64_t>(std::int64_t{1}, store_bytes / layer_bytes));
+        std::int64_t done = 0;
+        for (std::size_t begin = 0; begin < b_.layers(); begin += kept) {
+            const std::size_t end = std::min(begin + kept, b_.layers());
+            std::vector<LayerGrams> store;
+            for (std::size_t l = begin; l < end; ++l) {
+                store.push_back(b_.grams(l));
+            }
+            for (std::size_t at = 0; at < a_.layers(); ++at) {
+                const LayerGrams one = a_.grams(at);
+                for (std::size_t l = begin; l < end; ++l) {
+                    pairs[at * b_.layers() + l] = compare(at, one, l, store[l - begin]);
+                }
+                done += static_cast<std::int64_t>(end - begin);
+                tell(done, static_cast<std::int64_t>(pairs.size()), "pairs of layers");
+            }
+        }
+        return pairs;
+    }
+
+    /// As many pairs as the smaller model has layers, so that the sum of their similarities is largest.
+    std::vector<AttentionMatch::Layer> best_pairs(const std::vector<AttentionMatch::Layer>& pairs) const {
+        const bool rows_are_a = a_.layers() < b_.layers();
+        const std::size_t rows = std::min(a_.layers(), b_.layers());
+        const std::size_t columns = std::max(a_.layers(), b_.layers());
+        const auto at = [&](std::size_t row, std::size_t column) {
+            return pairs[rows_are_a ? row * columns + column : column * rows + row];
+        };
+        std::vector<double> cost;
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t column = 0; column < columns; ++column) {
+                cost.push_back(-(at(row, column).query + at(row, column).key) / 2);
+            }
+        }
+        const std::vector<std::int64_t> column_of =
+            assign_rows(cost, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), stop_);
+        std::vector<AttentionMatch::Layer> layers;
+        for (std::size_t row = 0; row < rows; ++row) {
+            layers.push_back(at(row, static_cast<std::size_t>(column_of[row])));
+        }
+        std::sort(layers.begin(), layers.end(),
+                  [](const auto& x, const auto& y) { return x.pair.a < y.pair.a; });
+        return layers;
+    }
+
+    void tell(std::int64_t done, std::int64_t total, const char* unit) const {
+        if (stop_.stop_requested()) {
+            throw Cancelled();
+        }
+        if (progress_) {
+            progress_({"comparing attention", done, total, unit});
+        }
+    }
+
+    const Side& a_;
+    const Side& b_;
+    std::int64_t n_;
+    const ProgressSink& progress_;
+    const std::stop_token& stop_;
+};
+
+void summarise(AttentionMatch& match) {
+    for (const AttentionMatch::Layer& layer : match.layers) {
+        match.query_mean += layer.query / static_cast<double>(match.layers.size());
+        match.key_mean += layer.key / static_cast<double>(match.layers.size());
+    }
+    match.similarity = (match.query_mean + match.key_mean) / 2;
+    const auto n = static_cast<double>(match.dimensions());
+    match.chance_deviation = std::sqrt(2.0 / (n * (n - 3)));
+    match.z = (match.similarity - published_mean) / std::max(published_deviation, match.chance_deviation);
+    match.z_published = std::abs(match.similarity - published_mean) / published_deviation;
+}
+
+} // namespace
+
+AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
+                               const std::optional<SharedTokens>& shared, const ProgressSink& progress,
+                               const std::stop_token& stop) {
+    AttentionMatch match;
+    match.base_is_a = a.width() >= b.width();
+    const StoredWeights& base = match.base_is_a ? a : b;
+    const StoredWeights& target = match.base_is_a ? b : a;
+    if (target.width() < 4) {
+        throw InputError(target.checkpoint().folder, "a hidden_size of at least 4",
+                         std::to_string(target.width()), "so few dimensions say nothing about an origin");
+    }
+    match.aligned = shared && !shared->a.empty();
+    match.shared_tokens = shared ? static_cast<std::int64_t>(shared->a.size()) : 0;
+    if (match.aligned) {
+        align(match, base, match.base_is_a ? shared->a : shared->b, target,
+              match.base_is_a ? shared->b : shared->a, progress, stop);
+    } else {
+        const ModelConfig& x = a.checkpoint().config;
+        const ModelConfig& y = b.checkpoint().config;
+        if (a.width() != b.width() || x.query_heads * x.head_dim != y.query_heads * y.head_dim) {
+            throw InputError(
+                (shared                          ? b
+                 : a.checkpoint().tokenizer_json ? b
+                                                 : a)
+                    .checkpoint()
+                    .folder,
+                shared ? "tokens that the other model's vocabulary has too, or query weights of its shape"
+                       : "a tokenizer.json to align the hidden dimensions by, or query weights of the other "
+                         "model's shape",
+                "neither",
+                shared ? "models without a common token can be compared only at one shape"
+                       : "put the model's tokenizer.json into its folder");
+        }
+        for (std::int64_t j = 0; j < target.width(); ++j) {
+            match.base_dimension.push_back(j);
+            match.sign.push_back(1);
+        }
+    }
+    at::Tensor columns;
+    at::Tensor signs;
+    if (match.aligned) {
+        columns = at::tensor(match.base_dimension, at::kLong);
+        signs = at::tensor(match.sign, at::kInt).to(at::kFloat);
+    }
+    const Side of_base(base, columns, signs);
+    const Side of_target(target, {}, {});
+    match.layers = LayerMatching(match.base_is_a ? of_base : of_target, match.base_is_a ? of_target : of_base,
+                                 target.width(), progress, stop)
+                       .run();
+    summarise(match);
+    return match;
+}
+
+} // namespace ponderscope

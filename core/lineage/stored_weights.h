@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// The matrices of a checkpoint of any backbone under common names, [out, in], fp32, read from the mapped
+/// files when they are asked for and not kept. InputError: a tensor of another shape than config.json says,
+/// or with a value that is no finite number.
+class StoredWeights {
+public:
+    /// InputError: no layer has query and key weights, or there is no embedding.
+    explicit StoredWeights(const Checkpoint& checkpoint);
+
+    [[nodiscard]] std::int64_t width() const { return width_; } ///< d
+    [[nodiscard]] std::int64_t vocabulary() const;              ///< rows of the input embedding
+    [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
+    [[nodiscard]] const std::vector<std::int64_t>& layers() const { return layers_; } ///< with W_q and W_k
+
+    /// Rows of the input embedding, [rows, d]; what projects them into the stack (OPT) is applied.
+    [[nodiscard]] at::Tensor embedding(std::span<const std::int64_t> rows) const;
+
+    enum class Matrix : std::uint8_t { query, key, value, output, up, gate, down };
+    /// [out, in] of a layer; undefined where the layer has none. Grouped keys and values as they are.
+    [[nodiscard]] at::Tensor matrix(std::int64_t layer, Matrix which) const;
+    /// Keys or values with each head repeated for the query heads that it serves.
+    [[nodiscard]] at::Tensor repeated(const at::Tensor& heads) const;
+
+private:
+    [[nodiscard]] const TensorView* find(const std::string& name) const;
+    [[nodiscard]] const TensorView* find_in_layer(std::int64_t layer, const std::string& name) const;
+    [[nodiscard]] bool has(std::int64_t layer, const std::string& name) const;
+    [[nodiscard]] at::Tensor read(const TensorView& view, std::int64_t rows, std::int64_t columns) const;
+    [[nodiscard]] at::Tensor fused(std::int64_t layer, Matrix which) const;
+
+    const Checkpoint& checkpoint_;
+    std::int64_t width_ = 0;
+    const TensorView* embedding_ = nullptr;
+    std::vector<std::int64_t> layers_;
+};
+
+} // namespace ponderscope

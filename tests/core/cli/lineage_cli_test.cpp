@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/core/cli/run_program.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace ponderscope {
+namespace {
+
+using testing::run_ponderscope;
+
+std::string sample(const std::string& name) {
+    return testing::source_tree() / "sample_models" / name;
+}
+
+TEST(LineageVerb, SaysAVerdictAndWhatItRestsOn) {
+    const auto words = run_ponderscope({"lineage", sample("vanilla-neox-1m"), sample("ponderlm-neox-1m")});
+    EXPECT_EQ(words.code, 0) << words.err;
+    EXPECT_NE(words.out.find("common origin: One is derived from the other, or both from the same start"),
+              std::string::npos)
+        << words.out;
+    EXPECT_NE(words.out.find("Basis: "), std::string::npos) << words.out;
+
+    const auto numbers = run_ponderscope({"lineage", sample("vanilla-neox-1m"),
+                                          sample("known_difficulty/vanilla"), "--json", "--tokens", "50"});
+    ASSERT_EQ(numbers.code, 0) << numbers.err;
+    const auto report = nlohmann::json::parse(numbers.out);
+    EXPECT_EQ(report.at("verdict"), "no common origin found");
+    EXPECT_NEAR(report.at("awm").at("similarity").get<double>(), 0.016243, 1e-5);
+    EXPECT_LT(report.at("awm").at("z").get<double>(), 3);
+    EXPECT_EQ(report.at("awm").at("layer_pairs").size(), 4U);
+    EXPECT_EQ(report.at("huref").at("tokens"), 50);
+    EXPECT_TRUE(report.at("huref").at("ics").is_number());
+}
+
+TEST(LineageVerb, WrongUseIsASentence) {
+    const auto absent = run_ponderscope({"lineage", sample("vanilla-neox-1m"), "/nowhere/at-all"});
+    EXPECT_EQ(absent.code, 2);
+    EXPECT_NE(absent.err.find("/nowhere/at-all"), std::string::npos) << absent.err;
+    EXPECT_EQ(absent.out, "");
+    EXPECT_EQ(run_ponderscope({"lineage", sample("vanilla-neox-1m")}).code, 2);
+    const auto help = run_ponderscope({"lineage", "--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_NE(help.out.find("Example:"), std::string::npos);
+}
+
+} // namespace
+} // namespace ponderscope
