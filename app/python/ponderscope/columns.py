@@ -35,10 +35,12 @@ NUMBERS_AT_EVERY_STEP = {
 class Signal:
     """A quantity that a run records beside the scalars of its tokens.
 
-    ``axes``: the first is always ``"token"``. ``"step"`` has a place for each step, 0 to ``max_steps`` (or one fewer,
+    ``axes``: the first is always ``"token"``. ``"step"``, in the second place, has one for each step, 0 to ``max_steps`` (or one fewer,
     where the last step asks nothing, as a gate). Other names are free: ``"candidate"``, ``"layer"``, ``"head"``. A last
     axis ``"back"`` counts tokens back from the token itself and is stored without the zeros that it ends in.
     ``dtype``: how values are kept, a NumPy name; None: float32, int32 or bool, by what the values are.
+    Where a token's step did not run the trace holds NaN (-1 among whole numbers), whatever was given; ``every_step=True``
+    is for what is known of all steps up front, run or not, as what a router says.
     """
 
     axes: Sequence[str] = ("token", "step")
@@ -46,6 +48,7 @@ class Signal:
     title: str = ""
     description: str = ""
     dtype: str | None = None
+    every_step: bool = False
 
     def check(self, name: str) -> None:
         """ValueError unless a trace can hold a signal of this name."""
@@ -182,21 +185,31 @@ def byte_spans(text: str, offsets: Sequence[tuple[int, int]]) -> NDArray[np.int6
     return spans
 
 
-def mask_steps(values: NDArray[Any], axes: Sequence[str], steps: NDArray[np.int64]) -> NDArray[Any]:
-    """A copy in which what lies beyond a token's last step says that it did not run."""
-    for axis, name in enumerate(axes):
-        if name == "step" and axis > 0:
-            beyond = np.arange(values.shape[axis])[None, :] > steps[:, None]
-            if beyond.any():
-                shape = [1] * values.ndim
-                shape[0], shape[axis] = beyond.shape
-                values = np.where(beyond.reshape(shape), not_run(values.dtype), values).astype(values.dtype)
-    return values
+DID_NOT_RUN = -1
+"""In signals of whole numbers over steps; in others that is NaN."""
 
 
-def not_run(dtype: np.dtype[Any]) -> Any:
-    """What stands where a step did not run."""
-    return np.nan if dtype.kind == "f" else -1 if dtype.kind == "i" else 0
+def mark_what_did_not_run(
+    values: NDArray[Any], axes: Sequence[str], steps: NDArray[np.int64], only_zeros: bool = False
+) -> NDArray[Any]:
+    """A copy whose places behind each token's last step say so; of what ends in zeros the first entry, the token itself,
+    does. ``only_zeros``: other values stay. Numbers without a sign cannot say it and stay."""
+    if len(axes) < 2 or axes[1] != "step" or values.dtype.kind not in "fi":
+        return values
+    behind = np.arange(values.shape[1])[None, :] > steps[:, None]
+    if not behind.any():
+        return values
+    behind = behind.reshape(behind.shape + (1,) * (values.ndim - 2))
+    mark = np.array(np.nan if values.dtype.kind == "f" else DID_NOT_RUN, values.dtype)
+    replaced = np.broadcast_to(behind, values.shape)
+    if axes[-1] == "back":
+        replaced = replaced.copy()
+        replaced[..., 1:] = False
+        if not only_zeros:
+            values = np.where(behind, np.zeros((), values.dtype), values)
+    if only_zeros:
+        replaced = replaced & (values == 0)
+    return np.where(replaced, mark, values)
 
 
 def signal_values(
@@ -212,7 +225,7 @@ def signal_values(
             f"signal {name} has shape {list(array.shape)}, but its axes are {list(signal.axes)} and the tokens are {count}."
         )
     for axis, axis_name in enumerate(signal.axes):
-        if axis_name == "step" and array.shape[axis] not in (max_steps, max_steps + 1):
+        if axis == 1 and axis_name == "step" and array.shape[axis] not in (max_steps, max_steps + 1):
             raise ValueError(
                 f"signal {name} has {array.shape[axis]} steps, but the run has max_steps {max_steps}: "
                 f"give {max_steps + 1} of them, from 0 on, or {max_steps} where the last one has no value."
@@ -230,12 +243,9 @@ def signal_values(
         if np.isinf(result).any():
             raise ValueError(f"signal {name} has infinite values, or some that {stored.name} cannot hold.")
         must = name in NUMBERS_AT_EVERY_STEP or name == "nll"
-        if must and "step" in signal.axes[1:]:
+        if must and result.ndim > 1 and signal.axes[1] == "step":
             ran = np.ones(result.shape, bool)
-            axis = list(signal.axes).index("step")
-            shape = [1] * result.ndim
-            shape[0], shape[axis] = count, result.shape[axis]
-            ran &= (np.arange(result.shape[axis])[None, :] <= steps[:, None]).reshape(shape)
+            ran &= (np.arange(result.shape[1])[None, :] <= steps[:, None]).reshape(count, -1, *[1] * (result.ndim - 2))
             if name == "nll":
                 ran &= ~np.isnan(nll).reshape([count] + [1] * (result.ndim - 1))
             wrong = np.argwhere(np.isnan(result) & ran)
@@ -244,4 +254,6 @@ def signal_values(
                     f"signal {name} is NaN at {wrong[0].tolist()} {list(signal.axes)}, where a step ran "
                     f"(the token's last step is {steps[wrong[0][0]]})."
                 )
-    return np.ascontiguousarray(mask_steps(result, signal.axes, steps))
+    if not signal.every_step:
+        result = mark_what_did_not_run(result, signal.axes, steps)
+    return np.ascontiguousarray(result)

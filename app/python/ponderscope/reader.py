@@ -9,13 +9,12 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import schema as layout
-from .columns import NUMPY_TYPES, mask_steps
+from .columns import NUMPY_TYPES, mark_what_did_not_run
 
 if TYPE_CHECKING:
     import pandas
@@ -42,7 +41,7 @@ class Trace:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.version = layout.check_header(self.path)
-        uri = "file:" + quote(str(self.path.absolute())) + "?mode=ro"
+        uri = layout.uri_of(self.path)
         try:
             self._database = self._connect(uri)
         except sqlite3.OperationalError:
@@ -314,9 +313,9 @@ class Run:
             longest = max(p.shape[-1] for p in parts)
             parts = [np.pad(p, [(0, 0)] * (p.ndim - 1) + [(0, longest - p.shape[-1])]) for p in parts]
         values = np.concatenate(parts)
-        if self._trace.version < 2 and "step" in axes:
-            # The first traces held 0 where a step did not run.
-            values = mask_steps(values, axes, self.columns(sequence, begin, end)["steps"])
+        if self._trace.version < 2:
+            # The first traces have 0 where a step did not run; what is not 0 was known up front.
+            values = mark_what_did_not_run(values, axes, self.columns(sequence, begin, end)["steps"], only_zeros=True)
         return values
 
     def _chunk(self, name: str, axes: tuple[str, ...], count: int, dtype: str, shape: str, data: Any) -> NDArray[Any]:

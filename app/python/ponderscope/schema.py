@@ -10,10 +10,10 @@ import functools
 import json
 import os
 import sqlite3
-import struct
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from urllib.parse import quote
 
 POSITION_BITS = 32
 """Rows of tokens and of text are numbered sequence * 2^32 + place."""
@@ -74,21 +74,32 @@ DAMAGED = "the file was changed or damaged; take it from its source again"
 
 
 def check_header(path: Path) -> int:
-    """ValueError unless the file looks like a trace of a known version; returns the version. Reads 100 bytes."""
+    """ValueError unless the file is a trace of a known version; returns the version.
+
+    Through SQLite, never through a file of one's own: when a process closes any descriptor of a file, POSIX takes away all
+    the locks that it holds on it, those of a Writer in the same process too.
+    """
     if not path.exists():
         raise refusal(path, "a trace", "no such file", "check the name")
     if path.is_dir():
         raise refusal(path, "a trace", "a folder", MAKE_ONE)
     if not path.is_file():
         raise refusal(path, "a trace", "something that is no plain file", MAKE_ONE)
-    with open(path, "rb") as file:
-        header = file.read(100)
-    if not header:
+    if path.stat().st_size == 0:
         raise refusal(path, "a trace", "an empty file", MAKE_ONE)
-    if len(header) < 100 or header[:16] != b"SQLite format 3\0":
-        raise refusal(path, "a trace", "a file of another kind", MAKE_ONE)
-    (version,) = struct.unpack_from(">i", header, 60)
-    (application,) = struct.unpack_from(">i", header, 68)
+    for more in ("", "&immutable=1"):  # in a folder that cannot be written, a trace in WAL mode opens in no other way
+        try:
+            database = sqlite3.connect(uri_of(path) + more, uri=True)
+            try:
+                application, version = (database.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
+                break
+            finally:
+                database.close()
+        except sqlite3.OperationalError as error:
+            if more:
+                raise OSError(f"{path}: cannot be opened ({error}); check the permissions of the file and of its folder.") from None
+        except sqlite3.DatabaseError:
+            raise refusal(path, "a trace", "a file of another kind", MAKE_ONE) from None
     if application != schema().application_id:
         raise refusal(path, "a trace", "an SQLite database of another program", MAKE_ONE)
     if version > schema().version:
@@ -98,6 +109,11 @@ def check_header(path: Path) -> int:
     if version < 1:
         raise refusal(path, "a trace of version 1 or newer", f"version {version}", DAMAGED)
     return version
+
+
+def uri_of(path: Path) -> str:
+    """For a connection that cannot write."""
+    return "file:" + quote(str(path.absolute())) + "?mode=ro"
 
 
 def check_tables(database: sqlite3.Connection, path: Path) -> None:

@@ -47,6 +47,53 @@ def test_steps_that_did_not_run_are_not_numbers(trace_path: Path) -> None:
     assert (ids[~ran] < 0).all() and (ids[ran] >= 0).all()
 
 
+def test_what_is_known_up_front_stays(tmp_path: Path) -> None:
+    steps = np.array([0, 2, 1])
+    router = np.arange(9, dtype=np.float32).reshape(3, 3)
+    attention = np.full((3, 3, 1, 2), 0.5, np.float16)
+    described = {"router": ps.Signal(every_step=True), "weights": ps.Signal(("token", "step", "head", "back"))}
+    with ps.Writer(tmp_path / "r.ponder") as writer, writer.run("r", max_steps=2, signals=described) as run:
+        run.sequence([1, 2, 3], steps=steps, signals={"router": router, "weights": attention})
+    read = ps.open(tmp_path / "r.ponder").run()
+    np.testing.assert_array_equal(read.signal("router"), router)
+    weights = read.signal("weights")
+    assert np.isnan(weights[0, 1:, :, 0]).all() and (weights[0, 1:, :, 1] == 0).all() and (weights[1] == 0.5).all()
+
+
+def test_the_first_version_is_read_as_what_it_means(trace_path: Path) -> None:
+    """Version 1 has 0 where a step did not run."""
+    wanted = {name: ps.open(trace_path).run("model").signal(name) for name in ("nll", "candidate_ids", "gate")}
+    database = sqlite3.connect(trace_path)
+    for chunk, dtype, data in database.execute("SELECT id, dtype, data FROM chunk").fetchall():
+        values = np.frombuffer(data, {"F32": "<f4", "F16": "<f2", "I32": "<i4"}[dtype]).copy()
+        values[np.isnan(values) if dtype != "I32" else values == -1] = 0
+        database.execute("UPDATE chunk SET data = ? WHERE id = ?", (values.tobytes(), chunk))
+    database.execute("PRAGMA user_version=1")
+    database.commit()
+    database.close()
+    read = ps.open(trace_path).run("model")
+    for name, values in wanted.items():
+        if name == "nll":
+            values[-1, : made_up(0)["steps"][-1] + 1] = 0  # of the last token, which had no target
+        np.testing.assert_array_equal(read.signal(name), values, err_msg=name)
+
+
+def test_reading_leaves_the_writers_locks(tmp_path: Path) -> None:
+    """A process that closes a descriptor of its own of a file would lose SQLite's locks on it."""
+    with ps.Writer(tmp_path / "w.ponder") as writer, writer.run("model", max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
+        run.sequence(**made_up(0))
+        writer._database.execute("BEGIN IMMEDIATE")
+        trace = ps.open(tmp_path / "w.ponder")
+        assert trace.run("model").sequences == [0]
+        trace.close()
+        other = subprocess.run(
+            [sys.executable, "-c", "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')",
+             str(tmp_path / "w.ponder")], capture_output=True, text=True,
+        )  # fmt: skip
+        assert "locked" in other.stderr
+        writer._database.execute("ROLLBACK")
+
+
 def test_long_signals_are_cut_into_chunks_and_read_in_parts(tmp_path: Path) -> None:
     count = 3 * FULL_BYTES // (4 * 40) + 17
     values = np.arange(count * 40, dtype=np.float32).reshape(count, 40)
