@@ -16,11 +16,13 @@ from .writer import RunWriter, Writer
 
 
 
-def record(*arguments: Any, **options: Any) -> Run:
-    """Records a transformers model over texts; see ``ponderscope.recording.record``. Needs torch and transformers."""
+def record(model: Any, tokenizer: Any, texts: Any, path: Any, **options: Any) -> Run:
+    """Records a causal model of transformers over texts into a trace and gives the run back, opened. Needs torch and
+    transformers; ``help(ponderscope.recording.record)`` describes the options (imported when it is first used, for torch
+    takes seconds)."""
     from .recording import record as record_model
 
-    return record_model(*arguments, **options)
+    return record_model(model, tokenizer, texts, path, **options)
 
 
 __all__ = ["KNOWN_SIGNALS", "Run", "RunWriter", "SequenceWriter", "Signal", "Trace", "Writer", "byte_spans", "open", "record"]
