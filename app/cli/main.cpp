@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
     cli::add_merge(program);
     cli::add_export(program);
     cli::add_figure(program);
+    cli::add_page(program);
     cli::add_open(program);
 
     try {

@@ -25,5 +25,6 @@ void add_merge(CLI::App& program);
 void add_export(CLI::App& program);
 void add_figure(CLI::App& program);
 void add_open(CLI::App& program);
+void add_page(CLI::App& program);
 
 } // namespace ponderscope::cli

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `page`: a run, or two side by side, as one HTML file to send.
+#include "app/cli/console.h"
+#include "app/cli/interval_options.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/page/page.h"
+#include "core/trace/reader.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+namespace {
+
+struct PageVerb {
+    std::string trace;
+    std::vector<std::string> runs;
+    std::filesystem::path output;
+    PageOptions page;
+    IntervalOptions intervals;
+    ProgressOption progress;
+    bool json = false;
+
+    void run();
+};
+
+void PageVerb::run() {
+    ProgressPrinter printer(progress.style);
+    intervals.begin(printer);
+    page.bootstrap = intervals.bootstrap;
+    const RunReference reference = parse_run_reference(trace);
+    if (!reference.run.empty()) {
+        runs.insert(runs.begin(), reference.run);
+    }
+    const TraceReader reader = TraceReader::open(reference.trace);
+    const std::vector<RunInfo> chosen = choose_page_runs(reader, runs);
+    const std::string text = make_page(reader, chosen, page);
+    AtomicFile file(output);
+    file.write(text);
+    file.commit();
+    printer.finish();
+    if (json) {
+        nlohmann::json names = nlohmann::json::array();
+        for (const RunInfo& one : chosen) {
+            names.push_back(one.name);
+        }
+        std::cout << nlohmann::json{{"page", output.string()}, {"runs", names}, {"bytes", text.size()}}.dump(
+                         1, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << "\n";
+        return;
+    }
+    std::cout << output.string() << "  " << chosen.front().name
+              << (chosen.size() > 1 ? " beside " + chosen.back().name : "") << ", "
+              << with_separators(static_cast<std::int64_t>(text.size() / 1000)) << " kB\n";
+}
+
+} // namespace
+
+void add_page(CLI::App& program) {
+    auto verb = std::make_shared<PageVerb>();
+    CLI::App* app = program.add_subcommand(
+        "page", "Write a run, or two side by side, as one HTML file that needs nothing else: to send or to show");
+    app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN")->required();
+    app->add_option("--run", verb->runs,
+                    "A run; twice: A and B, of one text. By default the first, and the next one that it can be "
+                    "compared with")
+        ->type_name("RUN");
+    app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("PAGE.html");
+    app->add_option("--title", verb->page.title, "Headline; by default the trace's name");
+    app->add_option("--sequence", verb->page.sequences, "Show these sequences, by number from 0; by default all");
+    app->add_option("--max-tokens", verb->page.max_tokens, "Show at most so many tokens")->capture_default_str();
+    verb->intervals.add_to(*app);
+    verb->progress.add_to(*app);
+    app->add_flag("--json", verb->json, "Print what was written as JSON");
+    app->footer("Example:\n  ponderscope page story.ponder --run vanilla-neox-1m --run ponderlm-neox-1m -o story.html");
+    app->callback([verb] { verb->run(); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values that users give, made into what a trace holds, or refused with a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+TokenTable = Union[Callable[[int], Union[bytes, str]], Mapping[int, Union[bytes, str]], Sequence[Union[bytes, str]]]
+"""What token ids stand for: a function, a dictionary or a list."""
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}\Z")
+INT32_MAX = (1 << 31) - 1
+
+NUMPY_TYPES = {
+    "BOOL": "?", "U8": "u1", "I8": "i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4", "U64": "<u8",
+    "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
+}  # fmt: skip
+"""dtype names of chunks; BF16, which NumPy does not know, is read but not written."""
+TRACE_TYPES = {np.dtype(numpy_type): name for name, numpy_type in NUMPY_TYPES.items()}
+
+NUMBERS_AT_EVERY_STEP = {
+    "entropy", "max_probability", "margin", "kl_previous_current", "kl_current_previous", "cosine", "latent_difference",
+    "gate", "halting_mass", "candidate_probabilities",
+}  # fmt: skip
+"""Known signals that are numbers wherever a step ran; `nll` is one where there is a target, too."""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A quantity that a run records beside the scalars of its tokens.
+
+    ``axes``: the first is always ``"token"``. ``"step"``, in the second place, has one for each step, 0 to ``max_steps`` (or one fewer,
+    where the last step asks nothing, as a gate). Other names are free: ``"candidate"``, ``"layer"``, ``"head"``. A last
+    axis ``"back"`` counts tokens back from the token itself and is stored without the zeros that it ends in.
+    ``dtype``: how values are kept, a NumPy name; None: float32, int32 or bool, by what the values are.
+    Where a token's step did not run the trace holds NaN (-1 among whole numbers), whatever was given; ``every_step=True``
+    is for what is known of all steps up front, run or not, as what a router says.
+    """
+
+    axes: Sequence[str] = ("token", "step")
+    unit: str = ""
+    title: str = ""
+    description: str = ""
+    dtype: str | None = None
+    every_step: bool = False
+
+    def check(self, name: str) -> None:
+        """ValueError unless a trace can hold a signal of this name."""
+        axes = self.axes
+        good = not isinstance(axes, str) and len(axes) > 0 and axes[0] == "token"
+        if not PLAIN_NAME.match(name) or not good or not all(isinstance(a, str) and PLAIN_NAME.match(a) for a in axes):
+            raise ValueError(
+                f'signal "{name}" needs a name and axes of letters, digits and underscores, the first axis token; '
+                f"its axes are {list(axes)!r}."
+            )
+        if self.dtype is not None and np.dtype(self.dtype).newbyteorder("<") not in TRACE_TYPES:
+            raise ValueError(
+                f'signal "{name}" has dtype {self.dtype}, which a trace cannot hold; take one of '
+                + ", ".join(np.dtype(t).name for t in NUMPY_TYPES.values())
+                + "."
+            )
+
+    def stored_type(self, values: NDArray[Any]) -> np.dtype[Any]:
+        """The type that values are kept in."""
+        if self.dtype is not None:
+            return np.dtype(self.dtype).newbyteorder("<")
+        kind = values.dtype.kind
+        if values.dtype == np.float16:
+            return np.dtype("<f2")
+        return np.dtype({"f": "<f4", "i": "<i4", "u": "<i4", "b": "?"}.get(kind, "<f4"))
+
+
+WHOLE_SIGNALS = {"rank", "argmax", "candidate_ids"}
+"""Known signals of whole numbers, kept as int32."""
+
+KNOWN_SIGNALS = {
+    "nll": Signal(("token", "step"), "nats", "NLL by step", "Negative log-likelihood of the next token of the read-out at each step."),
+    "entropy": Signal(("token", "step"), "nats", "Entropy by step", "Entropy of the distribution of the read-out at each step."),
+    "max_probability": Signal(("token", "step"), "probability", "Maximum probability by step", "Largest probability of the read-out at each step."),
+    "margin": Signal(("token", "step"), "probability", "Margin by step", "Largest minus second largest probability of the read-out at each step."),
+    "rank": Signal(("token", "step"), "", "Rank by step", "1 + the number of logits above the next token's of the read-out at each step."),
+    "argmax": Signal(("token", "step"), "", "Most likely token by step", "Id of the largest logit of the read-out at each step; of equals the lowest."),
+    "candidate_ids": Signal(("token", "step", "candidate"), "", "Candidates by step", "Ids of the most likely tokens of the read-out at each step."),
+    "candidate_probabilities": Signal(("token", "step", "candidate"), "probability", "Candidate probabilities by step", "Probabilities of the most likely tokens of the read-out at each step.", "float16"),
+    "kl_previous_current": Signal(("token", "step"), "nats", "KL from the step before", "KL(P_{k-1} || P_k): what the step before would lose under this step's distribution; 0 at step 0."),
+    "kl_current_previous": Signal(("token", "step"), "nats", "KL to the step before", "KL(P_k || P_{k-1}); 0 at step 0."),
+    "cosine": Signal(("token", "step"), "", "Cosine to the step before", "Cosine of the state after the final norm and that of the step before; 0 at step 0."),
+    "latent_difference": Signal(("token", "step"), "", "Latent difference", "|h^k - h^{k-1}| / |h^k|, h^k the state after the final norm; 0 at step 0."),
+}  # fmt: skip
+"""Signals that views and policies know by name, described as the engine does."""
+
+
+def text_of(value: Any, what: str) -> str:
+    """Text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise ValueError(f"{what} must be a text, not {type(value).__name__}.")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what} has half a character at {error.start} that UTF-8 cannot hold; clean it first.") from None
+    return value
+
+
+def whole_numbers(values: ArrayLike, what: str, low: int, high: int) -> NDArray[np.int64]:
+    """One axis of whole numbers in [low, high]."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and array.size and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
+        array = array.astype(np.int64)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"{what} must be whole numbers along one axis, not {array.dtype} of shape {list(array.shape)}.")
+    wrong = np.flatnonzero((array < low) | (array > high))
+    if wrong.size:
+        raise ValueError(f"{what} must lie between {low} and {high}; token {wrong[0]} has {array[wrong[0]]}.")
+    return array.astype(np.int64)
+
+
+def real_numbers(values: ArrayLike | None, what: str, count: int, low: float, high: float) -> NDArray[np.float32]:
+    """One number a token, NaN where there is none; all NaN for None."""
+    if values is None:
+        return np.full(count, np.nan, np.float32)
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{what} must be numbers, not {array.dtype}.")
+    if array.shape != (count,):
+        raise ValueError(
+            f"{what} has shape {list(array.shape)} for {count} tokens: give one number a token, and NaN where there is none "
+            "(the last token of a text predicts nothing that is known)."
+        )
+    array = array.astype(np.float32)
+    wrong = np.flatnonzero((array < low) | (array > high) | np.isinf(array))
+    if wrong.size:
+        allowed = f"from {low:g} on" if high == np.inf else f"between {low:g} and {high:g}"
+        raise ValueError(f"{what} must be finite and {allowed}, or NaN; token {wrong[0]} has {array[wrong[0]]}.")
+    return array
+
+
+def spans_of(spans: ArrayLike | None, count: int, text_bytes: int) -> NDArray[np.int64]:
+    """Byte spans [tokens, 2] in the text: in order, without overlap, inside it."""
+    if spans is None:
+        if text_bytes:
+            raise ValueError(
+                "a text needs spans: the first byte of each token in its UTF-8, and the byte after the last "
+                "(ponderscope.byte_spans makes them from character offsets)."
+            )
+        return np.zeros((count, 2), np.int64)
+    array = np.asarray(spans)
+    if array.shape != (count, 2) or array.dtype.kind not in "iu":
+        raise ValueError(f"spans must be whole numbers of shape [{count}, 2], not {array.dtype} of shape {list(array.shape)}.")
+    array = array.astype(np.int64)
+    before = np.concatenate([[0], array[:-1, 1]]) if count else array[:, 0]
+    wrong = np.flatnonzero((array[:, 0] < before) | (array[:, 1] < array[:, 0]) | (array[:, 1] > text_bytes))
+    if wrong.size:
+        at = int(wrong[0])
+        raise ValueError(
+            f"token {at} spans bytes {array[at, 0]} to {array[at, 1]} after byte {before[at]} of a text of {text_bytes} bytes: "
+            "spans count bytes of UTF-8, follow each other and stay inside the text."
+        )
+    return array
+
+
+def byte_spans(text: str, offsets: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    """Byte spans from the character offsets of a fast tokenizer (``return_offsets_mapping=True``).
+
+    Where several tokens share a character (its bytes were split), the first owns it and the others are empty; a token
+    that a template added is empty too. What the tokenizer left out belongs to nobody.
+    """
+    characters = np.fromiter((len(c.encode("utf-8")) for c in text), np.int64, len(text))
+    place = np.concatenate([[0], np.cumsum(characters)])
+    spans = np.zeros((len(offsets), 2), np.int64)
+    end = 0
+    for i, (first, last) in enumerate(offsets):
+        if not 0 <= first <= last <= len(text):
+            raise ValueError(f"token {i} has offsets {first} to {last}, but the text has {len(text)} characters.")
+        begin = max(int(place[first]), end) if last > first else end
+        end = max(int(place[last]), begin) if last > first else end
+        spans[i] = begin, end
+    return spans
+
+
+DID_NOT_RUN = -1
+"""In signals of whole numbers over steps; in others that is NaN."""
+
+
+def mark_what_did_not_run(
+    values: NDArray[Any], axes: Sequence[str], steps: NDArray[np.int64], only_zeros: bool = False
+) -> NDArray[Any]:
+    """A copy whose places behind each token's last step say so; of what ends in zeros the first entry, the token itself,
+    does. ``only_zeros``: other values stay. Numbers without a sign cannot say it and stay."""
+    if len(axes) < 2 or axes[1] != "step" or values.dtype.kind not in "fi":
+        return values
+    behind = np.arange(values.shape[1])[None, :] > steps[:, None]
+    if not behind.any():
+        return values
+    behind = behind.reshape(behind.shape + (1,) * (values.ndim - 2))
+    mark = np.array(np.nan if values.dtype.kind == "f" else DID_NOT_RUN, values.dtype)
+    replaced = np.broadcast_to(behind, values.shape)
+    if axes[-1] == "back":
+        replaced = replaced.copy()
+        replaced[..., 1:] = False
+        if not only_zeros:
+            values = np.where(behind, np.zeros((), values.dtype), values)
+    if only_zeros:
+        replaced = replaced & (values == 0)
+    return np.where(replaced, mark, values)
+
+
+def signal_values(
+    name: str, signal: Signal, values: ArrayLike, steps: NDArray[np.int64], max_steps: int, nll: NDArray[np.float32]
+) -> NDArray[Any]:
+    """A signal's values for consecutive tokens, as the trace stores them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"signal {name} must be numbers, not {array.dtype}.")
+    count = len(steps)
+    if array.ndim != len(signal.axes) or array.shape[0] != count or 0 in array.shape[1:]:
+        raise ValueError(
+            f"signal {name} has shape {list(array.shape)}, but its axes are {list(signal.axes)} and the tokens are {count}."
+        )
+    for axis, axis_name in enumerate(signal.axes):
+        if axis == 1 and axis_name == "step" and array.shape[axis] not in (max_steps, max_steps + 1):
+            raise ValueError(
+                f"signal {name} has {array.shape[axis]} steps, but the run has max_steps {max_steps}: "
+                f"give {max_steps + 1} of them, from 0 on, or {max_steps} where the last one has no value."
+            )
+    stored = np.dtype("<i4") if name in WHOLE_SIGNALS else signal.stored_type(array)
+    if stored.kind in "iu":
+        if array.dtype.kind == "f":
+            raise ValueError(f"signal {name} is kept as {stored.name} and was given {array.dtype}.")
+        limits = np.iinfo(stored)
+        if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
+            raise ValueError(f"signal {name} has values that {stored.name} cannot hold; name a wider dtype in its Signal.")
+    with np.errstate(over="ignore"):
+        result = array.astype(stored)
+    if stored.kind == "f":
+        if np.isinf(result).any():
+            raise ValueError(f"signal {name} has infinite values, or some that {stored.name} cannot hold.")
+        must = name in NUMBERS_AT_EVERY_STEP or name == "nll"
+        if must and result.ndim > 1 and signal.axes[1] == "step":
+            ran = np.ones(result.shape, bool)
+            ran &= (np.arange(result.shape[1])[None, :] <= steps[:, None]).reshape(count, -1, *[1] * (result.ndim - 2))
+            if name == "nll":
+                ran &= ~np.isnan(nll).reshape([count] + [1] * (result.ndim - 1))
+            wrong = np.argwhere(np.isnan(result) & ran)
+            if len(wrong):
+                raise ValueError(
+                    f"signal {name} is NaN at {wrong[0].tolist()} {list(signal.axes)}, where a step ran "
+                    f"(the token's last step is {steps[wrong[0][0]]})."
+                )
+    if not signal.every_step:
+        result = mark_what_did_not_run(result, signal.axes, steps)
+    return np.ascontiguousarray(result)

@@ -1,0 +1,1 @@
+../../../resources/page/data_and_text.js

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One writer a trace, this program's or the engine's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .schema import refusal
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's own locks keep the file whole, and only the early refusal is lost.
+    fcntl = None  # type: ignore[assignment]
+
+
+class TraceLock:
+    """Holds TRACE-lock beside the trace, as core/trace/lock_file.h does. The lock goes with the process."""
+
+    def __init__(self, trace: Path) -> None:
+        self._path = trace.with_name(trace.name + "-lock")
+        self._descriptor = -1
+        if fcntl is None:
+            return
+        while True:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise refusal(
+                    trace, "a trace that nobody writes to", "one that another recording is writing",
+                    "wait for it to end or choose another file",
+                ) from None  # fmt: skip
+            # The holder before may have removed the name between our open and our lock: nobody would see this lock.
+            try:
+                if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):
+                    self._descriptor = descriptor
+                    return
+            except FileNotFoundError:
+                pass
+            os.close(descriptor)
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Traces as arrays and tables. A trace from a stranger is data: read-only, sizes checked before use."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import schema as layout
+from .columns import NUMPY_TYPES, mark_what_did_not_run
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+TOKEN_COLUMNS = ("id", "text_begin", "text_end", "nll", "entropy", "max_probability", "rank", "steps", "flops")
+REAL_COLUMNS = ("nll", "entropy", "max_probability")
+RUN_COLUMNS = (
+    "id", "name", "complete", "checkpoint", "checkpoint_digest", "architecture", "method", "depth_mixing", "policy",
+    "scoring", "device", "dtype", "record_level", "text_source", "text_digest", "tokenizer_digest", "versions", "config",
+    "notices", "seed", "max_steps", "step_unit", "layers", "vocab_size", "context", "stride", "started", "seconds",
+    "sequences", "tokens", "scored_tokens", "scored_bytes", "nll_sum", "steps_sum", "flops_sum",
+)  # fmt: skip
+
+
+def open(path: str | os.PathLike[str]) -> Trace:  # noqa: A001 - ponderscope.open is how users call it
+    """Opens a trace for reading; ValueError when the file is none. One that is being recorded opens, too."""
+    return Trace(path)
+
+
+class Trace:
+    """A trace that is read. Opening reads the header and the schema only."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.version = layout.check_header(self.path)
+        uri = layout.uri_of(self.path)
+        try:
+            self._database = self._connect(uri)
+        except sqlite3.OperationalError:
+            # A trace in WAL mode wants helper files beside it; where none can be made, nobody else writes either.
+            try:
+                self._database = self._connect(uri + "&immutable=1")
+            except sqlite3.DatabaseError as error:
+                raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
+        except sqlite3.DatabaseError as error:
+            raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
+
+    def _connect(self, uri: str) -> sqlite3.Connection:
+        database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+                database.execute(f"PRAGMA {pragma}")
+            layout.check_tables(database, self.path)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ponderscope trace {str(self.path)!r}: runs {', '.join(self.run_names)}>"
+
+    @property
+    def run_names(self) -> list[str]:
+        return [name for (name,) in self._query("SELECT name FROM run ORDER BY id")]
+
+    @property
+    def runs(self) -> pandas.DataFrame:
+        """One row a run, with mean NLL (nats), perplexity, bits per byte and mean steps beside what the table holds."""
+        return _pandas().DataFrame([run.summary() for run in self])
+
+    @property
+    def sequences(self) -> pandas.DataFrame:
+        """One row a sequence of every run."""
+        return _pandas().DataFrame([row for run in self for row in run.sequence_rows()])
+
+    def __iter__(self) -> Iterator[Run]:
+        for (name,) in self._query("SELECT name FROM run ORDER BY id"):
+            yield self.run(name)
+
+    def run(self, name: str | int | None = None) -> Run:
+        """The run of that name or number; without one the only run."""
+        names = self.run_names
+        rows = self._query("SELECT id, name FROM run ORDER BY id")
+        if name is None and len(rows) == 1:
+            return Run(self, rows[0][0])
+        for run_id, run_name in rows:
+            if name is not None and (name == run_name or str(name) == str(run_id)):
+                return Run(self, run_id)
+        if not names:
+            raise layout.refusal(self.path, "a run", "a trace without any", "record one into it")
+        raise layout.refusal(
+            self.path, "the name of a run" if name is None else f"a run named {name}", "the runs " + ", ".join(names[:20]),
+            f"name one of them, as in trace.run({names[0]!r})",
+        )  # fmt: skip
+
+    def page(
+        self, path: str | os.PathLike[str] | None = None, *, a: str | None = None, b: str | None = None, **options: Any
+    ) -> str:
+        """One self-contained HTML file that shows one run, or two side by side; see ``ponderscope.page``."""
+        from .page import write_page
+
+        return write_page(self, path, a=a, b=b, **options)
+
+    def to_arrow(self) -> dict[str, pyarrow.Table]:
+        """``runs``, ``sequences``, ``tokens`` and, by name, ``signals/NAME`` with lists along the axes. All in memory."""
+        from .tables import arrow_tables
+
+        return arrow_tables(self)
+
+    def to_parquet(self, folder: str | os.PathLike[str]) -> None:
+        """The same tables as Parquet files in a folder that is new or empty; memory does not grow with the trace."""
+        from .tables import write_parquet
+
+        write_parquet(self, folder)
+
+    def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._database.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
+
+
+class Run:
+    """A run of a trace. Numbers at a token describe the prediction of the next one, made there; losses in nats."""
+
+    def __init__(self, trace: Trace, run_id: int) -> None:
+        self._trace = trace
+        self.id = run_id
+        there = {row[1] for row in trace._query("PRAGMA table_info(run)")}
+        columns = [c for c in RUN_COLUMNS if c in there]
+        row = trace._query(f"SELECT {', '.join(columns)} FROM run WHERE id = ?", (run_id,))[0]
+        self.info: dict[str, Any] = {"step_unit": "step", **dict(zip(columns, row))}
+        self._sequences = {
+            number: (sequence, tokens, text_bytes)
+            for number, sequence, tokens, text_bytes in trace._query(
+                "SELECT number, id, tokens, text_bytes FROM sequence WHERE run = ? ORDER BY number", (run_id,)
+            )
+        }
+        self._signals = {
+            name: (signal, layout.axes_of(axes, trace.path, name), unit, title, description)
+            for signal, name, axes, unit, title, description in trace._query(
+                "SELECT id, name, axes, unit, title, description FROM signal WHERE run = ? ORDER BY id", (run_id,)
+            )
+        }
+
+    @property
+    def name(self) -> str:
+        return self.info["name"]
+
+    @property
+    def max_steps(self) -> int:
+        return self.info["max_steps"]
+
+    @property
+    def sequences(self) -> list[int]:
+        """Numbers of the sequences, from 0."""
+        return list(self._sequences)
+
+    @property
+    def signals(self) -> dict[str, tuple[str, ...]]:
+        """Axes by name."""
+        return {name: entry[1] for name, entry in self._signals.items()}
+
+    def __repr__(self) -> str:
+        return f"<run {self.name!r} of {str(self._trace.path)!r}: {len(self._sequences)} sequences, {self.info['tokens']} tokens>"
+
+    def _repr_html_(self) -> str:
+        from .page import notebook_html
+
+        return notebook_html(self)
+
+    def summary(self) -> dict[str, Any]:
+        info = dict(self.info)
+        scored, text = info["scored_tokens"], info["scored_bytes"]
+        mean = info["nll_sum"] / scored if scored else float("nan")
+        info["complete"] = bool(info["complete"])
+        info["mean_nll"] = mean
+        info["perplexity"] = float(np.exp(mean))
+        info["bits_per_byte"] = info["nll_sum"] / np.log(2) / text if text else float("nan")
+        info["mean_steps"] = info["steps_sum"] / scored if scored else float("nan")
+        return info
+
+    def sequence_rows(self) -> list[dict[str, Any]]:
+        names = ("sequence", "title", "complete", "tokens", "scored_tokens", "nll_sum", "steps_sum", "text_bytes")
+        rows = self._trace._query(
+            "SELECT number, title, complete, tokens, scored_tokens, nll_sum, steps_sum, text_bytes "
+            "FROM sequence WHERE run = ? ORDER BY number", (self.id,),
+        )  # fmt: skip
+        return [{"run": self.name, **dict(zip(names, row)), "complete": bool(row[2])} for row in rows]
+
+    def columns(self, sequence: int = 0, begin: int = 0, end: int | None = None) -> dict[str, NDArray[Any]]:
+        """Scalars of tokens [begin, end) of a sequence as arrays; nll, entropy and max_probability NaN where there is none."""
+        number, tokens, text_bytes = self._place(sequence)
+        end = tokens if end is None else min(end, tokens)
+        begin = min(max(begin, 0), end)
+        first = number << layout.POSITION_BITS
+        rows = self._trace._query(
+            f"SELECT {', '.join(TOKEN_COLUMNS)} FROM token_row WHERE row >= ? AND row < ? ORDER BY row",
+            (first + begin, first + end),
+        )
+        if len(rows) != end - begin:
+            raise layout.refusal(
+                self._trace.path, f"{tokens} tokens in sequence {sequence}", f"rows that stop at {begin + len(rows)}", layout.DAMAGED
+            )
+        values = list(zip(*rows)) if rows else [()] * len(TOKEN_COLUMNS)
+        result: dict[str, NDArray[Any]] = {}
+        for name, column in zip(TOKEN_COLUMNS, values):
+            if name in REAL_COLUMNS:
+                result[name] = np.array([np.nan if v is None else v for v in column], np.float32)
+            else:
+                result[name] = np.array(column, np.int64)
+        if len(rows) and (result["text_begin"].min() < 0 or result["text_end"].max() > text_bytes
+                          or (result["text_end"] < result["text_begin"]).any()):  # fmt: skip
+            raise layout.refusal(self._trace.path, "spans inside the text", "others", layout.DAMAGED)
+        return result
+
+    def tokens(self, sequence: int | None = None) -> pandas.DataFrame:
+        """One row a token, of one sequence or of all: sequence, position, its text and its numbers."""
+        pandas_module = _pandas()
+        frames = []
+        for number in self.sequences if sequence is None else [sequence]:
+            columns = self.columns(number)
+            frame = pandas_module.DataFrame(columns)
+            frame.insert(0, "sequence", number)
+            frame.insert(1, "position", np.arange(len(frame)))
+            frame.insert(2, "text", self.token_texts(number, columns))
+            frames.append(frame)
+        return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
+
+    def text_bytes(self, sequence: int = 0) -> bytes:
+        """The text of a sequence as UTF-8, which spans count in."""
+        number, _, length = self._place(sequence)
+        rows = self._trace._query(
+            "SELECT bytes FROM text WHERE row >= ? AND row < ? ORDER BY row",
+            (number << layout.POSITION_BITS, (number + 1) << layout.POSITION_BITS),
+        )
+        text = b"".join(row[0] for row in rows)
+        if len(text) != length:
+            raise layout.refusal(
+                self._trace.path, f"{length} bytes of text in sequence {sequence}", str(len(text)), layout.DAMAGED
+            )
+        return text
+
+    def text(self, sequence: int = 0) -> str:
+        return self.text_bytes(sequence).decode("utf-8", errors="replace")
+
+    def token_texts(self, sequence: int = 0, columns: dict[str, NDArray[Any]] | None = None) -> list[str]:
+        """The text of each token; of ids without a text, what the vocabulary says. Split characters become U+FFFD."""
+        columns = self.columns(sequence) if columns is None else columns
+        text = self.text_bytes(sequence)
+        if text:
+            return [
+                text[b:e].decode("utf-8", errors="replace")
+                for b, e in zip(columns["text_begin"].tolist(), columns["text_end"].tolist())
+            ]
+        words = self.vocabulary()
+        return [words.get(i, b"").decode("utf-8", errors="replace") for i in columns["id"].tolist()]
+
+    def vocabulary(self) -> dict[int, bytes]:
+        """What token ids stand for, those that the run met."""
+        return dict(
+            self._trace._query(
+                "SELECT v.id, v.bytes FROM run r JOIN vocabulary v ON v.tokenizer = r.tokenizer WHERE r.id = ? ORDER BY v.id",
+                (self.id,),
+            )
+        )
+
+    def signal(self, name: str, sequence: int = 0, begin: int = 0, end: int | None = None) -> NDArray[Any]:
+        """A signal of tokens [begin, end) along its axes (``signals[name]``). Where a step did not run: NaN, or -1
+        among whole numbers. KeyError for a name that the run does not have."""
+        if name not in self._signals:
+            raise KeyError(f"the run {self.name} has no signal {name}; it has {', '.join(self._signals) or 'none'}.")
+        number, tokens, _ = self._place(sequence)
+        end = tokens if end is None else min(end, tokens)
+        begin = min(max(begin, 0), end)
+        signal_id, axes = self._signals[name][:2]
+        parts: list[NDArray[Any]] = []
+        position = begin
+        for first, count, dtype, shape, data in self._trace._query(
+            "SELECT first_token, tokens, dtype, shape, data FROM chunk WHERE sequence = ? AND signal = ? "
+            "AND first_token < ? AND first_token + tokens > ? ORDER BY first_token",
+            (number, signal_id, max(end, begin + 1), begin),
+        ):
+            values = self._chunk(name, axes, count, dtype, shape, data)
+            if first > position or first + count <= position:
+                break
+            values = values[position - first : max(end, position) - first]
+            parts.append(values)
+            position += len(values)
+        if not parts or position != end:
+            raise layout.refusal(
+                self._trace.path, f"values of signal {name} of sequence {sequence} up to token {end}",
+                f"chunks that stop at {position}", "the sequence was recorded without it, or the trace is damaged",
+            )  # fmt: skip
+        if axes[-1] == "back":
+            longest = max(p.shape[-1] for p in parts)
+            parts = [np.pad(p, [(0, 0)] * (p.ndim - 1) + [(0, longest - p.shape[-1])]) for p in parts]
+        values = np.concatenate(parts)
+        if self._trace.version < 2:
+            # The first traces have 0 where a step did not run; what is not 0 was known up front.
+            values = mark_what_did_not_run(values, axes, self.columns(sequence, begin, end)["steps"], only_zeros=True)
+        return values
+
+    def _chunk(self, name: str, axes: tuple[str, ...], count: int, dtype: str, shape: str, data: Any) -> NDArray[Any]:
+        try:
+            lengths = json.loads(shape)
+            good = isinstance(lengths, list) and all(isinstance(n, int) and n > 0 for n in lengths)
+            good = good and len(lengths) == len(axes) and lengths[0] == count and isinstance(data, bytes)
+            if not good:
+                raise ValueError(shape)
+            if dtype == "BF16":
+                flat = (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4")
+            else:
+                flat = np.frombuffer(data, NUMPY_TYPES[dtype])
+            return flat.reshape(lengths)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise layout.refusal(
+                self._trace.path, f"a chunk of signal {name} whose size agrees with its shape",
+                f"{str(shape)[:100]} of {dtype}", layout.DAMAGED,
+            ) from None  # fmt: skip
+
+    def _place(self, sequence: int) -> tuple[int, int, int]:
+        if sequence not in self._sequences:
+            raise IndexError(f"the run {self.name} has {len(self._sequences)} sequences, numbered from 0; there is no {sequence}.")
+        return self._sequences[sequence]
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("tables need pandas: pip install pandas; arrays come without it from run.columns() and run.signal().") from None
+    return pandas

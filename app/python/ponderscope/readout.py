@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Distributions over the vocabulary from hidden states, some rows at a time, so that logits never exist for a whole text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable
+
+import torch
+
+TILE_BYTES = 64 << 20
+"""Of fp32 logits that exist at once."""
+
+
+class Distributions:
+    """What is recorded of the read-outs of some tokens, step by step: tensors [tokens, steps, ...] on the CPU."""
+
+    def __init__(self) -> None:
+        self.signals: dict[str, torch.Tensor] = {}
+        self.output: dict[str, torch.Tensor] = {}
+        """nll, entropy, max_probability and rank of each token's last step, [tokens]."""
+
+
+def read_out(
+    states: Sequence[torch.Tensor],
+    targets: torch.Tensor,
+    logits_of: Callable[[torch.Tensor, int], torch.Tensor],
+    vocab_size: int,
+    candidates: int,
+    differences_of: Sequence[torch.Tensor] | None,
+    last_steps: torch.Tensor | None = None,
+) -> Distributions:
+    """Reads states [n, d] of K + 1 steps out.
+
+    ``targets``: int64 [n], -1 for none. ``logits_of(state, step)``: float [n, V]. ``differences_of``: states whose cosine
+    and latent difference from step to step are recorded; None: neither these nor the KL divergences.
+    ``last_steps``: int64 [n], the step whose read-out is the output; None: the last one.
+    """
+    steps, n = len(states), targets.shape[0]
+    count = min(candidates, vocab_size)
+    result = Distributions()
+    names = ["nll", "entropy", "max_probability", "margin", "rank", "argmax", "candidate_ids", "candidate_probabilities"]
+    if differences_of is not None:
+        names += ["kl_previous_current", "kl_current_previous"]
+    device = targets.device
+    for name in names:
+        shape = (n, steps, count) if name.startswith("candidate") else (n, steps)
+        whole = name in ("rank", "argmax", "candidate_ids")
+        result.signals[name] = torch.zeros(shape, dtype=torch.int32 if whole else torch.float32, device=device)
+    rows = max(1, TILE_BYTES // (4 * max(1, vocab_size)))
+    for begin in range(0, n, rows):
+        tile = slice(begin, min(begin + rows, n))
+        _read_tile(states, targets[tile], logits_of, tile, count, result.signals)
+    if differences_of is not None:
+        cosine, difference = result.signals["entropy"].new_zeros(2, n, steps)
+        for k in range(1, steps):
+            before, now = differences_of[k - 1].float(), differences_of[k].float()
+            norm = now.norm(dim=1)
+            cosine[:, k] = (now * before).sum(1) / (norm * before.norm(dim=1))
+            difference[:, k] = (now - before).norm(dim=1) / norm
+        result.signals |= {"cosine": cosine, "latent_difference": difference}
+    index = torch.full((n, 1), steps - 1, device=device) if last_steps is None else last_steps.to(device).view(n, 1)
+    for name in ("nll", "entropy", "max_probability", "rank"):
+        result.output[name] = result.signals[name].gather(1, index).view(n).cpu()
+    result.signals = {name: values.cpu() for name, values in result.signals.items()}
+    return result
+
+
+def _read_tile(
+    states: Sequence[torch.Tensor],
+    targets: torch.Tensor,
+    logits_of: Callable[[torch.Tensor, int], torch.Tensor],
+    tile: slice,
+    count: int,
+    signals: dict[str, torch.Tensor],
+) -> None:
+    wanted = targets >= 0
+    place = targets.clamp(min=0).view(-1, 1)
+    before: tuple[torch.Tensor, torch.Tensor] | None = None
+    for k, state in enumerate(states):
+        logits = logits_of(state[tile], k).float()
+        at_target = logits.gather(1, place)
+        rank = 1 + (logits > at_target).sum(1, dtype=torch.int32)
+        top, ids = logits.topk(min(max(count, 2), logits.shape[1]), dim=1)
+        norm = torch.logsumexp(logits, 1, keepdim=True)
+        argmax = ids[:, 0].to(torch.int32)
+        if logits.shape[1] > 1:
+            tied = top[:, 0] == top[:, 1]
+            if bool(tied.any()):  # of equals the lowest id
+                argmax[tied] = logits[tied].argmax(1).to(torch.int32)
+        nll = (norm - at_target).view(-1)
+        log_p = logits.sub_(norm)
+        p = log_p.exp()
+        top_p = (top - norm).exp()
+        signals["nll"][tile, k] = torch.where(wanted, nll, torch.nan)
+        signals["rank"][tile, k] = torch.where(wanted, rank, 0)
+        signals["entropy"][tile, k] = -(p * log_p.clamp(min=-1e30)).sum(1)
+        signals["max_probability"][tile, k] = top_p[:, 0]
+        signals["margin"][tile, k] = top_p[:, 0] - (top_p[:, 1] if top_p.shape[1] > 1 else 0)
+        signals["argmax"][tile, k] = argmax
+        signals["candidate_ids"][tile, k] = ids[:, :count].to(torch.int32)
+        signals["candidate_probabilities"][tile, k] = top_p[:, :count]
+        if "kl_previous_current" in signals:
+            if before is not None:
+                log_q, q = before
+                ratio = (log_p - log_q).nan_to_num(nan=0.0)
+                signals["kl_previous_current"][tile, k] = -(q * ratio).sum(1)
+                signals["kl_current_previous"][tile, k] = (p * ratio).sum(1)
+            before = (log_p, p)
+
+
+def anatomy(model: Any, sample: torch.Tensor) -> Anatomy:
+    """Finds the parts of a causal model that reading its states out needs, by watching it compute ``sample`` [1, T]."""
+    return Anatomy(model, sample)
+
+
+class Anatomy:
+    """Where a transformers causal model keeps what.
+
+    ``base``: the model without its head; ``head``: from states to logits; ``norm``: the module that makes the base's
+    last states, if one does; ``plain``: the model's logits are exactly ``head(base(ids))``, so that they can be made
+    some rows at a time.
+    """
+
+    def __init__(self, model: Any, sample: torch.Tensor) -> None:
+        self.model = model
+        base = getattr(model, "base_model", None)
+        head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+        if base is None or base is model or head is None:
+            raise ValueError(
+                f"{type(model).__name__} has no base model with an output head that transformers knows "
+                "(base_model, get_output_embeddings); load it as a causal model."
+            )
+        self.base, self.head = base, head
+        seen: list[tuple[str, torch.Tensor]] = []
+        self.linear_flops = 0
+        self.calls: dict[str, int] = {}
+        handles = []
+        for name, module in base.named_modules():
+            if module is not base:
+                handles.append(module.register_forward_hook(self._watch(name, seen)))
+        try:
+            with torch.inference_mode():
+                whole = model(input_ids=sample, use_cache=False)
+                states = self._last_states(base, sample, seen)
+        finally:
+            for handle in handles:
+                handle.remove()
+        self.norm: Any = None
+        for name, output in seen:
+            module = base.get_submodule(name)
+            if not list(module.children()) and output.shape == states.shape and torch.equal(output, states):
+                self.norm = module
+                break
+        with torch.inference_mode():
+            logits = self.head(states).float()
+        self.plain = logits.shape == whole.logits.shape and torch.allclose(
+            logits, whole.logits.float(), rtol=1e-3, atol=1e-3 * float(logits.abs().max())
+        )
+        self.vocab_size = int(whole.logits.shape[-1])
+        self.width = int(states.shape[-1])
+
+    def _watch(self, name: str, seen: list[tuple[str, torch.Tensor]]) -> Callable[..., None]:
+        def hook(module: Any, inputs: Any, output: Any) -> None:
+            states = states_in(output)
+            if states is not None:
+                seen.append((name, states))
+
+        return hook
+
+    def _last_states(self, base: Any, sample: torch.Tensor, seen: list[tuple[str, torch.Tensor]]) -> torch.Tensor:
+        """Runs the base once more, now counting calls and products."""
+        seen.clear()
+        handles = []
+
+        def count(name: str) -> Callable[..., None]:
+            def hook(module: Any, inputs: Any, output: Any) -> None:
+                self.calls[name] = self.calls.get(name, 0) + 1
+                weight = getattr(module, "weight", None)
+                states = states_in(output)
+                if weight is not None and weight.dim() == 2 and states is not None and "Embedding" not in type(module).__name__:
+                    self.linear_flops += 2 * weight.numel() * (states.numel() // states.shape[-1])
+
+            return hook
+
+        for name, module in base.named_modules():
+            handles.append(module.register_forward_hook(count(name)))
+        try:
+            output = base(input_ids=sample, use_cache=False)
+        finally:
+            for handle in handles:
+                handle.remove()
+        self.linear_flops //= sample.numel()
+        states = states_in(output)
+        if states is None:
+            raise ValueError(f"{type(base).__name__} gives no hidden states; record ids of another model.")
+        return states
+
+    def block_list(self, path: str | None = None) -> tuple[str, list[Any]]:
+        """The blocks of the stack: the list of modules of that path, or the longest whose members ran once each."""
+        if path is not None:
+            return path, list(find_module(self.model, path).children())
+        best: tuple[str, list[Any]] = ("", [])
+        for name, module in self.base.named_modules():
+            if isinstance(module, torch.nn.ModuleList) and len(module) > len(best[1]):
+                if all(self.calls.get(f"{name}.{i}") == 1 for i in range(len(module))):
+                    best = (name, list(module))
+        if not best[1]:
+            raise ValueError(f"{type(self.model).__name__} has no list of blocks that run once each; name it: layers=\"path.of.blocks\".")
+        return best
+
+    def attention_flops(self) -> int:
+        """Of a visible key in all layers: 4 products of a head's width for each query head; 0 where the config does not say."""
+        config = getattr(self.model.config, "get_text_config", lambda: self.model.config)()
+        heads = getattr(config, "num_attention_heads", None)
+        if not heads:
+            return 0
+        width = getattr(config, "head_dim", None) or config.hidden_size // heads
+        calls = sum(n for name, n in self.calls.items() if name.rsplit(".", 1)[-1] in ATTENTION_NAMES)
+        return 4 * heads * width * calls
+
+
+ATTENTION_NAMES = {"attention", "attn", "self_attn", "self_attention"}
+
+
+def states_in(output: Any) -> torch.Tensor | None:
+    """The states in what a module gives: itself, the first of a tuple, or the field of that name."""
+    if isinstance(output, torch.Tensor):
+        return output if output.dim() >= 2 and output.is_floating_point() else None
+    last = getattr(output, "last_hidden_state", None)
+    if last is not None:
+        return last
+    if isinstance(output, (tuple, list)) and output:
+        return states_in(output[0])
+    return None
+
+
+def find_module(model: Any, path: str) -> Any:
+    """The module of a path; ValueError that names those with the most alike names."""
+    import difflib
+
+    names = [name for name, _ in model.named_modules() if name]
+    if path in names:
+        return model.get_submodule(path)
+    ends = [name for name in names if name.rsplit(".", 1)[-1] == path.rsplit(".", 1)[-1]]
+    near = (ends or difflib.get_close_matches(path, names, n=5, cutoff=0.3))[:5]
+    raise ValueError(
+        f'{type(model).__name__} has no module "{path}"' + (f"; the nearest are {', '.join(near)}." if near else ".")
+    )

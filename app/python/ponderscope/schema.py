@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The schema of a trace: made, checked and brought up to date from one text, `schema.sql`.
+
+The engine has the same schema as data in core/trace/schema.cpp; a test compares a trace of each.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sqlite3
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from urllib.parse import quote
+
+POSITION_BITS = 32
+"""Rows of tokens and of text are numbered sequence * 2^32 + place."""
+MAX_TOKENS = (1 << POSITION_BITS) - 1
+MAX_SEQUENCE_ID = (1 << 31) - 1
+TEXT_PIECE = 4000
+"""Bytes of a row of the table `text`."""
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    definition: str
+    """Type with constraints, as it stands in CREATE TABLE."""
+    later: bool
+    """Came after the first traces: files may lack it, and writing adds it."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    script: str
+    application_id: int
+    version: int
+    tables: dict[str, tuple[str, tuple[Column, ...]]]
+    """CREATE statement and columns by name."""
+
+
+@functools.cache
+def schema() -> Schema:
+    """The schema that this package writes."""
+    if sqlite3.sqlite_version_info < (3, 37):
+        raise RuntimeError(f"SQLite {sqlite3.sqlite_version} is too old for traces; Python needs one from 3.37 on.")
+    script = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    memory = sqlite3.connect(":memory:")
+    memory.executescript(script)
+    tables = {}
+    for name, sql in memory.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY rowid"):
+        columns = []
+        for _, column, kind, not_null, default, _ in memory.execute(f"PRAGMA table_info({name})"):
+            definition = kind + (" NOT NULL" if not_null else "") + (f" DEFAULT {default}" if default is not None else "")
+            columns.append(Column(column, definition, default is not None))
+        tables[name] = (sql, tuple(columns))
+    return Schema(
+        script,
+        memory.execute("PRAGMA application_id").fetchone()[0],
+        memory.execute("PRAGMA user_version").fetchone()[0],
+        tables,
+    )
+
+
+def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str) -> ValueError:
+    """One sentence about a file: what was expected, what was found, what to do."""
+    return ValueError(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}.")
+
+
+MAKE_ONE = "choose a .ponder file that ponderscope made"
+DAMAGED = "the file was changed or damaged; take it from its source again"
+
+
+def check_header(path: Path) -> int:
+    """ValueError unless the file is a trace of a known version; returns the version.
+
+    Through SQLite, never through a file of one's own: when a process closes any descriptor of a file, POSIX takes away all
+    the locks that it holds on it, those of a Writer in the same process too.
+    """
+    if not path.exists():
+        raise refusal(path, "a trace", "no such file", "check the name")
+    if path.is_dir():
+        raise refusal(path, "a trace", "a folder", MAKE_ONE)
+    if not path.is_file():
+        raise refusal(path, "a trace", "something that is no plain file", MAKE_ONE)
+    if path.stat().st_size == 0:
+        raise refusal(path, "a trace", "an empty file", MAKE_ONE)
+    for more in ("", "&immutable=1"):  # in a folder that cannot be written, a trace in WAL mode opens in no other way
+        try:
+            database = sqlite3.connect(uri_of(path) + more, uri=True)
+            try:
+                application, version = (database.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
+                break
+            finally:
+                database.close()
+        except sqlite3.OperationalError as error:
+            if more:
+                raise OSError(f"{path}: cannot be opened ({error}); check the permissions of the file and of its folder.") from None
+        except sqlite3.DatabaseError:
+            raise refusal(path, "a trace", "a file of another kind", MAKE_ONE) from None
+    if application != schema().application_id:
+        raise refusal(path, "a trace", "an SQLite database of another program", MAKE_ONE)
+    if version > schema().version:
+        raise refusal(
+            path, f"a trace of version {schema().version} or older", f"version {version}", "read it with a newer ponderscope"
+        )
+    if version < 1:
+        raise refusal(path, "a trace of version 1 or newer", f"version {version}", DAMAGED)
+    return version
+
+
+def uri_of(path: Path) -> str:
+    """For a connection that cannot write."""
+    return "file:" + quote(str(path.absolute())) + "?mode=ro"
+
+
+def check_tables(database: sqlite3.Connection, path: Path) -> None:
+    """ValueError unless every table of the schema is a plain table with plain columns: a file can come from a stranger."""
+    for table, (_, columns) in schema().tables.items():
+        later = table.startswith("training")
+        found = database.execute(
+            "SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = ?", (table,)
+        ).fetchall()
+        if not found and later:
+            continue
+        if len(found) != 1 or found[0][0] != "table" or not found[0][1].startswith("CREATE TABLE "):
+            what = "none" if not found else "several" if len(found) > 1 else "something else of that name"
+            raise refusal(path, f"a table named {table}", what, DAMAGED)
+        hidden = {name: kind for _, name, _, _, _, _, kind in database.execute(f"PRAGMA table_xinfo({table})")}
+        for column in columns:
+            if column.name not in hidden and column.later:
+                continue
+            if hidden.get(column.name) != 0:
+                raise refusal(path, f"a plain column {table}.{column.name}", "none", DAMAGED)
+
+
+def add_what_came_later(database: sqlite3.Connection) -> None:
+    """Brings an earlier trace to the columns and tables of today, before something is written to it."""
+    known = {name for (name,) in database.execute("SELECT name FROM sqlite_schema")}
+    for table, (sql, columns) in schema().tables.items():
+        if table not in known:
+            database.execute(sql)
+            continue
+        there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+        for column in columns:
+            if column.name not in there:
+                database.execute(f"ALTER TABLE {table} ADD COLUMN {column.name} {column.definition}")
+
+
+def axes_of(text: str, path: Path, signal: str) -> tuple[str, ...]:
+    """The axes of a signal, from its row."""
+    try:
+        axes = json.loads(text) if len(text) < 10_000 else None
+    except (ValueError, RecursionError):
+        axes = None
+    if not isinstance(axes, list) or not axes or axes[0] != "token" or not all(isinstance(a, str) for a in axes):
+        raise refusal(path, f"axes of signal {signal} that begin with token", text[:100], DAMAGED)
+    return tuple(axes)

@@ -1,0 +1,200 @@
+-- SPDX-License-Identifier: GPL-3.0-or-later
+-- The schema of a trace. core/trace/schema.cpp has the same as data; a test compares what both make.
+PRAGMA page_size=16384;
+BEGIN IMMEDIATE;
+PRAGMA application_id=1347374660;
+PRAGMA user_version=2;
+CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequences.
+  id INTEGER PRIMARY KEY, -- from 1
+  name TEXT NOT NULL UNIQUE, -- what follows # in TRACE.ponder#RUN
+  checkpoint TEXT NOT NULL, -- folder as it was named
+  checkpoint_digest TEXT NOT NULL, -- SHA-256 of the checkpoint
+  architecture TEXT NOT NULL, -- model_type of the backbone
+  method TEXT NOT NULL, -- vanilla, ponderlm, ...
+  depth_mixing TEXT NOT NULL, -- none, depth_attention, ...
+  policy TEXT NOT NULL, -- what decides halting: learned, full, ...
+  scoring TEXT NOT NULL, -- exact, jacobi:3
+  device TEXT NOT NULL, -- cpu, cuda:0 with the name of the GPU
+  dtype TEXT NOT NULL, -- float32, bfloat16, float16
+  record_level TEXT NOT NULL, -- basic, steps
+  text_source TEXT NOT NULL, -- file, prompt or ids
+  text_digest TEXT NOT NULL, -- SHA-256 of the text, or of the ids as little-endian int32
+  tokenizer_digest TEXT NOT NULL, -- SHA-256 of the tokenizer; empty without one
+  tokenizer INTEGER NOT NULL, -- key into vocabulary; runs of one tokenizer share it
+  versions TEXT NOT NULL, -- JSON: programs and libraries
+  config TEXT NOT NULL, -- config.json as read
+  notices TEXT NOT NULL, -- JSON array of sentences
+  seed INTEGER NOT NULL, -- 64 bits, shown signed
+  max_steps INTEGER NOT NULL, -- K: the last step that a token can reach
+  layers INTEGER NOT NULL, -- blocks of the backbone
+  vocab_size INTEGER NOT NULL, -- rows of the output head
+  context INTEGER NOT NULL, -- tokens a window
+  stride INTEGER NOT NULL, -- tokens from window to window
+  started TEXT NOT NULL, -- ISO 8601, UTC
+  seconds REAL NOT NULL, -- wall time so far
+  complete INTEGER NOT NULL, -- 1: ended as planned; 0: partial, or still recording
+  sequences INTEGER NOT NULL, -- begun so far
+  tokens INTEGER NOT NULL, -- of all sequences
+  scored_tokens INTEGER NOT NULL, -- tokens with a target, that is with an nll
+  nll_sum REAL NOT NULL, -- nats, over the scored tokens
+  steps_sum REAL NOT NULL, -- over the scored tokens
+  flops_sum REAL NOT NULL, -- over all tokens
+  scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
+  flops_model TEXT NOT NULL DEFAULT '', -- JSON: what slots, keys and decisions cost; empty if unknown
+  step_unit TEXT NOT NULL DEFAULT 'step', -- step, or layer where steps are blocks of the stack
+  training INTEGER NOT NULL DEFAULT 0, -- training.id of the training that recorded it; 0: none
+  training_step INTEGER NOT NULL DEFAULT 0 -- steps of that training done then
+) STRICT;
+CREATE TABLE sequence ( -- A text, or a prompt with what was generated.
+  id INTEGER PRIMARY KEY, -- unique in the file
+  run INTEGER NOT NULL, -- run.id
+  number INTEGER NOT NULL, -- in its run, from 0
+  title TEXT NOT NULL, -- file name, or the beginning of the prompt
+  text_bytes INTEGER NOT NULL, -- length of the text; 0 for ids only
+  tokens INTEGER NOT NULL, -- recorded so far
+  scored_tokens INTEGER NOT NULL, -- tokens with a target
+  nll_sum REAL NOT NULL, -- nats, over the scored tokens
+  steps_sum REAL NOT NULL, -- over the scored tokens
+  flops_sum REAL NOT NULL, -- over all tokens
+  scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
+  complete INTEGER NOT NULL, -- 1: all of its tokens are here
+  UNIQUE (run, number)
+) STRICT;
+CREATE TABLE text ( -- The text of sequences, in pieces.
+  row INTEGER PRIMARY KEY, -- sequence.id * 4294967296 + number of the piece, from 0
+  bytes BLOB NOT NULL -- 4000 bytes of UTF-8, the last piece fewer; may end inside a character
+) STRICT;
+CREATE TABLE token_row ( -- Scalars of each token. The view token shows them with run, sequence and position.
+  row INTEGER PRIMARY KEY, -- sequence.id * 4294967296 + position
+  id INTEGER NOT NULL, -- token id
+  text_begin INTEGER NOT NULL, -- first byte in the sequence's text
+  text_end INTEGER NOT NULL, -- byte after the last
+  nll REAL, -- nats; of the NEXT token, predicted here; NULL: not scored
+  entropy REAL, -- nats; of the prediction made here; NULL: not read out
+  max_probability REAL, -- of the prediction made here; NULL: not read out
+  rank INTEGER NOT NULL, -- of the next token: 1 + the number of larger logits; 0: not scored
+  steps INTEGER NOT NULL, -- last step that ran here
+  flops INTEGER NOT NULL -- floating-point operations of matrix products spent here
+) STRICT;
+CREATE TABLE signal ( -- What else was recorded: one row for each packed quantity of a run.
+  id INTEGER PRIMARY KEY, -- unique in the file
+  run INTEGER NOT NULL, -- run.id
+  name TEXT NOT NULL, -- nll, kl_previous_current, candidate_ids, ...
+  axes TEXT NOT NULL, -- JSON array; the first is always token
+  unit TEXT NOT NULL, -- nats, probability, ...; empty for none
+  title TEXT NOT NULL, -- for people
+  description TEXT NOT NULL, -- one sentence
+  UNIQUE (run, name)
+) STRICT;
+CREATE TABLE chunk ( -- The values of signals, packed for consecutive tokens of a sequence.
+  id INTEGER PRIMARY KEY,
+  sequence INTEGER NOT NULL, -- sequence.id
+  signal INTEGER NOT NULL, -- signal.id
+  first_token INTEGER NOT NULL, -- position of the first token in this chunk
+  tokens INTEGER NOT NULL, -- tokens in this chunk
+  dtype TEXT NOT NULL, -- F32, F16, I32, ...
+  shape TEXT NOT NULL, -- JSON array, [tokens, ...] along the signal's axes
+  data BLOB NOT NULL, -- row-major, little-endian
+  UNIQUE (sequence, signal, first_token)
+) STRICT;
+CREATE TABLE vocabulary ( -- What token ids stand for, candidates included.
+  tokenizer INTEGER NOT NULL, -- run.tokenizer
+  id INTEGER NOT NULL, -- token id
+  bytes BLOB NOT NULL, -- what the token stands for; may be part of a character
+  PRIMARY KEY (tokenizer, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE fault ( -- What went wrong while recording.
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL, -- run.id
+  sequence INTEGER, -- number in the run, or NULL
+  time TEXT NOT NULL, -- ISO 8601, UTC
+  message TEXT NOT NULL -- one sentence
+) STRICT;
+CREATE TABLE training ( -- How a model was trained.
+  id INTEGER PRIMARY KEY, -- from 1
+  name TEXT NOT NULL UNIQUE, -- of the recipe
+  description TEXT NOT NULL, -- of the recipe; may be empty
+  architecture TEXT NOT NULL, -- model_type of the backbone
+  method TEXT NOT NULL, -- vanilla, ponderlm, ...
+  depth_mixing TEXT NOT NULL, -- none, depth_attention, ...
+  recipe TEXT NOT NULL, -- JSON: the recipe with its defaults
+  config TEXT NOT NULL, -- config.json of the model
+  device TEXT NOT NULL, -- cpu, cuda:0
+  precision TEXT NOT NULL, -- of the products: float32, bfloat16
+  versions TEXT NOT NULL, -- JSON: programs and libraries
+  parameters INTEGER NOT NULL, -- elements of the weights, a tied table once
+  max_steps INTEGER NOT NULL, -- K: the last step of pondering that a token can reach
+  planned_steps INTEGER NOT NULL, -- of the optimiser
+  planned_tokens INTEGER NOT NULL, -- to be trained on
+  started TEXT NOT NULL, -- ISO 8601, UTC
+  step INTEGER NOT NULL, -- of the last point
+  tokens INTEGER NOT NULL, -- trained on up to there
+  seconds REAL NOT NULL, -- of training up to there, interruptions not counted
+  complete INTEGER NOT NULL, -- 1: ended as planned; 0: stopped, or still training
+  fault TEXT NOT NULL -- what ended it before its time, one sentence; else empty
+) STRICT;
+CREATE TABLE training_quantity ( -- What is known along a training.
+  training INTEGER NOT NULL, -- training.id
+  name TEXT NOT NULL, -- loss, held_out_nll, held_out_gate, ...
+  axis TEXT NOT NULL, -- what place counts: step of pondering, ...; empty: there is one value
+  unit TEXT NOT NULL, -- nats, ...; empty for none
+  title TEXT NOT NULL, -- for people
+  description TEXT NOT NULL, -- one sentence
+  PRIMARY KEY (training, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE training_point ( -- The curves of trainings.
+  training INTEGER NOT NULL, -- training.id
+  step INTEGER NOT NULL, -- steps of the optimiser done
+  quantity TEXT NOT NULL, -- training_quantity.name
+  place INTEGER NOT NULL, -- on the quantity's axis, from 0; 0 without one
+  tokens INTEGER NOT NULL, -- trained on so far
+  seconds REAL NOT NULL, -- of training so far, interruptions not counted
+  value REAL, -- NULL: not a number
+  PRIMARY KEY (training, step, quantity, place)
+) STRICT, WITHOUT ROWID;
+CREATE VIEW token AS -- Scalars of each token, with its place. Filters on run and sequence are fast.
+  SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position, t.id AS id, t.text_begin AS text_begin,
+         t.text_end AS text_end, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability,
+         t.rank AS rank, t.steps AS steps, t.flops AS flops
+    FROM sequence s CROSS JOIN token_row t
+      ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296;
+CREATE VIEW token_text AS -- The same with the token's text (tokens over 4000 bytes are cut short).
+  SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position,
+         coalesce(substr(a.bytes, t.text_begin % 4000 + 1, t.text_end - t.text_begin), '') ||
+         coalesce(substr(b.bytes, 1, max(0, t.text_begin % 4000 + t.text_end - t.text_begin - 4000)), '') AS text,
+         t.id AS id, t.nll AS nll, t.entropy AS entropy, t.max_probability AS max_probability, t.rank AS rank,
+         t.steps AS steps, t.flops AS flops
+    FROM sequence s CROSS JOIN token_row t
+      ON t.row >= s.id * 4294967296 AND t.row < (s.id + 1) * 4294967296
+    LEFT JOIN text a ON a.row = s.id * 4294967296 + t.text_begin / 4000
+    LEFT JOIN text b ON b.row = s.id * 4294967296 + t.text_begin / 4000 + 1
+     AND t.text_begin % 4000 + t.text_end - t.text_begin > 4000;
+CREATE VIEW target AS -- Each scored token with the nll, rank and steps of the prediction that it was the target of.
+  SELECT t.run AS run, t.sequence AS sequence, t.position AS position, t.text AS text, t.id AS id, p.nll AS nll,
+         p.entropy AS entropy, p.max_probability AS max_probability, p.rank AS rank, p.steps AS steps
+    FROM token_text t JOIN sequence s ON s.run = t.run AND s.number = t.sequence
+    JOIN token_row p ON p.row = s.id * 4294967296 + t.position - 1
+   WHERE t.position > 0 AND p.nll IS NOT NULL;
+CREATE VIEW run_summary AS -- One line a run.
+  SELECT id, name, method, policy, scoring, dtype, complete, sequences, tokens, scored_tokens,
+         nll_sum / nullif(scored_tokens, 0) AS mean_nll, exp(nll_sum / nullif(scored_tokens, 0)) AS perplexity,
+         nll_sum / 0.6931471805599453 / nullif(scored_bytes, 0) AS bits_per_byte,
+         steps_sum / nullif(scored_tokens, 0) AS mean_steps, flops_sum / nullif(tokens, 0) AS flops_per_token,
+         tokens / nullif(seconds, 0) AS tokens_per_second
+    FROM run;
+CREATE VIEW sequence_summary AS -- One line a sequence.
+  SELECT run, number AS sequence, title, complete, tokens, scored_tokens,
+         nll_sum / nullif(scored_tokens, 0) AS mean_nll, exp(nll_sum / nullif(scored_tokens, 0)) AS perplexity,
+         nll_sum / 0.6931471805599453 / nullif(scored_bytes, 0) AS bits_per_byte,
+         steps_sum / nullif(scored_tokens, 0) AS mean_steps
+    FROM sequence;
+CREATE VIEW sequence_text AS -- The whole text of each sequence.
+  SELECT s.run AS run, s.number AS sequence, s.title AS title,
+         coalesce((SELECT group_concat(bytes, '') FROM
+                    (SELECT bytes FROM text WHERE row >= s.id * 4294967296 AND row < (s.id + 1) * 4294967296 ORDER BY row)), '') AS text
+    FROM sequence s;
+CREATE VIEW signal_chunk AS -- The chunks of signals, with their place and name; data is the packed array.
+  SELECT s.run AS run, s.number AS sequence, g.name AS signal, c.first_token AS first_token, c.tokens AS tokens,
+         c.dtype AS dtype, c.shape AS shape, length(c.data) AS bytes, c.data AS data
+    FROM sequence s JOIN chunk c ON c.sequence = s.id JOIN signal g ON g.id = c.signal;
+COMMIT;

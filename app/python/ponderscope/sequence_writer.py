@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sequences on their way into a trace."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import schema as layout
+from .chunks import ChunkBuffer, Piece, trimmed_pieces
+from .columns import INT32_MAX, real_numbers, signal_values, spans_of, text_of, whole_numbers
+
+if TYPE_CHECKING:
+    from .writer import RunWriter
+
+FOLLOW_SECONDS = 0.5
+"""Unfinished sequences become visible to readers this often."""
+
+
+class Totals:
+    """What sequences and runs sum up."""
+
+    def __init__(self) -> None:
+        self.tokens = self.scored_tokens = self.scored_bytes = 0
+        self.nll_sum = self.steps_sum = self.flops_sum = 0.0
+
+    def add(self, other: Totals) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
+class Block:
+    """Checked values of consecutive tokens."""
+
+    def __init__(self, columns: dict[str, NDArray[Any]], signals: dict[str, NDArray[Any]]) -> None:
+        self.columns = columns
+        self.signals = signals
+
+    def __len__(self) -> int:
+        return len(self.columns["id"])
+
+
+class SequenceWriter:
+    """A sequence that comes in parts; see ``RunWriter.stream``. An error in a ``with`` block leaves it partial."""
+
+    def __init__(self, run: RunWriter, text: str, title: str | None, group: str | None) -> None:
+        run._check_open()
+        if run._open_sequence is not None:
+            raise ValueError("the sequence before is still open; end it first.")
+        self._run = run
+        self._text = text_of(text, "a text").encode("utf-8")
+        if b"\0" in self._text:
+            raise ValueError(f"the text has a NUL byte at {self._text.index(0)}; take it out.")
+        if title is None:
+            title = " ".join(text[:60].split()) or f"sequence {run.sequences}"
+        self._title = text_of(title, "a title")
+        self._group = None if group is None else text_of(group, "a group")
+        if self._group is not None and "group" not in run._writer._columns["sequence"]:
+            raise ValueError("this trace's schema has no groups of sequences.")
+        self._began = False
+        self._ended = False
+        self._tokens = 0
+        self._text_end = 0
+        self._target_open = False
+        self._totals = Totals()
+        self._layout: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] | None = None
+        self._buffers: dict[str, ChunkBuffer] = {}
+        self._chunk_rows: dict[str, int] = {}
+        self._last_commit = time.monotonic()
+        self._id = 0
+        self.number = run.sequences
+
+    def append(
+        self,
+        ids: ArrayLike,
+        *,
+        spans: ArrayLike | None = None,
+        nll: ArrayLike | None = None,
+        entropy: ArrayLike | None = None,
+        max_probability: ArrayLike | None = None,
+        rank: ArrayLike | None = None,
+        steps: ArrayLike | None = None,
+        flops: ArrayLike | None = None,
+        signals: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        """The next tokens, as ``RunWriter.sequence`` takes them; the same signals with every part."""
+        self._run._check_open()
+        if self._ended:
+            raise ValueError("this sequence has ended; begin another one.")
+        if self._run._open_sequence not in (None, self):
+            raise ValueError("another sequence of the run is open; end it first.")
+        block = self._checked(ids, spans, nll, entropy, max_probability, rank, steps, flops, signals or {}, last=False)
+        self._run._open_sequence = self
+        self._write(block, ends=False)
+
+    def end(self) -> None:
+        """The sequence is whole and safe when this returns."""
+        if self._ended:
+            raise ValueError("this sequence has ended already.")
+        self._finish(complete=True)
+
+    def leave(self) -> None:
+        """The sequence stays marked partial."""
+        if not self._ended:
+            self._finish(complete=False)
+
+    def __enter__(self) -> SequenceWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not self._ended:
+            self._finish(complete=kind is None)
+
+    def _checked(
+        self,
+        ids: ArrayLike,
+        spans: ArrayLike | None,
+        nll: ArrayLike | None,
+        entropy: ArrayLike | None,
+        max_probability: ArrayLike | None,
+        rank: ArrayLike | None,
+        steps: ArrayLike | None,
+        flops: ArrayLike | None,
+        signals: Mapping[str, ArrayLike],
+        last: bool,
+    ) -> Block:
+        """ValueError before anything is written."""
+        run = self._run
+        highest = (run._vocab_size - 1) if run._vocab_size else INT32_MAX
+        id_column = whole_numbers(ids, "ids", 0, highest)
+        n = len(id_column)
+        if self._tokens + n > layout.MAX_TOKENS:
+            raise ValueError(f"a sequence has more than {layout.MAX_TOKENS} tokens; split the text.")
+        if last and n == 0:
+            raise ValueError("a sequence needs at least one token.")
+        nll_column = real_numbers(nll, "nll", n, -1e-3, np.inf)
+        if last and nll is not None and not np.isnan(nll_column[-1]):
+            raise ValueError(
+                "nll is given for the last token, which has no next one: nll[t] is the loss of token t + 1, "
+                "predicted at t, and NaN at the end."
+            )
+        rank_column = np.zeros(n, np.int64)
+        if rank is not None:
+            ranks = np.asarray(rank)
+            if ranks.dtype.kind == "f":
+                ranks = np.where(np.isnan(ranks), 0, ranks)
+            rank_column = whole_numbers(ranks, "rank", 0, INT32_MAX)
+            if len(rank_column) != n:
+                raise ValueError(f"rank has {len(rank_column)} entries for {n} tokens.")
+            wrong = np.flatnonzero((rank_column == 0) & ~np.isnan(nll_column))
+            if wrong.size:
+                raise ValueError(f"rank is 0 at token {wrong[0]}, which has an nll: ranks count from 1.")
+            rank_column = np.where(np.isnan(nll_column), 0, rank_column) if nll is not None else rank_column
+        whole = {}
+        for what, values, high, default in (("steps", steps, run.max_steps, run.max_steps), ("flops", flops, (1 << 63) - 1, 0)):
+            whole[what] = np.full(n, default, np.int64) if values is None else whole_numbers(values, what, 0, high)
+            if len(whole[what]) != n:
+                raise ValueError(f"{what} has {len(whole[what])} entries for {n} tokens.")
+        span_column = spans_of(spans, n, len(self._text))
+        if n and self._text and span_column[0, 0] < self._text_end:
+            raise ValueError(f"token {self._tokens} begins at byte {span_column[0, 0]}, before the token in front of it ends.")
+        checked = {}
+        for name, values in signals.items():
+            if name not in run.signals:
+                raise ValueError(f"signal {name} was not announced when its run began.")
+            checked[name] = signal_values(name, run.signals[name], values, whole["steps"], run.max_steps, nll_column)
+        now = {
+            name: (v.dtype, v.shape[1:-1] + (0,) if run.signals[name].axes[-1] == "back" else v.shape[1:])
+            for name, v in checked.items()
+        }
+        if self._layout is not None and n and now != self._layout:
+            raise ValueError(f"the signals of a sequence changed their names, types or shapes at token {self._tokens}.")
+        columns = {
+            "id": id_column, "begin": span_column[:, 0], "end": span_column[:, 1], "nll": nll_column,
+            "entropy": real_numbers(entropy, "entropy", n, -1e-3, np.inf),
+            "max_probability": real_numbers(max_probability, "max_probability", n, 0, 1 + 1e-3),
+            "rank": rank_column, "steps": whole["steps"], "flops": whole["flops"],
+        }  # fmt: skip
+        return Block(columns, checked)
+
+    def _write(self, block: Block, ends: bool) -> None:
+        run, writer = self._run, self._run._writer
+        writer._begin()
+        try:
+            if not self._began:
+                self._begin_sequence()
+            if len(block):
+                self._layout = {
+                    name: (v.dtype, v.shape[1:-1] + (0,) if run.signals[name].axes[-1] == "back" else v.shape[1:])
+                    for name, v in block.signals.items()
+                }
+                self._insert_tokens(block)
+                self._insert_signals(block)
+                run._put_vocabulary(block.columns["id"])
+                for name in ("candidate_ids", "argmax"):
+                    if name in block.signals:
+                        ids = block.signals[name].ravel().astype(np.int64)
+                        run._put_vocabulary(ids[ids >= 0])
+                run._largest_id = max(run._largest_id, int(block.columns["id"].max()))
+            if ends:
+                self._finish(complete=True)
+            elif time.monotonic() - self._last_commit > FOLLOW_SECONDS:
+                self._write_totals(complete=False)
+                run._write_totals()
+                writer._commit()
+                self._last_commit = time.monotonic()
+        except BaseException:
+            writer._roll_back()
+            self._ended = run._ended = True  # what is in memory is ahead of the file
+            raise
+
+    def _begin_sequence(self) -> None:
+        run, writer = self._run, self._run._writer
+        self._id = writer._next("sequence")
+        if self._id > layout.MAX_SEQUENCE_ID:
+            raise ValueError(f"the trace has more than {layout.MAX_SEQUENCE_ID} sequences; begin another file.")
+        values = {
+            "id": self._id, "run": run.id, "number": self.number, "title": self._title, "text_bytes": len(self._text),
+            "tokens": 0, "scored_tokens": 0, "nll_sum": 0.0, "steps_sum": 0.0, "flops_sum": 0.0, "scored_bytes": 0,
+            "complete": 0,
+        }  # fmt: skip
+        if self._group is not None:
+            values["group"] = self._group
+        writer._insert("sequence", values)
+        pieces = range(0, len(self._text), layout.TEXT_PIECE)
+        first = self._id << layout.POSITION_BITS
+        writer._database.executemany(
+            "INSERT INTO text (row, bytes) VALUES (?,?)",
+            ((first + i, self._text[at : at + layout.TEXT_PIECE]) for i, at in enumerate(pieces)),
+        )
+        if self._text:
+            run._digest.update(self._text)
+        run.sequences += 1
+        self._began = True
+
+    def _insert_tokens(self, block: Block) -> None:
+        c = block.columns
+        first = (self._id << layout.POSITION_BITS) + self._tokens
+        n = len(block)
+        self._run._writer._database.executemany(
+            "INSERT INTO token_row (row, id, text_begin, text_end, nll, entropy, max_probability, rank, steps, flops) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?)",
+            zip(
+                range(first, first + n), c["id"].tolist(), c["begin"].tolist(), c["end"].tolist(),
+                c["nll"].tolist(), c["entropy"].tolist(), c["max_probability"].tolist(),  # NaN becomes NULL
+                c["rank"].tolist(), c["steps"].tolist(), c["flops"].tolist(),
+            ),
+        )  # fmt: skip
+        scored = ~np.isnan(c["nll"])
+        follows_scored = np.concatenate([[self._target_open], scored[:-1]])
+        sums = Totals()
+        sums.tokens = n
+        sums.scored_tokens = int(scored.sum())
+        sums.scored_bytes = int((c["end"] - c["begin"])[follows_scored].sum())
+        sums.nll_sum = float(c["nll"][scored].sum(dtype=np.float64))
+        sums.steps_sum = float(c["steps"][scored].sum())
+        sums.flops_sum = float(c["flops"].sum(dtype=np.float64))
+        self._totals.add(sums)
+        self._run._totals.add(sums)
+        self._target_open = bool(scored[-1])
+        self._tokens += n
+        self._text_end = int(c["end"][-1])
+        self._run._longest = max(self._run._longest, self._tokens)
+        if not self._text:
+            self._run._digest.update(c["id"].astype("<i4").tobytes())
+
+    def _insert_signals(self, block: Block) -> None:
+        first = self._tokens - len(block)
+        for name, values in block.signals.items():
+            if self._run.signals[name].axes[-1] == "back" and values.ndim > 1:
+                for piece in trimmed_pieces(values, first):
+                    self._store(name, piece)
+                continue
+            buffer = self._buffers.setdefault(name, ChunkBuffer())
+            for piece in buffer.append(values, first):
+                self._store(name, piece)
+
+    def _store(self, name: str, piece: Piece) -> None:
+        """A new row, or the tail's row again, longer."""
+        database = self._run._writer._database
+        row = self._chunk_rows.pop(name, None) if piece.grows else None
+        shape = json.dumps(list(piece.values.shape), separators=(",", ":"))
+        data = piece.values.tobytes()
+        if row is None:
+            row = database.execute(
+                "INSERT INTO chunk (sequence, signal, first_token, tokens, dtype, shape, data) VALUES (?,?,?,?,?,?,?)",
+                (self._id, self._run._signal_ids[name], piece.first, len(piece.values), piece.dtype, shape, data),
+            ).lastrowid
+        else:
+            database.execute(
+                "UPDATE chunk SET tokens=?, shape=?, data=? WHERE id=?", (len(piece.values), shape, data, row)
+            )
+        if piece.tail and row is not None:
+            self._chunk_rows[name] = row
+
+    def _write_totals(self, complete: bool) -> None:
+        for name, buffer in self._buffers.items():
+            for piece in buffer.flush():
+                self._store(name, piece)
+        t = self._totals
+        self._run._writer._database.execute(
+            "UPDATE sequence SET complete=?, tokens=?, scored_tokens=?, nll_sum=?, steps_sum=?, flops_sum=?, "
+            "scored_bytes=? WHERE id=?",
+            (int(complete), t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum, t.flops_sum, t.scored_bytes, self._id),
+        )
+
+    def _finish(self, complete: bool) -> None:
+        run, writer = self._run, self._run._writer
+        self._ended = True
+        if run._open_sequence is self:
+            run._open_sequence = None
+        if not self._began:
+            return  # no token came: there is nothing to keep
+        writer._begin()
+        self._write_totals(complete)
+        run._write_totals()
+        writer._commit()

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A trace as Arrow tables and Parquet files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .reader import RUN_COLUMNS, Run, Trace
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PAGE_TOKENS = 1 << 16
+"""Tokens at once: a row group of the Parquet files, and what memory is bounded by."""
+
+
+def arrow_tables(trace: Trace) -> dict[str, pyarrow.Table]:
+    pa = _pyarrow()
+    parts: dict[str, list[Any]] = {}
+    for name, table in _tables(trace):
+        parts.setdefault(name, []).append(table)
+    return {name: pa.concat_tables(tables, promote_options="permissive") for name, tables in parts.items()}
+
+
+def write_parquet(trace: Trace, folder: str | os.PathLike[str]) -> None:
+    pa = _pyarrow()
+    import pyarrow.parquet as parquet
+
+    target = Path(folder).absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ValueError(
+            f"{folder}: expected a folder that is new or empty, found one with something in it or a file; choose another name."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    passing = Path(tempfile.mkdtemp(prefix=target.name + ".exporting-", dir=target.parent))
+    writers: dict[str, parquet.ParquetWriter] = {}
+    try:
+        passing.chmod(0o755)
+        (passing / "signals").mkdir()
+        for name, table in _tables(trace):
+            if name not in writers:
+                writers[name] = parquet.ParquetWriter(passing / f"{name}.parquet", table.schema, compression="zstd")
+            elif table.schema != writers[name].schema:
+                table = table.cast(writers[name].schema)
+            writers[name].write_table(table)
+        for writer in writers.values():
+            writer.close()
+        writers.clear()
+        if target.exists():
+            target.rmdir()
+        passing.rename(target)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{trace.path}: the runs hold signals of different shapes ({error}); export them one by one.") from None
+    finally:
+        for writer in writers.values():
+            writer.close()
+        shutil.rmtree(passing, ignore_errors=True)
+
+
+def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
+    """Tables by name, the long ones in parts."""
+    pa = _pyarrow()
+    runs = list(trace)
+    summaries = [run.summary() for run in runs]
+    names = [*RUN_COLUMNS, "mean_nll", "perplexity", "bits_per_byte", "mean_steps"]
+    yield "runs", pa.table({name: [s[name] for s in summaries] for name in names if all(name in s for s in summaries)})
+    rows = [row for run in runs for row in run.sequence_rows()]
+    if rows:
+        yield "sequences", pa.table({name: [row[name] for row in rows] for name in rows[0]})
+    files: dict[tuple[str, tuple[str, ...]], str] = {}
+    for run in runs:
+        for sequence in run.sequences:
+            yield from _sequence_tables(run, sequence, files)
+
+
+def _sequence_tables(run: Run, sequence: int, files: dict[tuple[str, tuple[str, ...]], str]) -> Iterator[tuple[str, Any]]:
+    pa = _pyarrow()
+    _, count, _ = run._place(sequence)
+    for begin in range(0, count, PAGE_TOKENS):
+        end = min(begin + PAGE_TOKENS, count)
+        columns = run.columns(sequence, begin, end)
+        place = {
+            "run": pa.array([run.name] * (end - begin)),
+            "sequence": np.full(end - begin, sequence, np.int32),
+            "position": np.arange(begin, end, dtype=np.int64),
+        }
+        texts = run.token_texts(sequence, columns)
+        yield "tokens", pa.table({**place, "text": pa.array(texts, pa.string()), **columns})
+        for name, axes in run.signals.items():
+            try:
+                values = run.signal(name, sequence, begin, end)
+            except ValueError:
+                if begin == 0 and not _has_chunks(run, sequence, name):
+                    continue  # declared, and not recorded for this sequence
+                raise
+            file = files.setdefault((name, axes), _file_name(name, axes, files))
+            yield file, pa.table({**place, "value": _lists(values, fixed=axes[-1] != "back")})
+
+
+def _has_chunks(run: Run, sequence: int, name: str) -> bool:
+    number = run._place(sequence)[0]
+    return bool(
+        run._trace._query("SELECT 1 FROM chunk WHERE sequence = ? AND signal = ? LIMIT 1", (number, run._signals[name][0]))
+    )
+
+
+def _lists(values: np.ndarray[Any, Any], fixed: bool) -> Any:
+    """[tokens, ...] as lists in lists along the axes after the first."""
+    pa = _pyarrow()
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    for length in reversed(values.shape[1:]):
+        flat = (
+            pa.FixedSizeListArray.from_arrays(flat, length)
+            if fixed
+            else pa.ListArray.from_arrays(pa.array(np.arange(0, len(flat) + 1, length, dtype=np.int32)), flat)
+        )
+    return flat
+
+
+def _file_name(name: str, axes: tuple[str, ...], files: dict[tuple[str, tuple[str, ...]], str]) -> str:
+    """A signal's name is a stranger's: nothing but letters, digits, - and _ becomes a file name."""
+    base = "signals/" + (re.sub(r"[^A-Za-z0-9_-]", lambda m: "".join(f"%{b:02X}" for b in m[0].encode()), name)[:100] or "%")
+    taken = {file.lower() for file in files.values()}
+    result, i = base, 2
+    while result.lower() in taken:
+        result, i = f"{base}.{i}", i + 1
+    return result
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError("Arrow tables and Parquet files need pyarrow: pip install pyarrow.") from None
+    return pyarrow

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the tokens of a Hugging Face tokenizer stand for, as bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import byte_spans
+
+
+class TokenBytes:
+    """Bytes by id: of byte-level vocabularies (GPT-2's alphabet) and of SentencePiece-style ones exactly, parts of
+    characters included; of others what the tokenizer decodes alone."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._added = {i: str(t).encode("utf-8") for i, t in getattr(tokenizer, "added_tokens_decoder", {}).items()}
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        description = backend.to_str() if backend is not None else ""
+        decoder = json.dumps(json.loads(description).get("decoder")) if description else ""
+        self._alphabet = _byte_alphabet() if '"ByteLevel"' in decoder else None
+        self._metaspace = "\u2581" in decoder
+        folder = Path(str(getattr(tokenizer, "name_or_path", "")))
+        file = folder / "tokenizer.json"
+        if file.is_file():
+            self.digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        else:
+            self.digest = hashlib.sha256(description.encode("utf-8")).hexdigest() if description else ""
+
+    def __call__(self, token: int) -> bytes:
+        if token in self._added:
+            return self._added[token]
+        text = self._tokenizer.convert_ids_to_tokens(token)
+        if text is None:
+            return b""
+        if self._alphabet is not None and all(c in self._alphabet for c in text):
+            return bytes(self._alphabet[c] for c in text)
+        if self._metaspace:
+            byte = re.fullmatch(r"<0x([0-9A-Fa-f]{2})>", text)
+            return bytes([int(byte[1], 16)]) if byte else text.replace("\u2581", " ").encode("utf-8")
+        return self._tokenizer.decode([token]).encode("utf-8")
+
+    def encode(self, text: str, add_special: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids of a text and the bytes that each of them owns."""
+        wanted: dict[str, Any] = {"add_special_tokens": add_special, "return_attention_mask": False, "return_special_tokens_mask": True}
+        fast = getattr(self._tokenizer, "is_fast", False)
+        encoding = self._tokenizer(text, return_offsets_mapping=fast, verbose=False, **wanted)
+        ids = np.asarray(encoding["input_ids"], np.int64)
+        data = text.encode("utf-8")
+        offsets = encoding["offset_mapping"] if fast else None
+        special = encoding["special_tokens_mask"]
+        # Where the tokens' bytes are the text, a character that was split lies where it was split. (Offsets have whole
+        # characters only, and some tokenizers leave blanks out of them.)
+        pieces = [b"" if s else self(i) for i, s in zip(ids.tolist(), special)]
+        joined = b"".join(pieces)
+        first = next((i for i, piece in enumerate(pieces) if piece), None)
+        if self._metaspace and joined[:1] == b" " and joined[1:] == data and first is not None:
+            pieces[first], joined = pieces[first][1:], joined[1:]  # the blank that SentencePiece puts in front
+        if joined == data:
+            ends = np.cumsum([len(piece) for piece in pieces])
+            return ids, np.stack([ends - [len(piece) for piece in pieces], ends], 1).astype(np.int64)
+        if offsets is None:
+            raise ValueError(
+                "this tokenizer does not say which part of the text a token stands for; load its fast version "
+                "(AutoTokenizer.from_pretrained(..., use_fast=True)) or record ids."
+            )
+        return ids, byte_spans(text, offsets)
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's printable character for each byte."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("\u00a1"), ord("\u00ac") + 1), *range(ord("\u00ae"), ord("\u00ff") + 1)]
+    others = [b for b in range(256) if b not in printable]
+    return {**{chr(b): b for b in printable}, **{chr(256 + i): b for i, b in enumerate(others)}}

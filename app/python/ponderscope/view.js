@@ -1,0 +1,1 @@
+../../../resources/page/view.js

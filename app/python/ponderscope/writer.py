@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Traces from anyone's model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import schema as layout
+from .columns import INT32_MAX, KNOWN_SIGNALS, Signal, TokenTable, text_of
+from .lock import TraceLock
+from .sequence_writer import SequenceWriter, Totals
+
+
+def utc_now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class Writer:
+    """Appends runs to a trace, a file that the window and every verb of ponderscope read.
+
+    A new file, or an existing trace (``append=False`` refuses one, ``overwrite=True`` replaces it). One writer a file.
+    Sequences that are finished survive the death of the process; what is wrong raises ValueError, one sentence, and
+    leaves the trace as it was. Use it as a context manager, or call ``close``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, append: bool = True, overwrite: bool = False) -> None:
+        self.path = Path(path)
+        target = self.path.absolute()
+        if target.is_dir():
+            raise layout.refusal(path, "a file name for a trace", "a folder", "name a file in it")
+        if not target.parent.is_dir():
+            raise layout.refusal(path, f"a folder {target.parent}", "none", "create it or choose another place")
+        target = target.resolve()
+        exists = target.exists() and not (target.is_file() and target.stat().st_size == 0)
+        if exists:
+            layout.check_header(self.path)
+            if not append and not overwrite:
+                raise layout.refusal(path, "a name that is free", "a trace", "choose another name or append to it")
+        self._lock = TraceLock(target)
+        try:
+            if exists and overwrite:
+                for suffix in ("", "-wal", "-shm", "-journal"):
+                    target.with_name(target.name + suffix).unlink(missing_ok=True)
+                exists = False
+            self._database = self._open(target, exists)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._run: RunWriter | None = None
+        self._closed = False
+        self._columns = {
+            table: {row[1] for row in self._database.execute(f"PRAGMA table_info({table})")}
+            for table in ("run", "sequence")
+        }
+
+    def _open(self, target: Path, exists: bool) -> sqlite3.Connection:
+        database = sqlite3.connect(target, isolation_level=None, timeout=5)
+        try:
+            if exists:
+                layout.check_tables(database, self.path)
+                layout.add_what_came_later(database)
+            else:
+                database.executescript(layout.schema().script)
+            database.execute("PRAGMA journal_mode=WAL")
+            for pragma in ("synchronous=NORMAL", "cache_size=-32768", "foreign_keys=OFF"):
+                database.execute(f"PRAGMA {pragma}")
+        except sqlite3.DatabaseError as error:
+            database.close()
+            if not exists:
+                target.unlink(missing_ok=True)
+            raise OSError(f"{self.path}: cannot be written ({error}); check the file, its folder and the disk.") from error
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def run(
+        self,
+        name: str,
+        *,
+        method: str = "custom",
+        max_steps: int = 0,
+        layers: int = 0,
+        vocab_size: int | None = None,
+        tokens: TokenTable | None = None,
+        signals: Mapping[str, Signal] | Iterable[str] = (),
+        step_unit: str = "step",
+        policy: str = "learned",
+        scoring: str = "exact",
+        architecture: str = "",
+        depth_mixing: str = "none",
+        checkpoint: str = "",
+        checkpoint_digest: str = "",
+        device: str = "cpu",
+        dtype: str = "float32",
+        text_source: str = "",
+        tokenizer_digest: str | None = None,
+        config: Mapping[str, Any] | str | None = None,
+        notices: Iterable[str] = (),
+        versions: Mapping[str, str] | None = None,
+        flops_model: str = "",
+        seed: int = 0,
+        context: int | None = None,
+        stride: int | None = None,
+    ) -> RunWriter:
+        """Starts a run: a model and a method over a set of sequences.
+
+        ``max_steps``: the last step that a token can reach, counted from 0. ``tokens``: what ids stand for, so that
+        the trace is read without the tokenizer; runs of one ``tokenizer_digest`` (made of ``tokens`` where none is
+        given) share them. ``signals``: by name, or names of well-known ones (``ponderscope.KNOWN_SIGNALS``).
+        ``vocab_size``: rows of the output head; None: as many as ``tokens`` has, or one more than the largest id.
+        ``step_unit``: "step", or "layer" where steps are blocks of the stack. ``context``, ``stride``: of the windows;
+        None: each sequence is one window. A name that exists gets " (2)". The run before, if it is open, ends as partial.
+        """
+        if self._closed:
+            raise ValueError(f"{self.path}: the trace was closed; nothing can be added.")
+        if not isinstance(signals, Mapping):
+            unknown = [s for s in signals if s not in KNOWN_SIGNALS]
+            if unknown:
+                raise ValueError(f'signal "{unknown[0]}" is none of the known ones; describe it with a Signal: signals={{...}}.')
+            signals = {s: KNOWN_SIGNALS[s] for s in signals}
+        for signal_name, signal in signals.items():
+            signal.check(signal_name)
+        if step_unit not in ("step", "layer"):
+            raise ValueError(f'step_unit must be "step" or "layer", not {step_unit!r}.')
+        counts = {"max_steps": max_steps, "layers": layers, "vocab_size": vocab_size, "context": context, "stride": stride}
+        for what, value in counts.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value <= INT32_MAX):
+                raise ValueError(f"{what} must be a whole number from 0 on, not {value!r}.")
+        values: dict[str, Any] = {
+            "name": name, "method": method, "policy": policy, "scoring": scoring, "architecture": architecture,
+            "depth_mixing": depth_mixing, "checkpoint": checkpoint, "checkpoint_digest": checkpoint_digest,
+            "device": device, "dtype": dtype, "text_source": text_source, "flops_model": flops_model, "step_unit": step_unit,
+            "notices": json.dumps([text_of(n, "a notice") for n in notices], ensure_ascii=False),
+            "config": config if isinstance(config, str) else json.dumps(dict(config or {}), ensure_ascii=False, default=str),
+            "versions": json.dumps({**_versions(), **(versions or {})}, ensure_ascii=False),
+            "record_level": "steps" if any("step" in s.axes for s in signals.values()) else "basic",
+        }  # fmt: skip
+        for what, value in values.items():
+            text_of(value, what)
+        values |= {"max_steps": int(max_steps), "layers": int(layers), "seed": _signed(seed)}
+        if self._run is not None:
+            self._run.leave()
+        self._run = RunWriter(self, values, dict(signals), tokens, tokenizer_digest, vocab_size, context, stride)
+        return self._run
+
+    def close(self) -> None:
+        """All on disk, in one file; a run that was not ended stays marked partial. May be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._run is not None:
+                self._run.leave()
+            # Both are refused while somebody reads: the trace is then whole all the same, with -wal beside it.
+            self._database.execute("PRAGMA busy_timeout=250")
+            for pragma in ("wal_checkpoint(TRUNCATE)", "journal_mode=DELETE"):
+                try:
+                    self._database.execute(f"PRAGMA {pragma}").fetchall()
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) and "busy" not in str(error):
+                        raise
+        finally:
+            self._database.close()
+            self._lock.release()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # For the classes below: every change lies between begin() and commit(), or is undone.
+
+    def _begin(self) -> None:
+        if not self._database.in_transaction:
+            self._database.execute("BEGIN IMMEDIATE")
+
+    def _commit(self) -> None:
+        if self._database.in_transaction:
+            self._database.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+
+    def _insert(self, table: str, values: Mapping[str, Any]) -> None:
+        places = ",".join(f":{name}" for name in values)
+        columns = ",".join(f'"{name}"' for name in values)
+        self._database.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", values)
+
+    def _next(self, table: str) -> int:
+        return (self._database.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0) + 1
+
+
+class RunWriter:
+    """A run that is being written; see ``Writer.run``. As a context manager it ends complete, or partial after an error."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        values: dict[str, Any],
+        signals: dict[str, Signal],
+        tokens: TokenTable | None,
+        tokenizer_digest: str | None,
+        vocab_size: int | None,
+        context: int | None,
+        stride: int | None,
+    ) -> None:
+        self._writer = writer
+        self.signals = signals
+        self.max_steps: int = values["max_steps"]
+        self._tokens = tokens
+        self._vocab_size = vocab_size
+        self._windows = context is not None
+        self._largest_id = -1
+        self._longest = 0
+        self._began = time.monotonic()
+        self._digest = hashlib.sha256()
+        self._totals = Totals()
+        self.sequences = 0
+        """Begun so far."""
+        self._known_ids = np.zeros(0, bool)
+        self._open_sequence: SequenceWriter | None = None
+        self._ended = False
+        if tokens is not None and vocab_size is None and not callable(tokens):
+            self._vocab_size = (max(tokens) + 1 if tokens else 0) if isinstance(tokens, Mapping) else len(tokens)
+        digest = tokenizer_digest if tokenizer_digest is not None else _digest_of(tokens)
+        text_of(digest, "tokenizer_digest")
+        database = writer._database
+        writer._begin()
+        try:
+            self.id = writer._next("run")
+            self.name = _unique_name(values["name"], {n for (n,) in database.execute("SELECT name FROM run")})
+            shared = database.execute(
+                "SELECT tokenizer FROM run WHERE tokenizer_digest = ? AND tokenizer_digest <> '' LIMIT 1", (digest,)
+            ).fetchone()
+            self._tokenizer = (
+                shared[0] if shared else (database.execute("SELECT max(tokenizer) FROM run").fetchone()[0] or 0) + 1
+            )
+            writer._insert("run", {
+                **values, "id": self.id, "name": self.name, "tokenizer_digest": digest, "tokenizer": self._tokenizer,
+                "text_digest": self._digest.hexdigest(), "vocab_size": self._vocab_size or 0, "context": context or 0,
+                "stride": stride or context or 0, "started": utc_now(), "seconds": 0.0, "complete": 0, "sequences": 0,
+                "tokens": 0, "scored_tokens": 0, "nll_sum": 0.0, "steps_sum": 0.0, "flops_sum": 0.0, "scored_bytes": 0,
+                "training": 0, "training_step": 0,
+            })  # fmt: skip
+            self._signal_ids = {}
+            for name, signal in signals.items():
+                self._signal_ids[name] = writer._next("signal")
+                writer._insert("signal", {
+                    "id": self._signal_ids[name], "run": self.id, "name": name, "unit": text_of(signal.unit, "a unit"),
+                    "axes": json.dumps(list(signal.axes), separators=(",", ":")),
+                    "title": text_of(signal.title or name.replace("_", " ").capitalize(), "a title"),
+                    "description": text_of(signal.description, "a description"),
+                })  # fmt: skip
+            writer._commit()
+        except BaseException:
+            writer._roll_back()
+            raise
+
+    def sequence(
+        self,
+        ids: ArrayLike,
+        *,
+        text: str = "",
+        spans: ArrayLike | None = None,
+        title: str | None = None,
+        group: str | None = None,
+        nll: ArrayLike | None = None,
+        entropy: ArrayLike | None = None,
+        max_probability: ArrayLike | None = None,
+        rank: ArrayLike | None = None,
+        steps: ArrayLike | None = None,
+        flops: ArrayLike | None = None,
+        signals: Mapping[str, ArrayLike] | None = None,
+    ) -> int:
+        """Writes a whole sequence, finished and safe when this returns; its number in the run.
+
+        Numbers at a token describe the prediction of the next one, made there: ``nll`` and ``rank`` of the next token,
+        NaN (and 0) where it has none, as the last. Losses in nats. ``steps``: the last step that ran at each token;
+        None: ``max_steps``. Where it says that a step did not run, signals over steps hold NaN, whatever was given.
+        ``spans``: [tokens, 2] bytes in the UTF-8 of ``text``; ``flops``: of the matrix products, 2 per multiply-add.
+        """
+        writer = SequenceWriter(self, text, title, group)
+        block = writer._checked(ids, spans, nll, entropy, max_probability, rank, steps, flops, signals or {}, last=True)
+        writer._write(block, ends=True)
+        return writer.number
+
+    def stream(self, *, text: str = "", title: str | None = None, group: str | None = None) -> SequenceWriter:
+        """A sequence that comes in parts: ``append`` them, then ``end``, or use it as a context manager."""
+        return SequenceWriter(self, text, title, group)
+
+    def fault(self, message: str, sequence: int | None = None) -> None:
+        """Keeps a sentence about what went wrong with the run."""
+        self._check_open()
+        self._writer._begin()
+        self._writer._insert(
+            "fault", {"run": self.id, "sequence": sequence, "time": utc_now(), "message": text_of(message, "a fault")}
+        )
+        self._writer._commit()
+
+    def end(self) -> None:
+        """The run is whole."""
+        self._finish(complete=True)
+
+    def leave(self) -> None:
+        """The run stays marked partial: cancelled, or cut off by a fault. May be called again."""
+        self._finish(complete=False)
+
+    def _finish(self, complete: bool) -> None:
+        if self._ended:
+            return
+        if self._open_sequence is not None:
+            self._open_sequence.leave()
+        self._ended = True
+        self._writer._begin()
+        self._write_totals(complete)
+        self._writer._commit()
+        if self._writer._run is self:
+            self._writer._run = None
+
+    def _check_open(self) -> None:
+        if self._ended or self._writer._closed:
+            raise ValueError(f"{self._writer.path}: the run {self.name} has ended; begin another one.")
+
+    def _write_totals(self, complete: bool = False) -> None:
+        t = self._totals
+        self._writer._database.execute(
+            "UPDATE run SET seconds=?, complete=?, sequences=?, tokens=?, scored_tokens=?, nll_sum=?, steps_sum=?, "
+            "flops_sum=?, scored_bytes=?, text_digest=?, vocab_size=? WHERE id=?",
+            (time.monotonic() - self._began, int(complete), self.sequences, t.tokens, t.scored_tokens, t.nll_sum,
+             t.steps_sum, t.flops_sum, t.scored_bytes, self._digest.hexdigest(),
+             self._vocab_size if self._vocab_size is not None else self._largest_id + 1, self.id),
+        )  # fmt: skip
+        if not self._windows:
+            self._writer._database.execute(
+                "UPDATE run SET context=?, stride=? WHERE id=?", (self._longest, self._longest, self.id)
+            )
+
+    def _put_vocabulary(self, ids: NDArray[np.int64]) -> None:
+        """What ids stand for, those that were not written before."""
+        if self._tokens is None or not ids.size:
+            return
+        known = self._known_ids
+        if int(ids.max()) >= known.size:
+            known = np.concatenate([known, np.zeros(int(ids.max()) + 1 - known.size, bool)])
+        seen = np.zeros(known.size, bool)
+        seen[ids] = True
+        fresh = np.flatnonzero(seen & ~known)
+        rows = []
+        for token in fresh.tolist():
+            stands_for = _token_bytes(self._tokens, token)
+            if stands_for is not None:
+                rows.append((self._tokenizer, token, stands_for))
+        self._writer._database.executemany("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes) VALUES (?,?,?)", rows)
+        known[fresh] = True
+        self._known_ids = known
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._finish(complete=kind is None)
+
+
+def _unique_name(wanted: str, taken: set[str]) -> str:
+    base = wanted or "run"
+    name, i = base, 2
+    while name in taken:
+        name, i = f"{base} ({i})", i + 1
+    return name
+
+
+def _signed(seed: int) -> int:
+    """64 bits, as SQLite holds them."""
+    seed &= (1 << 64) - 1
+    return seed - (1 << 64) if seed >> 63 else seed
+
+
+def _versions() -> dict[str, str]:
+    from . import __version__
+
+    return {
+        "ponderscope": f"{__version__} (Python)", "python": platform.python_version(), "numpy": np.__version__,
+        "sqlite": sqlite3.sqlite_version,
+    }  # fmt: skip
+
+
+def _token_bytes(tokens: TokenTable, token: int) -> bytes | None:
+    try:
+        value = tokens(token) if callable(tokens) else tokens[token]
+    except LookupError:
+        return None
+    if isinstance(value, str):
+        return text_of(value, f"token {token}").encode("utf-8")
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise ValueError(f"token {token} stands for {type(value).__name__}; tokens must give bytes or text.")
+    return bytes(value)
+
+
+def _digest_of(tokens: TokenTable | None) -> str:
+    """SHA-256 of a vocabulary that is given whole; of a function nobody knows, so each run keeps its own."""
+    if tokens is None or callable(tokens):
+        return ""
+    items = sorted(tokens.items()) if isinstance(tokens, Mapping) else enumerate(tokens)
+    digest = hashlib.sha256()
+    for token, _ in items:
+        stands_for = _token_bytes(tokens, token) or b""
+        digest.update(f"{token} {len(stands_for)} ".encode() + stands_for)
+    return digest.hexdigest()

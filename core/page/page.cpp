@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/page/page.h"
+
+#include "core/base/error.h"
+#include "core/base/sha256.h"
+#include "core/page/template.h"
+
+#include <zlib.h>
+
+#include <string_view>
+
+namespace ponderscope {
+namespace {
+
+std::string base64(std::string_view bytes) {
+    static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string text;
+    text.reserve((bytes.size() + 2) / 3 * 4);
+    for (std::size_t at = 0; at < bytes.size(); at += 3) {
+        const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+        std::uint32_t group = 0;
+        for (std::size_t i = 0; i < 3; ++i) {
+            group = group << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+        }
+        for (std::size_t i = 0; i < 4; ++i) {
+            text += i <= count ? digits[group >> (18 - 6 * i) & 63U] : '=';
+        }
+    }
+    return text;
+}
+
+/// A gzip stream without a time, so that equal pages are equal files.
+std::string gzip(std::string_view bytes) {
+    z_stream stream{};
+    constexpr int gzip_window = 15 + 16;
+    if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+        throw std::bad_alloc();
+    }
+    std::string packed(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); // zlib's old interface
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    const int end = deflate(&stream, Z_FINISH);
+    packed.resize(stream.total_out);
+    deflateEnd(&stream);
+    if (end != Z_STREAM_END) {
+        throw Error("The page's data could not be packed (zlib " + std::to_string(end) + ").");
+    }
+    return packed;
+}
+
+void put(std::string& text, std::string_view place, std::string_view value) {
+    const std::size_t at = text.find(place);
+    if (at == std::string::npos) {
+        throw Error("The page's template has no place " + std::string(place) + ".");
+    }
+    text.replace(at, place.size(), value);
+}
+
+} // namespace
+
+std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vector<std::string>& names) {
+    if (names.size() > 2) {
+        throw InputError("A page shows one run or two, and " + std::to_string(names.size()) +
+                         " are named; make several pages.");
+    }
+    std::vector<RunInfo> runs;
+    for (const std::string& name : names) {
+        runs.push_back(find_run(trace, name));
+    }
+    if (runs.size() == 2) {
+        const bool one_text = runs[0].text_digest == runs[1].text_digest;
+        if (!one_text || runs[0].tokenizer_digest != runs[1].tokenizer_digest) {
+            throw InputError(trace.path(), std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
+                             runs[0].name + " and " + runs[1].name + ", whose are different, so that their tokens have no partners",
+                             "make a page of each");
+        }
+    }
+    if (!names.empty()) {
+        return runs;
+    }
+    const std::vector<RunInfo> all = trace.runs();
+    if (all.empty()) {
+        (void)find_run(trace, ""); // says that there is none
+    }
+    runs.push_back(all.front());
+    for (std::size_t i = 1; i < all.size() && runs.size() == 1; ++i) {
+        if (all[i].text_digest == runs[0].text_digest && all[i].tokenizer_digest == runs[0].tokenizer_digest &&
+            all[i].scored_tokens > 0) {
+            runs.push_back(all[i]);
+        }
+    }
+    return runs;
+}
+
+std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs, const PageOptions& options) {
+    const std::string packed = gzip(packed_page(trace, runs, options));
+    const std::string script =
+        "\n" + std::string(page_template::data_and_text) + "\n" + std::string(page_template::view);
+    // Nothing but this script may run in the page, whatever a trace holds.
+    const Sha256::Digest digest = Sha256().update(script).finish();
+    std::string page(page_template::html);
+    put(page, "@SCRIPT_HASH@",
+        "sha256-" + base64({reinterpret_cast<const char*>(digest.data()), digest.size()}));
+    put(page, "@SCRIPT@", script);
+    put(page, "@PAYLOAD@", base64(packed));
+    return page;
+}
+
+} // namespace ponderscope

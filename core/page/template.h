@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string_view>
+
+namespace ponderscope::page_template {
+
+/// Files of resources/page, compiled in (template.cpp is made by CMake).
+extern const std::string_view html;
+extern const std::string_view data_and_text;
+extern const std::string_view view;
+
+} // namespace ponderscope::page_template

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The examples run as they are told to."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ponderscope as ps
+
+from conftest import TREE
+
+pytest.importorskip("torch", reason="torch is not here: PONDERSCOPE_TORCH names a folder that holds it")
+EXAMPLES = TREE / "app" / "python" / "examples"
+
+
+def run_example(name: str, *arguments: object) -> str:
+    done = subprocess.run([sys.executable, str(EXAMPLES / name), *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_early_exit(ponderscope, tmp_path: Path) -> None:
+    said = run_example("early_exit.py", TREE / "sample_models" / "texts" / "passage.txt", "-o", tmp_path, "--steps", 150)
+    losses = [float(x) for x in re.findall(r"loss (\d+\.\d+)", said)]
+    assert losses[-1] < losses[0] - 1  # it learns
+    gate, everything = ps.open(tmp_path / "early_exit.ponder")
+    assert 0 < gate.summary()["mean_steps"] < everything.summary()["mean_steps"] == 3
+    assert (tmp_path / "early_exit.html").stat().st_size > 50_000
+    trace = f"{tmp_path / 'early_exit.ponder'}#all layers"
+    points = ponderscope("policy", trace, "--policy", "entropy:theta=2.5", "--policy", "fixed:n=3", "--json")["points"]
+    by_policy = {p["policy"]: p for p in points}
+    assert by_policy["fixed:n=3"]["mean_nll"] == pytest.approx(everything.summary()["mean_nll"], abs=1e-5)
+    pair = ponderscope("compare", trace, f"{tmp_path / 'early_exit.ponder'}#gate", "--json")["pairs"][0]
+    assert pair["tokens"] == everything.info["scored_tokens"]
+
+
+def test_layer_by_layer(ponderscope, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    samples = TREE / "sample_models"
+    said = run_example("layer_by_layer.py", samples / "vanilla-neox-1m", samples / "texts" / "passage.txt", "-o", tmp_path)
+    losses = [float(x) for x in re.findall(r"NLL (\d+\.\d+)", said)]
+    assert len(losses) == 4 and losses[-1] == min(losses)
+    run = ps.open(tmp_path / "layers.ponder").run()
+    assert losses[-1] == pytest.approx(np.nanmean(run.columns()["nll"]), abs=1e-3)
+    points = ponderscope("policy", tmp_path / "layers.ponder", "--policy", "argmax_stable", "--json")["points"]
+    assert all(p["mean_nll"] > 0 for p in points)

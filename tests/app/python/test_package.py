@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`pip install ./app/python` gives a package that is whole, and needs NumPy alone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import TREE, write_trace
+
+
+def test_it_installs(tmp_path: Path) -> None:
+    source = tmp_path / "tree"
+    shutil.copytree(TREE / "app" / "python", source / "app" / "python", symlinks=True)
+    shutil.copytree(TREE / "resources" / "page", source / "resources" / "page")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
+         "--target", str(tmp_path / "site"), str(source / "app" / "python")], capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    trace = write_trace(tmp_path / "made.ponder")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); sys.modules.update(dict.fromkeys(('pandas', 'pyarrow', 'torch', 'transformers')))\n"
+        "import ponderscope as ps; assert ps.__file__.startswith(sys.argv[1])\n"
+        "run = ps.open(sys.argv[2]).run('model'); assert run.signal('gate').shape == (300, 3) and len(run.columns()['nll']) == 300\n"
+        "assert '</html>' in run._trace.page()\n"
+        "with ps.Writer(sys.argv[2]) as w, w.run('third') as r: r.sequence([1, 2, 3])\n"
+        "try: run.tokens()\nexcept ImportError as e: print(e)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script, str(tmp_path / "site"), str(trace)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pip install pandas" in done.stdout

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page to send: the same from the program and from Python, and alive in a browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ponderscope as ps
+
+from conftest import SIGNALS, WORDS, made_up, write_trace
+
+TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "q16": "<u2"}
+
+
+def unpacked(page: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    payload = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]+)</script>', page)
+    assert payload is not None
+    data = gzip.decompress(base64.b64decode(payload[1]))
+    length = int.from_bytes(data[:4], "little")
+    head = json.loads(data[4 : 4 + length])
+    arrays = {}
+    for name, entry in head["arrays"].items():
+        values = np.frombuffer(data, TYPES[entry["type"]], entry["count"], 4 + length + entry["offset"])
+        if entry["type"] == "q16":
+            values = np.where(values == 65535, np.nan, entry["low"] + values * entry["step"])
+        arrays[name] = values
+    return head, arrays
+
+
+def alike(a: Any, b: Any, where: str = "") -> None:
+    if isinstance(a, dict):
+        assert set(a) == set(b), where
+        for key in a:
+            alike(a[key], b[key], f"{where}.{key}")
+    elif isinstance(a, list):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b)):
+            alike(x, y, f"{where}[{i}]")
+    elif isinstance(a, float) and isinstance(b, (float, int)):
+        assert a == pytest.approx(b, rel=1e-9, abs=1e-12), where
+    else:
+        assert a == b, where
+
+
+def test_both_fill_the_same_page(ponderscope, trace_path: Path, tmp_path: Path) -> None:
+    ponderscope("page", trace_path, "--run", "model", "--run", "other", "-o", tmp_path / "engine.html")
+    mine = ps.open(trace_path).page(tmp_path / "mine.html", a="model", b="other")
+    assert mine == (tmp_path / "mine.html").read_text(encoding="utf-8")
+    theirs = (tmp_path / "engine.html").read_text(encoding="utf-8")
+    (head, arrays), (other_head, other_arrays) = unpacked(mine), unpacked(theirs)
+    alike({**head, "arrays": None}, {**other_head, "arrays": None})
+    assert arrays.keys() == other_arrays.keys()
+    for name in arrays:
+        np.testing.assert_allclose(arrays[name], other_arrays[name], rtol=1e-9, err_msg=name)
+    without = re.compile(r'(?<=id="data">)[^<]*')
+    assert without.sub("", mine) == without.sub("", theirs)
+
+
+def test_what_is_packed_is_what_was_recorded(trace_path: Path) -> None:
+    trace = ps.open(trace_path)
+    head, arrays = unpacked(trace.page(a="model", b="other"))
+    run = trace.run("other")
+    nll = np.concatenate([run.columns(n)["nll"] for n in run.sequences])
+    np.testing.assert_allclose(arrays["1.nll"], nll, atol=(np.nanmax(nll) - np.nanmin(nll)) / 60000)
+    gate = np.concatenate([run.signal("gate", n) for n in run.sequences])
+    np.testing.assert_allclose(arrays["1.map.gate"], gate.reshape(-1), atol=1e-4)
+    assert [s["title"] for s in head["sequences"]] == ["text 0", "text 1"]
+    text = b"".join(run.text_bytes(n) for n in run.sequences)
+    assert arrays["text"].tobytes() == text
+    a, b = (trace.run(name).tokens().nll for name in ("model", "other"))
+    value, low, high = head["comparison"]["difference"]
+    assert value == pytest.approx((b - a).mean()) and low < value < high
+
+
+def test_the_intervals_are_those_of_compare(ponderscope, trace_path: Path) -> None:
+    head, _ = unpacked(ps.open(trace_path).page(a="model", b="other"))
+    pair = ponderscope("compare", trace_path, "--json")["pairs"][0]
+    for name in ("difference", "perplexity_ratio", "pearson", "spearman"):
+        wanted = [pair[name][key] for key in ("value", "low", "high")]
+        assert head["comparison"][name] == pytest.approx(wanted, rel=1e-9)
+    wanted = [pair["mean_nll_a"][key] for key in ("value", "low", "high")]
+    assert head["runs"][0]["nll"][0] == pytest.approx(wanted[0])
+
+
+def test_choices(ponderscope, trace_path: Path, tmp_path: Path) -> None:
+    trace = ps.open(trace_path)
+    assert [r["name"] for r in unpacked(trace.page())[0]["runs"]] == ["model", "other"]
+    assert [r["name"] for r in unpacked(trace.page(a="other"))[0]["runs"]] == ["other"]
+    cut, arrays = unpacked(trace.page(a="model", max_tokens=350, title="A title"))
+    assert [s["tokens"] for s in cut["sequences"]] == [300, 50] and cut["title"] == "A title"
+    assert any("first 350 of 600" in n for n in cut["notices"])
+    one, _ = unpacked(trace.page(sequences=[1]))
+    assert [s["title"] for s in one["sequences"]] == ["text 1"]
+    write_trace(trace_path, ("elsewhere",), texts=500)
+    with pytest.raises(ValueError, match="two runs of one text"):
+        ps.open(trace_path).page(a="model", b="elsewhere")
+    with pytest.raises(IndexError, match="there is no 7"):
+        trace.page(sequences=[7])
+    out = tmp_path / "none.html"
+    for arguments in (
+        ("--run", "nobody"), ("--run", "model", "--run", "elsewhere"), ("--sequence", "7"), ("--max-tokens", "0"),
+        ("--run", "model", "--run", "other", "--run", "model"),
+    ):  # fmt: skip
+        said = ponderscope("page", trace_path, *arguments, "-o", out, code=2)
+        assert said.startswith("ponderscope: ") and said.count("\n") == 1
+    ponderscope("page", trace_path, "-o", tmp_path / "no folder" / "p.html", code=2)
+    assert not out.exists()
+
+
+def test_a_notebook_shows_a_run(trace_path: Path) -> None:
+    shown = ps.open(trace_path).run("model")._repr_html_()
+    assert shown.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in shown
+    head, _ = unpacked(html.unescape(shown))
+    assert head["runs"][0]["name"] == "model"
+
+
+# ---- in a browser ----
+
+HOSTILE = [
+    b"<script>document.title='run'</script>", b"</script><script>document.title='run'</script>", b"<img src=x onerror=document.title='run'>",
+    b"\x00", b"\x1b[31m", "\u202egnp.exe".encode(), "\u2066".encode(), "\u200b".encode(), b"&lt;b&gt;", b"\xff\xfe", b"@PAYLOAD@",
+    b"\r\n", "\u0634\u0643\u0631\u0627".encode(), "\U000e0041".encode(), b"javascript:alert(1)", b"`${1}`",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    pytest.skip("there is no Chromium here (Debian's package chromium); the page was not tried in a browser")
+
+
+def opened(browser: str, page: Path, folder: Path, hash_: str = "", *more: str) -> str:
+    """The document after the page's script has run."""
+    done = subprocess.run(
+        [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--window-size=1400,1000",
+         f"--user-data-dir={folder / 'profile'}", *more, *([] if more else ["--dump-dom"]), page.as_uri() + hash_],
+        capture_output=True, timeout=180,
+    )  # fmt: skip
+    return done.stdout.decode("utf-8", errors="replace")
+
+
+def test_it_draws_itself(browser: str, trace_path: Path, tmp_path: Path) -> None:
+    ps.open(trace_path).page(tmp_path / "page.html", a="model", b="other")
+    text = opened(browser, tmp_path / "page.html", tmp_path, "#token=20&of=d&theme=dark")
+    assert 'data-ready="1"' in text and 'data-theme="dark"' in text
+    tokens = re.findall(r'<span data-i="(\d+)"(?: data-brk="")? class="t ([^"]*)"', text)
+    assert len(tokens) == 300 and sum("pin" in c.split() for _, c in tokens) == 1
+    assert {c.split()[0][0] for _, c in tokens[1:]} == {"d"}  # a difference at every word but the first
+    assert text.count('class="steps of-') == 2 and "did not run" in text
+    assert re.search(r"Mean steps</td>", text) and "Pearson" in text
+    plain = opened(browser, tmp_path / "page.html", tmp_path, "#theme=light&quantity=rank")
+    assert 'data-theme="light"' in plain and 'class="t v' in plain
+
+
+def test_hostile_text_is_shown_and_never_runs(browser: str, tmp_path: Path) -> None:
+    names = [b.decode("utf-8", errors="replace").replace("\0", "") for b in HOSTILE]
+    text = b"".join(b for b in HOSTILE if b not in (b"\x00", b"\xff\xfe")).decode()
+    lengths = [0 if b in (b"\x00", b"\xff\xfe") else len(b) for b in HOSTILE]
+    ends = np.cumsum(lengths)
+    n = len(HOSTILE)
+    nll = np.append(np.linspace(0.1, 9, n - 1), np.nan)
+    wild = ps.Signal(("token", "step"), title=names[0], unit=names[1], description=names[2])
+    with ps.Writer(tmp_path / "h.ponder") as writer:
+        for name in (names[0] + names[5], names[1]):
+            with writer.run(
+                name, method=names[2], architecture=names[0], max_steps=1, tokens=HOSTILE, notices=names[:2],
+                signals={**SIGNALS, "wild": wild},
+            ) as run:  # fmt: skip
+                by_step = np.stack([nll, nll], 1)
+                signals = {
+                    "nll": by_step, "entropy": np.ones((n, 2)), "wild": np.ones((n, 2)), "gate": np.ones((n, 1)),
+                    "candidate_ids": np.tile(np.arange(n)[:, None, None], (1, 2, 3)), "candidate_probabilities": np.full((n, 2, 3), 0.3),
+                }  # fmt: skip
+                run.sequence(np.arange(n), text=text, spans=np.stack([ends - lengths, ends], 1), title=names[1], nll=nll, signals=signals)
+                run.sequence(np.arange(n), title=names[5], nll=nll, signals=signals)  # ids alone: words of the vocabulary
+    page = ps.open(tmp_path / "h.ponder").page(tmp_path / "page.html", title=names[1])
+    assert "document.title='run'" not in page and page.count("<script") == 2
+    for number in (0, 1):
+        dom = opened(browser, tmp_path / "page.html", tmp_path, f"#text={number}&token=3")
+        assert 'data-ready="1"' in dom
+        assert "<title>run</title>" not in dom and dom.count("<script") == 2 and "<img" not in dom
+        assert "&lt;script&gt;document.title='run'&lt;/script&gt;" in dom
+        shown = re.sub(r"(?s)<script.*?</script>", "", dom)
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\x00\x1b]", shown)
+        assert "\u27e8U+202E\u27e9" in shown and "\u241b" in shown
+
+
+def test_it_prints(browser: str, trace_path: Path, tmp_path: Path) -> None:
+    ps.open(trace_path).page(tmp_path / "page.html", a="model")
+    opened(browser, tmp_path / "page.html", tmp_path, "#theme=dark", f"--print-to-pdf={tmp_path / 'page.pdf'}")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+    if shutil.which("pdftotext"):
+        words = subprocess.run(["pdftotext", str(tmp_path / "page.pdf"), "-"], capture_output=True, text=True).stdout
+        assert "Perplexity" in words and "cat" in words
+
+
+def test_a_hundred_thousand_tokens_are_a_few_megabytes(tmp_path: Path) -> None:
+    count = 50_000
+    with ps.Writer(tmp_path / "long.ponder") as writer:
+        for seed in (0, 1):
+            with writer.run(f"run {seed}", max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
+                for number in range(2):
+                    text = made_up(number, count)
+                    run.sequence(**{**made_up(10 + 2 * seed + number, count), **{k: text[k] for k in ("ids", "text", "spans")}})
+    page = ps.open(tmp_path / "long.ponder").page()
+    head, _ = unpacked(page)
+    assert sum(s["tokens"] for s in head["sequences"]) == 100_000 and len(head["runs"]) == 2
+    assert len(page) < 14e6  # of random numbers, which do not compress; texts take half

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A model of transformers recorded by this package gives the numbers that the engine gives for its checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ponderscope as ps
+
+from conftest import TREE
+
+torch = pytest.importorskip("torch", reason="torch is not here: PONDERSCOPE_TORCH names a folder that holds it")
+transformers = pytest.importorskip("transformers")
+
+SAMPLES = TREE / "sample_models"
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return (SAMPLES / "texts" / "passage.txt").read_text(encoding="utf-8")[:2500] + " na\u00efve \U0001f989 \u4f60\u597d\n"
+
+
+def load(name: str) -> tuple[Any, Any]:
+    folder = SAMPLES / name
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return model, transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), name_or_path=str(folder))
+
+
+@pytest.fixture(scope="module")
+def neox() -> tuple[Any, Any]:
+    return load("vanilla-neox-1m")
+
+
+def compare(mine: ps.Run, engines: ps.Run, skip: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+    a, b = mine.columns(), engines.columns()
+    for name in ("id", "text_begin", "text_end", "steps", "flops"):
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+    for name in ("nll", "entropy", "max_probability"):
+        np.testing.assert_allclose(a[name], b[name], **CLOSE, err_msg=name)
+    assert (a["rank"] != b["rank"]).mean() < 0.01 and np.abs(a["rank"] - b["rank"]).max() <= 2  # equals, one way or the other
+    assert set(mine.signals) - {"rank"} == set(engines.signals) - {"rank"}
+    for name in set(mine.signals) - skip - {"rank"}:
+        x, y = mine.signal(name), engines.signal(name)
+        assert x.shape == y.shape, name
+        if name in ("argmax", "candidate_ids"):
+            assert (x != y).mean() < 0.005, name
+        else:
+            scale = 1e-3 if name == "candidate_probabilities" else 1e-4  # fp16
+            np.testing.assert_allclose(x.astype("f4"), y.astype("f4"), rtol=scale, atol=scale, err_msg=name)
+    for name in ("text_digest", "tokenizer_digest", "max_steps", "step_unit", "layers", "vocab_size", "context", "stride"):
+        assert mine.info[name] == engines.info[name], name
+
+
+def test_the_engines_numbers(ponderscope, neox, text, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    ponderscope("record", SAMPLES / "vanilla-neox-1m", "--text", tmp_path / "text.txt", "-o", tmp_path / "engine.ponder")
+    mine = ps.record(*neox, text, tmp_path / "mine.ponder", batch=3)
+    engines = ps.open(tmp_path / "engine.ponder").run()
+    compare(mine, engines)
+    assert mine.vocabulary() == {i: w for i, w in engines.vocabulary().items() if i in mine.vocabulary()}
+    ponderscope("merge", tmp_path / "engine.ponder", tmp_path / "mine.ponder", "-o", tmp_path / "both.ponder")
+    pair = ponderscope("compare", tmp_path / "both.ponder", "--json")["pairs"][0]
+    assert abs(pair["difference"]["value"]) < 1e-4 and pair["tokens"] == mine.info["scored_tokens"]
+
+
+def test_layers_as_steps(ponderscope, neox, text, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    ponderscope("record", SAMPLES / "vanilla-neox-1m", "--text", tmp_path / "text.txt", "--record", "layers", "-o", tmp_path / "engine.ponder")
+    mine = ps.record(*neox, text, tmp_path / "mine.ponder", layers=True)
+    compare(mine, ps.open(tmp_path / "engine.ponder").run())
+    spec = "entropy:theta=4"
+    fronts = [ponderscope("policy", tmp_path / f"{name}.ponder", "--policy", spec, "--json") for name in ("mine", "engine")]
+    results = [json.dumps(f) for f in fronts]
+    assert all("mean_nll" in r for r in results)
+
+
+def test_attention(ponderscope, neox, text, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(text[:700], encoding="utf-8")
+    ponderscope(
+        "record", SAMPLES / "vanilla-neox-1m", "--text", tmp_path / "text.txt", "--attention", "0,2:1,3", "-o", tmp_path / "engine.ponder"
+    )  # fmt: skip
+    mine = ps.record(*neox, text[:700], tmp_path / "mine.ponder", attention={"layers": [0, 2], "heads": [1, 3]})
+    engines = ps.open(tmp_path / "engine.ponder").run()
+    a, b = mine.signal("attention"), engines.signal("attention")
+    longest = max(a.shape[-1], b.shape[-1])
+    a, b = (np.pad(x, [(0, 0)] * 4 + [(0, longest - x.shape[-1])]) for x in (a, b))
+    np.testing.assert_allclose(a.astype("f4"), b.astype("f4"), atol=2e-3)
+    neox[0].set_attn_implementation("sdpa")
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen3", "opt"])
+def test_other_architectures(ponderscope, kind: str, tmp_path: Path) -> None:
+    """Random weights, ids, windows that overlap, several lengths in a batch."""
+    torch.manual_seed(1)
+    sizes = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "max_position_embeddings": 64}
+    config = {
+        "gpt2": lambda: transformers.GPT2Config(vocab_size=97, n_embd=32, n_layer=3, n_head=4, n_positions=64),
+        "llama": lambda: transformers.LlamaConfig(**sizes, intermediate_size=48, num_key_value_heads=2),
+        "qwen3": lambda: transformers.Qwen3Config(**sizes, intermediate_size=48, num_key_value_heads=2, head_dim=16),
+        "opt": lambda: transformers.OPTConfig(**sizes, ffn_dim=48, word_embed_proj_dim=32, pad_token_id=1),
+    }[kind]()
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    model.save_pretrained(tmp_path / "model")
+    random = np.random.default_rng(0)
+    rows = [random.integers(0, 97, n).tolist() for n in (5, 150, 64, 33)]
+    (tmp_path / "ids.json").write_text(json.dumps(rows))
+    ponderscope(
+        "record", tmp_path / "model", "--ids", tmp_path / "ids.json", "--context", 48, "--stride", 16, "--record", "layers",
+        "-o", tmp_path / "engine.ponder",
+    )  # fmt: skip
+    mine = ps.record(model, None, rows, tmp_path / "mine.ponder", context=48, stride=16, batch=4, layers=True)
+    engines = ps.open(tmp_path / "engine.ponder").run()
+    assert mine.sequences == engines.sequences
+    for number in mine.sequences:
+        for name in ("nll", "entropy"):
+            np.testing.assert_allclose(mine.columns(number)[name], engines.columns(number)[name], **CLOSE, err_msg=name)
+            np.testing.assert_allclose(mine.signal(name, number), engines.signal(name, number), **CLOSE, err_msg=name)
+        np.testing.assert_array_equal(mine.columns(number)["flops"], engines.columns(number)["flops"])
+
+
+class Looped(torch.nn.Module):
+    """A plain block called three times, with a gate after each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Tanh())
+        self.gate = torch.nn.Linear(16, 1)
+
+    def forward(self, x: Any) -> Any:
+        for _ in range(3):
+            x = x + self.block(x)
+            self.gate(x)
+        return x
+
+
+class LoopedConfig(transformers.PretrainedConfig):
+    model_type = "looped_for_a_test"
+
+
+class LoopedBase(transformers.PreTrainedModel):
+    config_class = LoopedConfig
+    base_model_prefix = "model"
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.embed = torch.nn.Embedding(50, 16)
+        self.loop = Looped()
+        self.post_init()
+
+    def get_input_embeddings(self) -> Any:
+        return self.embed
+
+    def forward(self, input_ids: Any, attention_mask: Any = None, use_cache: bool = False, **_: Any) -> Any:
+        return transformers.modeling_outputs.BaseModelOutput(last_hidden_state=self.loop(self.embed(input_ids)))
+
+
+class LoopedLM(transformers.PreTrainedModel):
+    """Somebody's own code: the package knows nothing of it."""
+
+    config_class = LoopedConfig
+    base_model_prefix = "model"
+
+    def __init__(self, config: Any, cap: float | None = None) -> None:
+        super().__init__(config)
+        self.model = LoopedBase(config)
+        self.lm_head = torch.nn.Linear(16, 50, bias=False)
+        self.cap = cap
+        self.post_init()
+
+    def get_input_embeddings(self) -> Any:
+        return self.model.embed
+
+    def get_output_embeddings(self) -> Any:
+        return self.lm_head
+
+    def forward(self, input_ids: Any, attention_mask: Any = None, **options: Any) -> Any:
+        logits = self.lm_head(self.model(input_ids, attention_mask, **options).last_hidden_state)
+        if self.cap:
+            logits = self.cap * torch.tanh(logits / self.cap)
+        return transformers.modeling_outputs.CausalLMOutput(logits=logits)
+
+
+ROWS = [[1, 2, 3, 4, 5, 6, 7], [8, 9, 10]]
+
+
+def reference(model: Any, row: list[int]) -> np.ndarray:
+    with torch.inference_mode():
+        logits = model(torch.tensor([row])).logits[0].float()
+    return torch.nn.functional.cross_entropy(logits[:-1], torch.tensor(row[1:]), reduction="none").numpy()
+
+
+def test_a_module_that_is_called_several_times_makes_the_steps(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = LoopedLM(LoopedConfig())
+
+    def states(of: Any, ids: Any, mask: Any) -> tuple[list[Any], Any]:
+        x, steps = of.model.embed(ids), []
+        for _ in range(3):
+            x = x + of.model.loop.block(x)
+            steps.append(x)
+        return steps, torch.full(ids.shape, 1)
+
+    run = ps.record(model, None, ROWS, tmp_path / "m.ponder", name="halted", steps=states)
+    assert run.max_steps == 2 and run.info["method"] == "custom"
+    assert np.isnan(run.signal("nll")[:, 2]).all() and (run.columns()["steps"] == 1).all()
+    np.testing.assert_array_equal(run.columns()["nll"], run.signal("nll")[:, 1])
+    full = ps.record(
+        model, None, ROWS, tmp_path / "m.ponder", name="all", steps=lambda m, i, a: states(m, i, a)[0]
+    )  # fmt: skip
+    np.testing.assert_allclose(full.columns(0)["nll"][:-1], reference(model, ROWS[0]), rtol=1e-5)
+    np.testing.assert_allclose(full.signal("nll")[:-1, 2], reference(model, ROWS[0]), rtol=1e-5)
+    with pytest.raises(ValueError, match="not what the model reads out"):
+        ps.record(model, None, ROWS, tmp_path / "n.ponder", steps="model.loop.block")
+    gated = ps.record(model, None, ROWS, tmp_path / "m.ponder", name="gated", gates={"gate": "model.loop.gate"})
+    assert gated.signals["gate"] == ("token", "call") and gated.signal("gate").shape == (7, 3)
+    steps_and_gates = ps.record(
+        model, None, ROWS, tmp_path / "m.ponder", steps=Loop3(), gates={"gate": "model.loop.gate"}, name="steps and gates"
+    )
+    assert steps_and_gates.signals["gate"] == ("token", "step")
+
+
+class Loop3:
+    """The model's own forward, its states heard on the way."""
+
+    def __call__(self, model: Any, ids: Any, mask: Any) -> list[Any]:
+        heard: list[Any] = []
+        handle = model.model.loop.gate.register_forward_hook(lambda m, inputs, output: heard.append(inputs[0]))
+        try:
+            model.model(ids, mask)
+        finally:
+            handle.remove()
+        return heard
+
+
+def test_logits_that_are_more_than_the_heads_products(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = LoopedLM(LoopedConfig(), cap=0.1)
+    torch.nn.init.normal_(model.lm_head.weight)
+    run = ps.record(model, None, ROWS, tmp_path / "m.ponder")
+    np.testing.assert_allclose(run.columns(1)["nll"][:-1], reference(model, ROWS[1]), rtol=1e-5)
+    with pytest.raises(ValueError, match="give readout="):
+        ps.record(model, None, ROWS, tmp_path / "n.ponder", steps=Loop3())
+    capped = ps.record(
+        model, None, ROWS, tmp_path / "n.ponder", steps=Loop3(), readout=lambda h: 0.1 * torch.tanh(model.lm_head(h) / 0.1)
+    )
+    np.testing.assert_allclose(capped.columns(1)["nll"][:-1], reference(model, ROWS[1]), rtol=1e-5)
+
+
+def test_texts_are_streamed(neox, tmp_path: Path) -> None:
+    """A generator is asked for the next text only when the batch before it was computed."""
+    taken: list[int] = []
+
+    def texts() -> Any:
+        for i in range(12):
+            taken.append(i)
+            yield (f"text {i}", "the cat sat on the mat. " * 3)
+
+    seen: list[int] = []
+    run = ps.record(*neox, texts(), tmp_path / "s.ponder", batch=2, progress=lambda tokens, seconds: seen.append(len(taken)))
+    assert seen == [2, 4, 6, 8, 10, 12]
+    assert [row["title"] for row in run.sequence_rows()] == [f"text {i}" for i in range(12)]
+
+
+def test_wrong_wishes(neox, tmp_path: Path) -> None:
+    path = tmp_path / "w.ponder"
+    model, tokenizer = neox
+    for options, sentence in (
+        ({"steps": "gpt_neox.layer"}, "no module \"gpt_neox.layer\"; the nearest are gpt_neox.layers"),
+        ({"gates": {"gate": "layers.0.mlp.dense"}}, "no module"),
+        ({"layers": True, "steps": "x"}, "give one of them"),
+        ({"context": 1000}, "expected at most 256"),
+        ({"stride": 300}, "stride"),
+        ({"attention": {"layers": [9]}}, "layers below 4"),
+        ({"layers": True, "attention": True}, "run of its own"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            ps.record(model, tokenizer, "the cat sat", path, **options)
+    assert not path.exists()
+    with pytest.raises(ValueError, match="texts need a tokenizer"):
+        ps.record(model, None, "the cat sat", path)
+    with pytest.raises(ValueError, match="at least two tokens"):
+        ps.record(model, tokenizer, "", path)
+    with pytest.raises(ValueError, match="below the model's vocabulary of 2048"):
+        ps.record(model, None, [[1, 5000]], path)
+    model.set_attn_implementation("sdpa")
