@@ -282,6 +282,13 @@ private slots:
         QTRY_VERIFY(stage.window.data().isOpen(path));
         QVERIFY(stage.settle());
         QVERIFY(stage.window.text().view().sequence());
+        // The trace says it to whoever opens it later.
+        const RunInfo cut = stage.window.data().runs(path).back();
+        QVERIFY(!cut.complete);
+        QTRY_VERIFY(stage.window.data()
+                        .faults({path, cut.id})
+                        .join(u' ')
+                        .contains(QStringLiteral("ended unexpectedly while recording")));
         look(stage);
     }
 };

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/writer.h"
+
 #include "tests/support/sample_trace.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
@@ -105,9 +108,13 @@ private slots:
         LibraryModel model(stage.context);
         const QString path =
             stage.make(QStringLiteral("cut.ponder"), {.sequences = 2, .tokens = 300, .complete = false});
+        QVERIFY(TraceWriter::note_death(path.toStdString(), "The GPU fell off the bus."));
         QVERIFY(stage.open(path));
-        QCOMPARE(model.indexOf(stage.run(path, 1)).data(LibraryModel::StateRole).toString(),
-                 QStringLiteral("partial"));
+        const QModelIndex cut = model.indexOf(stage.run(path, 1));
+        QCOMPARE(cut.data(LibraryModel::StateRole).toString(), QStringLiteral("partial"));
+        QVERIFY(cut.data(Qt::ToolTipRole).toString().startsWith(QStringLiteral("The GPU fell off the bus.")));
+        const QModelIndex whole = model.indexOf(stage.run(path, 0));
+        QVERIFY(!whole.data(Qt::ToolTipRole).toString().contains(QStringLiteral("GPU")));
     }
 
     void sequencesComeWithStrips() {
