@@ -157,8 +157,10 @@ void expect_equal(const Continuation& together, const Continuation& alone, doubl
         expect_near(ours.entropy, theirs.entropy, tolerance, where + ", entropy");
         for (const auto& [name, chunk] : alone.readouts[n].signals) {
             if (chunk.dtype == DType::f32 && name != signal::scoring_flops) {
-                expect_near(values<float>(together.readouts[n], name), values<float>(alone.readouts[n], name),
-                            tolerance, where + ", " + name);
+                // A quotient of small movements magnifies their rounding.
+                expect_near(values<float>(together.readouts[n], name),
+                            values<float>(alone.readouts[n], name),
+                            name == signal::acceleration ? 10 * tolerance : tolerance, where + ", " + name);
             }
         }
     }
