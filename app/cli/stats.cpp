@@ -226,12 +226,17 @@ void StatsVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    const std::optional<Labels> labelling =
-        labels.empty() ? std::nullopt : std::optional(Labels::read(labels));
+    std::optional<Labels> labelling = labels.empty() ? std::nullopt : std::optional(Labels::read(labels));
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
     Statistics result;
+    if (!labelling) {
+        labelling = Labels::recorded(reader, run);
+        if (labelling->rows.empty()) {
+            labelling.reset();
+        }
+    }
     result.run = where.trace.string() + "#" + run.name;
     result.max_steps = run.max_steps;
     result.unit = run.step_unit;
@@ -282,7 +287,8 @@ void add_stats(CLI::App& program) {
         ->type_name("RUN");
     app->add_option("--labels", verb->labels,
                     "Classes of parts of the text, CSV with a header: document,begin,end,class (bytes) or "
-                    "sequence,token,class; document and sequence are a title or a number from 0")
+                    "sequence,token,class; document and sequence are a title or a number from 0. Without it, "
+                    "those that were recorded with the text (record --label-field)")
         ->type_name("FILE.csv");
     app->add_option("--label-of", verb->label_of,
                     "A label belongs to the prediction of what it covers, or to the token that stands there")

@@ -96,7 +96,9 @@ std::map<std::int64_t, std::vector<Labels::Row>> by_sequence(const TraceReader& 
     for (const Labels::Row& row : labels.rows) {
         const std::string where = labels.file.string() + ": line " + std::to_string(row.line);
         std::optional<std::int64_t> number;
-        if (row.document.empty() && sequences.size() == 1) {
+        if (row.sequence >= 0) {
+            number = row.sequence;
+        } else if (row.document.empty() && sequences.size() == 1) {
             number = 0;
         } else if (const auto found = numbers.find(row.document); found != numbers.end()) {
             number = found->second;
@@ -220,6 +222,26 @@ Labels Labels::read(const std::filesystem::path& csv) {
         }
         row.label = entry->second;
         labels.rows.push_back(std::move(row));
+    }
+    return labels;
+}
+
+Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
+    Labels labels;
+    labels.file = trace.path();
+    std::map<std::string, std::int32_t> numbers;
+    for (auto& [sequence, label] : trace.labels(run.id)) {
+        const auto [entry, fresh] =
+            numbers.emplace(label.name, static_cast<std::int32_t>(labels.classes.size()));
+        if (fresh) {
+            labels.classes.push_back(label.name);
+        }
+        if (labels.classes.size() > most_classes) {
+            throw InputError(named(trace, run) + ": expected at most " + std::to_string(most_classes) +
+                             " classes of labels, found more; record it with another --label-field, or give "
+                             "classes with --labels.");
+        }
+        labels.rows.push_back({{}, sequence, label.begin, label.end, entry->second, 0});
     }
     return labels;
 }

@@ -17,8 +17,9 @@ namespace ponderscope {
 /// bytes, which suits every tokenizer, or by tokens.
 struct Labels {
     struct Row {
-        std::string document;    ///< title or number (from 0) of a sequence; empty: the only one
-        std::uint64_t begin = 0; ///< bytes [begin, end) of its text; or the token, begin = its position
+        std::string document;       ///< title or number (from 0) of a sequence; empty: the only one
+        std::int64_t sequence = -1; ///< its number where that is known; else -1, and `document` says it
+        std::uint64_t begin = 0;    ///< bytes [begin, end) of its text; or the token, begin = its position
         std::uint64_t end = 0;
         std::int32_t label = 0; ///< into `classes`
         std::int64_t line = 0;  ///< of the file, for messages
@@ -32,6 +33,8 @@ struct Labels {
     /// name of class, `document` and `sequence` mean the same and may be absent where there is one sequence.
     /// Fields in double quotes may hold commas. InputError with the line for everything else.
     static Labels read(const std::filesystem::path& csv);
+    /// Those that were recorded with the texts of a run; none: no rows. `file` is the trace.
+    static Labels recorded(const TraceReader& trace, const RunInfo& run);
 };
 
 /// To which token a label's bytes belong: the one that is predicted from them (what was hard is what had to

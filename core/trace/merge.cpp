@@ -67,6 +67,10 @@ public:
 
     void copy(const TraceReader& reader, RunInfo run) {
         const std::vector<SignalInfo> signals = reader.signals(run.id);
+        labels_.clear();
+        for (auto& [sequence, label] : reader.labels(run.id)) {
+            labels_[sequence].push_back(std::move(label));
+        }
         const auto training = trainings_.find(run.training);
         run.training = training != trainings_.end() ? training->second : 0;
         writer_.begin_run(run, signals); // takes its own copy
@@ -90,6 +94,9 @@ private:
     void copy(const TraceReader& reader, const RunInfo& run, const std::vector<SignalInfo>& signals,
               const SequenceInfo& sequence) {
         writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index), sequence.group);
+        if (const auto labels = labels_.find(sequence.index); labels != labels_.end()) {
+            writer_.put_labels(std::move(labels->second));
+        }
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
             if (stop_.stop_requested()) {
                 throw Cancelled();
@@ -121,6 +128,7 @@ private:
     const ProgressSink& progress_;
     const std::stop_token& stop_;
     std::int64_t done_ = 0;
+    std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the run that is copied, by sequence
     std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
 };
 

@@ -319,6 +319,31 @@ std::vector<SignalInfo> TraceReader::signals(std::int64_t run) const {
     });
 }
 
+std::vector<std::pair<std::int64_t, TextLabel>> TraceReader::labels(std::int64_t run) const {
+    return impl_->read([&] {
+        std::vector<std::pair<std::int64_t, TextLabel>> labels;
+        if (impl_->database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'label'") == 0) {
+            return labels;
+        }
+        Statement rows = impl_->database.prepare(
+            "SELECT s.number, s.text_bytes, l.text_begin, l.text_end, l.class FROM sequence s JOIN label l "
+            "ON l.sequence = s.id WHERE s.run = ? ORDER BY s.number, l.text_begin");
+        rows.bind(1, run);
+        while (rows.step()) {
+            const std::int64_t begin = rows.integer(2);
+            const std::int64_t end = rows.integer(3);
+            if (begin < 0 || end <= begin || end > rows.integer(1)) {
+                impl_->damaged("labels within the text of sequence " + std::to_string(rows.integer(0)),
+                               "one of bytes " + std::to_string(begin) + " to " + std::to_string(end));
+            }
+            labels.push_back(
+                {rows.integer(0),
+                 {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end), rows.text(4)}});
+        }
+        return labels;
+    });
+}
+
 TokenColumns TraceReader::tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
                                  std::int64_t end) const {
     return impl_->read([&] {

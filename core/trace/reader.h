@@ -34,6 +34,9 @@ public:
     runs() const; ///< fresh from the file, so that a growing trace can be followed
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
     [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
+    /// Classes that came with the texts: the sequence's number and the label, in the order of the texts.
+    /// Empty for traces from before labels were kept.
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
 
     /// How models were trained, with their curves; fresh from the file, like runs(). Empty for traces from
     /// before trainings were kept. \p training: TrainingInfo::id.

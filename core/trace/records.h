@@ -73,6 +73,13 @@ struct SequenceInfo {
     bool complete = false;
 };
 
+/// A class that somebody gave to a part of a sequence's text ("easy", "a name"): bytes [begin, end).
+struct TextLabel {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::string name;
+};
+
 /// Scalars of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy,
 /// max_probability and steps describe the prediction of token t+1 made AT token t (the read-out of t's
 /// slots): that is the computation the model spent there.

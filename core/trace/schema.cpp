@@ -74,6 +74,12 @@ constexpr Column text_columns[] = {
     {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + number of the piece, from 0"},
     {"bytes", "BLOB NOT NULL", "4000 bytes of UTF-8, the last piece fewer; may end inside a character"},
 };
+constexpr Column label_columns[] = {
+    {"sequence", "INTEGER NOT NULL", "sequence.id"},
+    {"text_begin", "INTEGER NOT NULL", "first byte in the sequence's text"},
+    {"text_end", "INTEGER NOT NULL", "byte after the last; labels of a sequence do not overlap"},
+    {"class", "TEXT NOT NULL", "what somebody called this part of the text"},
+};
 constexpr Column token_columns[] = {
     {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + position"},
     {"id", "INTEGER NOT NULL", "token id"},
@@ -172,6 +178,8 @@ constexpr Table all_tables[] = {
     {"vocabulary", "What token ids stand for, candidates included.", vocabulary_columns,
      "PRIMARY KEY (tokenizer, id)", "STRICT, WITHOUT ROWID"},
     {"fault", "What went wrong while recording.", fault_columns, "", "STRICT"},
+    {"label", "Classes that came with the text, by bytes.", label_columns,
+     "PRIMARY KEY (sequence, text_begin)", "STRICT, WITHOUT ROWID", true},
     {"training", "How a model was trained.", training_columns, "", "STRICT", true},
     {"training_quantity", "What is known along a training.", training_quantity_columns,
      "PRIMARY KEY (training, name)", "STRICT, WITHOUT ROWID", true},

@@ -159,6 +159,7 @@ void TraceStore::prepare_statements() {
     insert_vocabulary_ =
         database_.prepare("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes) VALUES (?,?,?)");
     insert_fault_ = database_.prepare("INSERT INTO fault (run, sequence, time, message) VALUES (?,?,?,?)");
+    insert_label_ = database_.prepare(insert_into("label"));
     prepare_training_statements();
 }
 
@@ -403,6 +404,24 @@ void TraceStore::end_sequence(bool complete) {
     write_sequence_totals();
     sequence_ = 0;
     buffers_.clear();
+}
+
+void TraceStore::put_labels(const std::vector<TextLabel>& labels) {
+    begin();
+    for (const TextLabel& label : labels) {
+        insert_label_.bind(1, sequence_)
+            .bind(2, static_cast<std::int64_t>(label.begin))
+            .bind(3, static_cast<std::int64_t>(label.end))
+            .bind(4, std::string_view(label.name));
+        insert_label_.run();
+    }
+}
+
+void TraceStore::put_text_digest(const std::string& digest) {
+    begin();
+    Statement update = database_.prepare("UPDATE run SET text_digest=? WHERE id=?");
+    update.bind(1, std::string_view(digest)).bind(2, run_);
+    update.run();
 }
 
 void TraceStore::put_vocabulary(std::int64_t tokenizer,

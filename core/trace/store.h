@@ -40,6 +40,8 @@ public:
                         const std::string& group);
     void append(const TokenColumns& tokens, const std::vector<std::pair<std::string, SignalChunk>>& signals);
     void end_sequence(bool complete);
+    void put_labels(const std::vector<TextLabel>& labels);
+    void put_text_digest(const std::string& digest);
     void put_vocabulary(std::int64_t tokenizer,
                         const std::vector<std::pair<std::int32_t, std::string>>& token_bytes);
     void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
@@ -93,7 +95,7 @@ private:
     Contents contents_;
     Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
         insert_tokens_;
-    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_;
+    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_;
     Statement insert_training_, insert_quantity_, insert_point_, update_training_, end_training_;
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;

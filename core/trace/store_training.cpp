@@ -98,7 +98,8 @@ void TraceStore::cut_training(std::int64_t training, std::int64_t step) {
             const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
                                       " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
             database_.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range +
-                              "; DELETE FROM chunk WHERE sequence = " + std::to_string(sequence));
+                              "; DELETE FROM chunk WHERE sequence = " + std::to_string(sequence) +
+                              "; DELETE FROM label WHERE sequence = " + std::to_string(sequence));
         }
         for (const char* table : {"sequence", "signal", "fault"}) {
             database_.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);

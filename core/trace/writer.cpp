@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/trace/writer.h"
+#include "core/trace/writer_impl.h"
 
 #include "core/base/error.h"
-#include "core/trace/lock_file.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
-#include "core/trace/store.h"
-#include "core/trace/writer_commands.h"
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <deque>
-#include <exception>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <thread>
 #include <variant>
 
 namespace ponderscope {
@@ -55,75 +45,6 @@ std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& 
 }
 
 } // namespace
-
-struct TraceWriter::Impl {
-    std::filesystem::path path;
-    Options options;
-    std::optional<LockFile> lock; // released last
-    std::optional<TraceStore> store;
-
-    std::mutex mutex;
-    std::condition_variable work; // for the writer thread
-    std::condition_variable room; // for the caller
-    std::deque<Command> queue;
-    std::size_t queued_bytes = 0;
-    bool closing = false;
-    std::exception_ptr failure;
-    std::thread thread;
-
-    // What the calls have said so far, so that a mistake is named in the call that makes it.
-    bool finished = false;
-    std::set<std::string> run_names;
-    std::set<std::string> training_names;
-    std::map<std::string, std::int64_t> tokenizers;
-    std::int64_t last_run = 0;
-    std::int64_t last_sequence = 0;
-    std::int64_t last_tokenizer = 0;
-    std::int64_t last_training = 0;
-    std::int64_t run = 0; // 0 = none
-    std::int64_t tokenizer = 0;
-    std::int64_t sequences_in_run = 0;
-    std::map<std::string, SignalInfo> signals;
-    bool in_sequence = false;
-    std::int64_t tokens = 0;
-    std::uint64_t text_bytes = 0;
-    struct Layout {
-        DType dtype;
-        std::vector<std::int64_t> shape; // of one token
-        friend bool operator==(const Layout&, const Layout&) = default;
-    };
-    std::map<std::string, Layout> layouts; // of the sequence
-
-    ~Impl() { stop(); }
-
-    [[noreturn]] void misuse(const std::string& what) const { throw InputError(path.string() + ": " + what); }
-    void need_run(const char* call) const {
-        if (run == 0) {
-            misuse(std::string(call) + " was asked for outside a run.");
-        }
-    }
-    void need_sequence(const char* call) const {
-        if (!in_sequence) {
-            misuse(std::string(call) + " was asked for outside a sequence.");
-        }
-    }
-
-    void open();
-    void push(Command command);
-    void work_off();
-    void execute(Command& command);
-    void stop() noexcept;
-    void leave_sequence();
-    void check_tokens(const TokenColumns& columns) const;
-    void check_signals(const TokenColumns& columns,
-                       const std::vector<std::pair<std::string, SignalChunk>>& chunks);
-    static std::string unique_name(const std::string& wanted, std::set<std::string>& taken);
-    void need_training(std::int64_t training) const {
-        if (training < 1 || training > last_training) {
-            misuse("training " + std::to_string(training) + " was never begun.");
-        }
-    }
-};
 
 void TraceWriter::Impl::open() {
     namespace fs = std::filesystem;
@@ -200,6 +121,8 @@ void TraceWriter::Impl::execute(Command& command) {
                    [&](BeginRun& c) { store->begin_run(c.info, c.signals, c.tokenizer); },
                    [&](BeginSequence& c) { store->begin_sequence(c.id, c.title, c.text, c.group); },
                    [&](Append& c) { store->append(c.tokens, c.signals); },
+                   [&](PutLabels& c) { store->put_labels(c.labels); },
+                   [&](PutTextDigest& c) { store->put_text_digest(c.digest); },
                    [&](EndSequence& c) { store->end_sequence(c.complete); },
                    [&](PutVocabulary& c) { store->put_vocabulary(c.tokenizer, c.token_bytes); },
                    [&](PutFault& c) { store->put_fault(c.run, c.sequence, c.time, c.message); },
@@ -456,6 +379,7 @@ std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, st
     impl.in_sequence = true;
     impl.tokens = 0;
     impl.text_bytes = bytes;
+    impl.labelled_until = 0;
     impl.layouts.clear();
     return impl.sequences_in_run++;
 }
@@ -470,6 +394,29 @@ void TraceWriter::append(TokenColumns tokens, std::vector<std::pair<std::string,
         impl.push(Append{std::move(tokens), std::move(signals)});
         impl.tokens += static_cast<std::int64_t>(n);
     }
+}
+
+void TraceWriter::put_labels(std::vector<TextLabel> labels) {
+    Impl& impl = *impl_;
+    impl.need_sequence("A label");
+    std::sort(labels.begin(), labels.end(),
+              [](const TextLabel& a, const TextLabel& b) { return a.begin < b.begin; });
+    std::uint64_t from = impl.labelled_until;
+    for (const TextLabel& label : labels) {
+        if (label.begin >= label.end || label.begin < from || label.end > impl.text_bytes) {
+            impl.misuse("a label lies at bytes " + std::to_string(label.begin) + " to " +
+                        std::to_string(label.end) + ", where the text has no room for it.");
+        }
+        from = label.end;
+    }
+    impl.push(PutLabels{std::move(labels)});
+    impl.labelled_until = from;
+}
+
+void TraceWriter::put_text_digest(std::string digest) {
+    Impl& impl = *impl_;
+    impl.need_run("The digest of the text");
+    impl.push(PutTextDigest{std::move(digest)});
 }
 
 void TraceWriter::end_sequence() {

@@ -48,10 +48,15 @@ public:
     /// covers exactly these tokens. All appends of a sequence give the same signals, with the same types and
     /// shapes beyond the first axis. Without a text the spans may be left empty. Data is little-endian.
     void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> signals);
+    /// Classes of parts of the current sequence's text. They do not overlap, and those of a second call lie
+    /// behind those of the first.
+    void put_labels(std::vector<TextLabel> labels);
     void end_sequence();
     /// What each token id in the run stands for, so that a reader needs no tokenizer: candidates included.
     /// Call before end_run.
     void put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes);
+    /// RunInfo::text_digest of the current run, where it is known only when all texts have gone by.
+    void put_text_digest(std::string digest);
     /// A fault met while recording, one sentence, kept in the trace with the current run and sequence.
     void put_fault(std::string message);
     /// The same with a time of its own, for copies; `run` and `sequence` of \p fault are not used.

@@ -28,6 +28,12 @@ struct Append {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;
 };
+struct PutLabels {
+    std::vector<TextLabel> labels;
+};
+struct PutTextDigest {
+    std::string digest;
+};
 struct EndSequence {
     bool complete;
 };
@@ -59,8 +65,8 @@ struct EndTraining {
     bool complete;
     std::string fault;
 };
-using Command = std::variant<BeginRun, BeginSequence, Append, EndSequence, PutVocabulary, PutFault, EndRun,
-                             BeginTraining, PutPoints, EndTraining>;
+using Command = std::variant<BeginRun, BeginSequence, Append, PutLabels, PutTextDigest, EndSequence,
+                             PutVocabulary, PutFault, EndRun, BeginTraining, PutPoints, EndTraining>;
 
 template <class... Handlers>
 struct Overloaded : Handlers... {
@@ -70,6 +76,7 @@ struct Overloaded : Handlers... {
 /// What must survive from its moment on: it waits for nothing but the disk.
 inline bool ends_something(const Command& command) {
     return !(std::holds_alternative<BeginSequence>(command) || std::holds_alternative<Append>(command) ||
+             std::holds_alternative<PutLabels>(command) || std::holds_alternative<PutTextDigest>(command) ||
              std::holds_alternative<PutVocabulary>(command) || std::holds_alternative<PutFault>(command));
 }
 
@@ -85,6 +92,8 @@ inline std::size_t weight(const Command& command) {
         bytes += sequence->text.size();
     } else if (const auto* vocabulary = std::get_if<PutVocabulary>(&command)) {
         bytes += vocabulary->token_bytes.size() * 48;
+    } else if (const auto* labels = std::get_if<PutLabels>(&command)) {
+        bytes += labels->labels.size() * sizeof(TextLabel);
     } else if (const auto* points = std::get_if<PutPoints>(&command)) {
         bytes += points->values.size() * sizeof(TrainingValue);
     }

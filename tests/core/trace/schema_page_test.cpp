@@ -3,6 +3,7 @@
 // example in it is run.
 #include "core/base/files.h"
 #include "core/base/half.h"
+#include "core/trace/check.h"
 #include "core/trace/schema.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/page_examples.h"
@@ -106,6 +107,18 @@ TEST_F(SchemaPage, NamesEveryTableColumnAndView) {
     EXPECT_NE(text.find("`PRAGMA application_id` is " + std::to_string(schema::application_id)),
               std::string::npos);
     EXPECT_NE(text.find("version " + std::to_string(schema::version) + " of the schema"), std::string::npos);
+}
+
+TEST_F(SchemaPage, HasTheStatementsThatMakeATrace) {
+    const std::vector<std::string> statements = testing::page_examples("SQL");
+    ASSERT_EQ(statements.size(), 1U);
+    // After a change of the schema: SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid
+    EXPECT_EQ(statements[0], schema::create_statements());
+    const fs::path own = folder / "own.ponder";
+    testing::sql(own,
+                 "PRAGMA page_size=16384; PRAGMA application_id=" + std::to_string(schema::application_id) +
+                     "; PRAGMA user_version=" + std::to_string(schema::version) + "; " + statements[0]);
+    EXPECT_TRUE(check_trace(own).faults.empty());
 }
 
 TEST_F(SchemaPage, EveryQueryRuns) {

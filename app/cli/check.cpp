@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `check`: does a trace keep what resources/docs/trace-schema.md promises?
+#include "core/trace/check.h"
+
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+
+void add_check(CLI::App& program) {
+    struct Verb {
+        std::filesystem::path trace;
+        std::size_t most = 1000;
+        ProgressOption progress;
+        bool json = false;
+    };
+    auto verb = std::make_shared<Verb>();
+    CLI::App* app = program.add_subcommand(
+        "check", "Does a trace keep every promise of its schema? For traces that other programs wrote");
+    app->add_option("trace", verb->trace, "TRACE.ponder")->required()->type_name("TRACE.ponder");
+    app->add_option("--most", verb->most, "Stop after so many faults")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))
+        ->capture_default_str();
+    verb->progress.add_to(*app);
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->footer("One line a fault; exit code 1 where there is one. What is promised: "
+                "resources/docs/trace-schema.md.\n"
+                "Example:\n  ponderscope check mine.ponder");
+    app->callback([verb] {
+        ProgressPrinter printer(verb->progress.style);
+        const TraceCheck result = check_trace(verb->trace, verb->most, printer.sink(), stop_on_interrupt());
+        printer.finish();
+        const std::string faults = with_separators(static_cast<std::int64_t>(result.faults.size())) +
+                                   (result.faults.size() == 1 ? " fault" : " faults") +
+                                   (result.stopped_early ? ", and there may be more" : "");
+        if (verb->json) {
+            nlohmann::json list = nlohmann::json::array();
+            for (const TraceFault& fault : result.faults) {
+                list.push_back({{"place", fault.place}, {"message", fault.message}});
+            }
+            const nlohmann::json report{{"trace", verb->trace.string()},
+                                        {"sound", result.faults.empty()},
+                                        {"faults", list},
+                                        {"stopped_early", result.stopped_early},
+                                        {"runs", result.runs},
+                                        {"sequences", result.sequences},
+                                        {"tokens", result.tokens},
+                                        {"chunks", result.chunks}};
+            std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        } else {
+            for (const TraceFault& fault : result.faults) {
+                std::cout << (fault.place.empty() ? "" : fault.place + ": ") << fault.message << ".\n";
+            }
+            std::cout << verb->trace.string() << ": " << result.runs
+                      << (result.runs == 1 ? " run, " : " runs, ") << with_separators(result.sequences)
+                      << (result.sequences == 1 ? " sequence, " : " sequences, ")
+                      << with_separators(result.tokens) << " tokens, " << with_separators(result.chunks)
+                      << " packed arrays: "
+                      << (result.faults.empty() ? "every promise of the schema is kept" : faults) << ".\n";
+        }
+        if (!result.faults.empty()) {
+            throw CheckFailed(verb->trace.string() + ": " + faults + ".");
+        }
+    });
+}
+
+} // namespace ponderscope::cli

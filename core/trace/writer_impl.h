@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/error.h"
+#include "core/trace/lock_file.h"
+#include "core/trace/store.h"
+#include "core/trace/writer.h"
+#include "core/trace/writer_commands.h"
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// The caller's side and the queue to the writer thread.
+struct TraceWriter::Impl {
+    std::filesystem::path path;
+    Options options;
+    std::optional<LockFile> lock; // released last
+    std::optional<TraceStore> store;
+
+    std::mutex mutex;
+    std::condition_variable work; // for the writer thread
+    std::condition_variable room; // for the caller
+    std::deque<writer_commands::Command> queue;
+    std::size_t queued_bytes = 0;
+    bool closing = false;
+    std::exception_ptr failure;
+    std::thread thread;
+
+    // What the calls have said so far, so that a mistake is named in the call that makes it.
+    bool finished = false;
+    std::set<std::string> run_names;
+    std::set<std::string> training_names;
+    std::map<std::string, std::int64_t> tokenizers;
+    std::int64_t last_run = 0;
+    std::int64_t last_sequence = 0;
+    std::int64_t last_tokenizer = 0;
+    std::int64_t last_training = 0;
+    std::int64_t run = 0; // 0 = none
+    std::int64_t tokenizer = 0;
+    std::int64_t sequences_in_run = 0;
+    std::map<std::string, SignalInfo> signals;
+    bool in_sequence = false;
+    std::int64_t tokens = 0;
+    std::uint64_t text_bytes = 0;
+    std::uint64_t labelled_until = 0;
+    struct Layout {
+        DType dtype;
+        std::vector<std::int64_t> shape; // of one token
+        friend bool operator==(const Layout&, const Layout&) = default;
+    };
+    std::map<std::string, Layout> layouts; // of the sequence
+
+    ~Impl() { stop(); }
+
+    [[noreturn]] void misuse(const std::string& what) const { throw InputError(path.string() + ": " + what); }
+    void need_run(const char* call) const {
+        if (run == 0) {
+            misuse(std::string(call) + " was asked for outside a run.");
+        }
+    }
+    void need_sequence(const char* call) const {
+        if (!in_sequence) {
+            misuse(std::string(call) + " was asked for outside a sequence.");
+        }
+    }
+
+    void open();
+    void push(writer_commands::Command command);
+    void work_off();
+    void execute(writer_commands::Command& command);
+    void stop() noexcept;
+    void leave_sequence();
+    void check_tokens(const TokenColumns& columns) const;
+    void check_signals(const TokenColumns& columns,
+                       const std::vector<std::pair<std::string, SignalChunk>>& chunks);
+    static std::string unique_name(const std::string& wanted, std::set<std::string>& taken);
+    void need_training(std::int64_t training) const {
+        if (training < 1 || training > last_training) {
+            misuse("training " + std::to_string(training) + " was never begun.");
+        }
+    }
+};
+
+} // namespace ponderscope

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/check.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/schema.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+template <typename T>
+SignalChunk packed(DType dtype, std::vector<std::int64_t> shape, const std::vector<T>& values) {
+    SignalChunk chunk{0, dtype, std::move(shape), std::vector<std::byte>(values.size() * sizeof(T))};
+    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
+    return chunk;
+}
+
+/// Two runs of one sequence of five words, and one of ids alone.
+class Check : public ::testing::Test {
+protected:
+    static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    TemporaryFolder folder;
+    fs::path path = folder / "a.ponder";
+
+    static RunInfo run_info(const std::string& name) {
+        RunInfo run;
+        run.name = name;
+        run.method = "my gate";
+        run.tokenizer_digest = std::string(64, 'a');
+        run.versions = "{}";
+        run.notices = "[]";
+        run.vocab_size = 50;
+        run.max_steps = 2;
+        return run;
+    }
+    static TokenColumns tokens() {
+        TokenColumns t;
+        t.id = {3, 4, 5, 6, 7};
+        t.begin = {0, 3, 7, 12, 13};
+        t.end = {3, 7, 12, 12, 15}; // a space is left out; the fourth token was added
+        t.nll = {1, 2, 3, 0.5F, nan};
+        t.entropy = {1, 1, nan, 1, 1};
+        t.max_probability = {0.5F, 0.5F, nan, 0.5F, 0.5F};
+        t.rank = {1, 2, 3, 1, 0};
+        t.steps = {0, 1, 2, 0, 2};
+        t.flops = {10, 20, 30, 10, 30};
+        return t;
+    }
+    static std::vector<std::pair<std::string, SignalChunk>> chunks() {
+        return {
+            {signal::nll, packed<float>(DType::f32, {5, 3},
+                                        {1, nan, nan, 3, 2, nan, 5, 4, 3, 0.5F, nan, nan, nan, nan, nan})},
+            {signal::candidate_ids,
+             packed<std::int32_t>(DType::i32, {5, 3, 1}, {3, -1, -1, 4, 3, -1, 3, 4, 5, 9, -1, -1, 3, 4, 3})},
+            {"gate", packed<float>(DType::f32, {5, 3}, std::vector<float>(15, 0.25F))}};
+    }
+
+    void SetUp() override {
+        TraceWriter writer(path);
+        for (const char* name : {"first", "second"}) {
+            writer.begin_run(run_info(name),
+                             {{signal::nll, {"token", "step"}, "nats", "t", "d"},
+                              {signal::candidate_ids, {"token", "step", "candidate"}, "", "t", "d"},
+                              {"gate", {"token", "step"}, "", "t", "d"}});
+            writer.begin_sequence("words", "one two four si", "g");
+            writer.put_labels({{0, 3, "number"}, {4, 7, "number"}});
+            writer.append(tokens(), chunks());
+            writer.end_sequence();
+            writer.put_vocabulary({{3, "one"}, {4, " two"}, {5, " four"}, {6, ""}, {7, "si"}, {9, "i"}});
+            writer.end_run(1);
+        }
+        RunInfo ids = run_info("ids");
+        ids.tokenizer_digest.clear();
+        writer.begin_run(ids, {});
+        writer.begin_sequence("ids", "");
+        TokenColumns columns = tokens();
+        columns.begin.clear();
+        columns.end.clear();
+        writer.append(columns, {});
+        writer.end_sequence();
+        writer.end_run(1);
+        const std::int64_t training = writer.begin_training({}, {{"loss", "", "nats", "t", "d"}});
+        writer.put_points(training, {10, 640, 1.5}, {{"loss", 0, 3.25}});
+        writer.end_training(training, true);
+        writer.finish();
+    }
+
+    static std::vector<std::string> lines(const TraceCheck& check) {
+        std::vector<std::string> all;
+        for (const TraceFault& fault : check.faults) {
+            all.push_back((fault.place.empty() ? "" : fault.place + ": ") + fault.message);
+        }
+        return all;
+    }
+    /// What is found in a copy that was changed.
+    std::vector<std::string> found_after(const std::string& change) const {
+        const fs::path copy = folder / "changed.ponder";
+        fs::copy_file(path, copy, fs::copy_options::overwrite_existing);
+        testing::sql(copy, change);
+        return lines(check_trace(copy));
+    }
+    void expect(const std::string& change, const std::string& fault) const {
+        const std::vector<std::string> found = found_after(change);
+        EXPECT_NE(std::find(found.begin(), found.end(), fault), found.end())
+            << change << "\nwanted: " << fault << "\nfound:  " << ::testing::PrintToString(found);
+    }
+};
+
+TEST_F(Check, WhatTheWriterWroteIsSound) {
+    const TraceCheck check = check_trace(path);
+    EXPECT_EQ(lines(check), std::vector<std::string>());
+    EXPECT_EQ(check.runs, 3);
+    EXPECT_EQ(check.sequences, 3);
+    EXPECT_EQ(check.tokens, 15);
+    EXPECT_EQ(check.chunks, 6);
+}
+
+TEST_F(Check, TokensKeepTheirPromises) {
+    const std::string one = "run 1 (first), sequence 0";
+    const std::string row = "UPDATE token_row SET ";
+    const std::string of_token = " WHERE row = 4294967296 + ";
+    expect(row + "rank = 0" + of_token + "1", one + ", token 1: nll is there and rank is 0");
+    expect(row + "nll = NULL" + of_token + "1", one + ", token 1: nll is NULL and rank is 2");
+    expect(row + "nll = -3.5" + of_token + "2",
+           one + ", token 2: nll is -3.5, and no probability is above 1");
+    expect(
+        row + "nll = 1, rank = 1" + of_token + "4",
+        one +
+            ", token 4: it is the last of its sequence and has an nll, though nothing follows that it could "
+            "predict");
+    expect(row + "rank = 51" + of_token + "1", one + ", token 1: rank is 51 of 50");
+    expect(row + "id = 50" + of_token + "1", one + ", token 1: its id is 50 and vocab_size is 50");
+    expect(row + "id = 8" + of_token + "1", one + ", token 1: token id 8 has no row in vocabulary");
+    expect(row + "steps = 3" + of_token + "1", one + ", token 1: steps is 3 and the run's max_steps is 2");
+    expect(row + "entropy = 77.0" + of_token + "0",
+           one + ", token 0: entropy is 77.0, not between 0 and ln vocab_size");
+    expect(row + "max_probability = 1.5" + of_token + "0", one + ", token 0: max_probability is 1.5");
+    expect(row + "flops = -1" + of_token + "0", one + ", token 0: flops is -1");
+    expect(row + "text_end = 16" + of_token + "4",
+           one + ", token 4: it spans bytes 13 to 16 of a text of 15");
+    expect(row + "text_begin = 2" + of_token + "1",
+           one + ", token 1: it begins at byte 2, before the end 3 of the tokens before it");
+    expect(row + "text_end = 9" + of_token + "2",
+           one + ", token 4: bytes 9 to 13 before it are under no token and are not white space");
+    expect(row + "text_end = 13" + of_token + "4", one + ": its text from byte 12 on is under no token");
+    expect("DELETE FROM token_row" + std::string(of_token) + "2",
+           one + ", token 3: token 2 is due in its place");
+    expect("DELETE FROM token_row" + std::string(of_token) + "4",
+           one + ": tokens is 5 and its tokens give 4");
+}
+
+TEST_F(Check, TotalsAgree) {
+    const std::string one = "run 1 (first)";
+    expect("UPDATE sequence SET nll_sum = 7 WHERE id = 1",
+           one + ", sequence 0: nll_sum is 7.0 and its tokens give 6.5");
+    expect("UPDATE sequence SET steps_sum = 7 WHERE id = 1",
+           one + ", sequence 0: steps_sum is 7.0 and its tokens give 3.0");
+    expect("UPDATE sequence SET scored_bytes = 1 WHERE id = 1",
+           one + ", sequence 0: scored_bytes is 1 and its tokens give 11");
+    expect("UPDATE run SET scored_tokens = 3 WHERE id = 1",
+           one + ": scored_tokens is 3 and its tokens give 4");
+    expect("UPDATE run SET flops_sum = 1 WHERE id = 1", one + ": flops_sum is 1.0 and its tokens give 100.0");
+    expect("UPDATE run SET sequences = 2 WHERE id = 1", one + ": sequences is 2 and there are 1");
+    expect("UPDATE sequence SET number = 4 WHERE id = 1", one + ", sequence 4: number 0 is due in its place");
+}
+
+TEST_F(Check, TextsAndLabelsAreWhole) {
+    const std::string one = "run 1 (first), sequence 0";
+    expect("UPDATE text SET bytes = CAST('one two four s' AS BLOB) WHERE row = 4294967296",
+           one + ": piece 0 of its text has 14 bytes where 15 are due");
+    expect("UPDATE text SET bytes = x'ff6e652074776f20666f7572207369' WHERE row = 4294967296",
+           one + ": its text is no UTF-8");
+    expect("DELETE FROM text WHERE row = 4294967296", one + ": text_bytes is 15 and its text has 0");
+    expect("UPDATE text SET row = row + 1 WHERE row = 4294967296",
+           one + ": its text has piece 1 where piece 0 is due");
+    expect("UPDATE label SET text_end = 5 WHERE sequence = 1 AND text_begin = 0",
+           one + ": its label of bytes 4 to 7 is empty, overlaps another or leaves the text");
+    expect("UPDATE label SET text_end = 16 WHERE sequence = 1 AND text_begin = 4",
+           one + ": its label of bytes 4 to 16 is empty, overlaps another or leaves the text");
+}
+
+TEST_F(Check, SignalsArePackedAsTheySay) {
+    const std::string nll = "run 1 (first), sequence 0, signal nll";
+    expect("UPDATE chunk SET first_token = 1 WHERE sequence = 1 AND signal = 1",
+           nll + ", chunk from token 1: token 0 is due");
+    expect("UPDATE chunk SET dtype = 'F64' WHERE sequence = 1 AND signal = 1",
+           nll + ", chunk from token 0: data has 60 bytes and shape [5,3] of F64 takes another number");
+    expect("UPDATE chunk SET dtype = 'float' WHERE sequence = 1 AND signal = 1",
+           nll + ", chunk from token 0: dtype is \"float\"");
+    expect("UPDATE chunk SET shape = '[5,3,1]' WHERE sequence = 1 AND signal = 1",
+           nll + ", chunk from token 0: shape is [5,3,1] for 5 tokens along 2 axes");
+    expect("UPDATE chunk SET shape = '[5,\"3\"]' WHERE sequence = 1 AND signal = 1",
+           nll + ", chunk from token 0: shape is [5,\"3\"] for 5 tokens along 2 axes");
+    expect("UPDATE chunk SET tokens = 4, shape = '[4,3]', data = substr(data, 1, 48) WHERE sequence = 1 AND "
+           "signal = 1",
+           nll + ": its chunks hold 4 tokens of 5");
+    expect("UPDATE chunk SET shape = '[5,4]', data = zeroblob(80) WHERE sequence = 1 AND signal = 1",
+           nll + ", chunk from token 0: its axis step has 4 places and the run's max_steps is 2");
+    expect("UPDATE signal SET axes = '[\"step\",\"token\"]' WHERE id = 1",
+           "run 1 (first), signal nll: axes is [\"step\",\"token\"] and no JSON array of names that begins "
+           "with token");
+    expect("UPDATE signal SET name = 'my signal' WHERE id = 3",
+           "run 1 (first), signal my signal: its name is not made of letters, digits, _ . and -");
+    expect("UPDATE chunk SET data = CAST(x'05000000' || substr(data, 5) AS BLOB) WHERE sequence = 1 AND "
+           "signal = 2; DELETE FROM "
+           "vocabulary WHERE id = 5",
+           "run 1 (first), sequence 0, token 2: token id 5 has no row in vocabulary");
+}
+
+TEST_F(Check, StepsThatDidNotRunSaySo) {
+    const std::string one = "run 1 (first), sequence 0, signal ";
+    expect("UPDATE chunk SET data = zeroblob(60) WHERE sequence = 1 AND signal = 1",
+           one + "nll, chunk from token 0: token 0 has a value behind its last step, where NaN is due");
+    expect(
+        "UPDATE chunk SET data = zeroblob(60) WHERE sequence = 1 AND signal = 2",
+        one + "candidate_ids, chunk from token 0: token 0 has a value behind its last step, where -1 is due");
+    expect("UPDATE chunk SET data = CAST(x'ffffffff' || substr(data, 5) AS BLOB) WHERE sequence = 1 AND "
+           "signal = 2",
+           one +
+               "candidate_ids, chunk from token 0: token 0 ran step 0, where its value says that it did not");
+    // Of a signal of one's own: all or none. The second place of the first token becomes NaN.
+    expect("UPDATE chunk SET data = CAST(substr(data, 1, 4) || x'0000c07f' || substr(data, 9) AS BLOB) WHERE "
+           "sequence = 1 AND signal = 3",
+           one + "gate, chunk from token 0: token 0 has a value behind its last step, where NaN is due");
+    // The first version did not tell them apart.
+    EXPECT_EQ(
+        found_after(
+            "PRAGMA user_version=1; UPDATE chunk SET data = zeroblob(60) WHERE sequence = 1 AND signal = 1"),
+        std::vector<std::string>());
+}
+
+TEST_F(Check, RunsAndReferencesAreInOrder) {
+    expect("UPDATE run SET started = 'yesterday' WHERE id = 1",
+           "run 1 (first): started is \"yesterday\" and no time like 2026-11-21T11:45:00Z");
+    expect("UPDATE run SET text_digest = 'none' WHERE id = 1",
+           "run 1 (first): text_digest is \"none\" and no SHA-256 in 64 hexadecimal digits");
+    expect("UPDATE run SET versions = 'mine' WHERE id = 1", "run 1 (first): versions is no JSON object");
+    expect("UPDATE run SET notices = '[1]' WHERE id = 1",
+           "run 1 (first): notices is no JSON array of sentences");
+    expect("UPDATE run SET step_unit = 'epoch' WHERE id = 1",
+           "run 1 (first): step_unit is \"epoch\" and neither step nor layer");
+    expect("UPDATE run SET complete = 2 WHERE id = 1", "run 1 (first): complete is 2 and neither 0 nor 1");
+    expect("UPDATE run SET training = 9 WHERE id = 1", "run.id 1 names a training that is not there");
+    expect("UPDATE sequence SET run = 9 WHERE id = 1", "sequence.id 1 belongs to a run that is not there");
+    expect("UPDATE chunk SET sequence = 2 WHERE id = 1",
+           "chunk.id 1 belongs to no sequence and signal of one run");
+    expect("INSERT INTO fault (run, sequence, time, message) VALUES (1, 5, '', '')",
+           "fault.id 1 names a run or a sequence that is not there");
+    expect("INSERT INTO token_row SELECT row + 429496729600, id, text_begin, text_end, nll, entropy, "
+           "max_probability, "
+           "rank, steps, flops FROM token_row WHERE row = 4294967296",
+           "token_row has rows of sequence.id 101, which is not there");
+    expect("UPDATE label SET sequence = 8 WHERE sequence = 1 AND text_begin = 0",
+           "a label of sequence.id 8 belongs to no sequence");
+    expect("UPDATE training_point SET quantity = 'los'",
+           "points of los of training.id 1 are of a quantity that training_quantity has not");
+    expect("UPDATE training SET step = 3", "training.id 1 has another step than its last point");
+    expect("DROP VIEW token", "there is no view token");
+    expect("DELETE FROM vocabulary",
+           "run 1 (first): it has a tokenizer_digest, and vocabulary has no row of its tokenizer");
+}
+
+TEST_F(Check, OtherWritersMayLeaveOutWhatASchemaKeeps) {
+    // Tables of one's own making, without types and without unique names.
+    expect("PRAGMA legacy_alter_table=ON; CREATE TABLE plain AS SELECT * FROM run; DROP TABLE run; ALTER "
+           "TABLE plain RENAME TO run; UPDATE "
+           "run SET name = 'same'",
+           "table run is not STRICT, so that types are not kept");
+    expect("PRAGMA legacy_alter_table=ON; CREATE TABLE plain AS SELECT * FROM run; DROP TABLE run; ALTER "
+           "TABLE plain RENAME TO run; UPDATE "
+           "run SET name = 'same'",
+           "run.id 1 has a name that another run has too");
+    expect("DROP TABLE fault", "expected a table named fault, found none");
+    expect("ALTER TABLE run DROP COLUMN device", "expected a plain column run.device, found none");
+}
+
+TEST_F(Check, EnoughIsEnoughAndOtherFilesAreRefused) {
+    const fs::path copy = folder / "copy.ponder";
+    fs::copy_file(path, copy);
+    testing::sql(copy, "UPDATE token_row SET flops = -1");
+    const TraceCheck few = check_trace(copy, 3);
+    EXPECT_EQ(few.faults.size(), 3U);
+    EXPECT_TRUE(few.stopped_early);
+    EXPECT_FALSE(check_trace(copy).stopped_early);
+
+    write_file_atomically(folder / "text.ponder", std::string(500, 'x'));
+    EXPECT_THROW((void)check_trace(folder / "text.ponder"), InputError);
+    EXPECT_THROW((void)check_trace(folder / "absent.ponder"), InputError);
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW((void)check_trace(path, 10, {}, stop.get_token()), Cancelled);
+
+    std::string bytes = read_file(path);
+    for (std::size_t at = 3 * 16384; at < 4 * 16384; ++at) {
+        bytes[at] = static_cast<char>(at * 31);
+    }
+    write_file_atomically(copy, bytes);
+    const std::vector<std::string> damaged = lines(check_trace(copy));
+    ASSERT_FALSE(damaged.empty());
+    EXPECT_NE(damaged[0].find("the database is damaged"), std::string::npos) << damaged[0];
+}
+
+} // namespace
+} // namespace ponderscope
