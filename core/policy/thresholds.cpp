@@ -8,11 +8,20 @@
 namespace ponderscope {
 namespace {
 
-/// Of what the rule compares with its threshold: the signal, or how much it changed in a step.
-std::vector<double> quantiles_of(const ReplayTable& table, PolicySignal signal, bool change, int most) {
+/// Of what the rule compares with its threshold: the signal, how much it changed in a step, or the signal
+/// over the bound that decays along the sequence (CALM).
+std::vector<double> quantiles_of(const ReplayTable& table, const PolicyKind& kind, int most) {
+    const PolicySignal signal = kind.needs.front();
+    const bool change = kind.name == "entropy_difference";
+    const bool decays = kind.name.starts_with("calm_");
     const auto compared = [&](std::int64_t k, std::size_t i) {
-        const float now = table.columns.column(signal, k)[i];
-        return change ? std::abs(now - table.columns.column(signal, k - 1)[i]) : now;
+        const auto now = static_cast<double>(table.columns.column(signal, k)[i]);
+        if (change) {
+            return std::abs(now - static_cast<double>(table.columns.column(signal, k - 1)[i]));
+        }
+        const TokenPlace& place = table.places[i];
+        return decays ? now / (0.9 + 0.1 * std::exp(-4.0 * place.position / std::max(place.length, 1U)))
+                      : now;
     };
     const std::int64_t first = change ? 1 : 0;
     // A sample: a threshold is a place on a slider, not a statistic.
@@ -23,9 +32,9 @@ std::vector<double> quantiles_of(const ReplayTable& table, PolicySignal signal, 
         table.tokens() * static_cast<std::size_t>(std::max<std::int64_t>(steps, 1)) / enough + 1;
     for (std::int64_t k = first; k < steps; ++k) {
         for (std::size_t i = 0; i < table.tokens(); i += stride) {
-            const float value = compared(k, i);
+            const double value = compared(k, i);
             if (std::isfinite(value) && k <= table.ran[i]) {
-                values.push_back(static_cast<double>(value));
+                values.push_back(value);
             }
         }
     }
@@ -42,10 +51,10 @@ std::vector<double> quantiles_of(const ReplayTable& table, PolicySignal signal, 
         double high = chosen.back();
         for (std::int64_t k = first; k < steps; ++k) {
             for (std::size_t i = 0; i < table.tokens(); ++i) {
-                const float value = compared(k, i);
+                const double value = compared(k, i);
                 if (std::isfinite(value)) {
-                    low = std::min(low, static_cast<double>(value));
-                    high = std::max(high, static_cast<double>(value));
+                    low = std::min(low, value);
+                    high = std::max(high, value);
                 }
             }
         }
@@ -74,7 +83,7 @@ std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& 
             values.push_back(static_cast<double>(steps) * i / std::max(1, most - 1));
         }
     } else {
-        values = quantiles_of(table, kind.needs.front(), kind.name == "entropy_difference", most);
+        values = quantiles_of(table, kind, most);
     }
     for (double& value : values) {
         value = std::clamp(value, parameter.low, parameter.high);
