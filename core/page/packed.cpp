@@ -55,7 +55,6 @@ public:
         head_["trace"] = trace_.path().filename().string();
         head_["title"] = options_.title.empty() ? trace_.path().stem().string() : options_.title;
         head_["interval"] = {{"level", options_.bootstrap.level},
-                             {"block", options_.bootstrap.block},
                              {"replicates", options_.bootstrap.replicates}};
         pack_sequences();
         for (std::size_t r = 0; r < runs_.size(); ++r) {
@@ -493,6 +492,7 @@ private:
         for (std::size_t r = 0; r < runs_.size(); ++r) {
             const RunEstimate estimate = estimate_run(trace_, runs_[r], options_.bootstrap);
             notices_.insert(notices_.end(), estimate.notices.begin(), estimate.notices.end());
+            head_["interval"]["drawn"] = estimate.resampling.words();
             json& run = head_["runs"][r];
             run["nll"] = json_of(estimate.mean_nll);
             run["perplexity"] = json_of(estimate.perplexity);
@@ -505,6 +505,7 @@ private:
                 pair_runs(trace_, runs_[0], trace_, runs_[1], options_.bootstrap.progress, options_.bootstrap.stop),
                 options_.bootstrap);
             notices_.insert(notices_.end(), pair.notices.begin(), pair.notices.end());
+            head_["interval"]["drawn"] = pair.resampling.words();
             head_["comparison"] = {{"tokens", pair.tokens},
                                    {"difference", json_of(pair.difference)},
                                    {"perplexity_ratio", json_of(pair.perplexity_ratio)},

@@ -230,7 +230,7 @@ function drawHead() {
   }
   for (const notice of head.notices) { const p = document.createElement("p"); p.className = "notice"; p.textContent = visible(notice); $("notices").append(p); }
   const words = [
-    `Numbers stand at the word that they predicted: its NLL is \u2212ln p of it given what stands before. Losses are in nats; perplexity is exp(mean NLL). Intervals are ${number(100 * head.interval.level, 0)} % of a moving-block bootstrap (blocks of ${head.interval.block} tokens, ${grouped(head.interval.replicates)} replicates): what other parts of these texts would give, not other texts.`,
+    `Numbers stand at the word that they predicted: its NLL is \u2212ln p of it given what stands before. Losses are in nats; perplexity is exp(mean NLL). Intervals are ${number(100 * head.interval.level, 0)} % of a bootstrap of ${grouped(head.interval.replicates)} replicates: ${head.interval.drawn}.`,
     "A difference between two runs is a difference between two files. Where a rule was replayed or a token halted, later words saw what it left behind.",
     `Made by ponderscope ${head.program}. This file holds all that it shows and loads nothing.`,
   ];

@@ -15,7 +15,6 @@ from .sequence_writer import SequenceWriter
 from .writer import RunWriter, Writer
 
 
-
 def record(model: Any, tokenizer: Any, texts: Any, path: Any, **options: Any) -> Run:
     """Records a causal model of transformers over texts into a trace and gives the run back, opened. Needs torch and
     transformers; ``help(ponderscope.recording.record)`` describes the options (imported when it is first used, for torch

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .intervals import BLOCK, LEVEL, REPLICATES, Sample, compare, estimate_run, stretches_of
+from .intervals import LEVEL, REPLICATES, Sample, compare, estimate_run, layout_of
 from .reader import Run, Trace
 
 MAX_TOKENS = 100_000
@@ -116,7 +116,7 @@ class Packed:
             "program": _version(),
             "trace": trace.path.name,
             "title": title or trace.path.stem,
-            "interval": {"level": LEVEL, "block": BLOCK, "replicates": REPLICATES},
+            "interval": {"level": LEVEL, "replicates": REPLICATES},
         }
         self._sequences()
         self._tokens()
@@ -318,11 +318,13 @@ class Packed:
                 self.notices.append(f"Run {run.name} is partial.")
             estimates = estimate_run(sample)
             self.notices += estimates.pop("notices")
+            self.head["interval"]["drawn"] = estimates.pop("drawn")
             entry.update({name: estimate.json() for name, estimate in estimates.items()})
         self.head["comparison"] = None
         if len(self.runs) == 2:
             result = compare(_pair(*self.runs))
             self.notices += result.pop("notices")
+            self.head["interval"]["drawn"] = result.pop("drawn")
             self.head["comparison"] = {n: v.json() if hasattr(v, "json") else v for n, v in result.items()}
 
 
@@ -347,12 +349,13 @@ def _sample(run: Run) -> Sample:
     if not any(mask.any() for mask in masks):
         raise ValueError(f"{run._trace.path}#{run.name}: expected scored tokens, found none; let the recording get further.")
     joined = [np.concatenate(column).astype(np.float64) for column in zip(*parts)]
-    return Sample(dict(zip(("nll", "bytes", "steps"), joined)), stretches_of(masks))
+    return Sample(dict(zip(("nll", "bytes", "steps"), joined)), layout_of(masks, _groups(run, run.sequences)))
 
 
 def _pair(a: Run, b: Run) -> Sample:
     masks, parts = [], []
-    for number in [n for n in a.sequences if n in b.sequences]:
+    common = [n for n in a.sequences if n in b.sequences]
+    for number in common:
         (x, in_a, text), (y, in_b, _) = _scored(a, number), _scored(b, number)
         n = min(len(in_a), len(in_b))
         both = in_a[:n] & in_b[:n]
@@ -361,7 +364,13 @@ def _pair(a: Run, b: Run) -> Sample:
     if not any(mask.any() for mask in masks):
         raise ValueError(f"{a._trace.path}: expected tokens that {a.name} and {b.name} both scored, found none.")
     joined = [np.concatenate(column).astype(np.float64) for column in zip(*parts)]
-    return Sample(dict(zip(("a", "b", "bytes"), joined)), stretches_of(masks))
+    groups = [x or y for x, y in zip(_groups(a, common), _groups(b, common))]
+    return Sample(dict(zip(("a", "b", "bytes"), joined)), layout_of(masks, groups))
+
+
+def _groups(run: Run, numbers: list[int]) -> list[str | None]:
+    by_number = {row["sequence"]: row["group"] for row in run.sequence_rows()}
+    return [by_number[number] for number in numbers]
 
 
 def _version() -> str:

@@ -198,10 +198,12 @@ class Run:
         return info
 
     def sequence_rows(self) -> list[dict[str, Any]]:
-        names = ("sequence", "title", "complete", "tokens", "scored_tokens", "nll_sum", "steps_sum", "text_bytes")
+        names = ("sequence", "title", "complete", "tokens", "scored_tokens", "nll_sum", "steps_sum", "text_bytes", "group")
+        grouped = any(row[1] == "group" for row in self._trace._query("PRAGMA table_info(sequence)"))
         rows = self._trace._query(
-            "SELECT number, title, complete, tokens, scored_tokens, nll_sum, steps_sum, text_bytes "
-            "FROM sequence WHERE run = ? ORDER BY number", (self.id,),
+            "SELECT number, title, complete, tokens, scored_tokens, nll_sum, steps_sum, text_bytes, "
+            + ('"group"' if grouped else "NULL")  # earlier traces lack it
+            + " FROM sequence WHERE run = ? ORDER BY number", (self.id,),
         )  # fmt: skip
         return [{"run": self.name, **dict(zip(names, row)), "complete": bool(row[2])} for row in rows]
 

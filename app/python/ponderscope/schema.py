@@ -146,7 +146,7 @@ def add_what_came_later(database: sqlite3.Connection) -> None:
         there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
         for column in columns:
             if column.name not in there:
-                database.execute(f"ALTER TABLE {table} ADD COLUMN {column.name} {column.definition}")
+                database.execute(f'ALTER TABLE {table} ADD COLUMN "{column.name}" {column.definition}')
 
 
 def axes_of(text: str, path: Path, signal: str) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ CREATE TABLE sequence ( -- A text, or a prompt with what was generated.
   flops_sum REAL NOT NULL, -- over all tokens
   scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
   complete INTEGER NOT NULL, -- 1: all of its tokens are here
+  "group" TEXT DEFAULT NULL, -- what it belongs to with others: an author, a source; NULL: nothing
   UNIQUE (run, number)
 ) STRICT;
 CREATE TABLE text ( -- The text of sequences, in pieces.
@@ -186,7 +187,7 @@ CREATE VIEW sequence_summary AS -- One line a sequence.
   SELECT run, number AS sequence, title, complete, tokens, scored_tokens,
          nll_sum / nullif(scored_tokens, 0) AS mean_nll, exp(nll_sum / nullif(scored_tokens, 0)) AS perplexity,
          nll_sum / 0.6931471805599453 / nullif(scored_bytes, 0) AS bits_per_byte,
-         steps_sum / nullif(scored_tokens, 0) AS mean_steps
+         steps_sum / nullif(scored_tokens, 0) AS mean_steps, "group"
     FROM sequence;
 CREATE VIEW sequence_text AS -- The whole text of each sequence.
   SELECT s.run AS run, s.number AS sequence, s.title AS title,

@@ -61,8 +61,6 @@ class SequenceWriter:
             title = " ".join(text[:60].split()) or f"sequence {run.sequences}"
         self._title = text_of(title, "a title")
         self._group = None if group is None else text_of(group, "a group")
-        if self._group is not None and "group" not in run._writer._columns["sequence"]:
-            raise ValueError("this trace's schema has no groups of sequences.")
         self._began = False
         self._ended = False
         self._tokens = 0
@@ -223,10 +221,8 @@ class SequenceWriter:
         values = {
             "id": self._id, "run": run.id, "number": self.number, "title": self._title, "text_bytes": len(self._text),
             "tokens": 0, "scored_tokens": 0, "nll_sum": 0.0, "steps_sum": 0.0, "flops_sum": 0.0, "scored_bytes": 0,
-            "complete": 0,
+            "complete": 0, "group": self._group,
         }  # fmt: skip
-        if self._group is not None:
-            values["group"] = self._group
         writer._insert("sequence", values)
         pieces = range(0, len(self._text), layout.TEXT_PIECE)
         first = self._id << layout.POSITION_BITS

@@ -60,10 +60,6 @@ class Writer:
             raise
         self._run: RunWriter | None = None
         self._closed = False
-        self._columns = {
-            table: {row[1] for row in self._database.execute(f"PRAGMA table_info({table})")}
-            for table in ("run", "sequence")
-        }
 
     def _open(self, target: Path, exists: bool) -> sqlite3.Connection:
         database = sqlite3.connect(target, isolation_level=None, timeout=5)
@@ -292,7 +288,7 @@ class RunWriter:
         Numbers at a token describe the prediction of the next one, made there: ``nll`` and ``rank`` of the next token,
         NaN (and 0) where it has none, as the last. Losses in nats. ``steps``: the last step that ran at each token;
         None: ``max_steps``. Where it says that a step did not run, signals over steps hold NaN, whatever was given.
-        ``spans``: [tokens, 2] bytes in the UTF-8 of ``text``; ``flops``: of the matrix products, 2 per multiply-add.
+        ``group``: what the sequence belongs to with others, an author or a source. ``spans``: [tokens, 2] bytes in the UTF-8 of ``text``; ``flops``: of the matrix products, 2 per multiply-add.
         """
         writer = SequenceWriter(self, text, title, group)
         block = writer._checked(ids, spans, nll, entropy, max_probability, rank, steps, flops, signals or {}, last=True)

@@ -83,8 +83,12 @@ def test_what_is_packed_is_what_was_recorded(trace_path: Path) -> None:
     assert value == pytest.approx((b - a).mean()) and low < value < high
 
 
-def test_the_intervals_are_those_of_compare(ponderscope, trace_path: Path) -> None:
+@pytest.mark.parametrize("sequences", [2, 32])
+def test_the_intervals_are_those_of_compare(ponderscope, tmp_path: Path, sequences: int) -> None:
+    """Blocks of few texts, and many texts drawn whole."""
+    trace_path = write_trace(tmp_path / "made.ponder", sequences=sequences)
     head, _ = unpacked(ps.open(trace_path).page(a="model", b="other"))
+    assert ("drawn whole" in head["interval"]["drawn"]) == (sequences == 32)
     pair = ponderscope("compare", trace_path, "--json")["pairs"][0]
     for name in ("difference", "perplexity_ratio", "pearson", "spearman"):
         wanted = [pair[name][key] for key in ("value", "low", "high")]

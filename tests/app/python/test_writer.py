@@ -121,6 +121,27 @@ def test_attention_is_stored_without_its_zeros(tmp_path: Path) -> None:
     assert [s for (s,) in database.execute("SELECT shape FROM chunk")] == ["[64,1,64]", "[64,1,128]", "[22,1,150]"]
 
 
+def test_groups(ponderscope, tmp_path: Path) -> None:
+    with ps.Writer(tmp_path / "g.ponder") as writer, writer.run("g") as run:
+        run.sequence([1, 2], title="one", group="Dickens")
+        run.sequence([3, 4], title="two")
+    assert [row["group"] for row in ps.open(tmp_path / "g.ponder").run().sequence_rows()] == ["Dickens", None]
+    ponderscope("merge", tmp_path / "g.ponder", "-o", tmp_path / "merged.ponder")
+    assert [row["group"] for row in ps.open(tmp_path / "merged.ponder").run().sequence_rows()] == ["Dickens", None]
+
+
+def test_a_trace_from_before_gets_what_came_later(trace_path: Path) -> None:
+    database = sqlite3.connect(trace_path)
+    database.executescript('DROP VIEW sequence_summary; ALTER TABLE sequence DROP COLUMN "group"; DROP TABLE training_point;')
+    database.close()
+    assert ps.open(trace_path).run("model").sequence_rows()[0]["group"] is None
+    with ps.Writer(trace_path) as writer, writer.run("later") as run:
+        run.sequence([1, 2], group="a")
+    assert ps.open(trace_path).run("later").sequence_rows()[0]["group"] == "a"
+    tables = {name for (name,) in sqlite3.connect(trace_path).execute("SELECT name FROM sqlite_schema")}
+    assert "training_point" in tables
+
+
 def test_runs_are_added_and_names_stay_unique(trace_path: Path) -> None:
     write_trace(trace_path, ("model",))
     trace = ps.open(trace_path)
