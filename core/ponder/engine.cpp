@@ -278,7 +278,7 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
     options.read_steps = level == RecordLevel::steps;
     impl_->place(batch, windows);
     Recorder recorder(impl_->backbone(), impl_->method(), impl_->choices, level,
-                      reported_tokens(windows, impl_->device, impl_->halts()));
+                      reported_tokens(windows, impl_->device, impl_->runs_parts()));
     options.observer = &recorder;
     options.taps = recorder.listener();
     const StepsResult run = run_steps(impl_->backbone(), impl_->method(), batch, options);

@@ -39,6 +39,8 @@ struct EngineParts {
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }
+    /// Whether slots may be of some tokens of a batch and not of others.
+    [[nodiscard]] bool runs_parts() const { return halts() || choices.sequential(method()); }
     [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), choices); }
     [[nodiscard]] bool decides_by_head() const { return choices.rule && choices.rule->reads_head(); }
     [[nodiscard]] bool plans_rows() const { return choices.keeps_rows(method()); }

@@ -147,7 +147,7 @@ private:
         options.read_steps = level_ == RecordLevel::steps;
         impl_.place(batch, windows);
         Recorder recorder(impl_.backbone(), impl_.method(), options.choices, level_,
-                          reported_tokens(windows, impl_.device, impl_.halts()));
+                          reported_tokens(windows, impl_.device, impl_.runs_parts()));
         options.observer = &recorder;
         options.taps = recorder.listener();
         options.cache = cache_ ? &*cache_ : nullptr;
