@@ -33,7 +33,7 @@ private:
         blocks::Norm attention_output, mlp_output; ///< with LlamaTraits::output_norms
     };
     [[nodiscard]] const Layer& weights(std::int64_t l, const Pass& pass) const {
-        return (pass.adapted ? adapted_ : layers_)[static_cast<std::size_t>(l)];
+        return (pass.adapted && !adapted_.empty() ? adapted_ : layers_)[static_cast<std::size_t>(l)];
     }
     void merge_adapters(const Parameters& parameters);
     [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
