@@ -2,6 +2,7 @@
 #include "app/cli/options.h"
 
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
 #include "core/ponder/halting_rules.h"
 #include "core/ponder/policy_halting.h"
@@ -21,10 +22,12 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
     if (positional) {
         verb.add_option("checkpoint", checkpoint, "Checkpoint folder in Hugging Face layout")->required();
     }
-    verb.add_option("--method", method,
-                    "Method, where the config does not tell: vanilla looped pause ponderlm ponderlm_reset "
-                    "ponderlm_hidden ponderlm2 "
-                    "adaponderlm ponderlm3 adaptive_latent_cot");
+    verb.add_option("--method", method, "Method, where the config does not tell: " + method_names());
+    verb.add_option("--steps", steps,
+                    "Recurrences of a model whose steps share all weights (huginn: num_steps, ouro: "
+                    "total_ut_steps), in the place of the config's; steps are then counted from 0 to N - 1")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
     verb.add_option("--device", device, "cpu, cuda or cuda:N")->capture_default_str();
     verb.add_option("--dtype", dtype, "float32, bfloat16 or float16: the precision of the products")
         ->capture_default_str();
@@ -35,13 +38,10 @@ Checkpoint ModelOptions::open() const {
     if (!method.empty()) {
         kind = method_from_string(method);
         if (!kind) {
-            throw InputError("--method: expected one of vanilla, looped, pause, ponderlm, ponderlm_reset, "
-                             "ponderlm_hidden, ponderlm2, "
-                             "adaponderlm, ponderlm3, adaptive_latent_cot; found '" +
-                             method + "'.");
+            throw InputError("--method: expected one of " + method_names() + "; found '" + method + "'.");
         }
     }
-    Checkpoint opened = Checkpoint::open(checkpoint, kind);
+    Checkpoint opened = Checkpoint::open(checkpoint, kind, steps > 0 ? std::optional(steps) : std::nullopt);
     if (!kind && opened.config.candidate_methods.size() > 1) {
         std::string names;
         for (const MethodKind candidate : opened.config.candidate_methods) {
@@ -132,6 +132,19 @@ void RunOptions::add_to(CLI::App& verb) {
                     "with commas; sequence/position:steps for a further sequence")
         ->type_name("12:3,17:0");
     verb.add_option(
+            "--kv", kv,
+            "What later tokens see of one that stopped, at each step: full (that step of it: all steps run, "
+            "and an exit only chooses the read-out), per_step (its last step up to that one), shared (its "
+            "last step at every step), skip (that step, if it ran). Default: full where a released model's "
+            "own exits are so (ouro, huginn, parcae), per_step under any other policy")
+        ->type_name("full|per_step|shared|skip");
+    verb.add_option(
+            "--initial-state", start_state,
+            "What the state of huginn and parcae begins with: random[:SEED], zero, or a safetensors file "
+            "with initial_state [sequences, tokens, width], looked for in the checkpoint's folder first "
+            "(default: random:0). Runs of several seeds show how much of a result is the start's")
+        ->type_name("random|zero|FILE");
+    verb.add_option(
             "--attention", attention,
             "Record the sequence attention of chosen layers and heads too: all, or numbers and ranges "
             "from 0 as in 0,3-5:1,2 (without heads: all of them). It grows with the square of the "
@@ -149,6 +162,16 @@ void RunOptions::apply(Engine& engine) const {
                              jacobi + "'.");
         }
         engine.use_scoring(refreshes);
+    }
+    if (!kv.empty()) {
+        const std::optional<KvPolicy> seen = kv_policy_from_string(kv);
+        if (!seen) {
+            throw InputError("--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
+        }
+        engine.use_kv(seen);
+    }
+    if (!start_state.empty()) {
+        engine.use_start_state(start_state);
     }
     if (!attention.empty()) {
         engine.use_attention(AttentionChoice::parse(attention, engine.config()));

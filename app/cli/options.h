@@ -20,6 +20,7 @@ namespace ponderscope::cli {
 struct ModelOptions {
     std::filesystem::path checkpoint;
     std::string method;
+    std::int64_t steps = 0; ///< recurrences; 0: the config's
     std::string device = "cpu";
     std::string dtype = "float32";
 
@@ -35,6 +36,8 @@ struct RunOptions {
     std::string policy;      ///< a halting policy, or empty: the method's own
     std::string force_steps; ///< "12:3,17:0"; empty: none
     std::string attention;   ///< "0,3-5:1", layers and heads; empty: none
+    std::string kv;          ///< what later tokens see of one that stopped; empty: the method's default
+    std::string start_state; ///< "random:7", "zero", a file; empty: random
 
     void add_to(CLI::App& verb);
     /// InputError: a text that is none of these, or something that the engine's method does not have.

@@ -9,6 +9,7 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/policy/policy_spec.h"
+#include "core/ponder/halting_rules.h"
 #include "core/ponder/policy_halting.h"
 
 #include <algorithm>
@@ -150,6 +151,10 @@ NamedArray generate_like(const Engine& engine, const NamedArray& ids, const Name
 std::string our_name(const std::string& theirs) {
     static const std::map<std::string, std::string> others{
         {"gate", "signal.gate"},
+        {"lambda", "signal.gate"},
+        {"p", "signal.exit_probability"},
+        {"cdf", "signal.exit_cdf"},
+        {"expected.nll", "signal.expected_nll"},
         {"reach", "signal.reach"},
         {"halting_mass", "signal.halting_mass"},
         {"router.probability", "signal.router_probability"},
@@ -250,7 +255,7 @@ struct VerifyVerb {
 void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t>>& rows,
                       const ArrayMap& golden, const nlohmann::json& description, ArrayMap& ours) {
     const bool exits = golden.contains("exit_entropy");
-    if (golden.contains("full.signal.nll") || exits) {
+    if (golden.contains("full.signal.nll") || golden.contains("full.logits") || exits) {
         engine.use_halting(rule_of(PolicySpec::parse("full"), engine));
         ArrayMap full = compute(engine, rows);
         for (const auto& [name, theirs] : golden) {
@@ -287,17 +292,99 @@ void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t
     }
 }
 
+/// Exits of released models (methods-released.md section 9's two ways): replays by the thresholds of the
+/// case, and runs whose tokens stop, under each policy of what later tokens see. Given steps are prescribed.
+void compute_exits(Engine& engine, const std::vector<std::vector<std::int32_t>>& rows, const ArrayMap& golden,
+                   const nlohmann::json& description, ArrayMap& ours) {
+    const auto take = [&](const std::string& prefix, ArrayMap arrays) {
+        for (const char* const what : {"steps", "nll", "logits"}) {
+            if (golden.contains(prefix + what)) {
+                ours[prefix + what] = std::move(arrays.at(what));
+            }
+        }
+    };
+    const nlohmann::json exits = description.value("exits", nlohmann::json::array());
+    for (std::size_t i = 0; i < exits.size(); ++i) {
+        const std::string number = std::to_string(i) + ".";
+        const std::string policy = "learned:theta=" + exits[i].at("threshold").dump();
+        engine.use_halting(rule_of(PolicySpec::parse(policy), engine));
+        engine.use_kv(KvPolicy::full);
+        take("exit." + number, engine.inspect_batch(rows));
+        for (const KvPolicy kv : {KvPolicy::per_step, KvPolicy::shared, KvPolicy::skip}) {
+            const std::string prefix = "rerun." + number + to_string(kv) + ".";
+            if (golden.contains(prefix + "nll") || golden.contains(prefix + "logits")) {
+                engine.use_kv(kv);
+                take(prefix, engine.inspect_batch(rows));
+            }
+        }
+    }
+    const auto given = golden.find("rerun.steps");
+    if (given == golden.end() || given->second.shape.size() != 2) {
+        return;
+    }
+    std::vector<std::vector<std::int32_t>> steps;
+    const auto length = static_cast<std::size_t>(given->second.shape[1]);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        const auto begin = given->second.integers.begin() + static_cast<std::ptrdiff_t>(row * length);
+        steps.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(length));
+    }
+    engine.use_halting(prescribed_halting("given", steps));
+    for (const auto& [name, kv] : {std::pair{"latest", KvPolicy::per_step},
+                                   {"per_step", KvPolicy::per_step},
+                                   {"shared", KvPolicy::shared},
+                                   {"skip", KvPolicy::skip}}) {
+        const std::string prefix = std::string("rerun.") + name + ".";
+        if (golden.contains(prefix + "logits")) {
+            engine.use_kv(kv);
+            ArrayMap arrays = engine.inspect_batch(rows);
+            ours["rerun.steps"] = arrays.at("steps");
+            take(prefix, std::move(arrays));
+        }
+    }
+}
+
+/// What the authors of stacks of prelude, core and coda call the parts of a step.
+void rename_parts(const ModelConfig& config, ArrayMap& ours) {
+    ArrayMap renamed;
+    for (const auto& [name, array] : ours) {
+        const std::string block = ".layer";
+        if (name.starts_with("embeds.step")) {
+            renamed["adapter" + name.substr(6)] = array;
+            renamed["injected" + name.substr(6)] = array;
+        } else if (const std::size_t at = name.find(block);
+                   name.starts_with("layer_output.step") && at != std::string::npos) {
+            const std::int64_t l = std::stoll(name.substr(at + block.size())) - config.core_begin();
+            renamed["latent" + name.substr(12, at - 12) + block + std::to_string(l)] = array;
+        }
+    }
+    ours.merge(renamed);
+}
+
 CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
     const nlohmann::json description = read_json_file(folder / "case.json");
     ModelOptions options = model;
+    RunOptions ways = how;
     options.checkpoint = folder;
     if (const auto arguments = description.find("arguments");
         arguments != description.end() && arguments->is_array()) {
         for (std::size_t i = 0; i + 1 < arguments->size(); i += 2) {
             const std::string flag = arguments->at(i).is_string() ? arguments->at(i).get<std::string>() : "";
-            if (flag == "--method" && model.method.empty() && arguments->at(i + 1).is_string()) {
-                options.method = arguments->at(i + 1).get<std::string>();
-            } else if (flag != "--method") {
+            const nlohmann::json& value = arguments->at(i + 1);
+            const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+            // What the user gives goes before what the case says.
+            if (flag == "--method") {
+                options.method = model.method.empty() ? text : model.method;
+            } else if (flag == "--steps") {
+                options.steps = model.steps > 0 ? model.steps : std::strtoll(text.c_str(), nullptr, 10);
+            } else if (flag == "--initial-state") {
+                ways.start_state = how.start_state.empty() ? text : how.start_state;
+            } else if (flag == "--kv") {
+                ways.kv = how.kv.empty() ? text : how.kv;
+            } else if (flag == "--policy") {
+                ways.policy = how.policy.empty() ? text : how.policy;
+            } else if (flag == "--jacobi") {
+                ways.jacobi = how.jacobi.empty() ? text : how.jacobi;
+            } else {
                 throw InputError(folder / "case.json", "arguments that this program knows", "'" + flag + "'",
                                  "use a newer ponderscope");
             }
@@ -312,7 +399,7 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         throw InputError(golden_path, "a tensor input_ids", "none", "make the reference again");
     }
     Engine engine = Engine::load(checkpoint, options.load_options(printer, stop_on_interrupt()));
-    how.apply(engine);
+    ways.apply(engine);
     const std::vector<std::vector<std::int32_t>> rows =
         rows_of(ids->second, golden_path, ids->second.shape[1]);
     ArrayMap ours = compute(engine, rows);
@@ -333,6 +420,10 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         ours["generated"] = generate_like(engine, ids->second, generated->second, description, golden_path);
     }
     compute_policies(engine, rows, golden, description, ours);
+    compute_exits(engine, rows, golden, description, ours);
+    if (engine.config().recurs()) {
+        rename_parts(engine.config(), ours);
+    }
 
     CaseResult result;
     result.tolerance = tolerance > 0 ? tolerance : description.value("tolerance", 1e-4);
@@ -342,7 +433,7 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         if (name == "input_ids") {
             continue;
         }
-        const bool rerun = name.starts_with("rerun.");
+        const bool rerun = name.starts_with("rerun.") || name.starts_with("exit.") || name == "full.logits";
         const bool decides =
             (deciding.contains(name) || rerun) && !(exact_only && (name == "logits" || name == "nll"));
         if (name == "logits_tail" && theirs.shape.size() == 3) {

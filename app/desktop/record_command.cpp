@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/record_command.h"
 
+#include "core/checkpoint/method_info.h"
+
 #include <QCoreApplication>
 #include <QFileInfo>
 #include <QStandardPaths>
@@ -79,11 +81,11 @@ QString problem_of(const RecordRequest& request) {
 }
 
 QStringList all_methods() {
-    return {QStringLiteral("vanilla"),        QStringLiteral("looped"),
-            QStringLiteral("pause"),          QStringLiteral("ponderlm"),
-            QStringLiteral("ponderlm_reset"), QStringLiteral("ponderlm_hidden"),
-            QStringLiteral("ponderlm2"),      QStringLiteral("adaponderlm"),
-            QStringLiteral("ponderlm3"),      QStringLiteral("adaptive_latent_cot")};
+    QStringList names;
+    for (const MethodInfo& info : method_infos()) {
+        names << QString::fromStdString(to_string(info.kind));
+    }
+    return names;
 }
 
 QStringList record_arguments(const RecordRequest& request) {

@@ -15,9 +15,11 @@ namespace ponderscope {
 
 namespace fs = std::filesystem;
 
-Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> method) {
+Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> method,
+                            std::optional<std::int64_t> steps) {
     const fs::path folder = checkpoint_folder_of(path);
     check_checkpoint_folder(folder);
+    refuse_adapter_folder(folder);
     const fs::path config = folder / "config.json";
     std::error_code error;
     if (!fs::exists(fs::symlink_status(config, error))) {
@@ -28,8 +30,9 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
         }
         throw InputError(folder, "a config.json", "none", "get it from where the weights come from");
     }
-    ModelConfig model_config = read_model_config(config, method);
-    Weights weights = Weights::open(folder);
+    ModelConfig model_config =
+        read_model_config(config, method, steps, [&folder] { return Weights::open(folder).names(); });
+    Weights weights = Weights::open(folder, model_config.companions);
     std::optional<fs::path> tokenizer;
     if (fs::is_regular_file(folder / "tokenizer.json", error)) {
         tokenizer = folder / "tokenizer.json";
@@ -43,6 +46,11 @@ std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& 
     std::vector<std::pair<std::string, fs::path>> files{{"config.json", checkpoint.folder / "config.json"}};
     for (const fs::path& path : checkpoint.weights.files()) {
         files.emplace_back(path.lexically_relative(checkpoint.folder).generic_string(), path);
+    }
+    for (const ModelConfig::Companion& companion : checkpoint.config.companions) {
+        if (companion.prefix.empty()) {
+            files.emplace_back(companion.file, checkpoint.folder / companion.file);
+        }
     }
     std::sort(files.begin(), files.end());
 

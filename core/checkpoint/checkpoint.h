@@ -26,12 +26,14 @@ struct TensorView {
 };
 
 /// All tensors of a checkpoint folder: model.safetensors, or the shards that model.safetensors.index.json
-/// names. Opening validates every header and maps the files; no weight is read. Thread-safe once open.
+/// names, and those of the config's companions under their prefixes. Opening validates every header and maps
+/// the files; no weight is read. Thread-safe once open.
 class Weights {
 public:
     /// Throws InputError: missing, truncated or lying files, LFS pointers, pickles, shards outside the
     /// folder, a tensor twice.
-    static Weights open(const std::filesystem::path& folder);
+    static Weights open(const std::filesystem::path& folder,
+                        const std::vector<ModelConfig::Companion>& companions = {});
 
     Weights(Weights&&) noexcept;
     Weights& operator=(Weights&&) noexcept;
@@ -59,13 +61,15 @@ struct Checkpoint {
     Weights weights;
     std::optional<std::filesystem::path> tokenizer_json;
 
-    /// Throws InputError. Accepts the folder, or a file inside it (config.json, model.safetensors).
-    static Checkpoint open(const std::filesystem::path& path,
-                           std::optional<MethodKind> method = std::nullopt);
+    /// Throws InputError. Accepts the folder, or a file inside it (config.json, model.safetensors). \p method
+    /// and \p steps as read_model_config.
+    static Checkpoint open(const std::filesystem::path& path, std::optional<MethodKind> method = std::nullopt,
+                           std::optional<std::int64_t> steps = std::nullopt);
 };
 
-/// SHA-256 over config.json and the weight files, in the order: for each file sorted by name, its name, a
-/// zero byte, its size as eight little-endian bytes, its content. Lower-case hex. Throws Cancelled.
+/// SHA-256 over config.json, the config's companions and the weight files, in the order: for each file sorted
+/// by name, its name, a zero byte, its size as eight little-endian bytes, its content. Lower-case hex. Throws
+/// Cancelled.
 std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress = {},
                               std::stop_token stop = {});
 

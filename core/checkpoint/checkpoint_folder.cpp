@@ -104,6 +104,22 @@ void refuse_folder_without_weights(const fs::path& folder) {
                      "give the folder that holds config.json and the weights");
 }
 
+void refuse_adapter_folder(const fs::path& folder) {
+    const auto there = [&folder](const char* name) {
+        std::error_code error;
+        return fs::exists(fs::symlink_status(folder / name, error));
+    };
+    if (!there("adapter_config.json") || there("model.safetensors") ||
+        there("model.safetensors.index.json")) {
+        return;
+    }
+    throw InputError(folder, "a whole model", "a LoRA adapter, which changes the weights of another model",
+                     "merge it into that model: python3 -c \"from peft import AutoPeftModelForCausalLM as M; "
+                     "M.from_pretrained('" +
+                         folder.string() + "').merge_and_unload().save_pretrained('" + folder.string() +
+                         "-merged')\"");
+}
+
 fs::path checkpoint_folder_of(const fs::path& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) {

@@ -12,6 +12,9 @@ void check_checkpoint_folder(const std::filesystem::path& folder);
 /// instead (pickles, GGUF, safetensors under other names) and what to do about it.
 [[noreturn]] void refuse_folder_without_weights(const std::filesystem::path& folder);
 
+/// InputError for a folder that holds a LoRA adapter and no model: what to merge it into, and how.
+void refuse_adapter_folder(const std::filesystem::path& folder);
+
 /// The folder of a checkpoint that a person named by the folder itself or by one of its files. InputError for
 /// anything else.
 std::filesystem::path checkpoint_folder_of(const std::filesystem::path& path);

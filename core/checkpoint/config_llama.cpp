@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Llama family: RMSNorm, gated MLP, RoPE on whole heads, grouped keys. Keys and defaults of transformers'
-// LlamaConfig, MistralConfig, Qwen2Config and Qwen3Config, and of Nanbeige's own class.
+// LlamaConfig, MistralConfig, Qwen2Config and Qwen3Config, and of Nanbeige's and Ouro's own classes.
 #include "core/checkpoint/config_reader.h"
 
 namespace ponderscope {
@@ -25,6 +25,8 @@ Defaults defaults_of(Architecture architecture) {
         return {151936, 22016, 32768, 32, std::nullopt, std::nullopt, std::nullopt};
     case Architecture::qwen3:
         return {151936, 22016, 32768, 32, 128, std::nullopt, std::nullopt};
+    case Architecture::ouro:
+        return {151936, 22016, 32768, 32, std::nullopt, std::nullopt, std::nullopt};
     default:
         return {};
     }
@@ -121,6 +123,12 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
         config.mlp_bias = reader.flag("mlp_bias", false);
         config.qk_norm = reader.flag("qk_layernorm", false);
         break;
+    case Architecture::ouro:
+        for (const char* const key : {"attention_bias", "mlp_bias"}) {
+            reader.refuse_unless(key, false, "the architecture has no such tensors");
+        }
+        read_qwen_windows(reader, config);
+        break;
     default:
         config.attention_bias = reader.flag("attention_bias", false);
         config.mlp_bias = reader.flag("mlp_bias", false);
@@ -130,6 +138,35 @@ void read_llama_family(const ConfigReader& reader, ModelConfig& config) {
         break;
     }
     read_rope(reader, config, {});
+}
+
+void read_llama(const ConfigReader& reader, ModelConfig& config) {
+    read_llama_family(reader, config);
+}
+
+void read_mistral(const ConfigReader& reader, ModelConfig& config) {
+    read_llama_family(reader, config);
+}
+
+void read_qwen2(const ConfigReader& reader, ModelConfig& config) {
+    read_llama_family(reader, config);
+}
+
+void read_qwen3(const ConfigReader& reader, ModelConfig& config) {
+    read_llama_family(reader, config);
+}
+
+void read_nanbeige(const ConfigReader& reader, ModelConfig& config) {
+    read_llama_family(reader, config);
+}
+
+void read_ouro(const ConfigReader& reader, ModelConfig& config) {
+    read_llama_family(reader, config);
+    // The released files name the end of texts only; a turn of a chat ends with <|im_end|>.
+    if (constexpr std::int64_t released_vocabulary = 49152, turn_end = 2;
+        config.vocab_size == released_vocabulary && config.eos_token_ids == std::vector<std::int64_t>{0}) {
+        config.eos_token_ids.push_back(turn_end);
+    }
 }
 
 } // namespace ponderscope

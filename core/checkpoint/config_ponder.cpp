@@ -5,6 +5,7 @@
 #include "core/checkpoint/config_reader.h"
 
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 
 #include <algorithm>
 
@@ -51,8 +52,9 @@ void check_pause_token(const ConfigReader& reader, const ModelConfig& config) {
 
 /// A key that this method does not read changes nothing, so whoever wrote it expects something else; a
 /// default does no harm.
-void check_applies(const JsonObject& section, std::string_view key, bool applies, bool is_default,
-                   MethodKind method) {
+void check_applies(const JsonObject& section, std::string_view key, bool is_default, MethodKind method) {
+    const std::vector<std::string_view>& known = method_info(method).section_keys;
+    const bool applies = std::find(known.begin(), known.end(), key) != known.end();
     if (section.has(key) && !applies && !is_default) {
         section.fail(key, "nothing, since " + to_string(method) + " does not use it,", "remove the key");
     }
@@ -64,10 +66,8 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
                         "remainder", "key_norm"});
     const std::string name = section.required_text("method");
     const std::optional<MethodKind> declared = method_from_string(name);
-    if (!declared) {
-        section.fail("method", "a method out of vanilla, looped, pause, ponderlm, ponderlm_reset, "
-                               "ponderlm_hidden, ponderlm2, adaponderlm, "
-                               "ponderlm3, adaptive_latent_cot");
+    if (!declared || !method_info(*declared).has_section) {
+        section.fail("method", "a method out of " + method_names(/*with_section_only=*/true));
     }
     PonderConfig ponder;
     ponder.from_own_section = true;
@@ -91,14 +91,10 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     ponder.pause_token_id =
         reader.json().integer("pause_token_id", 0, config_limits::vocabulary).value_or(ponder.pause_token_id);
 
-    const bool mixes = is_one_of(*declared, {MethodKind::ponderlm, MethodKind::adaponderlm});
-    const bool halts = is_one_of(
-        *declared, {MethodKind::adaponderlm, MethodKind::ponderlm3, MethodKind::adaptive_latent_cot});
-    const bool weighs = is_one_of(*declared, {MethodKind::ponderlm3, MethodKind::adaptive_latent_cot});
-    check_applies(section, "threshold", halts, ponder.threshold == 1e-4, *declared);
-    check_applies(section, "multiply_start", mixes, !ponder.multiply_start, *declared);
-    check_applies(section, "top_k", mixes, ponder.top_k == 0, *declared);
-    check_applies(section, "remainder", weighs, ponder.remainder == Remainder::last, *declared);
+    check_applies(section, "threshold", ponder.threshold == 1e-4, *declared);
+    check_applies(section, "multiply_start", !ponder.multiply_start, *declared);
+    check_applies(section, "top_k", ponder.top_k == 0, *declared);
+    check_applies(section, "remainder", ponder.remainder == Remainder::last, *declared);
 
     const bool before = choice<bool>(section, "key_norm", {{"before_rope", true}, {"after_rope", false}},
                                      !config.depth.key_norm_after_rope);
@@ -224,6 +220,12 @@ void read_public_keys(const ConfigReader& reader, ModelConfig& config, std::opti
         reader.json().fail("pondering", "a section that describes " + to_string(method),
                            "choose another --method or a checkpoint of that method");
     }
+    if (method_info(method).read != nullptr) {
+        throw InputError(reader.json().source(), "a checkpoint of the method " + to_string(method),
+                         "one of the architecture " + to_string(config.architecture) +
+                             " that says nothing of it",
+                         "choose another --method");
+    }
     if (is_switched_off(method, config, keys)) {
         reader.notice('"' + std::string(method == MethodKind::ponderlm ? "ponderinglm" : "recurrent_model") +
                       "\" is not true, so " + to_string(method) +
@@ -278,14 +280,34 @@ void read_public_keys(const ConfigReader& reader, ModelConfig& config, std::opti
     case MethodKind::ponderlm2:
         read_ponderlm2(reader, config, keys);
         break;
-    case MethodKind::adaponderlm:
-    case MethodKind::ponderlm3:
-    case MethodKind::adaptive_latent_cot:
-        break;
+    default:
+        break; // what has a section of its own
     }
 }
 
 } // namespace
+
+void read_own_method(const ConfigReader& reader, ModelConfig& config, MethodKind own,
+                     std::initializer_list<MethodKind> others, std::optional<MethodKind> method) {
+    reader.refuse_unless("pondering", nullptr,
+                         "a checkpoint of the method " + to_string(own) +
+                             " says by its own keys what is computed");
+    const MethodKind chosen = method.value_or(own);
+    if (chosen != own && !is_one_of(chosen, others)) {
+        std::string names = to_string(own);
+        for (const MethodKind other : others) {
+            names += " or " + to_string(other);
+        }
+        throw InputError(reader.json().source(), "--method " + names + " for this checkpoint",
+                         to_string(chosen), "leave --method out");
+    }
+    config.ponder.method = chosen;
+    config.candidate_methods = {chosen};
+    if (chosen == MethodKind::vanilla) {
+        return;
+    }
+    method_info(own).read(reader, config);
+}
 
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method) {
     if (const std::optional<JsonObject> section = reader.json().object("pondering")) {

@@ -28,10 +28,14 @@ constexpr std::int64_t steps = 4096;
 /// InputError naming the key.
 class ConfigReader {
 public:
-    ConfigReader(JsonObject object, std::vector<std::string>& notices)
-        : object_(std::move(object)), notices_(&notices) {}
+    ConfigReader(JsonObject object, std::vector<std::string>& notices, TensorNames tensors = {})
+        : object_(std::move(object)), notices_(&notices), tensors_(std::move(tensors)) {}
 
     [[nodiscard]] const JsonObject& json() const { return object_; }
+    /// Names of the tensors beside the config; empty where only a config is read.
+    [[nodiscard]] std::vector<std::string> tensors() const {
+        return tensors_ ? tensors_() : std::vector<std::string>();
+    }
 
     /// A size of at least 1.
     [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
@@ -56,6 +60,7 @@ public:
 private:
     JsonObject object_;
     std::vector<std::string>* notices_;
+    TensorNames tensors_;
 };
 
 /// What architectures share; each of the rest of these functions fills its part of \p config.
@@ -67,12 +72,12 @@ std::int64_t even_head_dim(const ConfigReader& reader, const ModelConfig& config
 void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::optional<std::int64_t> default_bos,
                     std::optional<std::int64_t> default_eos);
 
-void read_gpt2(const ConfigReader& reader, ModelConfig& config);
-void read_gpt_neox(const ConfigReader& reader, ModelConfig& config);
-/// Llama, Mistral, Qwen2, Qwen3 and Nanbeige, by config.architecture.
+// What an architecture's own file reads: one function a line of architectures.def.
+#define PONDERSCOPE_ARCHITECTURE(name) void read_##name(const ConfigReader& reader, ModelConfig& config);
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
+/// What Llama and its relatives share; by config.architecture.
 void read_llama_family(const ConfigReader& reader, ModelConfig& config);
-void read_phi(const ConfigReader& reader, ModelConfig& config);
-void read_opt(const ConfigReader& reader, ModelConfig& config);
 
 /// Which keys hold the rotary embedding beside rope_scaling and rope_parameters, and their defaults.
 struct RopeKeys {
@@ -87,6 +92,10 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
 /// Needs the architecture's part and, for scale_embeds, the depth mixing.
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
+/// A checkpoint whose architecture or companion file means the method \p own: its keys are read by the
+/// method's own file. \p others: what --method may say instead.
+void read_own_method(const ConfigReader& reader, ModelConfig& config, MethodKind own,
+                     std::initializer_list<MethodKind> others, std::optional<MethodKind> method);
 /// Nanbeige's own keys for loops and depth attention; takes the place of both functions above where there is
 /// no "pondering" section.
 void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);

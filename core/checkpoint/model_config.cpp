@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/checkpoint/config_reader.h"
+#include "core/checkpoint/method_info.h"
 
 #include <array>
 #include <string_view>
@@ -12,28 +13,22 @@
 namespace ponderscope {
 namespace {
 
-constexpr std::array<std::pair<Architecture, std::string_view>, 9> architectures{
-    {{Architecture::gpt2, "gpt2"},
-     {Architecture::gpt_neox, "gpt_neox"},
-     {Architecture::llama, "llama"},
-     {Architecture::mistral, "mistral"},
-     {Architecture::qwen2, "qwen2"},
-     {Architecture::qwen3, "qwen3"},
-     {Architecture::phi, "phi"},
-     {Architecture::opt, "opt"},
-     {Architecture::nanbeige, "nanbeige"}}};
+struct ArchitectureReader {
+    Architecture architecture;
+    std::string_view name;
+    void (*read)(const ConfigReader& reader, ModelConfig& config);
+};
+constexpr ArchitectureReader architectures[] = {
+#define PONDERSCOPE_ARCHITECTURE(name) {Architecture::name, #name, &read_##name},
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
+};
 
-constexpr std::array<std::pair<MethodKind, std::string_view>, 10> methods{
-    {{MethodKind::vanilla, "vanilla"},
-     {MethodKind::looped, "looped"},
-     {MethodKind::pause, "pause"},
-     {MethodKind::ponderlm, "ponderlm"},
-     {MethodKind::ponderlm_reset, "ponderlm_reset"},
-     {MethodKind::ponderlm_hidden, "ponderlm_hidden"},
-     {MethodKind::ponderlm2, "ponderlm2"},
-     {MethodKind::adaponderlm, "adaponderlm"},
-     {MethodKind::ponderlm3, "ponderlm3"},
-     {MethodKind::adaptive_latent_cot, "adaptive_latent_cot"}}};
+constexpr std::pair<MethodKind, std::string_view> methods[] = {
+#define PONDERSCOPE_METHOD(name) {MethodKind::name, #name},
+#include "core/ponder/methods/methods.def"
+#undef PONDERSCOPE_METHOD
+};
 
 constexpr std::array<std::pair<DepthMixing, std::string_view>, 5> mixings{
     {{DepthMixing::none, "none"},
@@ -52,14 +47,21 @@ std::string name_in(const Table& table, Value value) {
     return "?";
 }
 
-Architecture read_architecture(const JsonObject& json) {
-    const std::optional<std::string> name = json.text("model_type");
+const ArchitectureReader& find_architecture(const JsonObject& json) {
+    std::optional<std::string> name = json.text("model_type");
+    if (!name && json.text("_class_name") == "ParcaeConfig") {
+        name = "parcae"; // its files have a class and no type
+    }
     std::string known;
-    for (const auto& [architecture, known_name] : architectures) {
-        if (name == known_name) {
-            return architecture;
+    for (const ArchitectureReader& reader : architectures) {
+        if (name == reader.name) {
+            return reader;
         }
-        known += (known.empty() ? "" : ", ") + std::string(known_name);
+        known += (known.empty() ? "" : ", ") + std::string(reader.name);
+    }
+    if (!name && json.has("_class_name")) {
+        json.fail("_class_name", "ParcaeConfig, the one class without a model_type that runs here,",
+                  "this build cannot run the checkpoint");
     }
     json.fail("model_type", "an architecture out of " + known,
               name ? "this build cannot run the checkpoint"
@@ -76,37 +78,83 @@ void refuse_quantisation(const JsonObject& json) {
     }
 }
 
+/// The method of a folder that names it by a file of its own, in the way that its authors save it.
+const MethodInfo* companion_method(const std::filesystem::path& config_json) {
+    for (const MethodInfo& info : method_infos()) {
+        std::error_code error;
+        if (info.companion != nullptr &&
+            std::filesystem::exists(config_json.parent_path() / info.companion, error)) {
+            return &info;
+        }
+    }
+    return nullptr;
+}
+
+void read_method(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method) {
+    const JsonObject& json = reader.json();
+    switch (config.architecture) {
+    case Architecture::ouro:
+        // Without its gate it is a stack that runs several times.
+        read_own_method(reader, config, MethodKind::ouro, {MethodKind::looped, MethodKind::vanilla}, method);
+        return;
+    case Architecture::huginn_raven:
+        read_own_method(reader, config, MethodKind::huginn, {}, method);
+        return;
+    case Architecture::parcae:
+        read_own_method(reader, config, MethodKind::parcae, {}, method);
+        return;
+    case Architecture::nanbeige:
+        read_nanbeige_depth(reader, config);
+        if (!json.has("pondering")) {
+            read_nanbeige_loops(reader, config, method);
+            return;
+        }
+        break;
+    default:
+        read_depth_mixing(reader, config);
+        break;
+    }
+    if (const MethodInfo* info = companion_method(json.source())) {
+        read_own_method(reader, config, info->kind, {MethodKind::vanilla}, method);
+        return;
+    }
+    read_pondering(reader, config, method);
+}
+
+/// --steps: another number of recurrences than the config's.
+void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t steps) {
+    const MethodKind method = config.ponder.method;
+    if (!method_info(method).any_steps) {
+        std::string able;
+        for (const MethodInfo& info : method_infos()) {
+            able += !info.any_steps ? "" : (able.empty() ? "" : ", ") + to_string(info.kind);
+        }
+        throw InputError(json.source(), "a method whose steps share all weights (" + able + ") with --steps",
+                         to_string(method), "leave --steps out");
+    }
+    if (steps < 1 || steps > config_limits::steps) {
+        throw InputError("--steps: expected a number of recurrences from 1 to " +
+                         std::to_string(config_limits::steps) + ", found " + std::to_string(steps) + ".");
+    }
+    if (config.ponder.max_steps != steps - 1) {
+        config.notices.push_back("Runs " + std::to_string(steps) + " recurrences, where config.json has " +
+                                 std::to_string(config.ponder.max_steps + 1) + ".");
+    }
+    config.ponder.max_steps = steps - 1;
+}
+
 } // namespace
 
-ModelConfig read_model_config(const std::filesystem::path& config_json, std::optional<MethodKind> method) {
+ModelConfig read_model_config(const std::filesystem::path& config_json, std::optional<MethodKind> method,
+                              std::optional<std::int64_t> steps, const TensorNames& tensors) {
     const nlohmann::json document = read_json_file(config_json, {std::uint64_t{16} << 20, 64});
     const JsonObject json(document, config_json);
     ModelConfig config;
-    config.architecture = read_architecture(json);
+    const ArchitectureReader& architecture = find_architecture(json);
+    config.architecture = architecture.architecture;
     refuse_quantisation(json);
-    const ConfigReader reader(json, config.notices);
-
-    switch (config.architecture) {
-    case Architecture::gpt2:
-        read_gpt2(reader, config);
-        break;
-    case Architecture::gpt_neox:
-        read_gpt_neox(reader, config);
-        break;
-    case Architecture::phi:
-        read_phi(reader, config);
-        break;
-    case Architecture::opt:
-        read_opt(reader, config);
-        break;
-    case Architecture::llama:
-    case Architecture::mistral:
-    case Architecture::qwen2:
-    case Architecture::qwen3:
-    case Architecture::nanbeige:
-        read_llama_family(reader, config);
-        break;
-    }
+    const ConfigReader reader(json, config.notices, tensors);
+    architecture.read(reader, config);
     if (config.embed_dim == 0) {
         config.embed_dim = config.hidden_size;
     }
@@ -120,21 +168,20 @@ ModelConfig read_model_config(const std::filesystem::path& config_json, std::opt
             config.declared_dtype = value->get<std::string>();
         }
     }
-    if (config.architecture == Architecture::nanbeige) {
-        read_nanbeige_depth(reader, config);
-        if (!json.has("pondering")) {
-            read_nanbeige_loops(reader, config, method);
-            return config;
-        }
-    } else {
-        read_depth_mixing(reader, config);
+    read_method(reader, config, method);
+    if (steps) {
+        replace_steps(json, config, *steps);
     }
-    read_pondering(reader, config, method);
     return config;
 }
 
 std::string to_string(Architecture architecture) {
-    return name_in(architectures, architecture);
+    for (const ArchitectureReader& reader : architectures) {
+        if (reader.architecture == architecture) {
+            return std::string(reader.name);
+        }
+    }
+    return "?";
 }
 
 std::string to_string(MethodKind method) {

@@ -3,15 +3,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace ponderscope {
 
-/// `model_type` of a Hugging Face config.json. What a build can run is a subset: see `is_runnable` in
-/// core/model/backbone.h.
-enum class Architecture : std::uint8_t { gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, opt, nanbeige };
+/// `model_type` of a Hugging Face config.json: the lines of architectures.def.
+enum class Architecture : std::uint8_t {
+#define PONDERSCOPE_ARCHITECTURE(name) name,
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
+};
 
 enum class NormKind : std::uint8_t { layer_norm, rms_norm };
 
@@ -21,6 +26,7 @@ enum class Activation : std::uint8_t {
     quick_gelu,
     relu,
     relu_squared,
+    half_relu_squared, ///< relu(x)² / 2, of Parcae
     silu,
     sigmoid,
     tanh,
@@ -34,6 +40,7 @@ struct RopeConfig {
     Kind kind = Kind::none;
     double theta = 10000.0;
     std::int64_t rotary_dims = 0; ///< leading elements of a head that rotate; the rest pass through
+    bool pairs = false;           ///< neighbours (2i, 2i + 1) rotate together, not halves (i, i + dims / 2)
     double factor = 1.0;
     std::int64_t original_max_positions = 0;
     double low_freq_factor = 1.0;           ///< llama3
@@ -47,18 +54,11 @@ struct RopeConfig {
 };
 
 /// The recurrence in the token dimension. Names are those of the command line, the trace and our config
-/// section.
+/// section: the lines of methods.def.
 enum class MethodKind : std::uint8_t {
-    vanilla,
-    looped,
-    pause,
-    ponderlm,
-    ponderlm_reset,
-    ponderlm_hidden,
-    ponderlm2,
-    adaponderlm,
-    ponderlm3,
-    adaptive_latent_cot
+#define PONDERSCOPE_METHOD(name) name,
+#include "core/ponder/methods/methods.def"
+#undef PONDERSCOPE_METHOD
 };
 
 enum class EmbedScale : std::uint8_t { none, sqrt_d, sqrt_2_5_d };
@@ -68,7 +68,9 @@ enum class Remainder : std::uint8_t { last, drop };
 struct PonderConfig {
     MethodKind method = MethodKind::vanilla;
     std::int64_t max_steps = 0; ///< K: further steps after step 0
-    double threshold = 1e-4;    ///< tau, 0 = never halt
+    /// tau: 0 = never halt; of ouro: infinity = never, of tah: what the gate must exceed for another step.
+    double threshold = 1e-4;
+    std::optional<std::int64_t> exit_step; ///< ouro: every token is read out at this step
     EmbedScale embed_scale = EmbedScale::none;
     bool multiply_start = false; ///< E_0 times K (their `mutiply_pondering_steps`)
     std::int64_t top_k = 0;      ///< 0 = the whole vocabulary
@@ -80,8 +82,51 @@ struct PonderConfig {
     std::int64_t interpolation_topk = 100;         ///< ponderlm2
     std::optional<std::int64_t> jacobi_iterations; ///< absent: 3 for public configs, exact with our section
     std::int64_t pause_token_id = 50288;           ///< pause
-    bool loop_final_norm_each_pass = false;        ///< nanbeige
+    bool loop_final_norm_each_pass = false;        ///< nanbeige, ouro
     bool from_own_section = false;                 ///< read from config.json's "pondering"
+};
+
+/// Stacks whose steps cover the middle only (methods-released.md section 1): the prelude runs once a token
+/// and its output enters every step, the coda belongs to the read-out. Blocks are counted through: prelude,
+/// core, coda.
+struct SandwichConfig {
+    std::int64_t prelude = 0, coda = 0; ///< blocks before and after those of the steps
+    enum class Injection : std::uint8_t { linear, diagonal, add };
+    Injection injection = Injection::linear; ///< how the state and the prelude's output become a step's input
+    bool injection_bias = false;
+    bool norm_before_coda = false; ///< Huginn: the final norm is applied before the coda, too
+    bool prelude_norm = false;     ///< Parcae
+    /// The start state: normal of this deviation, cut at three of them, times a scale. 0: zeros.
+    double state_deviation = 0.0;
+    double state_scale = 1.0;
+};
+
+/// Blocks of Huginn's family (sections 3 and 5 there).
+enum class RavenBlock : std::uint8_t { sandwich, llama, olmo2 };
+
+/// What only released recurrent-depth models have, beside their method.
+struct ReleasedConfig {
+    RavenBlock block = RavenBlock::sandwich; ///< huginn_raven
+    double embed_multiplier = 1.0;           ///< huginn_raven: what an embedding is multiplied with
+    bool qk_bias = false;                    ///< huginn_raven, parcae
+    bool gated_mlp = true;                   ///< parcae: GatedMLP, else BaseMLP
+    std::int64_t core_intermediate_size = 0; ///< parcae: of the MLPs of the steps' blocks
+    std::vector<bool> value_embeddings;      ///< parcae, a block: its values get a row of a table
+    std::optional<double> logit_softcap;     ///< c·tanh(logits / c)
+    bool positions_end = false;              ///< there are angles for max_positions tokens and no more
+};
+
+/// Think-at-Hard (section 6 there): the gate over several layers and the adapters of later iterations.
+struct ThinkAtHardConfig {
+    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: after block i - 1; L: after the norm
+    std::vector<std::int64_t> gate_widths; ///< of the gate's blocks
+    std::int64_t gate_expansion = 4;
+    std::int64_t gate_logits = 100; ///< largest logits that the gate is shown
+    bool normalise_input = false;
+    bool threshold_in_file = false; ///< the gate's file has it, not tah_config.json
+    std::int64_t lora_rank = 0;
+    double lora_alpha = 0;
+    std::vector<std::string> adapted; ///< "model.layers.0.self_attn.q_proj", ...: what has an adapter
 };
 
 enum class DepthMixing : std::uint8_t { none, depth_attention, denseformer, attnres, mhc };
@@ -138,8 +183,17 @@ struct ModelConfig {
     bool remove_final_norm = false;               ///< opt
     bool scale_attn_weights = true;               ///< gpt2
     bool scale_attn_by_inverse_layer_idx = false; ///< gpt2
+    SandwichConfig sandwich;
+    ReleasedConfig released;
+    ThinkAtHardConfig tah;
     PonderConfig ponder;
     DepthMixingConfig depth;
+    /// Files of the folder, beside config.json and the weights, that belong to the model.
+    struct Companion {
+        std::string file;   ///< relative; "/" between parts
+        std::string prefix; ///< of the names of its tensors here; empty: it is no file of weights
+    };
+    std::vector<Companion> companions;
     std::optional<std::string> declared_dtype; ///< torch_dtype / dtype, as text
     std::optional<std::int64_t> bos_token_id;
     std::vector<std::int64_t> eos_token_ids;
@@ -149,14 +203,32 @@ struct ModelConfig {
     std::vector<MethodKind> candidate_methods;
     /// Sentences for the user: what was not understood, what was decided where the config is silent.
     std::vector<std::string> notices;
+
+    /// Whether the steps read the prelude's output (or the embedding, without a prelude) again and again.
+    [[nodiscard]] bool recurs() const {
+        return architecture == Architecture::huginn_raven || architecture == Architecture::parcae;
+    }
+    [[nodiscard]] std::int64_t core_begin() const { return sandwich.prelude; }
+    [[nodiscard]] std::int64_t core_end() const { return layers - sandwich.coda; }
 };
+
+/// "transformer.core_block.0.": the tensors of block \p block of huginn_raven and parcae, counted through.
+std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
+
+/// Names of the tensors beside a config, where they are needed to tell what it means. Asked at most for
+/// architectures whose blocks are told apart so.
+using TensorNames = std::function<std::vector<std::string>()>;
 
 /// Reads and validates config.json. Throws InputError with one sentence that names the path, the key and what
 /// was found. \p method overrides what the config says about the method (the command line's --method). A
 /// flag in the config that switches that method off still does, as in its authors' code: the method is then
 /// vanilla, and a notice says so.
+/// \p steps: recurrences (passes) in the place of the config's number; InputError for a method whose steps
+/// have parameters of their own.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
-                              std::optional<MethodKind> method = std::nullopt);
+                              std::optional<MethodKind> method = std::nullopt,
+                              std::optional<std::int64_t> steps = std::nullopt,
+                              const TensorNames& tensors = {});
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"
 std::string to_string(MethodKind method);         ///< "ponderlm"

@@ -76,10 +76,52 @@ void describe_attention(const ModelConfig& config, std::vector<std::string>& sai
     }
 }
 
+/// Released recurrent-depth models: how they run, and where their authors' own numbers may differ.
+void describe_recurrence(const ModelConfig& config, std::vector<std::string>& said) {
+    const SandwichConfig& sandwich = config.sandwich;
+    if (config.recurs()) {
+        said.push_back("blocks: " + std::to_string(sandwich.prelude) + " of prelude, " +
+                       std::to_string(config.core_end() - config.core_begin()) + " of core in every step, " +
+                       std::to_string(sandwich.coda) + " of coda at a read-out");
+        said.push_back(sandwich.state_deviation == 0.0
+                           ? "a start state of zeros"
+                           : "a random start state of deviation " +
+                                 short_number(sandwich.state_deviation * sandwich.state_scale) +
+                                 ": results depend on --initial-state");
+    }
+    switch (config.ponder.method) {
+    case MethodKind::ouro:
+        said.push_back(config.ponder.exit_step
+                           ? "every token read out at step " + std::to_string(*config.ponder.exit_step)
+                           : "read out where the gate's cumulative probability reaches " +
+                                 short_number(config.ponder.threshold) +
+                                 "; in fp32 here, where the authors' bf16 gates round to 1 sooner");
+        break;
+    case MethodKind::huginn:
+        said.emplace_back("the authors' bf16 runs round the rotation table, and draw a new start state at "
+                          "every forward");
+        break;
+    case MethodKind::parcae:
+        said.emplace_back("the authors' code, called plainly, draws another number of steps for each "
+                          "sequence; here it is the mean of the config");
+        break;
+    case MethodKind::tah:
+        said.push_back("runs again where its gate exceeds " + short_number(config.ponder.threshold) +
+                       ", at most " + std::to_string(config.ponder.max_steps) + " times, with adapters on");
+        break;
+    default:
+        break;
+    }
+    if (config.released.logit_softcap) {
+        said.push_back("logits capped at " + short_number(*config.released.logit_softcap));
+    }
+}
+
 } // namespace
 
 std::vector<std::string> peculiarities(const ModelConfig& config) {
     std::vector<std::string> said;
+    describe_recurrence(config, said);
     describe_positions(config, said);
     describe_attention(config, said);
     if (config.architecture == Architecture::gpt_neox && !config.parallel_residual) {

@@ -70,13 +70,13 @@ struct Weights::Impl {
     std::unordered_map<std::string, Place> tensors;
     std::uint64_t total_bytes = 0;
 
-    void add(SafetensorsFile file) {
+    void add(SafetensorsFile file, const std::string& prefix = {}) {
         const std::size_t shard = shards.size();
         paths.push_back(file.path());
         shards.push_back(
             std::move(file)); // its views stay where they are: the file keeps them behind a pointer
         for (const TensorView& view : shards.back().tensors()) {
-            const auto [position, is_new] = tensors.emplace(view.name, Place{&view, shard});
+            const auto [position, is_new] = tensors.emplace(prefix + view.name, Place{&view, shard});
             if (!is_new) {
                 throw InputError(paths.back(), "every tensor in one file",
                                  '"' + printable(view.name) + "\", which " +
@@ -93,9 +93,14 @@ Weights::Weights(Weights&&) noexcept = default;
 Weights& Weights::operator=(Weights&&) noexcept = default;
 Weights::~Weights() = default;
 
-Weights Weights::open(const fs::path& folder) {
+Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Companion>& companions) {
     check_checkpoint_folder(folder);
     auto impl = std::make_unique<Impl>();
+    for (const ModelConfig::Companion& companion : companions) {
+        if (!companion.prefix.empty()) {
+            impl->add(SafetensorsFile::open(folder / companion.file), companion.prefix);
+        }
+    }
     if (exists_in_any_form(folder / single_name)) {
         impl->add(SafetensorsFile::open(folder / single_name));
         return Weights(std::move(impl));

@@ -30,8 +30,9 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
 /// The architectures that this build computes.
 const std::vector<BackboneEntry>& table() {
     static const std::vector<BackboneEntry> entries{
-        gpt2_backbone(),  gpt_neox_backbone(), llama_backbone(), mistral_backbone(),  qwen2_backbone(),
-        qwen3_backbone(), phi_backbone(),      opt_backbone(),   nanbeige_backbone(),
+#define PONDERSCOPE_ARCHITECTURE(name) name##_backbone(),
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
     };
     return entries;
 }
@@ -67,6 +68,16 @@ const BackboneEntry& require_entry(const ModelConfig& config) {
     return *entry;
 }
 
+/// Layers add to the stream in place, and the slots' inputs belong to the method.
+at::Tensor in_own_memory(const at::Tensor& stream, const Pass& pass) {
+    if (pass.workspace == nullptr) {
+        return stream;
+    }
+    at::Tensor residual = pass.workspace->take(Workspace::Use::residual, stream.sizes(), stream.options());
+    residual.copy_(stream);
+    return residual;
+}
+
 } // namespace
 
 bool is_runnable(Architecture architecture) {
@@ -74,14 +85,19 @@ bool is_runnable(Architecture architecture) {
 }
 
 KvRows::KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
+               const at::TensorOptions& options)
+    : KvRows(std::vector<std::int64_t>(static_cast<std::size_t>(layers), rows), kv_heads, head_dim, options) {
+}
+
+KvRows::KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
                const at::TensorOptions& options) {
     // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, or a GPU
     // without our kernel) unwritten rows meet the weight 0, and must be finite.
     const bool written_first = options.device().is_cpu() && !at::GradMode::is_enabled();
     for (std::vector<at::Tensor>* side : {&k_, &v_}) {
-        for (std::int64_t l = 0; l < layers; ++l) {
-            side->push_back(written_first ? at::empty({rows, kv_heads, head_dim}, options)
-                                          : at::zeros({rows, kv_heads, head_dim}, options));
+        for (const std::int64_t count : rows) {
+            side->push_back(written_first ? at::empty({count, kv_heads, head_dim}, options)
+                                          : at::zeros({count, kv_heads, head_dim}, options));
         }
     }
 }
@@ -103,9 +119,11 @@ void KvRows::put(std::int64_t layer, const at::Tensor& rows, const at::Tensor& k
     values.index_copy_(0, rows, v);
 }
 
-void KvRows::copy(std::int64_t from, std::int64_t to, std::int64_t count) {
+void KvRows::copy(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to,
+                  std::int64_t count) {
     for (std::vector<at::Tensor>* side : {&k_, &v_}) {
-        for (at::Tensor& tensor : *side) {
+        for (std::int64_t l = first; l < last; ++l) {
+            at::Tensor& tensor = (*side)[static_cast<std::size_t>(l)];
             if (tensor.requires_grad()) {
                 tensor = at::slice_scatter(tensor, tensor.narrow(0, from, count), 0, to, to + count);
             } else {
@@ -126,17 +144,46 @@ Backbone::Backbone(ModelConfig config, const Parameters& parameters, const Param
             block_matrix_elements_ += spec.shape[0] * spec.shape[1];
         }
     }
+    if (!config_.recurs()) {
+        return;
+    }
+    for (std::int64_t l = 0; l < config_.layers; ++l) {
+        const std::string name = sandwich_block_name(config_, l);
+        std::int64_t& part = l < config_.core_begin() ? part_elements_.prelude
+                             : l < config_.core_end() ? part_elements_.core
+                                                      : part_elements_.coda;
+        for (const TensorSpec& spec : layout.tensors) {
+            if (spec.shape.size() == 2 && spec.multiplies && spec.name.starts_with(name)) {
+                part += spec.shape[0] * spec.shape[1];
+            }
+        }
+    }
 }
 
 Backbone::~Backbone() = default;
 
 std::int64_t Backbone::longest_sequence() const {
-    return config_.rope.kind == RopeConfig::Kind::none ? config_.max_positions
-                                                       : std::numeric_limits<std::int64_t>::max();
+    return config_.rope.kind == RopeConfig::Kind::none || config_.released.positions_end
+               ? config_.max_positions
+               : std::numeric_limits<std::int64_t>::max();
 }
 
 at::Tensor Backbone::embed(const at::Tensor& ids) const {
-    return at::embedding(embedding_, ids);
+    const at::Tensor rows = at::embedding(embedding_, ids);
+    const double multiplier = config_.released.embed_multiplier;
+    return multiplier == 1.0 ? rows : rows * multiplier;
+}
+
+at::Tensor Backbone::prelude(const at::Tensor& embedded, const Pass& pass) const {
+    return after_prelude(run_blocks(embedded, 0, config_.core_begin(), pass));
+}
+
+at::Tensor Backbone::inject(const at::Tensor&, const at::Tensor&) const {
+    TORCH_CHECK(false, to_string(config_.architecture), " has no steps that read a prelude");
+}
+
+at::Tensor Backbone::coda(const at::Tensor& state, const Pass& pass) const {
+    return final_norm(run_blocks(before_coda(state), config_.core_end(), config_.layers, pass));
 }
 
 at::Tensor Backbone::enter(const at::Tensor& x, const Pass&) const {
@@ -152,6 +199,9 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
     }
     if (pass.mixer != nullptr) {
         pass.mixer->begin_pass(pass);
+    }
+    if (config_.recurs()) {
+        return run_blocks(x, config_.core_begin(), config_.core_end(), pass);
     }
     return final_norm(run_layers(enter(x, pass), pass));
 }
@@ -171,21 +221,35 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
         }
         return stream;
     }
-    if (pass.workspace != nullptr) {
-        // Layers add to the stream in place, and the slots' inputs belong to the method.
-        at::Tensor residual =
-            pass.workspace->take(Workspace::Use::residual, stream.sizes(), stream.options());
-        residual.copy_(stream);
-        stream = residual;
-    }
+    stream = in_own_memory(stream, pass);
     for (std::int64_t l = 0; l < config_.layers; ++l) {
         stream = layer(l, stream, pass);
         pass.tap("layer_output", stream, l);
+        if (pass.wanted_blocks != nullptr) {
+            for (std::size_t i = 0; i < pass.wanted_blocks->size(); ++i) {
+                if ((*pass.wanted_blocks)[i] == l) {
+                    (*pass.block_outputs)[i] = pass.workspace != nullptr ? stream.clone() : stream;
+                }
+            }
+        }
     }
     if (pass.stream != nullptr) {
         *pass.stream = pass.workspace != nullptr ? stream.clone() : stream;
     }
     return stream;
+}
+
+at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last,
+                                const Pass& pass) const {
+    if (first == last) {
+        return stream;
+    }
+    stream = in_own_memory(stream, pass);
+    for (std::int64_t l = first; l < last; ++l) {
+        stream = layer(l, stream, pass);
+        pass.tap("layer_output", stream, l);
+    }
+    return pass.workspace != nullptr ? stream.clone() : stream;
 }
 
 at::Tensor Backbone::sublayer(std::int64_t, const at::Tensor&, const Pass&) const {
@@ -198,7 +262,7 @@ std::unique_ptr<ValueMixer> Backbone::make_mixer() const {
 }
 
 HeadWeights Backbone::head() const {
-    return {head_, head_bias_, embedding_};
+    return {head_, head_bias_, embedding_, config_.released.logit_softcap.value_or(0.0)};
 }
 
 RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const {

@@ -30,6 +30,9 @@ class KvRows {
 public:
     KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
            const at::TensorOptions& options);
+    /// With so many rows in each layer.
+    KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
+           const at::TensorOptions& options);
     [[nodiscard]] const at::Tensor& k(std::int64_t layer) const {
         return k_[static_cast<std::size_t>(layer)];
     }
@@ -38,8 +41,8 @@ public:
     }
     /// Puts the rows of \p k and \p v at \p rows (int64 [n]).
     void put(std::int64_t layer, const at::Tensor& rows, const at::Tensor& k, const at::Tensor& v);
-    /// Copies rows [from, from + count) of every layer to [to, to + count).
-    void copy(std::int64_t from, std::int64_t to, std::int64_t count);
+    /// Copies rows [from, from + count) of layers [first, last) to [to, to + count).
+    void copy(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to, std::int64_t count);
 
 private:
     std::vector<at::Tensor> k_, v_;
@@ -63,6 +66,7 @@ struct Pass {
     at::Tensor rotation_rows; ///< int64 [n]: each slot's row of cos and sin (its position, where the angles
                               ///< depend on nothing else)
     at::Tensor positions;     ///< int64 [n]: position in the sequence, for learned position embeddings
+    at::Tensor ids;           ///< int64 [n]: the slots' tokens, where blocks look them up (value embeddings)
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
     KvRows* kv = nullptr; ///< nullptr: the rows are this pass's own slots, and nothing is kept
@@ -72,8 +76,12 @@ struct Pass {
                         ///< their keys and values there and nothing else. Undefined: all
     at::Tensor tokens;  ///< int64 [n], ascending: whose slots these are, where `mixer` lives on from pass to
                         ///< pass; undefined: all tokens in order
-    ValueMixer* mixer = nullptr;    ///< make_mixer's; nullptr: this pass mixes by itself, if the model mixes
-    at::Tensor* stream = nullptr;   ///< when given: the residual stream before the final norm is put there
+    ValueMixer* mixer = nullptr;  ///< make_mixer's; nullptr: this pass mixes by itself, if the model mixes
+    at::Tensor* stream = nullptr; ///< when given: the residual stream before the final norm is put there
+    /// When given: what left these blocks is put there, in their order, [n, d] each.
+    const std::vector<std::int64_t>* wanted_blocks = nullptr;
+    std::vector<at::Tensor>* block_outputs = nullptr;
+    bool adapted = false; ///< by the weights with adapters, where the model has both (Think-at-Hard)
     Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
     bool recompute = false; ///< with gradients: the inside of every MLP is computed again in the backward
                             ///< pass instead of being kept
@@ -95,7 +103,24 @@ public:
     [[nodiscard]] const ModelConfig& config() const { return config_; }
     /// Tokens that a sequence may have: learned positions end, rotations do not.
     [[nodiscard]] std::int64_t longest_sequence() const;
-    [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const; ///< int64 [n] -> [n, d], unscaled
+    /// int64 [n] -> [n, d], as the backbone itself scales it; a method's own scale comes on top.
+    [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const;
+    // Stacks of prelude, core and coda (methods-released.md section 1), where config().recurs(): run() goes
+    // through the core alone and returns the state as the last of its blocks leaves it.
+    /// What enters every step: embeddings through the prelude, once a token.
+    [[nodiscard]] at::Tensor prelude(const at::Tensor& embedded, const Pass& pass) const;
+    /// A step's input, of the state before it and the prelude's output, [n, d] both.
+    [[nodiscard]] virtual at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const;
+    /// h of a state: what the head reads, [n, d]. The coda's blocks have K/V of their own.
+    [[nodiscard]] at::Tensor coda(const at::Tensor& state, const Pass& pass) const;
+    /// FLOPs of inject, and of what is between a state and the coda's blocks.
+    [[nodiscard]] virtual std::int64_t injection_flops() const { return 0; }
+    [[nodiscard]] virtual std::int64_t before_coda_flops() const { return 0; }
+    /// Elements of the matrices of each part's blocks.
+    struct PartElements {
+        std::int64_t prelude = 0, core = 0, coda = 0;
+    };
+    [[nodiscard]] const PartElements& part_elements() const { return part_elements_; }
     /// Runs all layers and the final norm over the slots' inputs [n, d]; returns h [n, d], a tensor of its
     /// own. \p x is left alone.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
@@ -121,15 +146,20 @@ protected:
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
     /// F_c(x) of residual.h; only where the structure of the residual may be another one.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
+    /// Between the prelude's blocks and what enters the steps; between a state and the coda's blocks.
+    [[nodiscard]] virtual at::Tensor after_prelude(const at::Tensor& x) const { return x; }
+    [[nodiscard]] virtual at::Tensor before_coda(const at::Tensor& x) const { return x; }
 
     ModelConfig config_;
     at::Tensor embedding_, head_, head_bias_;
 
 private:
     at::Tensor run_layers(at::Tensor stream, const Pass& pass) const;
+    at::Tensor run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last, const Pass& pass) const;
 
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     std::int64_t block_matrix_elements_ = 0;
+    PartElements part_elements_;
     mutable RotationTable cached_rotation_; ///< of position-only kinds; grows
 };
 

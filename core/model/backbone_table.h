@@ -8,22 +8,17 @@
 namespace ponderscope {
 
 /// What an architecture's file gives to the rest: which tensors it has, and the stack over them. A new
-/// architecture is one file that defines such an entry, a line below and a line in backbone.cpp's table.
+/// architecture is one file that defines such an entry, and a line of architectures.def
+/// (resources/adding-a-backbone.md).
 struct BackboneEntry {
     Architecture architecture;
     ParameterLayout (*layout)(const ModelConfig& config);
     std::unique_ptr<Backbone> (*make)(const ModelConfig& config, const Parameters& parameters);
 };
 
-BackboneEntry gpt2_backbone();
-BackboneEntry gpt_neox_backbone();
-BackboneEntry llama_backbone();
-BackboneEntry mistral_backbone();
-BackboneEntry nanbeige_backbone();
-BackboneEntry opt_backbone();
-BackboneEntry phi_backbone();
-BackboneEntry qwen2_backbone();
-BackboneEntry qwen3_backbone();
+#define PONDERSCOPE_ARCHITECTURE(name) BackboneEntry name##_backbone();
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
 
 /// An entry for a class with a static layout(config) and a constructor (config, parameters).
 template <typename Stack>

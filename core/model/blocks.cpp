@@ -127,6 +127,14 @@ at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Lin
     return out.addmm_(x, weights.weight.t());
 }
 
+at::Tensor add(const at::Tensor& residual, const at::Tensor& y, const Pass& pass) {
+    if (pass.workspace == nullptr) {
+        return residual + y;
+    }
+    at::Tensor out = residual;
+    return out.add_(y);
+}
+
 at::Tensor normalise(const at::Tensor& x, const Norm& norm) {
     if (norm.kind == NormKind::layer_norm) {
         const auto optional = [](const at::Tensor& t) {
@@ -161,6 +169,8 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
         return at::relu(x);
     case Activation::relu_squared:
         return at::relu(x).square();
+    case Activation::half_relu_squared:
+        return at::relu(x).square() * 0.5;
     case Activation::silu:
         return at::silu(x);
     case Activation::sigmoid:
@@ -264,6 +274,7 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
                           std::optional<double> scale) {
     const bool normed = norms.query.weight.defined();
     const bool chosen = q.size(0) != k.size(0); // q holds the queries' rows alone
+    const bool pairs = config.rope.pairs;
     const at::Tensor plain_query =
         normed ? normalise_heads(q, norms.query, pass, Workspace::Use::query_normed) : q;
     const at::Tensor plain_key = normed && !norms.key_after_rotation
@@ -278,17 +289,17 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
                           !(normed && norms.key_after_rotation);
     if (pass.workspace != nullptr) {
         query = pass.workspace->take(Workspace::Use::query, q.sizes(), q.options());
-        rotate_into(query, plain_query, pass.cos, pass.sin, query_rows);
+        rotate_into(query, plain_query, pass.cos, pass.sin, query_rows, {}, pairs);
         key =
             straight ? pass.kv->k(layer) : pass.workspace->take(Workspace::Use::key, k.sizes(), k.options());
         value = straight ? pass.kv->v(layer)
                          : pass.workspace->take(Workspace::Use::value, v.sizes(), v.options());
         const at::Tensor places = straight ? pass.rows : at::Tensor();
-        rotate_into(key, plain_key, pass.cos, pass.sin, pass.rotation_rows, places);
+        rotate_into(key, plain_key, pass.cos, pass.sin, pass.rotation_rows, places, pairs);
         rotate_into(value, v, {}, {}, {}, places);
     } else if (pass.cos.defined()) {
-        query = rotate(plain_query, pass.cos, pass.sin, query_rows);
-        key = rotate(plain_key, pass.cos, pass.sin, pass.rotation_rows);
+        query = rotate(plain_query, pass.cos, pass.sin, query_rows, pairs);
+        key = rotate(plain_key, pass.cos, pass.sin, pass.rotation_rows, pairs);
     }
     if (normed && norms.key_after_rotation) {
         key = normalise_heads(key, norms.key, pass, Workspace::Use::key_normed);

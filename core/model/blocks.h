@@ -36,6 +36,8 @@ at::Tensor linear(const at::Tensor& x, const Linear& weights, const Pass& pass, 
 /// residual + x W^T + b. With a workspace the residual is overwritten and returned.
 at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights,
                       const Pass& pass);
+/// residual + y. With a workspace the residual is overwritten and returned.
+at::Tensor add(const at::Tensor& residual, const at::Tensor& y, const Pass& pass);
 at::Tensor normalise(const at::Tensor& x, const Norm& norm, const Pass& pass, Workspace::Use use);
 /// The same into fresh memory, on any device, differentiable.
 at::Tensor normalise(const at::Tensor& x, const Norm& norm);

@@ -121,6 +121,12 @@ HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRe
 
 } // namespace
 
+void cap_logits(at::Tensor& logits, const HeadWeights& weights) {
+    if (weights.softcap > 0) {
+        logits.div_(weights.softcap).tanh_().mul_(weights.softcap);
+    }
+}
+
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     check(h, weights, request);
     const c10::NoGradGuard no_grad;

@@ -12,7 +12,11 @@ struct HeadWeights {
     at::Tensor head;      ///< [V, d]; the embedding itself when tied
     at::Tensor head_bias; ///< [V] or undefined (phi)
     at::Tensor embedding; ///< [V, d]; values of the expected embedding
+    double softcap = 0.0; ///< c of c·tanh(logits / c); 0: none. Not with gradients.
 };
+
+/// Logits as the model means them, in place: c·tanh(logits / c) where it caps them.
+void cap_logits(at::Tensor& logits, const HeadWeights& weights);
 
 /// What one pass over the vocabulary shall give. What is not asked for is not computed.
 struct HeadRequest {

@@ -36,6 +36,7 @@ struct Job {
     at::Tensor states, previous; ///< contiguous, fp32 or bf16
     HeadTable head, embedding;
     AlignedArray<float> bias;
+    float softcap = 0; ///< c of c·tanh(logit / c); 0: none
     const std::int64_t* targets = nullptr;
     bool bf16 = false; ///< the processor multiplies bf16 as it lies
     bool weighted = false;
@@ -178,6 +179,12 @@ private:
         } else {
             job_.k.product(table, stride, rows, job_.depth, states.fp32.data() + offset, vectors(group), tile,
                            bias);
+        }
+        if (job_.softcap > 0) {
+            const auto count = rows * vectors(group) * job_.k.lanes;
+            for (std::int64_t i = 0; i < count; ++i) {
+                tile[i] = job_.softcap * std::tanh(tile[i] / job_.softcap);
+            }
         }
     }
 
@@ -534,6 +541,7 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
         job.bias = AlignedArray<float>(static_cast<std::size_t>(job.vocabulary));
         std::copy_n(bias.const_data_ptr<float>(), job.vocabulary, job.bias.data());
     }
+    job.softcap = static_cast<float>(weights.softcap);
     at::Tensor targets;
     if (request.targets.defined()) {
         targets = request.targets.contiguous();

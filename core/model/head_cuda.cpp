@@ -40,7 +40,11 @@ at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights) {
     const auto type = weights.head.scalar_type();
     auto logits = type == at::kFloat ? at::mm(h.to(type), weights.head.t())
                                      : at::mm(h.to(type), weights.head.t(), at::kFloat);
-    return weights.head_bias.defined() ? logits.add_(weights.head_bias) : logits;
+    if (weights.head_bias.defined()) {
+        logits.add_(weights.head_bias);
+    }
+    cap_logits(logits, weights);
+    return logits;
 }
 
 /// Σ over the words of the list, renormalised. A few tokens at a time: their words' embeddings exist side by

@@ -15,6 +15,7 @@ at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights, at::Scalar
     if (weights.head_bias.defined()) {
         logits = logits + weights.head_bias.to(compute);
     }
+    cap_logits(logits, weights);
     return logits;
 }
 

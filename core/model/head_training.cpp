@@ -406,6 +406,7 @@ at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, d
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets) {
     TORCH_CHECK(targets.sizes() == at::IntArrayRef({h.size(0)}), "cross_entropy: targets are ",
                 targets.sizes(), " for states ", h.sizes());
+    TORCH_CHECK(weights.softcap == 0, "cross_entropy: capped logits have no gradient here");
     const Wanted wanted{wants_gradient(h), wants_gradient(weights.head), wants_gradient(weights.head_bias),
                         false};
     return CrossEntropy::apply(h, weights.head, optional(weights.head_bias), targets, wanted);

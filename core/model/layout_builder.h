@@ -34,6 +34,10 @@ public:
     void vector(std::string name, std::int64_t size, double start) {
         layout_.tensors.push_back({std::move(name), {size}, TensorSpec::Init::constant, start, {}, -1});
     }
+    void tensor(std::string name, std::vector<std::int64_t> shape, double start) {
+        layout_.tensors.push_back(
+            {std::move(name), std::move(shape), TensorSpec::Init::constant, start, {}, -1});
+    }
     [[nodiscard]] ParameterLayout finish(std::string embedding, std::string head, bool tied,
                                          std::vector<std::string> ignored) {
         layout_.embedding = std::move(embedding);

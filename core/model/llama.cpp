@@ -16,6 +16,10 @@ std::string block_name(std::int64_t l) {
     return block_prefix + std::to_string(l) + ".";
 }
 
+std::string adapter_name(const std::string& module, const char* factor) {
+    return "lora.base_model.model." + module + "." + factor + ".weight";
+}
+
 /// The norms per head are of the Depth-Attention authors' Llama, with a switch of their own.
 LlamaTraits traits_of_llama(const ModelConfig& config) {
     if (!config.depth.use_qk_norm) {
@@ -42,10 +46,16 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
             builder.norm(block_name(l) + traits.q_norm, config.head_dim, false);
             builder.norm(block_name(l) + traits.k_norm, config.head_dim, false);
         }
+        if (traits.output_norms) {
+            builder.norm(block_name(l) + "input_layernorm_2", d, false);
+        }
         builder.norm(block_name(l) + "post_attention_layernorm", d, false);
         builder.linear(block_name(l) + "mlp.gate_proj", config.intermediate_size, d, config.mlp_bias);
         builder.linear(block_name(l) + "mlp.up_proj", config.intermediate_size, d, config.mlp_bias);
         builder.linear(block_name(l) + "mlp.down_proj", d, config.intermediate_size, config.mlp_bias);
+        if (traits.output_norms) {
+            builder.norm(block_name(l) + "post_attention_layernorm_2", d, false);
+        }
     }
     builder.norm("model.norm", d, false);
     builder.matrix("lm_head.weight", config.vocab_size, d);
@@ -54,6 +64,20 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
         builder.finish("model.embed_tokens.weight", "lm_head.weight", config.tied_embeddings,
                        {"rotary_emb.inv_freq", "lm_head_layernorm.weight"});
     for (TensorSpec& spec : residual_tensors(config)) {
+        layout.tensors.push_back(std::move(spec));
+    }
+    std::vector<TensorSpec> adapters;
+    for (const std::string& module : config.tah.adapted) {
+        for (const TensorSpec& spec : layout.tensors) {
+            if (spec.name == module + ".weight") {
+                const std::int64_t rank = config.tah.lora_rank;
+                adapters.push_back({adapter_name(module, "lora_A"), {rank, spec.shape[1]}});
+                adapters.push_back({adapter_name(module, "lora_B"), {spec.shape[0], rank}});
+            }
+        }
+    }
+    for (TensorSpec& spec : adapters) {
+        spec.multiplies = false; // merged: they cost nothing of their own
         layout.tensors.push_back(std::move(spec));
     }
     return layout;
@@ -71,7 +95,15 @@ Llama::Llama(const ModelConfig& config, const Parameters& parameters, const Llam
                            blocks::Linear::from(parameters, block_name(l) + "mlp.gate_proj"),
                            blocks::Linear::from(parameters, block_name(l) + "mlp.up_proj"),
                            blocks::Linear::from(parameters, block_name(l) + "mlp.down_proj"),
+                           {},
+                           {},
                            {}});
+        if (traits.output_norms) {
+            layers_.back().attention_output =
+                blocks::Norm::from(parameters, block_name(l) + "input_layernorm_2", config);
+            layers_.back().mlp_output =
+                blocks::Norm::from(parameters, block_name(l) + "post_attention_layernorm_2", config);
+        }
         if (traits.q_norm != nullptr) {
             layers_.back().head_norms = {
                 blocks::Norm::from(parameters, block_name(l) + traits.q_norm, config),
@@ -80,10 +112,38 @@ Llama::Llama(const ModelConfig& config, const Parameters& parameters, const Llam
         }
     }
     norm_ = blocks::Norm::from(parameters, "model.norm", config);
+    merge_adapters(parameters);
+}
+
+/// W + (alpha / r) B A, in fp32 and rounded once.
+void Llama::merge_adapters(const Parameters& parameters) {
+    if (config_.tah.adapted.empty()) {
+        return;
+    }
+    adapted_ = layers_;
+    const double scale = config_.tah.lora_alpha / static_cast<double>(config_.tah.lora_rank);
+    for (std::int64_t l = 0; l < config_.layers; ++l) {
+        Layer& layer = adapted_[static_cast<std::size_t>(l)];
+        const std::pair<const char*, blocks::Linear*> modules[] = {
+            {"self_attn.q_proj", &layer.q_proj}, {"self_attn.k_proj", &layer.k_proj},
+            {"self_attn.v_proj", &layer.v_proj}, {"self_attn.o_proj", &layer.o_proj},
+            {"mlp.gate_proj", &layer.gate_proj}, {"mlp.up_proj", &layer.up_proj},
+            {"mlp.down_proj", &layer.down_proj}};
+        for (const auto& [name, linear] : modules) {
+            const std::string module = block_name(l) + name;
+            const at::Tensor a = parameters.find(adapter_name(module, "lora_A"));
+            if (!a.defined()) {
+                continue;
+            }
+            const at::Tensor b = parameters.at(adapter_name(module, "lora_B"));
+            const at::Tensor change = at::mm(b.to(at::kFloat), a.to(at::kFloat)) * scale;
+            linear->weight = (linear->weight.to(at::kFloat) + change).to(linear->weight.scalar_type());
+        }
+    }
 }
 
 at::Tensor Llama::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights(l, pass);
     const auto heads = [&](const at::Tensor& rows, const blocks::Linear& projection, std::int64_t count,
                            Workspace::Use use) {
         return blocks::linear(rows, projection, pass, use).view({rows.size(0), count, config_.head_dim});
@@ -96,8 +156,21 @@ at::Tensor Llama::attention(std::int64_t l, const at::Tensor& input, const Pass&
 }
 
 at::Tensor Llama::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(l)];
+    const Layer& w = weights(l, pass);
     const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
+    if (w.attention_output.weight.defined()) {
+        const at::Tensor added =
+            blocks::linear(attention(l, normed, pass), w.o_proj, pass, Workspace::Use::projection);
+        const at::Tensor attended =
+            blocks::add(blocks::attending(x, pass),
+                        blocks::normalise(added, w.attention_output, pass, Workspace::Use::normed), pass);
+        const at::Tensor mlp_input =
+            blocks::normalise(attended, w.post_attention_layernorm, pass, Workspace::Use::normed);
+        const at::Tensor out = blocks::add_gated_mlp(at::zeros_like(attended), mlp_input, w.gate_proj,
+                                                     w.up_proj, w.down_proj, config_.activation, pass);
+        return blocks::add(attended, blocks::normalise(out, w.mlp_output, pass, Workspace::Use::normed),
+                           pass);
+    }
     const at::Tensor attended =
         blocks::add_linear(blocks::attending(x, pass), attention(l, normed, pass), w.o_proj, pass);
     const at::Tensor mlp_input =
@@ -107,7 +180,7 @@ at::Tensor Llama::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) c
 }
 
 at::Tensor Llama::sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const {
-    const Layer& w = layers_[static_cast<std::size_t>(c / 2)];
+    const Layer& w = weights(c / 2, pass);
     if (c % 2 == 0) {
         const at::Tensor normed = blocks::normalise(x, w.input_layernorm, pass, Workspace::Use::normed);
         return blocks::linear(attention(c / 2, normed, pass), w.o_proj, pass, Workspace::Use::projection);

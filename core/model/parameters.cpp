@@ -30,23 +30,37 @@ std::filesystem::path file_of(const Checkpoint& checkpoint) {
     return files.size() == 1 ? files.front() : checkpoint.folder;
 }
 
-const TensorView* find_view(const Weights& weights, const TensorSpec& spec) {
-    if (const TensorView* view = weights.find(spec.name)) {
-        return view;
-    }
-    for (const std::string& alias : spec.aliases) {
-        if (const TensorView* view = weights.find(alias)) {
-            return view;
+/// A tensor of the files and the name that it has there, prefixes included.
+struct Found {
+    const TensorView* view = nullptr;
+    std::string name;
+};
+
+Found find_view(const Weights& weights, const ParameterLayout& layout, const TensorSpec& spec) {
+    std::vector<std::string> names{spec.name};
+    names.insert(names.end(), spec.aliases.begin(), spec.aliases.end());
+    for (int wrapped = 0; wrapped < 3; ++wrapped) { // "module._orig_mod.NAME" happens
+        for (const std::string& name : names) {
+            if (const TensorView* view = weights.find(name)) {
+                return {view, name};
+            }
         }
+        std::vector<std::string> longer;
+        for (const std::string& prefix : layout.prefixes) {
+            for (const std::string& name : names) {
+                longer.push_back(prefix + name);
+            }
+        }
+        names = std::move(longer);
     }
-    return nullptr;
+    return {};
 }
 
 void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const TensorView* view) {
     const char* const remedy = "config.json and the weights do not belong together";
     if (view == nullptr) {
         throw InputError(file_of(checkpoint), "a tensor " + spec.name + " of shape " + shape_text(spec.shape),
-                         "no such tensor", remedy);
+                         "no such tensor", spec.remedy.empty() ? remedy : spec.remedy);
     }
     std::vector<std::int64_t> expected = spec.shape;
     if (spec.flexible_axis >= 0 && view->shape.size() == expected.size()) {
@@ -194,9 +208,13 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
     const TensorView* embedding = nullptr;
     const TensorView* head = nullptr;
     for (const TensorSpec& spec : layout.tensors) {
-        const TensorView* view = find_view(weights, spec);
+        const Found found = find_view(weights, layout, spec);
+        const TensorView* view = found.view;
         (spec.name == layout.embedding ? embedding : spec.name == layout.head ? head : view) = view;
         views.push_back(view);
+        if (view != nullptr) {
+            used.insert(found.name);
+        }
     }
     if (layout.tied && embedding != nullptr && head != nullptr && embedding != head &&
         embedding->shape == head->shape && !same_values(*embedding, *head)) {
@@ -217,13 +235,11 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         if (spec.name == layout.head && result.tied_) {
             if (views[i] != nullptr) {
                 check_view(checkpoint, spec, views[i]);
-                used.insert(views[i]->name);
             }
             views[i] = nullptr;
             continue;
         }
         check_view(checkpoint, spec, views[i]);
-        used.insert(views[i]->name);
         total += static_cast<std::int64_t>(views[i]->bytes.size());
     }
     std::vector<std::string> unused;

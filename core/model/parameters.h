@@ -27,11 +27,12 @@ struct TensorSpec {
     std::string name;
     std::vector<std::int64_t> shape;
     Init init = Init::normal;
-    double value = 0.02;              ///< the normal's standard deviation, or the constant
-    std::vector<std::string> aliases; ///< other names under which files hold it
+    double value = 0.02;                   ///< the normal's standard deviation, or the constant
+    std::vector<std::string> aliases = {}; ///< other names under which files hold it
     int flexible_axis =
         -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
-    bool multiplies = true; ///< a matrix of a block that products read; counts in FLOPs
+    bool multiplies = true;  ///< a matrix of a block that products read; counts in FLOPs
+    std::string remedy = {}; ///< what to do where it is absent; empty: the usual
 };
 
 /// All tensors of a model, in the order in which they are saved, and which two may be one.
@@ -42,6 +43,7 @@ struct ParameterLayout {
     bool tied = false;     ///< the config ties them
     std::vector<std::string>
         ignored; ///< endings of names that are buffers, not weights: "rotary_emb.inv_freq"
+    std::vector<std::string> prefixes; ///< of names in files, once or several, that mean nothing
 };
 
 /// The named weights of a model on a device, in one dtype. Names are Hugging Face's, so that what was trained

@@ -107,10 +107,20 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
     return {(angles.cos() * factor).contiguous(), (angles.sin() * factor).contiguous()};
 }
 
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows) {
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows,
+                  bool neighbours) {
     const std::int64_t half = cos.size(1);
     const at::Tensor c = cos.index_select(0, rows).unsqueeze(1);
     const at::Tensor s = sin.index_select(0, rows).unsqueeze(1);
+    if (neighbours) {
+        const at::Tensor pairs =
+            x.narrow(2, 0, 2 * half).to(at::kFloat).unflatten(2, {half, 2}); // [n, heads, r, 2]
+        const at::Tensor a = pairs.select(3, 0);
+        const at::Tensor b = pairs.select(3, 1);
+        const at::Tensor turned = at::stack({a * c - b * s, b * c + a * s}, 3).flatten(2).to(x.scalar_type());
+        return x.size(2) == 2 * half ? turned
+                                     : at::cat({turned, x.narrow(2, 2 * half, x.size(2) - 2 * half)}, 2);
+    }
     const at::Tensor first = x.narrow(2, 0, half).to(at::kFloat);
     const at::Tensor second = x.narrow(2, half, half).to(at::kFloat);
     const at::Tensor turned =
@@ -120,7 +130,7 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& 
 }
 
 void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                 const at::Tensor& rows, const at::Tensor& places) {
+                 const at::Tensor& rows, const at::Tensor& places, bool neighbours) {
     const std::int64_t n = x.size(0);
     const std::int64_t heads = x.size(1);
     const std::int64_t size = x.size(2);
@@ -130,6 +140,8 @@ void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, co
     const float* sines = half > 0 ? sin.const_data_ptr<float>() : nullptr;
     const std::int64_t* index = half > 0 ? rows.const_data_ptr<std::int64_t>() : nullptr;
     const std::int64_t* place = places.defined() ? places.const_data_ptr<std::int64_t>() : nullptr;
+    const std::int64_t apart = neighbours ? 1 : half; // the other of a pair
+    const std::int64_t next = neighbours ? 2 : 1;     // the next pair
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "rotate_into", [&] {
         const scalar_t* source = x.const_data_ptr<scalar_t>();
         auto* target = out.mutable_data_ptr<scalar_t>();
@@ -145,10 +157,11 @@ void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, co
                                      const scalar_t* __restrict a = source + i * row_stride + h * head_stride;
                                      scalar_t* __restrict b = target + (row * heads + h) * size;
                                      for (std::int64_t j = 0; j < half; ++j) {
-                                         const auto first = static_cast<float>(a[j]);
-                                         const auto second = static_cast<float>(a[j + half]);
-                                         b[j] = static_cast<scalar_t>(first * c[j] - second * s[j]);
-                                         b[j + half] = static_cast<scalar_t>(second * c[j] + first * s[j]);
+                                         const std::int64_t one = j * next;
+                                         const auto first = static_cast<float>(a[one]);
+                                         const auto second = static_cast<float>(a[one + apart]);
+                                         b[one] = static_cast<scalar_t>(first * c[j] - second * s[j]);
+                                         b[one + apart] = static_cast<scalar_t>(second * c[j] + first * s[j]);
                                      }
                                      std::memcpy(b + 2 * half, a + 2 * half,
                                                  static_cast<std::size_t>(size - 2 * half) *

@@ -22,13 +22,14 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
                                              std::int64_t length, std::int64_t positions);
 
 /// Rotates the first 2·r elements of every head, r = cos.size(1): pairs are (i, i + r) (GPT-NeoX's and
-/// Llama's halves, not GPT-J's neighbours). x: [n, heads, d_h]; row i turns by row rows[i] of cos and sin. In
-/// fp32, rounded once. Differentiable.
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows);
+/// Llama's halves), with \p neighbours (2i, 2i + 1) (Huginn's, Parcae's). x: [n, heads, d_h]; row i turns by
+/// row rows[i] of cos and sin. In fp32, rounded once. Differentiable.
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows,
+                  bool neighbours = false);
 
 /// The same on the CPU without gradient from any layout whose last axis is dense into a contiguous \p out;
 /// cos undefined: a copy. \p places: int64 [n], rows of \p out; undefined: its first n.
 void rotate_into(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                 const at::Tensor& rows, const at::Tensor& places = {});
+                 const at::Tensor& rows, const at::Tensor& places = {}, bool neighbours = false);
 
 } // namespace ponderscope

@@ -15,6 +15,7 @@ class Workspace {
 public:
     enum class Use : std::uint8_t {
         residual,
+        residual_normed,
         normed,
         normed_again,
         projection,

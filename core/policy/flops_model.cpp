@@ -60,7 +60,7 @@ private:
     std::vector<std::vector<std::int64_t>> counts_;
 };
 
-constexpr const char* names[] = {"per_step", "interleaved", "two_dimensional"};
+constexpr const char* names[] = {"per_step", "interleaved", "two_dimensional", "skip"};
 
 /// Above this a number cannot be meant, and sums of so many of them stay inside 64 bits. Products with keys
 /// may not, and wrap.
@@ -102,7 +102,7 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
     const VisibleKeys keys(layers_by_window());
     std::optional<SlotsBefore> slots;
     if (visibility != Visibility::per_step) {
-        slots.emplace(last_steps, last, visibility == Visibility::two_dimensional);
+        slots.emplace(last_steps, last, visibility != Visibility::interleaved);
     }
     for (const WindowSpan& window : windows_of_it) {
         for (std::int64_t t = window.report_begin; t < window.report_end; ++t) {
@@ -119,12 +119,19 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
                     visibility == Visibility::interleaved ? (*slots)(window.begin, t) : 0;
                 std::int64_t below = 0;
                 for (std::int64_t k = 0; k <= stop; ++k) {
+                    if (visibility == Visibility::skip) {
+                        attended += keys((*slots)(window.begin, t + 1, k));
+                        continue;
+                    }
                     below += visibility == Visibility::interleaved ? 1 : (*slots)(window.begin, t + 1, k);
                     attended += keys(before + below);
                 }
             }
+            const std::int64_t read_outs = 1 + (heads > 0 ? stop : 0);
+            attended += static_cast<std::uint64_t>((prelude_layers + coda_layers * read_outs) * tokens);
             const auto at = static_cast<std::size_t>(stop);
-            const std::int64_t products = ran[at] + stop * (input + heads) + asked[at] + above[at] + read_out;
+            const std::int64_t products =
+                prelude + ran[at] + stop * (input + heads) + asked[at] + above[at] + read_out;
             flops[static_cast<std::size_t>(t)] = static_cast<std::int64_t>(
                 static_cast<std::uint64_t>(products) + static_cast<std::uint64_t>(key) * attended);
         }
@@ -132,16 +139,21 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
 }
 
 std::string FlopsModel::to_json() const {
-    return nlohmann::json{{"visibility", names[static_cast<std::size_t>(visibility)]},
-                          {"steps", steps},
-                          {"key", key},
-                          {"windows", windows},
-                          {"input", input},
-                          {"decisions", decisions},
-                          {"read_out", read_out},
-                          {"input_reads_out", input_reads_out},
-                          {"exited", exited}}
-        .dump();
+    nlohmann::json json{{"visibility", names[static_cast<std::size_t>(visibility)]},
+                        {"steps", steps},
+                        {"key", key},
+                        {"windows", windows},
+                        {"input", input},
+                        {"decisions", decisions},
+                        {"read_out", read_out},
+                        {"input_reads_out", input_reads_out},
+                        {"exited", exited}};
+    if (prelude > 0 || prelude_layers > 0 || coda_layers > 0) {
+        json["prelude"] = prelude;
+        json["prelude_layers"] = prelude_layers;
+        json["coda_layers"] = coda_layers;
+    }
+    return json.dump();
 }
 
 std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
@@ -193,6 +205,14 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
     model.read_out = whole(field("read_out"));
     model.input_reads_out = flag("input_reads_out");
     model.exited = list("exited");
+    // Absent where there are none, and in earlier traces.
+    for (const auto& [key, value] : {std::pair{"prelude", &model.prelude},
+                                     {"prelude_layers", &model.prelude_layers},
+                                     {"coda_layers", &model.coda_layers}}) {
+        *value = json.contains(key) ? whole(field(key)) : 0;
+    }
+    constexpr std::int64_t most_layers = std::int64_t{1} << 16;
+    sound = sound && model.prelude_layers <= most_layers && model.coda_layers <= most_layers;
     const std::size_t count = model.steps.size();
     sound = sound && count >= 1 &&
             (model.layers_as_steps() ? model.exited.size() == count && model.windows.size() == count &&

@@ -16,7 +16,8 @@ namespace ponderscope {
 /// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Runs are counted by it,
 /// and it is kept with each of them, so that replays are counted in the same way.
 struct FlopsModel {
-    enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional };
+    /// skip: per_step, and a step's slots see those of the same step alone.
+    enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional, skip };
     Visibility visibility = Visibility::per_step;
     /// Products of step k = 0..K beside attention: a slot's blocks and depth mixing; over layers, those of
     /// block k.
@@ -27,6 +28,11 @@ struct FlopsModel {
     std::vector<std::int64_t> decisions; ///< [K] of the gate or router after step k, whoever decides
     std::int64_t read_out = 0;           ///< of the head: 2 · V · d
     bool input_reads_out = false;        ///< making an input runs the head anyway
+    // Stacks whose steps cover the middle (methods-released.md section 1). `windows` are those of the steps'
+    // layers; read_out holds the coda's products.
+    std::int64_t prelude = 0;        ///< products once a token
+    std::int64_t prelude_layers = 0; ///< which attend once a token,
+    std::int64_t coda_layers = 0;    ///< and once a read-out
     /// Layers as steps: of block l for a token that exited below it, whose keys and values are made there.
     /// Empty: steps are steps of pondering.
     std::vector<std::int64_t> exited;

@@ -56,6 +56,14 @@ private:
 struct Below {
     bool operator()(float value, float threshold) const { return value < threshold; }
 };
+/// x >= theta: NaN never stops.
+struct AtLeast {
+    bool operator()(float value, float threshold) const { return value >= threshold; }
+};
+/// x <= theta: NaN never stops.
+struct AtMost {
+    bool operator()(float value, float threshold) const { return value <= threshold; }
+};
 } // namespace policies
 
 } // namespace ponderscope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The method's own rule with another tau: AdaPonderLM's gate (arXiv 2603.01914), PonderLM-3's tail mass
-// (2603.02023), adaptive latent CoT's reach (2602.08220). Halting compares "continue iff value >= tau".
+// (2603.02023), adaptive latent CoT's reach (2602.08220), which continue iff value >= tau; Ouro's cumulative
+// exit probability (2510.25741), which stops there, and Think-at-Hard's gate (2511.08577).
 #include "core/base/error.h"
 #include "core/policy/kinds.h"
 
@@ -10,8 +11,9 @@ namespace ponderscope::policies {
 
 PolicyKind learned() {
     return {.name = "learned",
-            .rule = "the model's own gate or router is below theta",
-            .source = "arXiv 2603.01914, 2603.02023, 2602.08220",
+            .rule = "the model's own gate or router is below theta (ouro: its cumulative exit probability "
+                    "has reached it)",
+            .source = "arXiv 2603.01914, 2603.02023, 2602.08220, 2510.25741, 2511.08577",
             .parameters = {{.key = "theta",
                             .meaning = "tau of the gate or router; the model's own when absent",
                             .low = 0,
@@ -25,8 +27,19 @@ PolicyKind learned() {
                         "Policy learned: this run's model has no threshold of its own; write one, as "
                         "in learned:theta=0.5.");
                 }
-                return std::make_unique<ThresholdRule<Below>>(PolicySignal::continue_value, theta, 0,
-                                                              Below{});
+                const auto rule = [theta](auto compare) -> std::unique_ptr<Policy> {
+                    return std::make_unique<ThresholdRule<decltype(compare)>>(PolicySignal::continue_value,
+                                                                              theta, 0, compare);
+                };
+                switch (context.own_rule) {
+                case OwnRule::Stops::at_least:
+                    return rule(AtLeast{});
+                case OwnRule::Stops::at_most:
+                    return rule(AtMost{});
+                case OwnRule::Stops::below:
+                    break;
+                }
+                return rule(Below{});
             }};
 }
 

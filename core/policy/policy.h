@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
 #include "core/policy/signal_columns.h"
 
@@ -34,6 +35,8 @@ struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
     /// The model's own tau; NaN where the method does not halt.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
+    /// Where the model's own rule stops a token (method_info.h).
+    OwnRule::Stops own_rule = OwnRule::Stops::below;
     /// Mean steps of `learned` at that tau, over tokens with a target; NaN where there is no such number.
     double learned_rate = std::numeric_limits<double>::quiet_NaN();
 };

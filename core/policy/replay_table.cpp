@@ -2,6 +2,7 @@
 // From a trace to columns.
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/checkpoint/method_info.h"
 #include "core/policy/replay.h"
 #include "core/stats/layout.h"
 
@@ -28,25 +29,22 @@ constexpr Source sources[] = {
     {PolicySignal::acceleration, signal::acceleration},
 };
 
-/// The signal that the method's own rule compares with tau, and how (methods.md 5 to 7).
-struct OwnRule {
-    const char* method;
-    const char* signal;
-    enum class Form { value_at_k, product_up_to_k } form;
-};
-constexpr OwnRule own_rules[] = {
-    {"adaponderlm", signal::gate, OwnRule::Form::value_at_k},
-    {"ponderlm3", signal::gate, OwnRule::Form::value_at_k},
-    {"adaptive_latent_cot", signal::gate, OwnRule::Form::product_up_to_k},
-};
+/// The rule of the run's own method; nullptr where it has none, or this build does not know it.
+const OwnRule* own_rule(const RunInfo& run) {
+    const MethodInfo* method = method_info(run.method);
+    return method != nullptr && method->own_rule.signal != nullptr ? &method->own_rule : nullptr;
+}
 
-/// tau as config.json has it; NaN for a method that does not halt. The recorder checked the file; here it is
-/// a stranger's text.
+/// tau as the run says it, in earlier traces as config.json has it; NaN for a method that does not halt. The
+/// recorder checked the file; here it is a stranger's text.
 double own_threshold(const RunInfo& run) {
-    const bool halts = std::any_of(std::begin(own_rules), std::end(own_rules),
-                                   [&](const OwnRule& rule) { return run.method == rule.method; });
-    if (!halts) {
+    if (own_rule(run) == nullptr) {
         return std::numeric_limits<double>::quiet_NaN();
+    }
+    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
+    if (choices.is_object() && choices.contains("threshold")) {
+        const nlohmann::json& threshold = choices["threshold"];
+        return threshold.is_number() ? threshold.get<double>() : std::numeric_limits<double>::quiet_NaN();
     }
     const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
     if (config.is_object() && config.contains("pondering") && config["pondering"].is_object()) {
@@ -106,6 +104,10 @@ public:
             total += static_cast<std::size_t>(sequence.tokens);
         }
         choose_columns(total);
+        // Where an exit only chose the read-out, the steps behind it are there as well.
+        const nlohmann::json choices =
+            nlohmann::json::parse(run_.choices, nullptr, /*allow_exceptions=*/false);
+        all_ran_ = choices.is_object() && choices.value("kv", nlohmann::json()) == "full";
         table_.places.reserve(total);
         table_.ran.reserve(total);
         table_.nll.reserve(total);
@@ -190,11 +192,10 @@ private:
                 wanted_.push_back({source.signal, source.name});
             }
         }
-        for (const OwnRule& rule : own_rules) {
-            if (run_.method == rule.method && there(rule.signal)) {
-                wanted_.push_back({PolicySignal::continue_value, rule.signal});
-                form_ = rule.form;
-            }
+        if (const OwnRule* rule = own_rule(run_); rule != nullptr && there(rule->signal)) {
+            wanted_.push_back({PolicySignal::continue_value, rule->signal});
+            form_ = rule->form;
+            table_.context.own_rule = rule->stops;
         }
         // Memory only for signals whose first chunk has the size that was promised.
         for (const Column& column : wanted_) {
@@ -235,7 +236,7 @@ private:
                 }
                 table_.places.push_back(
                     {number, static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i), length});
-                table_.ran.push_back(steps);
+                table_.ran.push_back(all_ran_ ? last : steps);
                 table_.nll.push_back(tokens.nll[i]);
             }
             for (const Column& column : wanted_) {
@@ -270,6 +271,7 @@ private:
     std::vector<Column> wanted_;
     ClusterNumbers clusters_;
     OwnRule::Form form_ = OwnRule::Form::value_at_k;
+    bool all_ran_ = false;
 };
 
 } // namespace

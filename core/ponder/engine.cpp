@@ -50,6 +50,17 @@ void refuse_attention_of_exits(const EngineParts& parts) {
 
 } // namespace
 
+void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) const {
+    const bool starts = backbone().config().recurs();
+    if (choices.rule || starts) {
+        batch.places = token_places(windows, device);
+    }
+    if (starts) {
+        batch.start = start.states(windows, backbone().config())
+                          .to(at::TensorOptions(backbone().head().embedding.scalar_type()).device(device));
+    }
+}
+
 StepsOptions EngineParts::steps_options() const {
     StepsOptions options;
     options.workspace = reusable();
@@ -104,7 +115,9 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                {},
                                                0,
                                                0,
-                                               nullptr}}));
+                                               nullptr,
+                                               {},
+                                               checkpoint.folder}}));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -126,6 +139,45 @@ void Engine::use_halting(std::shared_ptr<const HaltingRule> rule) {
                          " could decide on.");
     }
     impl_->choices.rule = std::move(rule);
+}
+
+void Engine::use_kv(std::optional<KvPolicy> policy) {
+    if (policy && (layers_are_steps() || max_steps() == 0 ||
+                   impl_->method().visibility() != VisibilityRule::per_step)) {
+        throw InputError("What later tokens see of one that stopped (--kv) is chosen where steps see each "
+                         "other step by step; the method " +
+                         to_string(config().ponder.method) +
+                         (max_steps() == 0 || layers_are_steps() ? " has no steps of that kind."
+                                                                 : " has a rule of its own."));
+    }
+    impl_->choices.kv = policy;
+}
+
+std::string Engine::kv() const {
+    const Method& method = impl_->method();
+    return method.visibility() == VisibilityRule::per_step && method.max_steps() > 0 && !layers_are_steps()
+               ? to_string(impl_->choices.kv_policy(method))
+               : "";
+}
+
+bool Engine::kv_named() const {
+    return impl_->choices.kv.has_value();
+}
+
+bool Engine::exits_select() const {
+    return impl_->method().exits_select();
+}
+
+void Engine::use_start_state(const std::string& spec) {
+    if (!config().recurs()) {
+        throw InputError("--initial-state: the method " + to_string(config().ponder.method) +
+                         " starts from the embedding; only huginn and parcae have a state to begin with.");
+    }
+    impl_->start = StartState::parse(spec, impl_->folder, config());
+}
+
+std::string Engine::start_state() const {
+    return config().recurs() ? impl_->start.text(config()) : "";
 }
 
 void Engine::use_layers_as_steps() {
@@ -223,11 +275,10 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
     const c10::InferenceMode no_gradients;
     TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
     StepsOptions options = impl_->steps_options();
-    if (options.choices.rule) {
-        batch.places = token_places(windows, impl_->device);
-    }
+    options.read_steps = level == RecordLevel::steps;
+    impl_->place(batch, windows);
     Recorder recorder(impl_->backbone(), impl_->method(), impl_->choices, level,
-                      reported_tokens(windows, impl_->device, impl_->halts()));
+                      reported_tokens(windows, impl_->device, impl_->runs_parts()));
     options.observer = &recorder;
     options.taps = recorder.listener();
     const StepsResult run = run_steps(impl_->backbone(), impl_->method(), batch, options);

@@ -4,6 +4,7 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/ponder/attention_choice.h"
+#include "core/ponder/kv_policy.h"
 #include "core/trace/records.h"
 
 #include <cstdint>
@@ -108,6 +109,18 @@ public:
     /// single stream.
     void use_layers_as_steps();
     [[nodiscard]] bool layers_are_steps() const;
+    /// What later tokens see of a token that stopped (visibility.h); nothing: as the method's authors have
+    /// it, and `per_step` under another rule than the method's. InputError where the method has no such
+    /// choice.
+    void use_kv(std::optional<KvPolicy> policy);
+    [[nodiscard]] std::string kv() const;    ///< "full", ...; empty where there is no such choice
+    [[nodiscard]] bool kv_named() const;     ///< use_kv named one
+    [[nodiscard]] bool exits_select() const; ///< the method's own exits choose the read-out (method_info.h)
+    /// What a stack with a start state begins with: "random", "random:SEED", "zero", or a safetensors file
+    /// with `initial_state` [B, T or more, d], looked for in the checkpoint's folder first. Until it is
+    /// called: random, seed 0. InputError: a model without one, a file that is none or has another shape.
+    void use_start_state(const std::string& spec);
+    [[nodiscard]] std::string start_state() const; ///< as it is stored with a run; empty: the model has none
     [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
     /// Records sequence attention of these layers and heads from now on, at any level but nll; none: not any
     /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them

@@ -7,6 +7,7 @@
 #include "core/ponder/forward.h"
 #include "core/ponder/halting.h"
 #include "core/ponder/scoring.h"
+#include "core/ponder/start_state.h"
 #include "core/ponder/steps.h"
 
 #include <memory>
@@ -27,14 +28,22 @@ struct EngineParts {
     mutable std::int64_t restless = 0;         ///< Engine::restless
     std::unique_ptr<const Method> layer_steps; ///< in the place of a vanilla model's method; nullptr: that
 
+    StartState start;
+    std::filesystem::path folder; ///< of the checkpoint
+
+    /// Where a batch's tokens stand in their texts, and what their states begin with, where it matters.
+    /// InputError: a file of start states that does not reach so far.
+    void place(TokenBatch& batch, std::span<const Window> windows) const;
     /// Buffers are reused on the CPU; a GPU's allocator does that itself.
     [[nodiscard]] Workspace* reusable() const { return device.is_cpu() ? &workspace : nullptr; }
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }
-    [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method()); }
+    /// Whether slots may be of some tokens of a batch and not of others.
+    [[nodiscard]] bool runs_parts() const { return halts() || choices.sequential(method()); }
+    [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), choices); }
     [[nodiscard]] bool decides_by_head() const { return choices.rule && choices.rule->reads_head(); }
-    [[nodiscard]] bool plans_rows() const { return keeps_rows(method(), choices.rule.get()); }
+    [[nodiscard]] bool plans_rows() const { return choices.keeps_rows(method()); }
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;
     /// InputError: ids outside of the vocabulary, a sequence without tokens.

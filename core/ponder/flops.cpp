@@ -65,10 +65,12 @@ FlopsModel::Visibility visibility_of(VisibilityRule rule) {
 
 } // namespace
 
-FlopsModel flops_model(const Backbone& backbone, const Method& method) {
+FlopsModel flops_model(const Backbone& backbone, const Method& method, const RunChoices& choices) {
     const ModelConfig& config = backbone.config();
     FlopsModel model;
-    model.visibility = visibility_of(method.visibility());
+    const bool skips = method.visibility() == VisibilityRule::per_step && !method.layers_are_steps() &&
+                       choices.kv_policy(method) == KvPolicy::skip;
+    model.visibility = skips ? FlopsModel::Visibility::skip : visibility_of(method.visibility());
     model.key = 4 * config.query_heads * config.head_dim;
     model.windows = config.sliding_windows;
     model.windows.resize(static_cast<std::size_t>(config.layers), 0);
@@ -86,8 +88,18 @@ FlopsModel flops_model(const Backbone& backbone, const Method& method) {
         }
         return model;
     }
+    std::int64_t each_step = 2 * backbone.block_matrix_elements();
+    if (config.recurs()) {
+        const Backbone::PartElements& parts = backbone.part_elements();
+        each_step = 2 * parts.core + backbone.injection_flops();
+        model.prelude = 2 * parts.prelude;
+        model.prelude_layers = config.sandwich.prelude;
+        model.coda_layers = config.sandwich.coda;
+        model.read_out += 2 * parts.coda + backbone.before_coda_flops();
+        model.windows.resize(static_cast<std::size_t>(config.core_end() - config.core_begin()));
+    }
     for (std::int64_t step = 0; step <= method.max_steps(); ++step) {
-        std::int64_t products = 2 * backbone.block_matrix_elements() + joining_flops(config);
+        std::int64_t products = each_step + joining_flops(config);
         for (std::int64_t l = 0; l < config.layers; ++l) {
             products += mixing_flops(config, step, l);
         }

@@ -95,8 +95,8 @@ ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) 
     TORCH_CHECK(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0}) ==
                     batch.ids.size(0),
                 "forward: the lengths do not add up to the ids");
-    const TokenBatch tokens = TokenBatch::from_ids(backbone, batch.ids, batch.lengths,
-                                                   keeps_rows(method, options.choices.rule.get()));
+    const TokenBatch tokens =
+        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, options.choices.keeps_rows(method));
     options.keep_states = true;
     options.recompute = form.recompute;
     if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&

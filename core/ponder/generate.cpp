@@ -112,30 +112,17 @@ private:
     }
 
     void make_cache() {
-        const ModelConfig& config = impl_.model.config();
-        // Interleaved slots lie one after the other, those of other rules in a segment a step.
-        const VisibilityRule rule = impl_.method().visibility();
-        // A block writes to its own layer's rows only, so that one segment does for all of them.
-        const std::int64_t slots = impl_.method().layers_are_steps() ? 1 : impl_.method().max_steps() + 1;
-        const bool interleaved = rule == VisibilityRule::interleaved;
-        const std::int64_t segments = interleaved ? 1 : slots;
+        const bool interleaved = impl_.method().visibility() == VisibilityRule::interleaved;
+        const std::int64_t slots = interleaved ? impl_.method().max_steps() + 1 : 1;
         std::int64_t total = 0;
         for (const std::int64_t prompt : prompt_) {
-            first_rows_.push_back(total);
-            total += (prompt + options_.max_new_tokens) * (interleaved ? slots : 1);
+            first_rows_.push_back(total * slots);
+            total += prompt + options_.max_new_tokens;
         }
-        const auto options =
-            at::TensorOptions(impl_.backbone().head().embedding.scalar_type()).device(impl_.device);
-        at::Tensor counts;
-        if (rule != VisibilityRule::per_step) {
-            counts = at::zeros({segments, static_cast<std::int64_t>(prompt_.size())},
-                               at::TensorOptions(at::kLong).device(impl_.device));
-        }
-        cache_.emplace(
-            StepCache{KvRows(config.layers, segments * total, config.kv_heads, config.head_dim, options),
-                      total,
-                      std::move(counts),
-                      {}});
+        StepsOptions options = impl_.steps_options();
+        options.read_steps = level_ == RecordLevel::steps;
+        cache_.emplace(make_step_cache(impl_.backbone(), impl_.method(), options, total,
+                                       static_cast<std::int64_t>(prompt_.size())));
     }
 
     /// Computes the tokens that no run has seen yet and chooses the next one of every live sequence.
@@ -157,11 +144,10 @@ private:
         StepsOptions options = impl_.steps_options();
         options.choices.refreshes = std::nullopt; // what is kept in the cache is exact
         options.choices.attention = {};           // of a text, not of what is being written
-        if (options.choices.rule) {
-            batch.places = token_places(windows, impl_.device);
-        }
+        options.read_steps = level_ == RecordLevel::steps;
+        impl_.place(batch, windows);
         Recorder recorder(impl_.backbone(), impl_.method(), options.choices, level_,
-                          reported_tokens(windows, impl_.device, impl_.halts()));
+                          reported_tokens(windows, impl_.device, impl_.runs_parts()));
         options.observer = &recorder;
         options.taps = recorder.listener();
         options.cache = cache_ ? &*cache_ : nullptr;

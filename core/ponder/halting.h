@@ -62,13 +62,8 @@ public:
     [[nodiscard]] virtual HaltingAnswer answer(const HaltingQuestion& question) const = 0;
 };
 
-/// Whether a run of \p method under \p rule (nullptr: its own) may stop tokens before K.
+/// Whether a run of \p method under \p rule (nullptr: its own) may read tokens out before K.
 inline bool may_halt(const Method& method, const HaltingRule* rule) {
     return method.max_steps() > 0 && (rule != nullptr ? rule->may_halt() : method.halts());
 }
-/// Whether slots see rows that their own pass did not make, even without a cache.
-inline bool keeps_rows(const Method& method, const HaltingRule* rule) {
-    return may_halt(method, rule) || method.visibility() != VisibilityRule::per_step;
-}
-
 } // namespace ponderscope

@@ -38,6 +38,9 @@ public:
         }
         // The listener owns nothing that it hears: what waits for its tokens' numbers is copied.
         waiting_.emplace_back(std::move(full), tensor.clone());
+        if (name == "initial_state" || name == "prelude") {
+            waiting_.back().first = name; // once a token
+        }
         if (name == "expected_embedding") {
             place(mixed_tokens_);
         }
@@ -51,21 +54,30 @@ public:
         return StepObserver::expected_embedding(slots, head, wish);
     }
 
-    std::map<std::string, NamedArray> arrays;
+    [[nodiscard]] std::map<std::string, NamedArray> arrays() const {
+        std::map<std::string, NamedArray> arrays;
+        for (const auto& [name, all] : whole_) {
+            std::vector<std::int64_t> shape{batch_, tokens_};
+            shape.insert(shape.end(), all.sizes().begin() + 1, all.sizes().end());
+            arrays.emplace(name, to_array(all, std::move(shape)));
+        }
+        return arrays;
+    }
 
 private:
     void place(const at::Tensor& tokens) {
         for (auto& [name, tensor] : waiting_) {
-            at::Tensor all = tensor;
-            if (tokens.defined()) {
+            at::Tensor& all = whole_[name];
+            if (!tokens.defined()) {
+                all = tensor;
+                continue;
+            }
+            if (!all.defined()) {
                 std::vector<std::int64_t> whole = tensor.sizes().vec();
                 whole.front() = batch_ * tokens_;
-                all = at::full(whole, std::numeric_limits<double>::quiet_NaN(), tensor.options())
-                          .index_copy_(0, tokens, tensor);
+                all = at::full(whole, std::numeric_limits<double>::quiet_NaN(), tensor.options());
             }
-            std::vector<std::int64_t> shape{batch_, tokens_};
-            shape.insert(shape.end(), all.sizes().begin() + 1, all.sizes().end());
-            arrays.insert_or_assign(name, to_array(all, std::move(shape)));
+            all.index_copy_(0, tokens, tensor); // tokens may come one after the other
         }
         waiting_.clear();
     }
@@ -73,6 +85,7 @@ private:
     std::int64_t batch_;
     std::int64_t tokens_;
     at::Tensor mixed_tokens_;
+    std::map<std::string, at::Tensor> whole_; ///< of all tokens
     std::vector<std::pair<std::string, at::Tensor>> waiting_;
 };
 
@@ -128,11 +141,10 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
     options.observer = &inspector;
     options.taps = &inspector;
     TokenBatch tokens = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
-    if (options.choices.rule) {
-        tokens.places = token_places(windows, impl_->device);
-    }
+    options.read_steps = true;
+    impl_->place(tokens, windows);
     const StepsResult run = run_steps(impl_->backbone(), impl_->method(), tokens, options);
-    std::map<std::string, NamedArray> arrays = std::move(inspector.arrays);
+    std::map<std::string, NamedArray> arrays = inspector.arrays();
     arrays.emplace("logits", to_array(full_logits(run.readout, impl_->backbone().head()),
                                       {batch, length, config().vocab_size}));
 
@@ -152,7 +164,8 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
         flops.integers.insert(flops.integers.end(), columns.flops.begin(), columns.flops.end());
         for (const auto& [name, chunk] : result.signals) {
             // A last token has no target: as in the reference files, these two end before it.
-            const bool of_target = name == signal::nll || name == signal::rank;
+            const bool of_target =
+                name == signal::nll || name == signal::rank || name == signal::expected_nll;
             const std::int64_t rows = of_target ? length - 1 : length;
             NamedArray& array = arrays["signal." + name];
             if (array.shape.empty()) {

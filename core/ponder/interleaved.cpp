@@ -27,11 +27,11 @@ public:
           options_(options),
           slots_a_token_(method.max_steps() + 1),
           halts_(may_halt(method, options.choices.rule.get())),
-          cost_(flops_model(backbone, method)),
+          cost_(flops_model(backbone, method, options.choices)),
           taps_(options.taps, batch.size(), slots_a_token_) {
         const double scale = method.embed_scale();
         const at::Tensor embedded = backbone.embed(batch.ids);
-        const at::Tensor first = method.first_input(scale == 1.0 ? embedded : embedded * scale);
+        const at::Tensor first = method.first_input(scale == 1.0 ? embedded : embedded * scale, {});
         const std::int64_t d = first.size(1);
         inputs_ = at::zeros({batch.size(), slots_a_token_, d}, first.options());
         inputs_ = at::select_scatter(inputs_, first, 1, 0);

@@ -90,7 +90,7 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
         mixer->begin_pass(pass);
     }
     Walk walk({method, backbone.head(), batch.size(), rule, &batch.places, options.observer, options.taps,
-               [&](const at::Tensor& state) { return backbone.final_norm(state); }});
+               [&](const at::Tensor& state, const Slots&) { return backbone.final_norm(state); }});
     // Of tokens that exited it stays what it was there: blocks above make their keys and values of it.
     at::Tensor stream = backbone.enter(backbone.embed(batch.ids), pass);
     walk.begin({}, stream);

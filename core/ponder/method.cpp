@@ -2,6 +2,7 @@
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 #include "core/model/autocast.h"
 
 #include <ATen/ATen.h>
@@ -48,7 +49,15 @@ at::Tensor Method::Fp32Linear::operator()(const at::Tensor& states, std::int64_t
     return at::linear(states.to(at::kFloat), weight_.narrow(0, first, count), bias_.narrow(0, first, count));
 }
 
+bool Method::exits_select() const {
+    return method_info(config_.method).exits_select;
+}
+
 at::Tensor Method::next_input(const Slots& slots, const Decision&, const at::Tensor&) const {
+    return slots.hidden;
+}
+
+at::Tensor Method::mixture_state(const Slots& slots, const Decision&) const {
     return slots.hidden;
 }
 

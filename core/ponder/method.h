@@ -26,18 +26,22 @@ struct Slots {
     at::Tensor hidden; ///< [n, d], after the final norm; undefined before the step ran
     at::Tensor stream; ///< [n, d], the residual stream before the final norm, for methods that want it
     at::Tensor carry;  ///< [n, ...], what the method carries from step to step; undefined: nothing
+    at::Tensor before; ///< [n, d], at step 0: the state before it, where there is one (a start state)
+    std::vector<at::Tensor> blocks; ///< [n, d] each: what left the blocks that the method wants
 };
 
 /// What a method answers once after slot (t, k) has run: whether (t, k+1) runs, and which mass h^k has in the
 /// output in either case.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], a gate or router value, recorded; undefined: none
+    at::Tensor compared;  ///< fp32 [n], what the method's rule compares with its threshold; undefined: value
     at::Tensor go_on;     ///< bool [n]; undefined: every token goes on
     at::Tensor mass_on;   ///< fp32 [n], mass of h^k when the token goes on; undefined: 0
     at::Tensor mass_stop; ///< fp32 [n], when it stops; undefined: 1
     at::Tensor carry;     ///< [n, ...], for the next step
     /// fp32 [n], what is added to the logits of the next slot's key, for every query; undefined: nothing
     at::Tensor next_key_bias;
+    at::Tensor expected_mass; ///< fp32 [n], of h^k in the mean over all steps, recorded; undefined: none
     /// Further numbers worth recording, by the names that signals() declares: fp32 [n], of this step, or
     /// [n, K + 1], of all steps at once.
     std::vector<std::pair<const char*, at::Tensor>> notes;
@@ -62,19 +66,37 @@ public:
     [[nodiscard]] virtual bool layers_are_steps() const { return false; }
 
     [[nodiscard]] MethodKind kind() const { return config_.method; }
+    /// Its own exits choose the read-out, while every step runs (method_info.h).
+    [[nodiscard]] bool exits_select() const;
     [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K; 0 for vanilla
     /// c of methods.md section 4: what an embedding, and an expected one, is multiplied with.
     [[nodiscard]] double embed_scale() const { return embed_scale_; }
 
     // 1. What goes into slot (t, k).
-    /// \p embedded: c·W_emb[x_t], [N, d].
-    [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded) const { return embedded; }
+    /// \p embedded: c·W_emb[x_t], [N, d], behind the prelude where there is one; \p start: the start state
+    /// [N, d], where the stack has one.
+    [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const {
+        (void)start;
+        return embedded;
+    }
+    /// Blocks whose output decide() reads, ascending.
+    [[nodiscard]] virtual const std::vector<std::int64_t>& wanted_blocks() const {
+        static const std::vector<std::int64_t> none;
+        return none;
+    }
+    /// Whether that step runs through the weights with adapters.
+    [[nodiscard]] virtual bool adapts(std::int64_t step) const {
+        (void)step;
+        return false;
+    }
     /// Whether next_input reads Slots::stream.
     [[nodiscard]] virtual bool wants_stream() const { return false; }
     /// Interleaved rule: next_input reads nothing that a pass computed, so that all slots run in one pass.
     [[nodiscard]] virtual bool knows_inputs() const { return false; }
     /// Nothing: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
+    /// Whose expected embedding that is, [n, d].
+    [[nodiscard]] virtual at::Tensor mixture_state(const Slots& slots, const Decision& decision) const;
     /// \p slots go on; \p decision has their rows; \p expected is c times their expected embedding [n, d], if
     /// it was wished for.
     [[nodiscard]] virtual at::Tensor next_input(const Slots& slots, const Decision& decision,
@@ -93,6 +115,8 @@ public:
     [[nodiscard]] virtual Decision decide(const Slots& slots) const;
 
     // 5. What is worth recording beside what every method gives.
+    /// Whether Decision::value is worth it after the last step, too, where it decides nothing.
+    [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }
 
     // Counting (methods.md section 11): FLOPs of making slot k+1's input from slot k's state, and of one

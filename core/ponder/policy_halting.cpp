@@ -2,6 +2,7 @@
 #include "core/ponder/policy_halting.h"
 
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 #include "core/model/head.h"
 #include "core/policy/policy.h"
 #include "core/ponder/acceleration.h"
@@ -11,20 +12,17 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 namespace ponderscope {
 namespace {
 
-bool has_own_rule(MethodKind method) {
-    return method == MethodKind::adaponderlm || method == MethodKind::ponderlm3 ||
-           method == MethodKind::adaptive_latent_cot;
-}
-
 class PolicyHalting final : public HaltingRule {
 public:
-    PolicyHalting(const PolicySpec& spec, const PolicyContext& context, MethodKind method)
-        : spec_(spec), max_steps_(context.max_steps), method_(method), policy_(make_policy(spec, context)) {}
+    PolicyHalting(const PolicySpec& spec, const PolicyContext& context)
+        : spec_(spec), max_steps_(context.max_steps), policy_(make_policy(spec, context)) {}
 
     [[nodiscard]] std::string name() const override { return spec_.text(); }
     [[nodiscard]] bool may_halt() const override { return spec_.kind->name != "full"; }
@@ -129,9 +127,8 @@ private:
                 break;
             }
             case PolicySignal::continue_value:
-                // Adaptive latent CoT compares its reach, which it carries; the others what they record.
-                signals.push_back((method_ == MethodKind::adaptive_latent_cot ? question.decision.carry
-                                                                              : question.decision.value)
+                signals.push_back((question.decision.compared.defined() ? question.decision.compared
+                                                                        : question.decision.value)
                                       .to(at::kFloat));
                 break;
             case PolicySignal::nll: // refused when the rule was made
@@ -161,7 +158,6 @@ private:
 
     PolicySpec spec_;
     std::int64_t max_steps_;
-    MethodKind method_;
     std::unique_ptr<Policy> policy_;
 };
 
@@ -194,13 +190,15 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
         throw InputError("Policy " + spec.text() + ": this model (method " + method +
                          ") runs one step a token, so there is nothing to halt.");
     }
-    if (has_own_rule(config.ponder.method)) {
-        context.own_threshold = config.ponder.threshold;
+    if (const OwnRule& own = method_info(config.ponder.method).own_rule; own.signal != nullptr) {
+        context.own_threshold = std::isinf(config.ponder.threshold) ? std::numeric_limits<double>::quiet_NaN()
+                                                                    : config.ponder.threshold;
+        context.own_rule = own.stops;
     } else if (spec.kind->name == "learned") {
         throw InputError("Policy " + spec.text() + ": the method " + method +
                          " has no gate or router; choose another policy.");
     }
-    return std::make_shared<PolicyHalting>(spec, context, config.ponder.method);
+    return std::make_shared<PolicyHalting>(spec, context);
 }
 
 } // namespace ponderscope

@@ -19,7 +19,8 @@ at::Tensor pick(const at::Tensor& tensor, const at::Tensor& rows) {
 }
 
 bool is_integer(const std::string& name) {
-    return name == signal::rank || name == signal::argmax || name == signal::candidate_ids;
+    return name == signal::rank || name == signal::argmax || name == signal::candidate_ids ||
+           name == signal::prediction_depth || name == signal::answer_flips;
 }
 
 /// Writes \p values at places of [M, d], or all of it.
@@ -29,8 +30,9 @@ at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Te
 
 /// The pass over the vocabulary that makes an expected embedding reads the step out as well; not where slots
 /// are computed over and over.
-bool reads_steps_anyway(const Method& method) {
-    return method.mixture() && !method.mixes_states() && method.visibility() != VisibilityRule::interleaved;
+bool reads_steps_anyway(const Method& method, const RunChoices& choices) {
+    return method.mixture() && !choices.selects(method) && !method.mixes_states() &&
+           method.visibility() != VisibilityRule::interleaved;
 }
 
 /// Refreshes whose movement is recorded.
@@ -56,7 +58,7 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
     if (level == RecordLevel::nll) {
         return signals;
     }
-    const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method);
+    const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method, choices);
     const std::string unit = method.layers_are_steps() ? "layer" : "step";
     const std::string where = " of the read-out at each " + unit;
     const auto declare = [&](const char* name, const char* measure, const std::string& title,
@@ -85,25 +87,47 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                 "Probabilities of the most likely tokens" + where + ".", true);
     }
     if (level == RecordLevel::steps && method.max_steps() > 0) {
-        const std::string states =
-            method.layers_are_steps() ? "residual stream after the block" : "state after the final norm";
+        const std::string states = method.layers_are_steps() ? "residual stream after the block"
+                                   : config.recurs()         ? "state after the core's blocks"
+                                                             : "state after the final norm";
+        // A stack with a start state has something before its first step.
+        const std::string first =
+            config.recurs() ? "; at step 0 to the start state." : "; 0 at " + unit + " 0.";
         declare(signal::kl_previous_current, "nats", "KL from the " + unit + " before",
                 "KL(P_{k-1} || P_k): what the " + unit + " before would lose under this " + unit +
                     "'s distribution; 0 at " + unit + " 0.");
         declare(signal::kl_current_previous, "nats", "KL to the " + unit + " before",
                 "KL(P_k || P_{k-1}); 0 at " + unit + " 0.");
         declare(signal::cosine, "", "Cosine to the " + unit + " before",
-                "Cosine of the " + states + " and that of the " + unit + " before; 0 at " + unit + " 0.");
+                "Cosine of the " + states + " and that of the " + unit + " before" + first);
         declare(signal::latent_difference, "", "Latent difference",
-                "|h^k - h^{k-1}| / |h^k|, h^k the " + states + "; 0 at " + unit + " 0.");
+                "|h^k - h^{k-1}| / |h^k|, h^k the " + states + first);
+        declare(signal::state_norm, "", "Norm by " + unit, "|h^k|, h^k the " + states + ".");
+        declare(signal::update_cosine, "", "Cosine of successive updates",
+                "Cosine of u^k = h^k - h^{k-1} and u^{k-1}: near 1 the state goes straight on, below 0 it "
+                "turns back; 0 where there are no two updates.");
         if (method.max_steps() > 1) {
             declare(signal::acceleration, "", "Acceleration",
                     "|(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|, h^k the " + states +
                         "; 0 at " + unit + "s 0 and 1.");
         }
+        signals.push_back({signal::prediction_depth,
+                           {"token"},
+                           "",
+                           "Prediction depth",
+                           "First " + unit +
+                               " from which on the most likely token stays what it is at the "
+                               "last one."});
+        signals.push_back({signal::answer_flips,
+                           {"token"},
+                           "",
+                           "Answer flips",
+                           "How often the most likely token changes from one " + unit + " to the next."});
     }
     for (SignalInfo& own : method.signals()) {
-        signals.push_back(std::move(own));
+        if (own.name != signal::expected_nll || level == RecordLevel::steps) {
+            signals.push_back(std::move(own));
+        }
     }
     if (method.mixes_states()) {
         signals.push_back({signal::halting_mass,
@@ -146,7 +170,7 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
       level_(level),
       reported_(std::move(reported)),
       candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
-      free_steps_(level != RecordLevel::nll && reads_steps_anyway(method)),
+      free_steps_(level != RecordLevel::nll && reads_steps_anyway(method, choices)),
       extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0),
       depth_(level == RecordLevel::nll ? ModelConfig() : mixing_heard(backbone.config(), method),
              reported_.count, method.max_steps() + 1,
@@ -172,7 +196,7 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
             continue;
         }
         std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
-        if (info.name == signal::gate) {
+        if (info.name == signal::gate && !method.values_last_step()) {
             shape[1] = method.max_steps(); // the last step asks nothing
         } else if (info.name == signal::jacobi_difference) {
             shape[1] = recorded_refreshes(method, choices);
@@ -258,7 +282,7 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
         return;
     }
     depth_.place(slots.hidden.size(0), slots.step, rows.local, rows.place);
-    if (decision.value.defined() && !slots.last) {
+    if (decision.value.defined() && (!slots.last || method_.values_last_step())) {
         put(signal::gate, rows.place, slots.step, pick(decision.value, rows.local));
     }
     for (const auto& [name, values] : decision.notes) {
@@ -281,23 +305,36 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
         return;
     }
     const at::Tensor now = pick(slots.hidden, rows.local);
-    if (slots.step == 0) {
-        state_ = now;
-        move_ = at::Tensor();
-        readout_ = pick(readout, rows.local);
-    } else {
-        const at::Tensor before = pick(state_, rows.place).to(at::kFloat);
-        const at::Tensor wide = now.to(at::kFloat);
+    const at::Tensor wide = now.to(at::kFloat);
+    if (slots.step > 0 || slots.before.defined()) {
+        const at::Tensor before =
+            (slots.step > 0 ? pick(state_, rows.place) : pick(slots.before, rows.local)).to(at::kFloat);
         const at::Tensor norm = wide.norm(2, 1);
-        put(signal::cosine, rows.place, slots.step, (wide * before).sum(1) / (norm * before.norm(2, 1)));
-        const at::Tensor move = wide - before;
-        put(signal::latent_difference, rows.place, slots.step, move.norm(2, 1) / norm);
-        if (slots.step > 1) {
-            put(signal::acceleration, rows.place, slots.step, acceleration(move, pick(move_, rows.place)));
+        // A start state of zeros has no direction.
+        put(signal::cosine, rows.place, slots.step,
+            at::nan_to_num((wide * before).sum(1) / (norm * before.norm(2, 1))));
+        put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
+        const at::Tensor update = wide - before;
+        if (slots.step > (backbone_.config().recurs() ? 0 : 1)) { // a start state makes the first update
+            const at::Tensor last = pick(update_, rows.place);
+            put(signal::update_cosine, rows.place, slots.step,
+                at::nan_to_num((update * last).sum(1) / (update.norm(2, 1) * last.norm(2, 1))));
+            if (slots.step > 1) {
+                put(signal::acceleration, rows.place, slots.step, acceleration(update, last));
+            }
         }
-        move_ = move_.defined()        ? replaced(move_, rows.place, move)
-                : rows.place.defined() ? replaced(at::zeros_like(state_, move.options()), rows.place, move)
-                                       : move;
+        update_ = kept(update_, rows.place, update);
+    }
+    put(signal::state_norm, rows.place, slots.step, wide.norm(2, 1));
+    if (decision.expected_mass.defined()) {
+        const at::Tensor part = wide * pick(decision.expected_mass, rows.local).unsqueeze(1);
+        expected_ = slots.step == 0 ? kept(expected_, rows.place, part)
+                                    : replaced(expected_, rows.place, pick(expected_, rows.place) + part);
+    }
+    if (slots.step == 0) {
+        state_ = kept(state_, rows.place, now);
+        readout_ = kept(readout_, rows.place, pick(readout, rows.local));
+    } else {
         state_ = replaced(state_, rows.place, now);
         // Of a token that halted earlier, both keep its own last two steps.
         const at::Tensor earlier = pick(readout_, rows.place);
@@ -310,6 +347,36 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
                       request(rows, slots.step)),
              rows.place, slots.step);
     }
+}
+
+/// Rows of tokens that run their first step: of all tokens together, or of some after the others.
+at::Tensor Recorder::kept(const at::Tensor& all, const at::Tensor& place, const at::Tensor& values) const {
+    if (!place.defined()) {
+        return values;
+    }
+    const at::Tensor whole =
+        all.defined() ? all : at::zeros({reported_.count, values.size(1)}, values.options());
+    return whole.index_copy(0, place, values);
+}
+
+/// Where the most likely token last changed, and how often. \p last: int64 [M], K_t; undefined: K.
+void Recorder::follow_answers(const at::Tensor& last) {
+    const at::Tensor* answers = find(signal::argmax);
+    at::Tensor* depth = find(signal::prediction_depth);
+    at::Tensor* flips = find(signal::answer_flips);
+    if (answers == nullptr || depth == nullptr || flips == nullptr || answers->size(1) < 2) {
+        return;
+    }
+    const std::int64_t width = answers->size(1);
+    const at::Tensor end =
+        last.defined() && !all_ran ? last : at::full({answers->size(0)}, width - 1, answers->options());
+    const at::Tensor ran = at::arange(width, end.options()).unsqueeze(0) <= end.unsqueeze(1);
+    const at::Tensor same =
+        answers->eq(answers->gather(1, end.unsqueeze(1))).logical_or(ran.logical_not()).to(at::kLong);
+    const at::Tensor stays = at::cumprod(same.flip({1}), 1);
+    depth->copy_(width - stays.sum(1));
+    const at::Tensor changed = answers->narrow(1, 1, width - 1).ne(answers->narrow(1, 0, width - 1));
+    flips->copy_(changed.logical_and(ran.narrow(1, 1, width - 1)).sum(1));
 }
 
 /// As if every token stopped here; those that come back a step later had gone on.
@@ -369,6 +436,7 @@ at::Tensor Recorder::expected_embedding(const Slots& slots, const HeadWeights& h
 
 void Recorder::finish(const StepsResult& result) {
     steps = result.steps;
+    all_ran = result.all_ran;
     if (at::Tensor* all = find(signal::jacobi_difference); all != nullptr && result.differences.defined()) {
         const std::int64_t ran = std::min(all->size(1), result.differences.size(1));
         all->narrow(1, 0, ran).copy_(pick(result.differences.narrow(1, 0, ran), reported_.tokens));
@@ -382,13 +450,24 @@ void Recorder::finish(const StepsResult& result) {
         return;
     }
     read_output(result);
-    if (steps.defined()) {
+    follow_answers(steps.defined() ? pick(steps, reported_.tokens) : at::Tensor());
+    if (steps.defined() && !all_ran) {
         mark_what_did_not_run();
     }
 }
 
 void Recorder::read_output(const StepsResult& result) {
     const at::Tensor last = steps.defined() ? pick(steps, reported_.tokens) : at::Tensor(); // K_t of the M
+    if (at::Tensor* all = find(signal::expected_nll); all != nullptr && expected_.defined()) {
+        if (!steps.defined() || all_ran) {
+            HeadRequest of_mean;
+            of_mean.targets = reported_.targets;
+            all->copy_(
+                read_out(expected_.to(backbone_.head().head.scalar_type()), backbone_.head(), of_mean).nll);
+        } else {
+            all->fill_(std::numeric_limits<double>::quiet_NaN());
+        }
+    }
     if (extra_steps_) {
         // Every step was read out when it ran; the output's is that of K_t.
         const auto of_last = [&](const char* name) {

@@ -53,7 +53,8 @@ public:
         bool by_step = false; ///< its second axis counts steps, and holds what did not run apart
     };
     [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
-    at::Tensor steps; ///< int64 [N], K_t; undefined: K everywhere
+    at::Tensor steps;     ///< int64 [N], K_t; undefined: K everywhere
+    bool all_ran = false; ///< StepsResult::all_ran
     /// What must hear the forward; nullptr where nothing has to.
     [[nodiscard]] TapListener* listener() { return listeners_.empty() ? nullptr : &listeners_; }
 
@@ -68,6 +69,10 @@ private:
     void read_output(const StepsResult& result);
     void mark_what_did_not_run();
     [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
+    void read_output(const StepsResult& result);
+    void follow_answers(const at::Tensor& last);
+    [[nodiscard]] at::Tensor kept(const at::Tensor& all, const at::Tensor& place,
+                                  const at::Tensor& values) const;
     void put_masses(const Rows& rows, const Slots& slots, const Decision& decision);
     void keep(const HeadResult& result, const at::Tensor& place, std::int64_t step);
     void put_last(const HeadResult& result, const at::Tensor& last);
@@ -85,9 +90,10 @@ private:
     DepthRecorder depth_;
     std::optional<AttentionRecorder> attention_; ///< where it is asked for
     TapListeners listeners_;
-    at::Tensor state_;                     ///< [M, d]: h of each reported token's last step
-    at::Tensor mass_on_;                   ///< [M]: of each token's last step, had it gone on
-    at::Tensor move_; ///< fp32, from its state before to its last one
+    at::Tensor state_;    ///< [M, d]: h of each reported token's last step
+    at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states
+    at::Tensor expected_; ///< fp32 [M, d]: mean of the states so far, by Decision::expected_mass
+    at::Tensor mass_on_;  ///< [M]: of each token's last step, had it gone on
     at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
 };
 

@@ -108,6 +108,7 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
         tensors.push_back(recorder.max_probability);
     }
     has_steps_ = recorder.steps.defined();
+    all_ran_ = recorder.all_ran;
     if (has_steps_) {
         tensors.push_back(recorder.steps);
     }
@@ -142,7 +143,10 @@ std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool de
         }
         std::vector<std::int64_t> flops(all_steps.size());
         const WindowSpan whole{0, all, window.past + window.report_begin, window.past + window.report_end};
-        cost.count(all_steps, decides_by_head, {&whole, 1}, flops);
+        // Where an exit only chose the read-out, every step was paid for.
+        const std::vector<std::int32_t> every(all_ran_ ? all_steps.size() : 0,
+                                              static_cast<std::int32_t>(cost.max_steps()));
+        cost.count(all_ran_ ? every : all_steps, decides_by_head, {&whole, 1}, flops);
         WindowResult result;
         TokenColumns& columns = result.tokens;
         columns.first = window.past + window.report_begin;

@@ -44,6 +44,7 @@ private:
     std::vector<Field> fields_; ///< signals, after the scalar columns
     bool has_distribution_ = false;
     bool has_steps_ = false;
+    bool all_ran_ = false; ///< StepsResult::all_ran
     std::unique_ptr<HostCopy> copy_;
 };
 

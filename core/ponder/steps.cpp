@@ -3,6 +3,7 @@
 
 #include "core/ponder/interleaved.h"
 #include "core/ponder/layers.h"
+#include "core/ponder/token_by_token.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -20,31 +21,58 @@ namespace {
 class KeptRows {
 public:
     KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache,
-             const HaltingRule* rule)
-        : batch_(batch), cache_(cache) {
-        const bool halts = may_halt(method, rule);
-        const bool every_step = cache != nullptr || method.visibility() == VisibilityRule::two_dimensional;
+             const RunChoices& choices)
+        : batch_(batch), cache_(cache), config_(backbone.config()) {
+        const bool halts = choices.stops(method);
+        const bool per_step = method.visibility() == VisibilityRule::per_step;
+        const KvPolicy kv = choices.kv_policy(method);
+        const bool skips = per_step && halts && kv == KvPolicy::skip;
+        const bool shares = choices.sequential(method);
+        const bool every_step =
+            (cache != nullptr && !shares) || method.visibility() == VisibilityRule::two_dimensional;
         if (cache == nullptr) {
             std::int64_t begin = 0;
             for (const std::int64_t length : batch.lengths) {
                 causal_.push_back({begin, length, begin, 0});
                 begin += length;
             }
-            if (!keeps_rows(method, rule)) {
+            if (!choices.keeps_rows(method)) {
                 return;
             }
         }
-        copies_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && halts;
-        plain_ = cache != nullptr && method.visibility() == VisibilityRule::per_step && !halts;
+        copies_ = cache != nullptr && per_step && halts && kv == KvPolicy::per_step;
+        plain_ = cache != nullptr && per_step && !(halts && kv != KvPolicy::shared);
         if (cache == nullptr) {
-            const ModelConfig& config = backbone.config();
             own_segments_ = every_step ? method.max_steps() + 1 : 1;
+            std::vector<std::int64_t> rows(static_cast<std::size_t>(config_.layers), 0);
+            for (std::int64_t l = config_.core_begin(); l < config_.core_end(); ++l) {
+                rows[static_cast<std::size_t>(l)] = own_segments_ * batch.space.segment_rows;
+            }
             own_.emplace(
-                config.layers, own_segments_ * batch.space.segment_rows, config.kv_heads, config.head_dim,
+                rows, config_.kv_heads, config_.head_dim,
                 at::TensorOptions(backbone.head().embedding.scalar_type()).device(batch.ids.device()));
         }
         planner_.emplace(method.visibility(), batch.space, every_step,
-                         cache != nullptr ? cache->counts : at::Tensor());
+                         cache != nullptr ? cache->counts : at::Tensor(), skips);
+    }
+
+    /// Blocks that lie outside of the steps, whose tokens have one row each: the prelude's, and the coda's
+    /// where \p step is not a segment of its own. \p tokens: int64 [n]; undefined: all.
+    void prepare_outside(const at::Tensor& tokens, std::int64_t step, Pass& pass) const {
+        if (cache_ == nullptr) {
+            TORCH_CHECK(!tokens.defined(), "blocks outside of the steps run all tokens together");
+            pass.visibility.causal = causal_;
+            return;
+        }
+        const std::int64_t segment = step * cache_->segment_rows;
+        pass.kv = &cache_->rows;
+        const at::Tensor begin = select_rows(batch_.space.sequence_row, tokens) + segment;
+        pass.rows = begin + select_rows(batch_.space.position, tokens);
+        if (tokens.defined()) {
+            pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
+        } else {
+            pass.visibility.causal = causal_in_cache(segment);
+        }
     }
 
     void prepare(const Slots& slots, Pass& pass) {
@@ -67,16 +95,11 @@ public:
             pass.visibility.causal = causal_;
             return;
         }
-        if (!plain_) {
+        if (!plain_ || slots.tokens.defined()) {
             pass.visibility.ranges = rows.ranges;
             return;
         }
-        std::int64_t begin = 0;
-        for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
-            const std::int64_t row = planner_->segment(slots.step) + batch_.first_rows[i];
-            pass.visibility.causal.push_back({begin, batch_.lengths[i], row, batch_.past[i]});
-            begin += batch_.lengths[i];
-        }
+        pass.visibility.causal = causal_in_cache(planner_->segment(slots.step));
     }
 
     /// After the last step that ran: the steps that no token reached see the same rows.
@@ -92,12 +115,24 @@ private:
     void carry_rows(KvRows& kv, std::int64_t step) {
         for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
             const std::int64_t row = batch_.first_rows[i] + batch_.past[i];
-            kv.copy(planner_->segment(step - 1) + row, planner_->segment(step) + row, batch_.lengths[i]);
+            kv.copy(config_.core_begin(), config_.core_end(), planner_->segment(step - 1) + row,
+                    planner_->segment(step) + row, batch_.lengths[i]);
         }
+    }
+
+    [[nodiscard]] std::vector<Visibility::CausalBlock> causal_in_cache(std::int64_t segment) const {
+        std::vector<Visibility::CausalBlock> blocks;
+        std::int64_t begin = 0;
+        for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
+            blocks.push_back({begin, batch_.lengths[i], segment + batch_.first_rows[i], batch_.past[i]});
+            begin += batch_.lengths[i];
+        }
+        return blocks;
     }
 
     const TokenBatch& batch_;
     StepCache* cache_;
+    const ModelConfig& config_;
     std::vector<Visibility::CausalBlock> causal_;
     std::optional<KvRows> own_;
     std::int64_t own_segments_ = 0;
@@ -184,6 +219,68 @@ TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
     return batch;
 }
 
+bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options) {
+    if (options.choices.sequential(method)) {
+        return true;
+    }
+    // A token's coda sees where the tokens before it stopped.
+    const HaltingRule* rule = options.choices.rule.get();
+    return backbone.config().recurs() && options.choices.stops(method) &&
+           (options.read_steps || (rule != nullptr && rule->reads_head()));
+}
+
+StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
+                          std::int64_t total, std::int64_t sequences) {
+    const ModelConfig& config = backbone.config();
+    const RunChoices& choices = options.choices;
+    const bool per_step = method.visibility() == VisibilityRule::per_step;
+    const bool interleaved = method.visibility() == VisibilityRule::interleaved;
+    // Interleaved slots lie one after the other, those of other rules in a segment a step. Where layers are
+    // steps a block writes to its own layer's rows only, and where a token's last step is all that is seen of
+    // it the steps before need no rows: one segment does.
+    const bool one = interleaved || method.layers_are_steps() || choices.sequential(method);
+    const std::int64_t steps = method.max_steps() + 1;
+    const std::int64_t segments = one ? 1 : steps;
+    const std::int64_t room = total * (interleaved ? steps : 1);
+    const bool coda_each_step = config.recurs() && options.read_steps && !choices.stops(method) &&
+                                !goes_token_by_token(backbone, method, options);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(config.layers), segments * room);
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        if (l < config.core_begin() || l >= config.core_end()) {
+            rows[static_cast<std::size_t>(l)] = (l >= config.core_end() && coda_each_step ? steps : 1) * room;
+        }
+    }
+    const auto at_home =
+        at::TensorOptions(backbone.head().embedding.scalar_type()).device(backbone.head().head.device());
+    at::Tensor counts;
+    const bool skips = per_step && choices.stops(method) && choices.kv_policy(method) == KvPolicy::skip;
+    if (!per_step || skips) {
+        counts = at::zeros({segments, sequences}, at_home.dtype(at::kLong));
+    }
+    return {
+        KvRows(rows, config.kv_heads, config.head_dim, at_home), room, std::move(counts), {}, coda_each_step};
+}
+
+namespace {
+
+/// What every pass over tokens of the batch has in common.
+Pass pass_over(const TokenBatch& batch, const at::Tensor& tokens, std::int64_t step,
+               const StepsOptions& options) {
+    Pass pass;
+    pass.rotation_rows = select_rows(batch.rotation_rows, tokens);
+    pass.positions = select_rows(batch.positions, tokens);
+    pass.ids = select_rows(batch.ids, tokens);
+    pass.cos = batch.cos;
+    pass.sin = batch.sin;
+    pass.workspace = options.workspace;
+    pass.recompute = options.recompute;
+    pass.tokens = tokens;
+    pass.tap = {options.taps, step};
+    return pass;
+}
+
+} // namespace
+
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options) {
     if (method.visibility() == VisibilityRule::interleaved) {
@@ -192,38 +289,77 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
     if (method.layers_are_steps()) {
         return run_layers(backbone, method, batch, options);
     }
+    if (goes_token_by_token(backbone, method, options) &&
+        (options.cache == nullptr || *std::max_element(batch.lengths.begin(), batch.lengths.end()) > 1)) {
+        return run_token_by_token(backbone, method, batch, options);
+    }
     const double scale = method.embed_scale();
-    KeptRows kept(backbone, method, batch, options.cache, options.choices.rule.get());
-    Walk walk({method, backbone.head(), batch.size(), options.choices.rule.get(), &batch.places,
-               options.observer, options.taps});
+    const RunChoices& choices = options.choices;
+    const bool sandwich = backbone.config().recurs();
+    const bool selects = choices.selects(method);
+    KeptRows kept(backbone, method, batch, options.cache, choices);
+    const auto coda = [&](const at::Tensor& state, const at::Tensor& tokens, std::int64_t step) {
+        Pass pass = pass_over(batch, tokens, step, options);
+        kept.prepare_outside(tokens, options.cache != nullptr && options.cache->coda_each_step ? step : 0,
+                             pass);
+        const at::Tensor hidden = backbone.coda(state, pass);
+        pass.tap("hidden", hidden);
+        return hidden;
+    };
+    // Elsewhere the head reads the state itself.
+    const bool reads_each = sandwich && (options.read_steps || selects ||
+                                         (choices.rule != nullptr && choices.rule->reads_head()));
+    WalkParts parts{method,        backbone.head(),  batch.size(), choices.rule.get(),
+                    &batch.places, options.observer, options.taps, {},
+                    selects};
+    if (reads_each) {
+        parts.read = [&](const at::Tensor& state, const Slots& slots) {
+            return coda(state, slots.tokens, slots.step);
+        };
+    }
+    Walk walk(std::move(parts));
     const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
     StepsResult result;
-    if (may_halt(method, options.choices.rule.get())) {
+    result.all_ran = selects;
+    if (may_halt(method, choices.rule.get())) {
         result.steps = at::zeros_like(batch.ids);
     }
-    const at::Tensor embedded = backbone.embed(batch.ids);
-    walk.begin({}, method.first_input(scale == 1.0 ? embedded : embedded * scale));
+    const at::Tensor rows = backbone.embed(batch.ids);
+    at::Tensor embedded = scale == 1.0 ? rows : rows * scale;
+    if (sandwich) {
+        Pass pass = pass_over(batch, {}, 0, options);
+        kept.prepare_outside({}, 0, pass);
+        embedded = backbone.prelude(embedded, pass);
+        pass.tap("prelude", embedded);
+        pass.tap("initial_state", batch.start);
+    }
+    walk.begin({}, method.first_input(embedded, batch.start), sandwich ? embedded : at::Tensor(),
+               batch.start);
     for (const Slots& slots = walk.slots();;) {
-        Pass pass;
+        Pass pass = pass_over(batch, slots.tokens, slots.step, options);
         at::Tensor stream;
-        pass.rotation_rows = select_rows(batch.rotation_rows, slots.tokens);
-        pass.positions = select_rows(batch.positions, slots.tokens);
-        pass.cos = batch.cos;
-        pass.sin = batch.sin;
-        pass.workspace = options.workspace;
-        pass.recompute = options.recompute;
-        pass.tokens = slots.tokens;
+        std::vector<at::Tensor> blocks(method.wanted_blocks().size());
         pass.mixer = mixer.get();
-        pass.tap = {options.taps, slots.step};
         pass.stream = method.wants_stream() ? &stream : nullptr;
+        pass.adapted = method.adapts(slots.step);
+        if (!blocks.empty()) {
+            pass.wanted_blocks = &method.wanted_blocks();
+            pass.block_outputs = &blocks;
+        }
         kept.prepare(slots, pass);
         pass.tap("embeds", slots.input);
         const at::Tensor hidden = backbone.run(slots.input, pass);
-        pass.tap("hidden", hidden);
+        pass.tap(sandwich ? "latent" : "hidden", hidden);
         if (result.steps.defined() && slots.step > 0) {
-            slots.tokens.defined() ? result.steps.index_fill_(0, slots.tokens, slots.step)
-                                   : result.steps.fill_(slots.step);
+            if (walk.running().defined()) {
+                result.steps.masked_fill_(walk.running(), slots.step);
+            } else if (slots.tokens.defined()) {
+                result.steps.index_fill_(0, slots.tokens, slots.step);
+            } else {
+                result.steps.fill_(slots.step);
+            }
         }
+        walk.take_blocks(std::move(blocks));
         walk.ran(hidden, stream);
         if (options.keep_states) {
             result.states.push_back({slots.tokens, slots.input, slots.hidden, walk.decision().value});
@@ -245,6 +381,9 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
     }
     kept.finish(walk.slots().step, method.max_steps());
     result.readout = walk.readout().output(walk.slots().hidden.scalar_type());
+    if (sandwich && !reads_each) {
+        result.readout = coda(result.readout, {}, 0);
+    }
     return result;
 }
 

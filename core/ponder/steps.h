@@ -29,6 +29,7 @@ struct TokenBatch {
     std::vector<std::int64_t> first_rows; ///< where each sequence's rows begin in a segment, a sequence
     RowSpace space;     ///< defined when rows are kept: tokens may halt, or there is a cache
     TokenPlaces places; ///< defined by whoever runs with a halting rule
+    at::Tensor start;   ///< [N, d], the start state of stacks that have one
 
     /// Host ids. \p past and \p sequence_rows (a generation's places in the cache) are empty for a run that
     /// stands alone. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
@@ -52,12 +53,14 @@ struct StepCache {
     /// Of the sequences of the next run, in their order. Two-dimensional: slots in each segment, int64
     /// [K + 1, S]; interleaved: [1, S].
     at::Tensor counts;
-    at::Tensor bias; ///< fp32 [rows], of the keys; undefined: none
+    at::Tensor bias;             ///< fp32 [rows], of the keys; undefined: none
+    bool coda_each_step = false; ///< a segment a step for the coda's blocks, too
 };
 
 struct StepsResult {
     at::Tensor readout;             ///< [N, d]
     at::Tensor steps;               ///< int64 [N], K_t; undefined: K for every token
+    bool all_ran = false;           ///< every step ran for every token, and K_t is where it is read out
     std::vector<StepStates> states; ///< when kept
     // Where the interleaved rule is computed in passes over all slots:
     at::Tensor
@@ -71,7 +74,30 @@ struct RunChoices {
     std::shared_ptr<const HaltingRule> rule; ///< in the place of the method's own; nullptr: that
     /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
     std::optional<std::int64_t> refreshes;
-    AttentionChoice attention; ///< recorded on request, of tokens without a past in a cache
+    AttentionChoice attention;       ///< recorded on request, of tokens without a past in a cache
+    std::optional<KvPolicy> kv = {}; ///< absent: as the method's authors have it, per_step under another rule
+    /// What is seen of tokens that stop; means something under the per-step rule alone.
+    [[nodiscard]] KvPolicy kv_policy(const Method& method) const {
+        return kv ? *kv : method.exits_select() && !rule ? KvPolicy::full : KvPolicy::per_step;
+    }
+    /// Whether tokens may be read out before K while every step runs.
+    [[nodiscard]] bool selects(const Method& method) const {
+        return may_halt(method, rule.get()) && !method.layers_are_steps() &&
+               method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::full;
+    }
+    /// Whether tokens may stop, so that later steps do not run for them.
+    [[nodiscard]] bool stops(const Method& method) const {
+        return may_halt(method, rule.get()) && !selects(method);
+    }
+    /// Whether slots see rows that their own pass did not make, even without a cache.
+    [[nodiscard]] bool keeps_rows(const Method& method) const {
+        return stops(method) || method.visibility() != VisibilityRule::per_step || sequential(method);
+    }
+    /// Whether every slot needs finished predecessors, though the per-step rule knows no order.
+    [[nodiscard]] bool sequential(const Method& method) const {
+        return method.max_steps() > 0 && !method.layers_are_steps() &&
+               method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::shared;
+    }
     /// Whether slots are computed in passes over all of them.
     [[nodiscard]] bool iterates(const Method& method) const {
         return method.visibility() == VisibilityRule::interleaved && method.max_steps() > 0 &&
@@ -80,6 +106,9 @@ struct RunChoices {
 };
 
 struct StepsOptions {
+    /// Somebody looks at the read-out after every step: where it costs a coda, it is made then. Otherwise it
+    /// is made where a rule asks for it, and at the end.
+    bool read_steps = false;
     StepObserver* observer = nullptr;
     StepCache* cache = nullptr;
     Workspace* workspace = nullptr;
@@ -94,5 +123,14 @@ struct StepsOptions {
 /// rule has a schedule of its own (interleaved.h).
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options);
+
+/// Whether run_steps goes token by token, each through all of its steps before the next: where slots need
+/// finished predecessors. What tokens that stop leave behind, and the coda's one entry a token, is then
+/// known.
+bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options);
+
+/// Room for the K/V of \p total tokens of \p sequences sequences, as runs with these options fill it.
+StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
+                          std::int64_t total, std::int64_t sequences);
 
 } // namespace ponderscope

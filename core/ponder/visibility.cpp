@@ -9,6 +9,8 @@ namespace ponderscope {
 
 namespace {
 
+constexpr const char* kv_names[] = {"full", "per_step", "shared", "skip"};
+
 at::Tensor pick(const at::Tensor& all, const at::Tensor& tokens) {
     return tokens.defined() ? all.index_select(0, tokens) : all;
 }
@@ -31,11 +33,25 @@ at::Tensor as_ranges(const std::vector<at::Tensor>& begins, const std::vector<at
 
 } // namespace
 
+std::string to_string(KvPolicy policy) {
+    return kv_names[static_cast<std::size_t>(policy)];
+}
+
+std::optional<KvPolicy> kv_policy_from_string(const std::string& name) {
+    for (std::size_t i = 0; i < std::size(kv_names); ++i) {
+        if (name == kv_names[i]) {
+            return static_cast<KvPolicy>(i);
+        }
+    }
+    return std::nullopt;
+}
+
 StepRowPlanner::StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
-                               at::Tensor earlier_counts)
+                               at::Tensor earlier_counts, bool skips)
     : rule_(rule),
       space_(std::move(space)),
       segment_each_step_(segment_each_step),
+      skips_(skips),
       earlier_counts_(std::move(earlier_counts)) {
     TORCH_CHECK(rule != VisibilityRule::interleaved, "interleaved slots are not planned by step");
     TORCH_CHECK(rule != VisibilityRule::two_dimensional || segment_each_step,
@@ -45,7 +61,7 @@ StepRowPlanner::StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment
 StepRows StepRowPlanner::next(const at::Tensor& tokens) {
     const std::int64_t k = step_++;
     const at::Tensor sequence_row = pick(space_.sequence_row, tokens);
-    if (rule_ == VisibilityRule::per_step) {
+    if (rule_ == VisibilityRule::per_step && !skips_) {
         const at::Tensor begin = sequence_row + segment(k);
         const at::Tensor rows = begin + pick(space_.position, tokens);
         return {rows, as_ranges({begin}, {rows + 1})};
@@ -57,6 +73,11 @@ StepRows StepRowPlanner::next(const at::Tensor& tokens) {
     at::Tensor before = before_in_sequence(active, space_.sequence);
     if (earlier_counts_.defined()) {
         before = before + earlier_counts_.select(0, k).index_select(0, space_.sequence);
+    }
+    if (skips_) {
+        const at::Tensor begin = sequence_row + segment(k);
+        const at::Tensor rows = begin + pick(before, tokens);
+        return {rows, as_ranges({begin}, {rows + 1})};
     }
     visible_.push_back(before + active);
     std::vector<at::Tensor> begins;

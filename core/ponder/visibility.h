@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/model/attend.h"
+#include "core/ponder/kv_policy.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -43,10 +44,11 @@ struct StepRows {
 /// without gaps; a query reads one range in each of the k+1 segments.
 class StepRowPlanner {
 public:
-    /// \p earlier_counts: two_dimensional, int64 [steps, sequences], slots that earlier runs of a generation
-    /// left in each segment; undefined: none.
+    /// \p earlier_counts: two_dimensional, and where what stopped is skipped: int64 [steps, sequences], slots
+    /// that earlier runs of a generation left in each segment; undefined: none. \p skips: per_step, a query
+    /// sees the slots of its own step alone, which lie without gaps.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
-                   at::Tensor earlier_counts = {});
+                   at::Tensor earlier_counts = {}, bool skips = false);
 
     /// The next step, 0 first. \p tokens: int64 [n], ascending, a subset of the step before's; undefined: all
     /// tokens.
@@ -60,6 +62,7 @@ private:
     VisibilityRule rule_;
     RowSpace space_;
     bool segment_each_step_;
+    bool skips_;
     at::Tensor earlier_counts_;
     std::int64_t step_ = 0;
     std::vector<at::Tensor>

@@ -42,8 +42,11 @@ at::Tensor Readout::empty_like(const at::Tensor& rows) const {
     return at::zeros({tokens_, rows.size(1)}, rows.options().requires_grad(false));
 }
 
-void Readout::add(const Slots& slots, const Decision& decision, const at::Tensor& stopped) {
-    if (!slots.tokens.defined()) {
+void Readout::add(const Slots& slots, const Decision& decision, const at::Tensor& stopped,
+                  const at::Tensor& running) {
+    if (running.defined()) {
+        output_ = at::where(running.unsqueeze(1), stopped, output_);
+    } else if (!slots.tokens.defined()) {
         output_ = stopped;
     } else {
         // Rows of tokens that stopped earlier stay what they were.
@@ -62,10 +65,13 @@ void Readout::add(const Slots& slots, const Decision& decision, const at::Tensor
     }
 }
 
-void Walk::begin(const at::Tensor& tokens, const at::Tensor& input) {
+void Walk::begin(const at::Tensor& tokens, const at::Tensor& input, const at::Tensor& carry,
+                 const at::Tensor& before) {
     slots_ = {};
     slots_.tokens = tokens;
     slots_.input = input;
+    slots_.carry = carry;
+    slots_.before = before;
     slots_.last = parts_.method.max_steps() == 0;
 }
 
@@ -75,30 +81,39 @@ void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
     decision_ = parts_.method.decide(slots_);
     stopped_ = readout_.if_stopped(slots_, decision_);
     if (parts_.read) {
-        stopped_ = parts_.read(stopped_);
+        stopped_ = parts_.read(stopped_, slots_);
     }
     if (parts_.observer != nullptr) {
         parts_.observer->step_ran(slots_, decision_, stopped_);
     }
-    readout_.add(slots_, decision_, stopped_);
+    readout_.add(slots_, decision_, stopped_, running_);
 }
 
 at::Tensor Walk::choose() {
-    if (parts_.rule == nullptr) {
-        return decision_.go_on;
+    at::Tensor go_on = decision_.go_on;
+    if (parts_.rule != nullptr) {
+        HaltingAnswer answer =
+            parts_.rule->answer({slots_, decision_, stopped_, previous_hidden_, previous_readout_,
+                                 rule_carry_, *parts_.places, parts_.head});
+        rule_carry_ = std::move(answer.carry);
+        go_on = answer.go_on;
     }
-    HaltingAnswer answer = parts_.rule->answer({slots_, decision_, stopped_, previous_hidden_,
-                                                previous_readout_, rule_carry_, *parts_.places, parts_.head});
-    rule_carry_ = std::move(answer.carry);
-    return answer.go_on;
+    if (!parts_.selects) {
+        return go_on;
+    }
+    if (go_on.defined()) {
+        running_ = running_.defined() ? running_.logical_and(go_on) : go_on;
+    }
+    return {};
 }
 
 void Walk::keep(const at::Tensor& rows) {
     slots_.tokens = slots_.tokens.defined() ? slots_.tokens.index_select(0, rows) : rows;
     for (at::Tensor* tensor :
          {&slots_.input, &slots_.hidden, &slots_.stream, &slots_.carry, &decision_.value, &decision_.go_on,
-          &decision_.mass_on, &decision_.mass_stop, &decision_.carry, &decision_.next_key_bias, &rule_carry_,
-          &key_bias_, &previous_hidden_, &previous_readout_}) {
+          &decision_.compared, &decision_.expected_mass, &decision_.mass_on, &decision_.mass_stop,
+          &decision_.carry, &decision_.next_key_bias, &rule_carry_, &key_bias_, &previous_hidden_,
+          &previous_readout_}) {
         *tensor = select_rows(*tensor, rows);
     }
     stopped_ =
@@ -111,7 +126,9 @@ void Walk::make_inputs() {
     if (const std::optional<MixtureWish> wish = parts_.method.mixture()) {
         StepObserver plain;
         StepObserver& observer = parts_.observer != nullptr ? *parts_.observer : plain;
-        expected = observer.expected_embedding(slots_, parts_.head, *wish);
+        Slots asked = slots_;
+        asked.hidden = parts_.method.mixture_state(slots_, decision_);
+        expected = observer.expected_embedding(asked, parts_.head, *wish);
         expected = (scale == 1.0 ? expected : expected * scale).to(slots_.input.scalar_type());
         Tap{parts_.taps, slots_.step}("expected_embedding", expected);
     }
@@ -132,6 +149,7 @@ void Walk::step() {
         previous_readout_ = stopped_;
     }
     key_bias_ = decision_.next_key_bias;
+    slots_.before = at::Tensor();
     ++slots_.step;
     slots_.last = slots_.step == parts_.method.max_steps();
 }

@@ -33,7 +33,9 @@ public:
     /// What the tokens of \p slots would be read out from, had they stopped here.
     [[nodiscard]] at::Tensor if_stopped(const Slots& slots, const Decision& decision) const;
     /// Takes the step in: \p stopped is if_stopped of the same slots.
-    void add(const Slots& slots, const Decision& decision, const at::Tensor& stopped);
+    /// \p running: bool [n], rows whose read-out is not yet chosen; undefined: all.
+    void add(const Slots& slots, const Decision& decision, const at::Tensor& stopped,
+             const at::Tensor& running = {});
     [[nodiscard]] at::Tensor output(at::ScalarType type) const { return output_.to(type); }
 
 private:
@@ -53,8 +55,9 @@ struct WalkParts {
     const TokenPlaces* places = nullptr;
     StepObserver* observer = nullptr;
     TapListener* taps = nullptr;
-    /// What the head reads of a state; empty: the state itself.
-    std::function<at::Tensor(const at::Tensor&)> read = {};
+    /// What the head reads of a state of the slots; empty: the state itself.
+    std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
+    bool selects = false; ///< a token that would stop goes on, and is read out where it would have
 };
 
 /// Follows tokens from slot to slot: what is asked after slot (t, k) ran, who goes on, and what goes into (t,
@@ -66,8 +69,12 @@ public:
     explicit Walk(WalkParts parts)
         : parts_(std::move(parts)), readout_(parts_.method.mixes_states(), parts_.tokens) {}
 
-    /// Slots (t, 0). \p tokens as in Slots.
-    void begin(const at::Tensor& tokens, const at::Tensor& input);
+    /// Slots (t, 0). \p tokens as in Slots; \p carry: what the method is given at step 0, \p before: the
+    /// state before it.
+    void begin(const at::Tensor& tokens, const at::Tensor& input, const at::Tensor& carry = {},
+               const at::Tensor& before = {});
+    /// What left the blocks that the method wants, before ran().
+    void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
     /// The slots ran: the method answers, the read-out takes the step in, the observer hears of it.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
     /// Who goes on: bool [n], or undefined when all do. By the rule of the run; not at the last step.
@@ -82,6 +89,8 @@ public:
     [[nodiscard]] const Slots& slots() const { return slots_; }
     [[nodiscard]] const Decision& decision() const { return decision_; }
     [[nodiscard]] const at::Tensor& key_bias() const { return key_bias_; }
+    /// Where read-outs are selected: bool [n], those that are not chosen yet; undefined: all.
+    [[nodiscard]] const at::Tensor& running() const { return running_; }
     [[nodiscard]] const Readout& readout() const { return readout_; }
 
 private:
@@ -94,6 +103,7 @@ private:
     at::Tensor stopped_;  ///< read-outs of the slots, had they stopped here
     at::Tensor key_bias_; ///< of the slots that are next; undefined: none
     at::Tensor previous_hidden_, previous_readout_, rule_carry_;
+    at::Tensor running_;
 };
 
 /// tensor[rows], or tensor itself when either is undefined.

@@ -92,6 +92,9 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     if (run.scoring != engine.scoring()) {
         engine.use_scoring(refreshes_of(run));
     }
+    if (engine.exits_select() && !engine.kv_named()) {
+        engine.use_kv(KvPolicy::per_step); // what a rerun is for: exits that are taken
+    }
     if (spec.kind->causal) {
         engine.use_halting(rule_of(spec, engine));
     } else {

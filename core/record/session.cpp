@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/sha256.h"
+#include "core/checkpoint/method_info.h"
 #include "core/record/batches.h"
 #include "core/trace/chunk_buffer.h"
 #include "core/trace/reader.h"
@@ -51,6 +52,22 @@ std::string digest_of(const std::vector<SequenceInput>& sequences) {
     return hash.finish_hex();
 }
 
+std::string choices_of(const Engine& engine) {
+    nlohmann::json choices = nlohmann::json::object();
+    if (!engine.kv().empty()) {
+        choices["kv"] = engine.kv();
+    }
+    if (!engine.start_state().empty()) {
+        choices["initial_state"] = engine.start_state();
+    }
+    const ModelConfig& config = engine.config();
+    if (method_info(config.ponder.method).own_rule.signal != nullptr) {
+        choices["threshold"] =
+            std::isinf(config.ponder.threshold) ? nlohmann::json() : nlohmann::json(config.ponder.threshold);
+    }
+    return choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
                      const std::vector<SequenceInput>& sequences, const RecordOptions& options,
                      const WindowShape& shape, const ProgressSink& progress, const std::stop_token& stop) {
@@ -87,6 +104,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
     info.training_step = options.training_step;
     info.flops_model = engine.flops_model();
     info.step_unit = engine.layers_are_steps() ? "layer" : "step";
+    info.choices = choices_of(engine);
     info.max_steps = engine.max_steps();
     info.layers = config.layers;
     info.vocab_size = config.vocab_size;

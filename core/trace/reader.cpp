@@ -217,8 +217,8 @@ std::vector<RunInfo> TraceReader::runs() const {
                         "vocab_size, context, stride, started, seconds, complete, sequences, "
                         "tokens, scored_tokens, nll_sum, steps_sum, "
                         "flops_sum, scored_bytes, ") +
-            later("flops_model", "''") + ", " + later("step_unit", "'step'") + ", " + later("training", "0") +
-            ", " + later("training_step", "0") + " FROM run ORDER BY id");
+            later("flops_model", "''") + ", " + later("step_unit", "'step'") + ", " + later("choices", "''") +
+            ", " + later("training", "0") + ", " + later("training_step", "0") + " FROM run ORDER BY id");
         while (rows.step()) {
             RunInfo run;
             int i = 0;
@@ -246,6 +246,7 @@ std::vector<RunInfo> TraceReader::runs() const {
             run.text_bytes = rows.integer(i++);
             run.flops_model = rows.text(i++);
             run.step_unit = rows.text(i++);
+            run.choices = rows.text(i++);
             run.training = rows.integer(i++);
             run.training_step = rows.integer(i++);
             if (run.tokens < 0 || run.scored_tokens < 0 || run.scored_tokens > run.tokens ||

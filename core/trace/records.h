@@ -38,6 +38,9 @@ struct RunInfo {
     std::string flops_model;
     /// What a step is: "step" (of pondering), or "layer": exits over the blocks of a vanilla model.
     std::string step_unit = "step";
+    /// JSON of what else was chosen or is the model's own: `kv` (what later tokens see of one that stopped),
+    /// `initial_state`, `threshold` of the method's own rule. Empty: in earlier traces.
+    std::string choices;
     std::uint64_t seed = 0;
     std::int64_t max_steps = 0; ///< K
     std::int64_t layers = 0;
@@ -149,11 +152,16 @@ inline constexpr const char* kl_previous_current = "kl_previous_current"; ///< K
 inline constexpr const char* kl_current_previous = "kl_current_previous";
 inline constexpr const char* cosine = "cosine"; ///< of h^k and h^{k-1}, 0 at k = 0
 inline constexpr const char* latent_difference = "latent_difference";
-inline constexpr const char* acceleration = "acceleration"; ///< of the state; 0 at k = 0 and k = 1
+inline constexpr const char* state_norm = "state_norm";       ///< |h^k|
+inline constexpr const char* update_cosine = "update_cosine"; ///< of h^k - h^{k-1} and the update before
+inline constexpr const char* acceleration = "acceleration";   ///< of the state; 0 at k = 0 and k = 1
+inline constexpr const char* prediction_depth = "prediction_depth";               ///< i32 [token]
+inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
 inline constexpr const char* gate = "gate";
 inline constexpr const char* halting_mass = "halting_mass";
+inline constexpr const char* expected_nll = "expected_nll";           ///< [token], by the mean over all steps
 inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
 inline constexpr const char* scoring_flops = "scoring_flops";         ///< [token], of Jacobi passes

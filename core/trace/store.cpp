@@ -207,6 +207,7 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
     run.bind(++i, std::int64_t{0}); // scored_bytes
     run.bind(++i, std::string_view(info.flops_model));
     run.bind(++i, std::string_view(info.step_unit));
+    run.bind(++i, std::string_view(info.choices));
     run.bind(++i, info.training);
     run.bind(++i, info.training_step);
     run.run();

@@ -1,4 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo adaponderlm_info() {
+    return {.kind = MethodKind::adaponderlm,
+            .summary = "As ponderlm, with a gate a step and a token that halts (AdaPonderLM, arXiv "
+                       "2603.01914)",
+            .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::below},
+            .section_keys = {"threshold", "multiply_start", "top_k"}};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
@@ -24,7 +40,7 @@ public:
     AdaPonderLm(const ModelConfig& config, const Parameters& parameters);
     static std::vector<TensorSpec> tensors(const ModelConfig& config);
 
-    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded) const override;
+    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const override;
     [[nodiscard]] std::optional<MixtureWish> mixture() const override;
     [[nodiscard]] at::Tensor next_input(const Slots& slots, const Decision& decision,
                                         const at::Tensor& expected) const override;
@@ -79,7 +95,7 @@ AdaPonderLm::AdaPonderLm(const ModelConfig& config, const Parameters& parameters
     }
 }
 
-at::Tensor AdaPonderLm::first_input(const at::Tensor& embedded) const {
+at::Tensor AdaPonderLm::first_input(const at::Tensor& embedded, const at::Tensor&) const {
     return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
 }
 
@@ -182,3 +198,5 @@ MethodEntry adaponderlm_method() {
 }
 
 } // namespace ponderscope
+
+#endif

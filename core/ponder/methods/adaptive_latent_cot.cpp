@@ -1,4 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo adaptive_latent_cot_info() {
+    return {.kind = MethodKind::adaptive_latent_cot,
+            .summary = "Latent steps that see those of earlier tokens, with a router after each "
+                       "(adaptive latent CoT, arXiv 2602.08220)",
+            .own_rule = {"gate", OwnRule::Form::product_up_to_k, OwnRule::Stops::below},
+            .section_keys = {"threshold", "remainder"}};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
@@ -78,6 +94,7 @@ Decision AdaptiveLatentCot::decide(const Slots& slots) const {
     const at::Tensor go = at::sigmoid(router_(slots.hidden, row, 1).squeeze(1));
     decision.value = go;
     decision.carry = reach.defined() ? reach * go : go;
+    decision.compared = decision.carry;
     decision.mass_on = reach.defined() ? reach * (1 - go) : 1 - go;
     if (config_.remainder == Remainder::drop) {
         decision.mass_stop = decision.mass_on;
@@ -145,3 +162,5 @@ MethodEntry adaptive_latent_cot_method() {
 }
 
 } // namespace ponderscope
+
+#endif

@@ -1,4 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo looped_info() {
+    return {.kind = MethodKind::looped,
+            .summary = "The stack runs K + 1 times over its own output; the final norm comes once, or "
+                       "after every pass (Nanbeige)",
+            .any_steps = true};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/method.h"
 
 namespace ponderscope {
@@ -29,3 +44,5 @@ MethodEntry looped_method() {
 }
 
 } // namespace ponderscope
+
+#endif

@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo pause_info() {
+    return {.kind = MethodKind::pause,
+            .summary = "K pause tokens follow every token, and it is read out at the last (arXiv "
+                       "2310.02226)"};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -35,3 +49,5 @@ MethodEntry pause_method() {
 }
 
 } // namespace ponderscope
+
+#endif

@@ -1,4 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo ponderlm_info() {
+    return {.kind = MethodKind::ponderlm,
+            .summary = "Adds the expected embedding of the read-out to the input and runs again "
+                       "(PonderLM, arXiv 2505.20674)",
+            .section_keys = {"multiply_start", "top_k"},
+            .any_steps = true};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -14,7 +30,7 @@ namespace {
 class PonderLm final : public Method {
 public:
     explicit PonderLm(const ModelConfig& config);
-    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded) const override;
+    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const override;
     [[nodiscard]] std::optional<MixtureWish> mixture() const override;
     [[nodiscard]] at::Tensor next_input(const Slots& slots, const Decision& decision,
                                         const at::Tensor& expected) const override;
@@ -23,7 +39,7 @@ public:
 
 PonderLm::PonderLm(const ModelConfig& config) : Method(config) {}
 
-at::Tensor PonderLm::first_input(const at::Tensor& embedded) const {
+at::Tensor PonderLm::first_input(const at::Tensor& embedded, const at::Tensor&) const {
     // With K = 0 this zeroes the input, as the authors' code does.
     return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
 }
@@ -47,3 +63,5 @@ MethodEntry ponderlm_method() {
 }
 
 } // namespace ponderscope
+
+#endif

@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo ponderlm2_info() {
+    return {.kind = MethodKind::ponderlm2,
+            .summary = "K latent thoughts follow every token, each the state of the one before "
+                       "(PonderLM-2, arXiv 2509.23184)"};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/method.h"
 
 #include <algorithm>
@@ -43,3 +57,5 @@ MethodEntry ponderlm2_method() {
 }
 
 } // namespace ponderscope
+
+#endif

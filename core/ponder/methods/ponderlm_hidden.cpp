@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo ponderlm_hidden_info() {
+    return {.kind = MethodKind::ponderlm_hidden,
+            .summary = "Adds the last state itself to the input and runs again",
+            .any_steps = true};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/method.h"
 
 namespace ponderscope {
@@ -25,3 +39,5 @@ MethodEntry ponderlm_hidden_method() {
 }
 
 } // namespace ponderscope
+
+#endif

@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo ponderlm_reset_info() {
+    return {.kind = MethodKind::ponderlm_reset,
+            .summary = "As ponderlm, starting from the embedding again at every step",
+            .any_steps = true};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -38,3 +52,5 @@ MethodEntry ponderlm_reset_method() {
 }
 
 } // namespace ponderscope
+
+#endif

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+MethodInfo vanilla_info() {
+    return {.kind = MethodKind::vanilla, .summary = "One slot a token: the plain model"};
+}
+
+} // namespace ponderscope
+
+#else
 #include "core/ponder/method.h"
 
 namespace ponderscope {
@@ -18,3 +30,5 @@ MethodEntry vanilla_method() {
 }
 
 } // namespace ponderscope
+
+#endif

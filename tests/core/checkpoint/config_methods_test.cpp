@@ -434,7 +434,7 @@ TEST(Nanbeige, LoopsAndTheirNorm) {
 }
 
 TEST(Names, RoundTrip) {
-    for (int i = 0; i <= static_cast<int>(MethodKind::adaptive_latent_cot); ++i) {
+    for (int i = 0; i <= static_cast<int>(MethodKind::tah); ++i) {
         const auto method = static_cast<MethodKind>(i);
         EXPECT_EQ(method_from_string(to_string(method)), method);
     }

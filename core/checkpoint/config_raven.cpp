@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Stacks of prelude, core and coda (methods-released.md sections 3 to 5): Huginn and the models retrofitted
+// in its format, and Parcae. Keys and defaults of their own configuration classes.
+#include "core/checkpoint/config_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace ponderscope {
+namespace {
+
+const char* const cannot_run = "this build cannot run the checkpoint";
+
+bool any_contains(const std::vector<std::string>& names, std::string_view part) {
+    return std::any_of(names.begin(), names.end(),
+                       [part](const std::string& name) { return name.find(part) != std::string::npos; });
+}
+
+void refuse_other_text(const ConfigReader& reader, std::initializer_list<std::string_view> keys,
+                       std::string_view expected) {
+    for (const std::string_view key : keys) {
+        reader.refuse_unless(key, std::string(expected), cannot_run);
+    }
+}
+
+/// Heads, blocks and the vocabulary, whose padding belongs to the model.
+void read_sizes(const ConfigReader& reader, ModelConfig& config, std::int64_t vocabulary, std::int64_t width,
+                std::int64_t heads, std::int64_t prelude, std::int64_t core, std::int64_t coda) {
+    const JsonObject& json = reader.json();
+    config.vocab_size = reader.size("vocab_size", vocabulary, config_limits::vocabulary);
+    const std::int64_t padded =
+        reader.size("padded_vocab_size", config.vocab_size, config_limits::vocabulary);
+    if (padded < config.vocab_size) {
+        json.fail("padded_vocab_size", "at least vocab_size, " + std::to_string(config.vocab_size) + ",");
+    }
+    config.vocab_size = padded;
+    config.hidden_size = reader.size("n_embd", width, config_limits::width);
+    read_head_counts(reader, config, reader.either("n_heads", "num_attention_heads"), heads);
+    config.sandwich.prelude = reader.count("n_layers_in_prelude", prelude, config_limits::layers);
+    const std::int64_t blocks = reader.size("n_layers_in_recurrent_block", core, config_limits::layers);
+    config.sandwich.coda = reader.count("n_layers_in_coda", coda, config_limits::layers);
+    config.layers = config.sandwich.prelude + blocks + config.sandwich.coda;
+    config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
+    config.norm = NormKind::rms_norm;
+}
+
+/// Normal of deviation s cut at three of them, or zeros.
+void read_start_state(const ConfigReader& reader, ModelConfig& config, double deviation, double scale) {
+    const std::string kind = reader.json().text("state_init").value_or("like-init");
+    if (kind != "like-init" && kind != "zero") {
+        reader.json().fail("state_init", "like-init or zero", cannot_run);
+    }
+    config.sandwich.state_deviation = kind == "zero" ? 0.0 : deviation;
+    config.sandwich.state_scale = scale;
+}
+
+double usual_deviation(const ModelConfig& config) {
+    return std::sqrt(2.0 / (5.0 * static_cast<double>(config.hidden_size)));
+}
+
+void require_even_head(const ConfigReader& reader, const ModelConfig& config) {
+    if (config.head_dim % 2 != 0) {
+        reader.json().fail("n_embd", "heads of an even number of elements, whose pairs rotate, not " +
+                                         std::to_string(config.head_dim) + ",");
+    }
+}
+
+RavenBlock block_kind(const ConfigReader& reader) {
+    const std::vector<std::string> names = reader.tensors();
+    if (names.empty() || any_contains(names, ".norm_3.")) {
+        return RavenBlock::sandwich;
+    }
+    return any_contains(names, ".attn.q_norm.") ? RavenBlock::olmo2 : RavenBlock::llama;
+}
+
+/// Prefixes that training frameworks put before a name, none included.
+std::string plain_name(std::string_view name) {
+    for (bool again = true; again;) {
+        again = false;
+        for (const std::string_view prefix : {"module.", "_orig_mod.", "model."}) {
+            if (name.starts_with(prefix)) {
+                name.remove_prefix(prefix.size());
+                again = true;
+            }
+        }
+    }
+    return std::string(name);
+}
+
+/// Blocks whose values get a row of a table: those that have a gate for it and a table of their own.
+std::vector<bool> value_embeddings(const ConfigReader& reader, const ModelConfig& config) {
+    std::vector<std::string> names = reader.tensors();
+    for (std::string& name : names) {
+        name = plain_name(name);
+    }
+    const auto has = [&](const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    std::vector<bool> used;
+    for (std::int64_t j = 0; j < config.layers; ++j) {
+        used.push_back(has("value_embeds." + std::to_string(j) + ".weight") &&
+                       has(sandwich_block_name(config, j) + "attn.ve_gate.weight"));
+    }
+    return used;
+}
+
+} // namespace
+
+std::string sandwich_block_name(const ModelConfig& config, std::int64_t block) {
+    if (block < config.core_begin()) {
+        return "transformer.prelude." + std::to_string(block) + ".";
+    }
+    if (block < config.core_end()) {
+        return "transformer.core_block." + std::to_string(block - config.core_begin()) + ".";
+    }
+    return "transformer.coda." + std::to_string(block - config.core_end()) + ".";
+}
+
+void read_huginn_raven(const ConfigReader& reader, ModelConfig& config) {
+    const JsonObject& json = reader.json();
+    read_sizes(reader, config, 65536, 5280, 55, 2, 4, 2);
+    const RavenBlock block = block_kind(reader);
+    const bool retrofit = block != RavenBlock::sandwich;
+    config.released.block = block;
+    refuse_other_text(reader, {"injection_type"}, "linear");
+    refuse_other_text(reader, {"nonlin_name"}, "SiLU");
+    refuse_other_text(reader, {"norm_class_name"}, "RMSNorm_llama");
+    refuse_other_text(reader, {"mlp_class_name"}, "GatedMLP");
+    refuse_other_text(reader, {"block_class_name"}, "SandwichBlock");
+    refuse_other_text(reader, {"initial_state_mode"}, "random");
+    if (json.number("test_time_noise").value_or(0.0) > 0.0) {
+        json.fail("test_time_noise", "0", cannot_run);
+    }
+    if (retrofit) {
+        config.kv_heads = reader.size("num_key_value_heads", config.query_heads, config_limits::heads);
+        if (config.query_heads % config.kv_heads != 0) {
+            json.fail("num_key_value_heads",
+                      "a divisor of the number of query heads, " + std::to_string(config.query_heads) + ",");
+        }
+    } else {
+        reader.refuse_unless("num_key_value_heads", config.query_heads,
+                             "blocks of this kind have a key head for every query head");
+    }
+    config.head_dim = block == RavenBlock::olmo2 && json.has("head_dim")
+                          ? reader.size("head_dim", 0, config_limits::heads)
+                          : even_head_dim(reader, config, "n_embd");
+    config.intermediate_size = reader.size("intermediate_size", 17920, config_limits::width);
+    config.norm_eps = reader.positive("norm_eps", 1e-6, true);
+    config.activation = Activation::silu;
+    config.max_positions = reader.size("block_size", 4096, config_limits::positions);
+    config.sandwich.injection_bias = reader.flag("bias", false);
+    config.sandwich.norm_before_coda = !retrofit;
+    config.released.qk_bias = !retrofit && reader.flag("qk_bias", true);
+    const std::string_view tie = reader.either("tie_embeddings", "tie_word_embeddings");
+    config.tied_embeddings = reader.flag(tie, !retrofit || !any_contains(reader.tensors(), "lm_head.weight"));
+
+    const double root = std::sqrt(static_cast<double>(config.hidden_size));
+    double deviation = usual_deviation(config);
+    config.released.embed_multiplier = root;
+    if (const std::optional<JsonObject> values = json.object("init_values")) {
+        std::vector<std::string> unused;
+        const ConfigReader numbers(*values, unused);
+        deviation = numbers.positive("std", deviation, true);
+        if (retrofit) {
+            config.released.embed_multiplier = numbers.positive("embed_scale", root);
+        }
+    }
+    deviation *= reader.positive("init_scale", 1.0, true);
+    read_start_state(reader, config, deviation, config.released.embed_multiplier);
+
+    if (retrofit) {
+        config.max_positions =
+            reader.size("max_position_embeddings", config.max_positions, config_limits::positions);
+        read_rope(reader, config, {});
+    } else {
+        require_even_head(reader, config);
+        config.rope.kind = RopeConfig::Kind::standard;
+        config.rope.theta = reader.positive("rope_base", 50000.0);
+        config.rope.rotary_dims = config.head_dim;
+        config.rope.pairs = true;
+        config.released.positions_end = true;
+    }
+    if (constexpr std::int64_t begin = 65504, end = 65505, turn_end = 65508;
+        !retrofit && config.vocab_size == 65536) {
+        read_token_ids(reader, config, begin, end);
+        for (const std::int64_t stop : {begin, end, turn_end}) {
+            auto& ids = config.eos_token_ids;
+            if (std::find(ids.begin(), ids.end(), stop) == ids.end()) {
+                ids.push_back(stop);
+            }
+        }
+    } else {
+        read_token_ids(reader, config, std::nullopt, std::nullopt);
+    }
+}
+
+void read_parcae(const ConfigReader& reader, ModelConfig& config) {
+    const JsonObject& json = reader.json();
+    read_sizes(reader, config, 32768, 768, 6, 2, 2, 2);
+    const std::int64_t d = config.hidden_size;
+    reader.refuse_unless("recurrent_embedding_dimension", d, cannot_run);
+    reader.refuse_unless("recurrent_num_attention_heads", config.query_heads, cannot_run);
+    reader.refuse_unless("num_key_value_heads", config.query_heads, cannot_run);
+    reader.refuse_unless("clip_qkv", nullptr, cannot_run);
+    if (json.number("mup_model_scaling_factor").value_or(1.0) != 1.0) {
+        json.fail("mup_model_scaling_factor", "1", cannot_run);
+    }
+    reader.refuse_unless("bias", false, cannot_run);
+    refuse_other_text(reader, {"block_class_name"}, "TransformerPreNormBlock");
+    refuse_other_text(reader, {"norm_class_name"}, "RMSNorm");
+    const std::string strategy = json.text("init_strategy").value_or("scaled-zero");
+    for (const std::string_view scaling : {"takase", "logit-scale", "llama-by-dim-ls", "deep", "shaped"}) {
+        const bool meant = scaling == "takase" || scaling == "deep" ? strategy.starts_with(scaling)
+                           : scaling == "logit-scale" ? strategy.find(scaling) != std::string::npos
+                                                      : strategy == scaling;
+        if (meant) {
+            json.fail("init_strategy", "one that scales neither embeddings nor logits, like scaled-zero,",
+                      cannot_run);
+        }
+    }
+    if (const std::optional<JsonObject> rope = json.object("rope_settings")) {
+        std::vector<std::string> unused;
+        const ConfigReader settings(*rope, unused);
+        settings.refuse_unless("use_rope", true, cannot_run);
+        for (const auto& [key, value] : {std::pair{"rope_condense_ratio", 1.0}, {"rope_base", 50000.0}}) {
+            if (rope->number(key).value_or(value) != value) {
+                rope->fail(key, describe(nlohmann::json(value)), cannot_run);
+            }
+        }
+    }
+    config.head_dim = even_head_dim(reader, config, "n_embd");
+    require_even_head(reader, config);
+    config.intermediate_size = reader.size("intermediate_size", 4 * d, config_limits::width);
+    config.released.core_intermediate_size = reader.size("recurrent_intermediation_embedding_dimension",
+                                                         config.intermediate_size, config_limits::width);
+    config.norm_eps = reader.positive("norm_eps", 1e-5, true);
+    config.max_positions = reader.size("block_size", 2048, config_limits::positions);
+    config.released.positions_end = true;
+    config.qk_norm = reader.flag("qk_norm", false);
+    config.released.qk_bias = reader.flag("qk_bias", false);
+    config.released.logit_softcap = reader.positive_if_given("logit_softcap");
+    config.tied_embeddings = reader.flag(reader.either("tie_embeddings", "tie_word_embeddings"), false);
+    config.sandwich.prelude_norm = reader.flag("prelude_norm", false);
+
+    const std::string injection = json.text("injection_type").value_or("diagonal");
+    if (injection != "diagonal" && injection != "linear" && injection != "add") {
+        json.fail("injection_type", "diagonal, linear or add", cannot_run);
+    }
+    config.sandwich.injection = injection == "diagonal" ? SandwichConfig::Injection::diagonal
+                                : injection == "linear" ? SandwichConfig::Injection::linear
+                                                        : SandwichConfig::Injection::add;
+    const std::string nonlinearity = json.text("nonlin_name").value_or("ReLU2");
+    if (nonlinearity != "ReLU2" && nonlinearity != "SiLU" && nonlinearity != "GELU") {
+        json.fail("nonlin_name", "ReLU2, SiLU or GELU", cannot_run);
+    }
+    config.activation = nonlinearity == "ReLU2"  ? Activation::half_relu_squared
+                        : nonlinearity == "SiLU" ? Activation::silu
+                                                 : Activation::gelu;
+    const std::string mlp = json.text("mlp_class_name").value_or("BaseMLP");
+    if (mlp != "BaseMLP" && mlp != "GatedMLP") {
+        json.fail("mlp_class_name", "BaseMLP or GatedMLP", cannot_run);
+    }
+    config.released.gated_mlp = mlp == "GatedMLP";
+    const bool scaled = strategy != "scaled-zero";
+    read_start_state(reader, config, usual_deviation(config),
+                     scaled ? std::sqrt(static_cast<double>(d)) : 1.0);
+
+    config.rope.kind = RopeConfig::Kind::standard;
+    config.rope.theta = 50000.0;
+    config.rope.rotary_dims = config.head_dim;
+    config.rope.pairs = true;
+    config.released.value_embeddings = value_embeddings(reader, config);
+    constexpr std::int64_t gate_reads = 32;
+    if (d < gate_reads &&
+        std::find(config.released.value_embeddings.begin(), config.released.value_embeddings.end(), true) !=
+            config.released.value_embeddings.end()) {
+        json.fail("n_embd", "at least " + std::to_string(gate_reads) + ", which value gates read,");
+    }
+    read_token_ids(reader, config, std::nullopt, std::nullopt);
+}
+
+} // namespace ponderscope

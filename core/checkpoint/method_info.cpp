@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/method_info.h"
+
+namespace ponderscope {
+
+const std::vector<MethodInfo>& method_infos() {
+    static const std::vector<MethodInfo> infos{
+#define PONDERSCOPE_METHOD(name) name##_info(),
+#include "core/ponder/methods/methods.def"
+#undef PONDERSCOPE_METHOD
+    };
+    return infos;
+}
+
+const MethodInfo& method_info(MethodKind kind) {
+    return method_infos().at(static_cast<std::size_t>(kind)); // both are in the order of methods.def
+}
+
+const MethodInfo* method_info(std::string_view name) {
+    for (const MethodInfo& info : method_infos()) {
+        if (to_string(info.kind) == name) {
+            return &info;
+        }
+    }
+    return nullptr;
+}
+
+std::string method_names(bool with_section_only) {
+    std::string names;
+    for (const MethodInfo& info : method_infos()) {
+        if (info.has_section || !with_section_only) {
+            names += (names.empty() ? "" : ", ") + to_string(info.kind);
+        }
+    }
+    return names;
+}
+
+} // namespace ponderscope

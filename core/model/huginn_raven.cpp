@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Huginn and the models retrofitted in its format (methods-released.md sections 3 and 5): prelude, core and
+// coda of the same blocks, and an adapter that joins the state and the prelude's output.
+#include "core/model/backbone_table.h"
+#include "core/model/blocks.h"
+#include "core/model/layout_builder.h"
+
+#include <ATen/ATen.h>
+
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+namespace {
+
+/// Three kinds of block. Norms of Huginn's own are on the sums: the residual stream itself is normed.
+///   sandwich:  x = N2(Attn(N1(x)) + x);   x = N4(MLP(N3(x)) + x)
+///   llama:     x = x + Attn(N1(x));       x = x + MLP(N2(x))
+///   olmo2:     x = x + N1(Attn(x));       x = x + N2(MLP(x)), q and k normed over all heads together
+/// MLP(y) = proj(silu(a) * b), [a; b] = fc y.
+class HuginnRaven final : public Backbone {
+public:
+    static ParameterLayout layout(const ModelConfig& config);
+    HuginnRaven(const ModelConfig& config, const Parameters& parameters);
+
+    [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
+        return blocks::normalise(x, ln_f_);
+    }
+    /// W_a [x ; e] + b_a: the state first.
+    [[nodiscard]] at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const override {
+        const at::Tensor both = at::cat({state.to(entering.scalar_type()), entering}, 1);
+        return at::linear(both, adapter_.weight,
+                          adapter_.bias.defined() ? std::optional(adapter_.bias) : std::nullopt);
+    }
+    [[nodiscard]] std::int64_t injection_flops() const override {
+        return 4 * config_.hidden_size * config_.hidden_size;
+    }
+
+private:
+    struct Block {
+        blocks::Norm norm_1, norm_2, norm_3, norm_4, q_norm, k_norm;
+        blocks::Linear qkv, proj, gate, up, mlp_proj;
+    };
+    [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
+    [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const;
+    [[nodiscard]] at::Tensor before_coda(const at::Tensor& x) const override {
+        return config_.sandwich.norm_before_coda ? final_norm(x) : x;
+    }
+
+    std::vector<Block> blocks_;
+    blocks::Linear adapter_;
+    blocks::Norm ln_f_;
+};
+
+ParameterLayout HuginnRaven::layout(const ModelConfig& config) {
+    const std::int64_t d = config.hidden_size;
+    const std::int64_t queries = config.query_heads * config.head_dim;
+    const std::int64_t keys = config.kv_heads * config.head_dim;
+    const RavenBlock kind = config.released.block;
+    LayoutBuilder builder;
+    builder.matrix("transformer.wte.weight", config.vocab_size, d);
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        const std::string name = sandwich_block_name(config, l);
+        for (int norm = 1; norm <= (kind == RavenBlock::sandwich ? 4 : 2); ++norm) {
+            builder.norm(name + "norm_" + std::to_string(norm), d, false);
+        }
+        builder.matrix(name + "attn.Wqkv.weight", queries + 2 * keys, d);
+        if (config.released.qk_bias) {
+            builder.tensor(name + "attn.qk_bias", {2, 1, config.query_heads, config.head_dim}, 0.0);
+        }
+        if (kind == RavenBlock::olmo2) {
+            builder.norm(name + "attn.q_norm", queries, false);
+            builder.norm(name + "attn.k_norm", keys, false);
+        }
+        builder.matrix(name + "attn.proj.weight", d, queries);
+        builder.matrix(name + "mlp.fc.weight", 2 * config.intermediate_size, d);
+        builder.matrix(name + "mlp.proj.weight", d, config.intermediate_size);
+    }
+    builder.linear("transformer.adapter", d, 2 * d, config.sandwich.injection_bias);
+    builder.norm("transformer.ln_f", d, false);
+    builder.matrix("lm_head.weight", config.vocab_size, d);
+    return builder.finish("transformer.wte.weight", "lm_head.weight", config.tied_embeddings, {"freqs_cis"});
+}
+
+HuginnRaven::HuginnRaven(const ModelConfig& config, const Parameters& parameters)
+    : Backbone(config, parameters, layout(config), "transformer.") {
+    const auto norm = [&](const std::string& name) { return blocks::Norm::from(parameters, name, config); };
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        const std::string name = sandwich_block_name(config, l);
+        Block block;
+        block.norm_1 = norm(name + "norm_1");
+        block.norm_2 = norm(name + "norm_2");
+        block.norm_3 = norm(name + "norm_3");
+        block.norm_4 = norm(name + "norm_4");
+        block.q_norm = norm(name + "attn.q_norm");
+        block.k_norm = norm(name + "attn.k_norm");
+        block.qkv.weight = parameters.at(name + "attn.Wqkv.weight");
+        if (const at::Tensor bias = parameters.find(name + "attn.qk_bias"); bias.defined()) {
+            const std::int64_t width = config.query_heads * config.head_dim;
+            block.qkv.bias = at::cat({bias.reshape({-1}), at::zeros({width}, bias.options())});
+        }
+        block.proj = blocks::Linear::from(parameters, name + "attn.proj");
+        const at::Tensor fc = parameters.at(name + "mlp.fc.weight");
+        block.gate.weight = fc.narrow(0, 0, config.intermediate_size);
+        block.up.weight = fc.narrow(0, config.intermediate_size, config.intermediate_size);
+        block.mlp_proj = blocks::Linear::from(parameters, name + "mlp.proj");
+        blocks_.push_back(std::move(block));
+    }
+    adapter_ = blocks::Linear::from(parameters, "transformer.adapter");
+    ln_f_ = norm("transformer.ln_f");
+}
+
+at::Tensor HuginnRaven::attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const {
+    const Block& w = blocks_[static_cast<std::size_t>(l)];
+    const std::int64_t n = input.size(0);
+    const std::int64_t queries = config_.query_heads * config_.head_dim;
+    const std::int64_t keys = config_.kv_heads * config_.head_dim;
+    const at::Tensor qkv = blocks::linear(input, w.qkv, pass, Workspace::Use::projection);
+    at::Tensor q = qkv.narrow(1, 0, queries);
+    at::Tensor k = qkv.narrow(1, queries, keys);
+    const at::Tensor v = qkv.narrow(1, queries + keys, keys);
+    if (w.q_norm.weight.defined()) {
+        q = blocks::normalise(q.contiguous(), w.q_norm, pass, Workspace::Use::query_normed);
+        k = blocks::normalise(k.contiguous(), w.k_norm, pass, Workspace::Use::key_normed);
+    }
+    const at::Tensor attended =
+        blocks::self_attention(l, q.unflatten(1, {config_.query_heads, config_.head_dim}),
+                               k.unflatten(1, {config_.kv_heads, config_.head_dim}),
+                               v.unflatten(1, {config_.kv_heads, config_.head_dim}), config_, pass);
+    TORCH_CHECK(attended.size(0) == n, "a sandwich's blocks run all slots of a pass");
+    return attended;
+}
+
+at::Tensor HuginnRaven::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
+    const Block& w = blocks_[static_cast<std::size_t>(l)];
+    const auto mlp = [&](const at::Tensor& residual, const at::Tensor& input) {
+        return blocks::add_gated_mlp(residual, input, w.gate, w.up, w.mlp_proj, config_.activation, pass);
+    };
+    const auto norm = [&](const at::Tensor& rows, const blocks::Norm& one) {
+        return blocks::normalise(rows, one, pass, Workspace::Use::normed);
+    };
+    switch (config_.released.block) {
+    case RavenBlock::sandwich: {
+        const at::Tensor sum = blocks::add_linear(x, attention(l, norm(x, w.norm_1), pass), w.proj, pass);
+        const at::Tensor attended = blocks::normalise(sum, w.norm_2, pass, Workspace::Use::normed_again);
+        return blocks::normalise(mlp(attended, norm(attended, w.norm_3)), w.norm_4, pass,
+                                 Workspace::Use::residual_normed);
+    }
+    case RavenBlock::llama: {
+        const at::Tensor attended =
+            blocks::add_linear(x, attention(l, norm(x, w.norm_1), pass), w.proj, pass);
+        return mlp(attended, norm(attended, w.norm_2));
+    }
+    case RavenBlock::olmo2:
+        break;
+    }
+    const at::Tensor added = blocks::linear(attention(l, x, pass), w.proj, pass, Workspace::Use::projection);
+    const at::Tensor attended = blocks::add(x, norm(added, w.norm_1), pass);
+    return blocks::add(attended, norm(mlp(at::zeros_like(attended), attended), w.norm_2), pass);
+}
+
+} // namespace
+
+BackboneEntry huginn_raven_backbone() {
+    return backbone_entry<HuginnRaven>(Architecture::huginn_raven);
+}
+
+} // namespace ponderscope

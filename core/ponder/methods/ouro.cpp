@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/checkpoint/config_reader.h"
+#include "core/checkpoint/method_info.h"
+
+#include <limits>
+
+namespace ponderscope {
+
+namespace {
+
+void read(const ConfigReader& reader, ModelConfig& config) {
+    PonderConfig& ponder = config.ponder;
+    ponder.max_steps = reader.size("total_ut_steps", 4, config_limits::steps) - 1;
+    ponder.loop_final_norm_each_pass = true;
+    if (ponder.method != MethodKind::ouro) {
+        return; // looped: the passes without the gate
+    }
+    // Not checked by the authors' code, either: 0 and less is step 0, more than 1 the last.
+    ponder.threshold = reader.is_null("early_exit_threshold")
+                           ? std::numeric_limits<double>::infinity()
+                           : reader.json().number("early_exit_threshold").value_or(1.0);
+    if (const nlohmann::json* step = reader.json().find("early_exit_step")) {
+        const bool counts = step->is_number_integer() && (!step->is_number_unsigned() ||
+                                                          step->get<std::uint64_t>() <= config_limits::steps);
+        if (counts && step->get<std::int64_t>() >= 0 && step->get<std::int64_t>() <= ponder.max_steps) {
+            ponder.exit_step = step->get<std::int64_t>();
+        } else {
+            reader.notice(
+                "\"early_exit_step\" is ignored, as in the authors' code: it is no step from 0 to " +
+                std::to_string(ponder.max_steps) + ".");
+        }
+    }
+}
+
+} // namespace
+
+MethodInfo ouro_info() {
+    return {.kind = MethodKind::ouro,
+            .summary =
+                "The stack runs over its own normed output, and a gate says after each pass how likely "
+                "the token leaves there (Ouro / LoopLM, arXiv 2510.25741)",
+            .own_rule = {"exit_cdf", OwnRule::Form::value_at_k, OwnRule::Stops::at_least},
+            .has_section = false,
+            .any_steps = true,
+            .exits_select = true,
+            .read = &read};
+}
+
+} // namespace ponderscope
+
+#else
+#include "core/ponder/method.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+namespace ponderscope {
+
+namespace {
+
+/// Ouro / LoopLM (arXiv 2510.25741, methods-released.md section 2). The normed state enters the next pass.
+///   z^k = w·h^k + b;   lambda_k = sigmoid(z^k);   p_k = lambda_k Π_{j<k} (1 - lambda_j), the last p what is
+///   left;   cdf_k = p_0 + ... + p_k, in fp32;   a token is read out at the first k with cdf_k >= tau, else
+///   at K; `early_exit_step` is a step for all of them
+class Ouro final : public Method {
+public:
+    Ouro(const ModelConfig& config, const Parameters& parameters)
+        : Method(config),
+          gate_(parameters.at("model.early_exit_gate.weight"), parameters.at("model.early_exit_gate.bias")) {}
+
+    static std::vector<TensorSpec> tensors(const ModelConfig& config) {
+        const char* const remedy =
+            "the file is no Ouro checkpoint, or one without its gate: --method looped runs every step";
+        std::vector<TensorSpec> specs{
+            {"model.early_exit_gate.weight", {1, config.embed_dim}, TensorSpec::Init::normal, 0.02},
+            {"model.early_exit_gate.bias", {1}, TensorSpec::Init::constant, 0.0}};
+        for (TensorSpec& spec : specs) {
+            spec.remedy = remedy;
+        }
+        return specs;
+    }
+
+    [[nodiscard]] bool halts() const override {
+        return max_steps() > 0 && (config_.exit_step || !std::isinf(config_.threshold));
+    }
+    [[nodiscard]] bool values_last_step() const override { return true; }
+
+    [[nodiscard]] Decision decide(const Slots& slots) const override {
+        Decision decision;
+        const at::Tensor lambda = at::sigmoid(gate_(slots.hidden).squeeze(1));
+        const at::Tensor left = slots.carry.defined() ? slots.carry.select(1, 0) : at::ones_like(lambda);
+        const at::Tensor before = slots.carry.defined() ? slots.carry.select(1, 1) : at::zeros_like(lambda);
+        const at::Tensor p = slots.last ? left : lambda * left;
+        const at::Tensor cdf = before + p;
+        decision.value = lambda;
+        decision.compared = cdf;
+        decision.carry = at::stack({left * (1 - lambda), cdf}, 1);
+        decision.expected_mass = p;
+        decision.notes = {{probability, p}, {cumulative, cdf}};
+        if (config_.exit_step) {
+            decision.go_on = at::full_like(lambda, slots.step < *config_.exit_step, at::kBool);
+        } else if (halts()) {
+            decision.go_on = cdf < config_.threshold;
+        }
+        return decision;
+    }
+
+    [[nodiscard]] std::vector<SignalInfo> signals() const override {
+        const std::vector<std::string> axes{"token", "step"};
+        return {
+            {signal::gate, axes, "", "Exit gate",
+             "lambda of Ouro after each pass: the probability of leaving there, of what has not left."},
+            {probability, axes, "probability", "Exit probability",
+             "p of Ouro: the probability of leaving at each step; at the last one, what is left."},
+            {cumulative, axes, "probability", "Cumulative exit probability",
+             "The running sum of Ouro's p, which its threshold is compared with."},
+            {signal::expected_nll,
+             {"token"},
+             "nats",
+             "NLL of the expected logits",
+             "NLL of the next token by the logits of all steps, weighted with p: what Ouro is trained on, "
+             "and an option of its generation. NaN where not every step ran."}};
+    }
+
+    [[nodiscard]] std::int64_t decision_flops(std::int64_t) const override { return 2 * hidden_size_; }
+
+private:
+    static constexpr const char* probability = "exit_probability";
+    static constexpr const char* cumulative = "exit_cdf";
+    Fp32Linear gate_; ///< in bf16 a sigmoid is 1 from a logit of about 6 on
+};
+
+} // namespace
+
+MethodEntry ouro_method() {
+    return MethodEntry::of<Ouro>(MethodKind::ouro);
+}
+
+} // namespace ponderscope
+#endif

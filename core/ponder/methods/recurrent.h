@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/backbone.h"
+#include "core/ponder/method.h"
+
+namespace ponderscope {
+
+/// Steps over the middle of a stack (methods-released.md sections 3 to 5): the state goes through the core
+/// again and again, and before each time meets the prelude's output e.
+///   x^k = core(inject(x^{k-1}, e)), x^{-1} the start state; what is read out is the coda of x^k
+class Recurrent : public Method {
+public:
+    Recurrent(const ModelConfig& config, const Parameters&, const Backbone& backbone)
+        : Method(config), backbone_(backbone) {}
+
+    [[nodiscard]] at::Tensor first_input(const at::Tensor& entering, const at::Tensor& start) const override {
+        return backbone_.inject(start, entering);
+    }
+    /// e of each token travels with it.
+    [[nodiscard]] Decision decide(const Slots& slots) const override {
+        Decision decision;
+        decision.carry = slots.carry;
+        return decision;
+    }
+    [[nodiscard]] at::Tensor next_input(const Slots& slots, const Decision& decision,
+                                        const at::Tensor&) const override {
+        return backbone_.inject(slots.hidden, decision.carry);
+    }
+
+private:
+    const Backbone& backbone_;
+};
+
+} // namespace ponderscope

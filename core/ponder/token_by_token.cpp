@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/token_by_token.h"
+
+#include "core/base/error.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// Tells an observer of the whole run what happens to some of its tokens.
+class Renumbered final : public StepObserver {
+public:
+    Renumbered(StepObserver& observer, at::Tensor tokens) : observer_(observer), tokens_(std::move(tokens)) {}
+
+    at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
+                                  const MixtureWish& wish) override {
+        return observer_.expected_embedding(renumbered(slots), head, wish);
+    }
+    void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override {
+        observer_.step_ran(renumbered(slots), decision, readout);
+    }
+
+private:
+    [[nodiscard]] Slots renumbered(const Slots& slots) const {
+        Slots whole = slots;
+        whole.tokens = select_rows(tokens_, slots.tokens);
+        return whole;
+    }
+
+    StepObserver& observer_;
+    at::Tensor tokens_; ///< int64 [m]: of the run
+};
+
+/// The tokens at \p place, counted from the beginning of this run, of the sequences that reach so far.
+struct Part {
+    at::Tensor tokens; ///< int64 [m]: of the run
+    TokenBatch batch;
+};
+
+Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_rows) {
+    Part part;
+    std::vector<std::int64_t> tokens;
+    std::vector<std::int64_t> numbers;
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
+        if (place < batch.lengths[i]) {
+            numbers.push_back(static_cast<std::int64_t>(tokens.size()));
+            tokens.push_back(first + place);
+            part.batch.lengths.push_back(1);
+            part.batch.past.push_back(batch.past[i] + place);
+            part.batch.first_rows.push_back(batch.first_rows[i]);
+        }
+        first += batch.lengths[i];
+    }
+    const at::Device device = batch.ids.device();
+    part.tokens = at::tensor(tokens, at::kLong).to(device);
+    const auto pick = [&](const at::Tensor& all) { return select_rows(all, part.tokens); };
+    part.batch.ids = pick(batch.ids);
+    part.batch.positions = pick(batch.positions);
+    part.batch.rotation_rows = pick(batch.rotation_rows);
+    part.batch.cos = batch.cos;
+    part.batch.sin = batch.sin;
+    part.batch.space = {segment_rows, pick(batch.space.sequence_row),
+                        at::tensor(numbers, at::kLong).to(device), pick(batch.space.position)};
+    part.batch.places = {pick(batch.places.sequence), pick(batch.places.position), pick(batch.places.length)};
+    part.batch.start = pick(batch.start);
+    return part;
+}
+
+} // namespace
+
+StepsResult run_token_by_token(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                               const StepsOptions& options) {
+    if (!options.choices.attention.none()) {
+        throw InputError("Sequence attention is not recorded where tokens are computed one after the other; "
+                         "record it as a run of its own, with --kv full.");
+    }
+    StepsOptions here = options;
+    std::optional<StepCache> own;
+    if (here.cache == nullptr) {
+        own.emplace(make_step_cache(backbone, method, options, batch.size(),
+                                    static_cast<std::int64_t>(batch.lengths.size())));
+        here.cache = &*own;
+    }
+    StepsResult result;
+    const std::int64_t longest = *std::max_element(batch.lengths.begin(), batch.lengths.end());
+    for (std::int64_t place = 0; place < longest; ++place) {
+        const Part part = part_at(batch, place, here.cache->segment_rows);
+        std::optional<Renumbered> observer;
+        if (options.observer != nullptr) {
+            observer.emplace(*options.observer, part.tokens);
+            here.observer = &*observer;
+        }
+        const StepsResult one = run_steps(backbone, method, part.batch, here);
+        if (!result.readout.defined()) {
+            result.readout = at::zeros({batch.size(), one.readout.size(1)}, one.readout.options());
+        }
+        result.readout.index_copy_(0, part.tokens, one.readout);
+        if (one.steps.defined()) {
+            if (!result.steps.defined()) {
+                result.steps = at::zeros_like(batch.ids);
+            }
+            result.steps.index_copy_(0, part.tokens, one.steps);
+        }
+    }
+    return result;
+}
+
+} // namespace ponderscope

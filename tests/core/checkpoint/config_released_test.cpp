@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Configs of released recurrent-depth models: defaults, what is refused and by which sentence, and the
+// entries of methods.
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/method_info.h"
+#include "tests/core/checkpoint/support.h"
+
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+using testing::config_sentence;
+using testing::put_file;
+using testing::read_config;
+using testing::TemporaryFolder;
+
+std::string with(const char* type, const std::string& keys) {
+    return std::string(R"({"model_type":")") + type + "\"" + (keys.empty() ? "" : ",") + keys + "}";
+}
+std::string ouro(const std::string& keys = "") {
+    return with("ouro", keys);
+}
+std::string huginn(const std::string& keys = "") {
+    return with("huginn_raven", keys);
+}
+std::string parcae(const std::string& keys = "") {
+    return R"({"_class_name":"ParcaeConfig")" + (keys.empty() ? "" : "," + keys) + "}";
+}
+
+/// The sentence is about this key.
+void expect_refused(const std::string& config, const std::string& key) {
+    const std::string sentence = config_sentence(config);
+    EXPECT_NE(sentence.find("\"" + key), std::string::npos) << key << ": " << sentence;
+}
+
+TEST(Released, OuroHasItsOwnDefaults) {
+    ModelConfig c = read_config(ouro());
+    EXPECT_EQ(c.architecture, Architecture::ouro);
+    EXPECT_EQ(c.ponder.method, MethodKind::ouro);
+    EXPECT_EQ(c.ponder.max_steps, 3);
+    EXPECT_EQ(c.ponder.threshold, 1.0);
+    EXPECT_FALSE(c.ponder.exit_step);
+    EXPECT_EQ(c.vocab_size, 151936);
+    EXPECT_EQ(c.kv_heads, 32);
+    EXPECT_EQ(c.max_positions, 32768);
+    EXPECT_TRUE(std::isinf(read_config(ouro(R"("early_exit_threshold":null)")).ponder.threshold));
+    EXPECT_EQ(read_config(ouro(R"("early_exit_threshold":-2)")).ponder.threshold, -2.0) << "not checked";
+    EXPECT_EQ(read_config(ouro(R"("early_exit_step":0)")).ponder.exit_step, 0);
+    EXPECT_FALSE(read_config(ouro(R"("early_exit_step":4)")).ponder.exit_step) << "no step of four";
+    EXPECT_FALSE(read_config(ouro(R"("early_exit_step":-1)")).ponder.exit_step);
+    EXPECT_EQ(read_config(ouro(), MethodKind::looped).ponder.max_steps, 3);
+    EXPECT_EQ(read_config(ouro(), MethodKind::vanilla).ponder.max_steps, 0);
+    EXPECT_EQ(read_config(ouro(R"("vocab_size":49152,"bos_token_id":0,"eos_token_id":0)")).eos_token_ids,
+              (std::vector<std::int64_t>{0, 2}))
+        << "chat text ends at <|im_end|>";
+    c = read_config(ouro(R"("use_sliding_window":true,"sliding_window":8,"num_hidden_layers":2,)"
+                         R"("layer_types":["full_attention","sliding_attention"])"));
+    EXPECT_EQ(c.sliding_windows, (std::vector<std::int64_t>{0, 8}));
+}
+
+TEST(Released, OuroRefusesByName) {
+    expect_refused(ouro(R"("total_ut_steps":0)"), "total_ut_steps");
+    expect_refused(ouro(R"("attention_bias":true)"), "attention_bias");
+    expect_refused(ouro(R"("mlp_bias":true)"), "mlp_bias");
+    expect_refused(ouro(R"("pondering":{"method":"adaponderlm","max_steps":2})"), "pondering");
+}
+
+TEST(Released, HuginnHasItsOwnDefaults) {
+    const ModelConfig c = read_config(huginn());
+    EXPECT_EQ(c.ponder.method, MethodKind::huginn);
+    EXPECT_EQ(c.ponder.max_steps, 31);
+    EXPECT_EQ(c.layers, 8);
+    EXPECT_EQ(c.core_begin(), 2);
+    EXPECT_EQ(c.core_end(), 6);
+    EXPECT_EQ(c.head_dim, 96);
+    EXPECT_EQ(c.rope.theta, 50000.0);
+    EXPECT_TRUE(c.rope.pairs);
+    EXPECT_TRUE(c.released.qk_bias);
+    EXPECT_TRUE(c.tied_embeddings);
+    EXPECT_DOUBLE_EQ(c.released.embed_multiplier, std::sqrt(5280.0));
+    EXPECT_DOUBLE_EQ(c.sandwich.state_deviation, std::sqrt(2.0 / (5 * 5280.0)));
+    EXPECT_DOUBLE_EQ(c.sandwich.state_scale, std::sqrt(5280.0));
+    EXPECT_EQ(c.eos_token_ids, (std::vector<std::int64_t>{65505, 65504, 65508}));
+    EXPECT_EQ(read_config(huginn(R"("init_scale":0)")).sandwich.state_deviation, 0.0);
+}
+
+TEST(Released, HuginnRefusesByName) {
+    expect_refused(huginn(R"("num_key_value_heads":11)"), "num_key_value_heads");
+    expect_refused(huginn(R"("test_time_noise":0.1)"), "test_time_noise");
+    expect_refused(huginn(R"("injection_type":"add")"), "injection_type");
+    expect_refused(huginn(R"("nonlin_name":"GELU")"), "nonlin_name");
+    expect_refused(huginn(R"("norm_class_name":"LayerNorm")"), "norm_class_name");
+    expect_refused(huginn(R"("mlp_class_name":"BaseMLP")"), "mlp_class_name");
+    expect_refused(huginn(R"("block_class_name":"TransformerPreNormBlock")"), "block_class_name");
+    expect_refused(huginn(R"("tie_embeddings":true,"tie_word_embeddings":false)"), "tie_word_embeddings");
+    expect_refused(huginn(R"("initial_state_mode":"zero")"), "initial_state_mode");
+    expect_refused(huginn(R"("mean_recurrence":0)"), "mean_recurrence");
+}
+
+TEST(Released, RetrofitsAreToldApartByTheirTensors) {
+    const TemporaryFolder folder;
+    put_file(folder / "config.json",
+             huginn(R"("n_embd":48,"n_heads":4,"num_key_value_heads":2,"head_dim":16,"rope_theta":500,)"
+                    R"("rope_base":7,"tie_embeddings":false,"init_values":{"std":0.01,"embed_scale":1.0})"));
+    const auto read = [&](const std::vector<std::string>& names) {
+        return read_model_config(folder / "config.json", std::nullopt, std::nullopt,
+                                 [&names] { return names; });
+    };
+    const ModelConfig llama = read({"transformer.core_block.0.norm_1.weight"});
+    EXPECT_EQ(llama.released.block, RavenBlock::llama);
+    EXPECT_EQ(llama.head_dim, 12) << "head_dim is not read";
+    EXPECT_EQ(llama.kv_heads, 2);
+    EXPECT_EQ(llama.rope.theta, 500.0);
+    EXPECT_FALSE(llama.rope.pairs);
+    EXPECT_FALSE(llama.sandwich.norm_before_coda);
+    EXPECT_EQ(llama.released.embed_multiplier, 1.0);
+    EXPECT_EQ(llama.sandwich.state_deviation, 0.01);
+    const ModelConfig olmo = read({"transformer.core_block.0.attn.q_norm.weight"});
+    EXPECT_EQ(olmo.released.block, RavenBlock::olmo2);
+    EXPECT_EQ(olmo.head_dim, 16);
+}
+
+TEST(Released, ParcaeIsReadByItsClass) {
+    const ModelConfig c = read_config(parcae(R"("vocab_size":500,"padded_vocab_size":512)"));
+    EXPECT_EQ(c.architecture, Architecture::parcae);
+    EXPECT_EQ(c.ponder.method, MethodKind::parcae);
+    EXPECT_EQ(c.vocab_size, 512) << "the padding belongs to the softmax";
+    EXPECT_EQ(c.sandwich.state_scale, 1.0);
+    EXPECT_EQ(c.sandwich.injection, SandwichConfig::Injection::diagonal);
+    EXPECT_EQ(c.activation, Activation::half_relu_squared);
+    EXPECT_NE(config_sentence(R"({"_class_name":"GPTConfig"})").find("ParcaeConfig"), std::string::npos);
+}
+
+TEST(Released, ParcaeRefusesByName) {
+    expect_refused(parcae(R"("recurrent_embedding_dimension":64)"), "recurrent_embedding_dimension");
+    expect_refused(parcae(R"("recurrent_num_attention_heads":3)"), "recurrent_num_attention_heads");
+    expect_refused(parcae(R"("num_key_value_heads":3)"), "num_key_value_heads");
+    expect_refused(parcae(R"("clip_qkv":8)"), "clip_qkv");
+    expect_refused(parcae(R"("mup_model_scaling_factor":2)"), "mup_model_scaling_factor");
+    for (const char* const strategy :
+         {"takase", "takase-x", "scaled-logit-scale", "llama-by-dim-ls", "deepnorm", "shaped"}) {
+        expect_refused(parcae(R"("init_strategy":")" + std::string(strategy) + "\""), "init_strategy");
+    }
+    expect_refused(parcae(R"("block_class_name":"SandwichBlock")"), "block_class_name");
+    expect_refused(parcae(R"("norm_class_name":"LayerNorm")"), "norm_class_name");
+    expect_refused(parcae(R"("state_init":"normal")"), "state_init");
+    expect_refused(parcae(R"("injection_type":"gate")"), "injection_type");
+    expect_refused(parcae(R"("rope_settings":{"rope_base":10000})"), "rope_settings.rope_base");
+    expect_refused(parcae(R"("rope_settings":{"use_rope":false})"), "rope_settings.use_rope");
+}
+
+TEST(Released, AnAdapterAloneIsToBeMerged) {
+    const TemporaryFolder folder;
+    put_file(folder / "adapter_config.json", R"({"peft_type":"LORA"})");
+    put_file(folder / "adapter_model.safetensors", testing::safetensors("{}"));
+    const std::string sentence =
+        testing::sentence(folder.path(), [&] { (void)Checkpoint::open(folder.path()); });
+    EXPECT_NE(sentence.find("a LoRA adapter"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("merge_and_unload"), std::string::npos) << sentence;
+}
+
+constexpr const char* tah_config =
+    R"({"max_iter":2,"iter_decider":"MLPIterDecider","iter_decider_kwargs":{"topk":10,)"
+    R"("hidden_states_layer_nums":[0,1],"hidden_dims":[8,8],"threshold":0.6}})";
+
+TEST(Released, ThinkAtHardsGateAsAPickleIsToBeConverted) {
+    const TemporaryFolder folder;
+    put_file(folder / "config.json", R"({"model_type":"qwen3","num_hidden_layers":2,"hidden_size":64})");
+    put_file(folder / "tah_config.json", tah_config);
+    put_file(folder / "iter_decider.bin", "PK");
+    const auto sentence = [&] {
+        return testing::sentence(folder.path(), [&] { (void)read_model_config(folder / "config.json"); });
+    };
+    EXPECT_NE(sentence().find("convert_pickle.py"), std::string::npos) << sentence();
+    std::filesystem::remove(folder / "iter_decider.bin");
+    EXPECT_NE(sentence().find("expected a gate, iter_decider.safetensors, found none"), std::string::npos)
+        << sentence();
+    EXPECT_EQ(read_model_config(folder / "config.json", MethodKind::vanilla).ponder.method,
+              MethodKind::vanilla);
+}
+
+TEST(Released, ThinkAtHardRefusesByName) {
+    const auto sentence = [](const std::string& tah, const std::string& adapter) {
+        const TemporaryFolder folder;
+        put_file(folder / "config.json", R"({"model_type":"qwen3","num_hidden_layers":2,"hidden_size":64})");
+        put_file(folder / "tah_config.json", tah);
+        put_file(folder / "iter_decider.safetensors", testing::safetensors("{}"));
+        std::filesystem::create_directory(folder / "lora");
+        put_file(folder / "lora/adapter_config.json", adapter);
+        put_file(folder / "lora/adapter_model.safetensors", testing::safetensors("{}"));
+        return testing::sentence(folder.path(), [&] { (void)read_model_config(folder / "config.json"); });
+    };
+    const std::string adapter = R"({"r":4,"lora_alpha":8})";
+    EXPECT_EQ(sentence(tah_config, adapter), "(no error)");
+    for (const char* const wrong :
+         {R"("use_dora":true)", R"("use_rslora":true)", R"("bias":"all")", R"("rank_pattern":{"q_proj":2})",
+          R"("modules_to_save":["lm_head"])", R"("fan_in_fan_out":true)", R"("alpha_pattern":{"a":1})"}) {
+        const std::string key = std::string(wrong).substr(0, std::string(wrong).find("\":"));
+        EXPECT_NE(sentence(tah_config, R"({"r":4,"lora_alpha":8,)" + std::string(wrong) + "}").find(key),
+                  std::string::npos)
+            << wrong;
+    }
+    EXPECT_NE(
+        sentence(R"({"max_iter":2,"iter_decider":"IterLabelDecider","iter_decider_kwargs":{}})", adapter)
+            .find("--method vanilla"),
+        std::string::npos);
+}
+
+TEST(Entries, EveryMethodIsInTheDocumentation) {
+    const std::string page =
+        read_file(std::filesystem::path(PONDERSCOPE_SOURCE) / "resources" / "docs" / "methods.md");
+    for (const MethodInfo& info : method_infos()) {
+        EXPECT_EQ(info.kind, method_info(info.kind).kind);
+        EXPECT_EQ(method_info(to_string(info.kind)), &info);
+        const std::string row = "| `" + to_string(info.kind) + "` | " + info.summary + " |\n";
+        EXPECT_NE(page.find(row), std::string::npos) << "resources/docs/methods.md lacks the row\n" << row;
+    }
+    EXPECT_EQ(method_info("nothing"), nullptr);
+}
+
+} // namespace
+} // namespace ponderscope

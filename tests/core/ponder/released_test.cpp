@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Released recurrent-depth models: what later tokens see of one that stopped, stacks of prelude, core and
+// coda, start states. Every way to run them is exact in itself: alone as in a batch, cached as not.
+#include "core/base/error.h"
+#include "core/checkpoint/safetensors.h"
+#include "core/policy/policy_spec.h"
+#include "core/ponder/engine.h"
+#include "core/ponder/halting_rules.h"
+#include "core/ponder/policy_halting.h"
+#include "tests/core/ponder/tiny_models.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <tuple>
+
+namespace ponderscope {
+namespace {
+
+using testing::make_checkpoint;
+using testing::random_ids;
+using testing::TemporaryFolder;
+
+constexpr std::int64_t vocabulary = 61;
+
+nlohmann::json tiny_ouro() {
+    return {{"model_type", "ouro"},        {"vocab_size", vocabulary}, {"hidden_size", 24},
+            {"intermediate_size", 36},     {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+            {"num_key_value_heads", 2},    {"head_dim", 10},           {"max_position_embeddings", 64},
+            {"tie_word_embeddings", true}, {"total_ut_steps", 4},      {"early_exit_threshold", 0.7}};
+}
+
+nlohmann::json tiny_huginn() {
+    return {{"model_type", "huginn_raven"},
+            {"vocab_size", vocabulary},
+            {"n_embd", 24},
+            {"n_heads", 3},
+            {"n_layers_in_prelude", 1},
+            {"n_layers_in_recurrent_block", 2},
+            {"n_layers_in_coda", 1},
+            {"mean_recurrence", 4},
+            {"intermediate_size", 36},
+            {"block_size", 64},
+            {"tie_embeddings", true}};
+}
+
+nlohmann::json tiny_parcae() {
+    return {{"_class_name", "ParcaeConfig"},
+            {"vocab_size", vocabulary},
+            {"padded_vocab_size", 64},
+            {"n_embd", 32},
+            {"num_attention_heads", 4},
+            {"intermediate_size", 40},
+            {"recurrent_intermediation_embedding_dimension", 48},
+            {"n_layers_in_prelude", 1},
+            {"n_layers_in_recurrent_block", 2},
+            {"n_layers_in_coda", 2},
+            {"mean_recurrence", 3},
+            {"block_size", 64},
+            {"logit_softcap", 9.0},
+            {"qk_norm", true},
+            {"prelude_norm", true}};
+}
+
+nlohmann::json config_of(const std::string& name) {
+    return name == "ouro" ? tiny_ouro() : name == "huginn" ? tiny_huginn() : tiny_parcae();
+}
+
+double largest(const std::vector<float>& a, const std::vector<float>& b) {
+    EXPECT_EQ(a.size(), b.size());
+    double most = 0;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        if (!(std::isnan(a[i]) && std::isnan(b[i]))) {
+            most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+        }
+    }
+    return most;
+}
+
+/// (model, policy, what is seen of tokens that stopped)
+using Way = std::tuple<const char*, const char*, const char*>;
+
+class Ways : public ::testing::TestWithParam<Way> {
+protected:
+    void SetUp() override {
+        const auto& [model, policy, kv] = GetParam();
+        engine_ = std::make_unique<Engine>(
+            Engine::load(make_checkpoint(folder_.path() / "model", config_of(model))));
+        if (const std::string text = policy; text != "learned") {
+            engine_->use_halting(rule_of(PolicySpec::parse(text), *engine_));
+        }
+        engine_->use_kv(kv_policy_from_string(kv));
+    }
+
+    TemporaryFolder folder_;
+    std::unique_ptr<Engine> engine_;
+};
+
+TEST_P(Ways, AWindowAloneIsTheWindowInABatch) {
+    const std::vector<std::vector<std::int32_t>> texts{
+        random_ids(17, vocabulary, 1), random_ids(9, vocabulary, 2), random_ids(13, vocabulary, 3)};
+    std::vector<Window> windows;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const auto length = static_cast<std::int64_t>(texts[i].size());
+        windows.push_back({texts[i], 0, length, static_cast<std::int64_t>(i), 0, length});
+    }
+    for (const RecordLevel level : {RecordLevel::steps, RecordLevel::basic, RecordLevel::nll}) {
+        const auto together = engine_->score(windows, level);
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const auto alone = engine_->score({&windows[i], 1}, level);
+            EXPECT_LE(largest(together[i].tokens.nll, alone.front().tokens.nll), 2e-5);
+            EXPECT_EQ(together[i].tokens.steps, alone.front().tokens.steps);
+            EXPECT_EQ(together[i].tokens.flops, alone.front().tokens.flops);
+        }
+    }
+}
+
+TEST_P(Ways, WhatIsRecordedChangesNothing) {
+    const auto text = random_ids(19, vocabulary, 5);
+    const Window window{text, 0, 19};
+    const auto plain = engine_->score({&window, 1}, RecordLevel::nll);
+    const auto recorded = engine_->score({&window, 1}, RecordLevel::steps);
+    EXPECT_LE(largest(plain.front().tokens.nll, recorded.front().tokens.nll), 2e-5);
+    EXPECT_EQ(plain.front().tokens.steps, recorded.front().tokens.steps);
+}
+
+TEST_P(Ways, CachedDecodingIsTheWholeSequenceEachTime) {
+    const std::vector<std::vector<std::int32_t>> prompts{random_ids(6, vocabulary, 7),
+                                                         random_ids(3, vocabulary, 8)};
+    GenerateOptions options;
+    options.max_new_tokens = 8;
+    const auto cached = engine_->generate(prompts, options);
+    options.use_cache = false;
+    EXPECT_EQ(engine_->generate(prompts, options), cached);
+    // And scoring what was generated chooses the same words.
+    std::vector<std::int32_t> whole = prompts.front();
+    whole.insert(whole.end(), cached.front().begin(), cached.front().end());
+    const auto arrays = engine_->inspect_batch({whole});
+    const NamedArray& logits = arrays.at("logits");
+    const auto width = static_cast<std::ptrdiff_t>(logits.shape[2]);
+    for (std::size_t t = prompts.front().size() - 1; t + 1 < whole.size(); ++t) {
+        const auto begin = logits.floats.begin() + static_cast<std::ptrdiff_t>(t) * width;
+        EXPECT_EQ(std::max_element(begin, begin + width) - begin, whole[t + 1]) << "at " << t;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Released, Ways,
+                         ::testing::Combine(::testing::Values("ouro", "huginn", "parcae"),
+                                            ::testing::Values("fixed:n=1", "uniform:rate=1.3,seed=3",
+                                                              "latent_difference:theta=0.9",
+                                                              "entropy:theta=3.2"),
+                                            ::testing::Values("full", "per_step", "shared", "skip")),
+                         [](const auto& one) {
+                             std::string name = std::string(std::get<0>(one.param)) + "_" +
+                                                std::get<1>(one.param) + "_" + std::get<2>(one.param);
+                             std::replace_if(
+                                 name.begin(), name.end(),
+                                 [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                             return name;
+                         });
+
+TEST(Kv, AnExitThatOnlySelectsIsTheReadOutOfThatStep) {
+    const TemporaryFolder folder;
+    for (const char* const name : {"ouro", "huginn", "parcae"}) {
+        Engine engine = Engine::load(make_checkpoint(folder.path() / name, config_of(name)));
+        const auto text = random_ids(15, vocabulary, 11);
+        engine.use_halting(full_halting());
+        const auto full = engine.inspect_batch({text});
+        engine.use_halting(rule_of(PolicySpec::parse("uniform:rate=1.5,seed=9"), engine));
+        engine.use_kv(KvPolicy::full);
+        const auto chosen = engine.inspect_batch({text});
+        const NamedArray& steps = chosen.at("steps");
+        const NamedArray& by_step = full.at("signal.nll");
+        const std::int64_t width = by_step.shape[2];
+        bool differ = false;
+        for (std::size_t t = 0; t + 1 < text.size(); ++t) {
+            const std::int64_t k = steps.integers[t];
+            EXPECT_NEAR(chosen.at("nll").floats[t],
+                        by_step.floats[t * static_cast<std::size_t>(width) + static_cast<std::size_t>(k)],
+                        2e-5);
+            differ = differ || k != steps.integers.front();
+        }
+        EXPECT_TRUE(differ) << name << ": all tokens stopped at one step";
+        EXPECT_EQ(chosen.at("flops").integers, full.at("flops").integers) << "nothing is saved";
+    }
+}
+
+TEST(Kv, PoliciesAgreeWhereNobodyStops) {
+    const TemporaryFolder folder;
+    Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
+    const auto text = random_ids(12, vocabulary, 4);
+    const auto reference = engine.inspect_batch({text});
+    engine.use_halting(rule_of(PolicySpec::parse("fixed:n=3"), engine));
+    for (const KvPolicy kv : {KvPolicy::full, KvPolicy::per_step, KvPolicy::skip}) {
+        engine.use_kv(kv);
+        EXPECT_LE(largest(engine.inspect_batch({text}).at("logits").floats, reference.at("logits").floats),
+                  2e-5)
+            << to_string(kv);
+    }
+    engine.use_kv(KvPolicy::shared);
+    EXPECT_GT(largest(engine.inspect_batch({text}).at("logits").floats, reference.at("logits").floats), 1e-3)
+        << "shared reads the last step at every step, also when nobody stops early";
+}
+
+TEST(StartState, IsThatOfThePageWhateverTheWidth) {
+    const TemporaryFolder folder;
+    const Checkpoint checkpoint = make_checkpoint(folder.path() / "m", tiny_huginn());
+    Engine engine = Engine::load(checkpoint);
+    engine.use_start_state("random:20261122");
+    EXPECT_EQ(engine.start_state(), "random:20261122");
+    const auto arrays = engine.inspect_batch({random_ids(3, vocabulary, 1), random_ids(3, vocabulary, 2)});
+    const NamedArray& states = arrays.at("initial_state");
+    ASSERT_EQ(states.shape, (std::vector<std::int64_t>{2, 3, 24}));
+    EXPECT_NEAR(states.floats[0], 0.43363470, 1e-7);
+    EXPECT_NEAR(states.floats[1], 0.19754753, 1e-7);
+    EXPECT_NEAR(states.floats[24], 0.51916824, 1e-7);
+    EXPECT_NEAR(states.floats[72], -0.54723639, 1e-7);
+}
+
+TEST(StartState, BelongsToTheTokenNotToTheWindow) {
+    const TemporaryFolder folder;
+    Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
+    const auto text = random_ids(12, vocabulary, 6);
+    const auto other_seed = [&](const char* spec) {
+        engine.use_start_state(spec);
+        const Window window{text, 0, 12, 2, 5, 40};
+        return engine.score({&window, 1}, RecordLevel::nll).front().tokens.nll;
+    };
+    const std::vector<float> first = other_seed("random:1");
+    EXPECT_GT(largest(first, other_seed("random:2")), 1e-3);
+    EXPECT_GT(largest(first, other_seed("zero")), 1e-3);
+    EXPECT_EQ(largest(first, other_seed("random:1")), 0);
+}
+
+TEST(StartState, WrongOnesAreNamed) {
+    const TemporaryFolder folder;
+    Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
+    const auto sentence = [&](const std::string& spec) -> std::string {
+        try {
+            engine.use_start_state(spec);
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_NE(sentence("random:x").find("random:SEED"), std::string::npos);
+    EXPECT_NE(sentence("nowhere.safetensors").find("no such file"), std::string::npos);
+    EXPECT_NE(sentence("model.safetensors").find("initial_state of shape [sequences, tokens, 24]"),
+              std::string::npos);
+    Engine plain = Engine::load(make_checkpoint(folder.path() / "l", testing::tiny_llama()));
+    EXPECT_THROW(plain.use_start_state("zero"), InputError);
+    EXPECT_THROW(plain.use_kv(KvPolicy::full), InputError);
+}
+
+TEST(Steps, OtherNumbersNeedNoOtherWeights) {
+    const TemporaryFolder folder;
+    (void)make_checkpoint(folder.path() / "m", tiny_ouro());
+    const Engine engine = Engine::load(Checkpoint::open(folder.path() / "m", std::nullopt, 6));
+    EXPECT_EQ(engine.max_steps(), 5);
+    EXPECT_THROW(Checkpoint::open(folder.path() / "m", MethodKind::vanilla, 2), InputError);
+    const Checkpoint looped = Checkpoint::open(folder.path() / "m", MethodKind::looped);
+    EXPECT_EQ(Engine::load(looped).max_steps(), 3);
+}
+
+/// What the authors' code computed on small checkpoints: selected read-outs, runs whose tokens stop,
+/// decoding.
+class ReleasedGolden : public ::testing::TestWithParam<const char*> {
+protected:
+    void SetUp() override {
+        const std::string name = GetParam();
+        PONDERSCOPE_REQUIRE_TEST_DATA(("golden/" + name).c_str());
+        const std::filesystem::path folder = testing::test_data() / "golden" / name;
+        std::ifstream(folder / "case.json") >> description_;
+        engine_ = std::make_unique<Engine>(Engine::load(Checkpoint::open(folder)));
+        if (engine_->config().recurs()) {
+            engine_->use_start_state("golden.safetensors");
+        }
+        file_ = std::make_unique<SafetensorsFile>(SafetensorsFile::open(folder / "golden.safetensors"));
+        const TensorView& ids = *find("input_ids");
+        const std::vector<std::int64_t> flat = integers(ids);
+        for (std::int64_t row = 0; row < ids.shape[0]; ++row) {
+            const auto begin = flat.begin() + row * ids.shape[1];
+            rows_.emplace_back(begin, begin + ids.shape[1]);
+        }
+    }
+
+    [[nodiscard]] const TensorView* find(const std::string& name) const {
+        for (const TensorView& view : file_->tensors()) {
+            if (view.name == name) {
+                return &view;
+            }
+        }
+        return nullptr;
+    }
+    static std::vector<std::int64_t> integers(const TensorView& view) {
+        std::vector<std::int64_t> values(view.bytes.size() / sizeof(std::int64_t));
+        std::memcpy(values.data(), view.bytes.data(), view.bytes.size());
+        return values;
+    }
+
+    /// Arrays of a run against those of the reference that begin with \p prefix.
+    void compare(const std::string& prefix, const std::map<std::string, NamedArray>& arrays) {
+        for (const auto& [theirs, ours] : {std::pair{"logits", "logits"},
+                                           {"nll", "nll"},
+                                           {"steps", "steps"},
+                                           {"lambda", "signal.gate"},
+                                           {"p", "signal.exit_probability"},
+                                           {"cdf", "signal.exit_cdf"},
+                                           {"expected.nll", "signal.expected_nll"}}) {
+            const TensorView* view = find(prefix + theirs);
+            if (view == nullptr) {
+                continue;
+            }
+            ASSERT_TRUE(arrays.contains(ours)) << prefix << theirs;
+            const NamedArray& array = arrays.at(ours);
+            ASSERT_EQ(array.shape, view->shape) << prefix << theirs;
+            ++compared_;
+            if (view->dtype == DType::i64) {
+                EXPECT_EQ(array.integers, integers(*view)) << prefix << theirs;
+                continue;
+            }
+            std::vector<float> expected(view->bytes.size() / sizeof(float));
+            std::memcpy(expected.data(), view->bytes.data(), view->bytes.size());
+            const double difference = largest(array.floats, expected);
+            std::printf("  %-32s max |difference| %.2e, tolerance 1e-04\n", (prefix + theirs).c_str(),
+                        difference);
+            EXPECT_LE(difference, 1e-4) << prefix << theirs;
+        }
+    }
+
+    nlohmann::json description_;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<SafetensorsFile> file_;
+    std::vector<std::vector<std::int32_t>> rows_;
+    int compared_ = 0;
+};
+
+TEST_P(ReleasedGolden, EqualsTheReference) {
+    compare("", engine_->inspect_batch(rows_));
+    GenerateOptions options;
+    const TensorView& generated = *find("generated");
+    options.max_new_tokens = generated.shape[1];
+    const std::int64_t prompt = description_.at("settings").at("greedy_prompt_tokens");
+    std::vector<std::vector<std::int32_t>> prompts;
+    for (const std::vector<std::int32_t>& row : rows_) {
+        prompts.emplace_back(row.begin(), row.begin() + prompt);
+    }
+    for (const bool cached : {true, false}) {
+        options.use_cache = cached;
+        std::vector<std::int64_t> flat;
+        for (const auto& row : engine_->generate(prompts, options)) {
+            flat.insert(flat.end(), row.begin(), row.end());
+        }
+        EXPECT_EQ(flat, integers(generated)) << (cached ? "cached" : "whole sequence each time");
+    }
+    if (find("full.logits") != nullptr) {
+        engine_->use_halting(full_halting());
+        compare("full.", engine_->inspect_batch(rows_));
+    }
+    const nlohmann::json exits = description_.value("exits", nlohmann::json::array());
+    for (std::size_t i = 0; i < exits.size(); ++i) {
+        const std::string number = std::to_string(i) + ".";
+        const std::string policy = "learned:theta=" + exits[i].at("threshold").dump();
+        engine_->use_halting(rule_of(PolicySpec::parse(policy), *engine_));
+        for (const KvPolicy kv : {KvPolicy::full, KvPolicy::per_step, KvPolicy::shared}) {
+            engine_->use_kv(kv);
+            compare(kv == KvPolicy::full ? "exit." + number : "rerun." + number + to_string(kv) + ".",
+                    engine_->inspect_batch(rows_));
+        }
+    }
+    if (const TensorView* given = find("rerun.steps")) {
+        const std::vector<std::int64_t> flat = integers(*given);
+        std::vector<std::vector<std::int32_t>> steps;
+        for (std::int64_t row = 0; row < given->shape[0]; ++row) {
+            const auto begin = flat.begin() + row * given->shape[1];
+            steps.emplace_back(begin, begin + given->shape[1]);
+        }
+        engine_->use_halting(prescribed_halting("given", steps));
+        for (const auto& [name, kv] : {std::pair{"latest", KvPolicy::per_step},
+                                       {"shared", KvPolicy::shared},
+                                       {"skip", KvPolicy::skip}}) {
+            engine_->use_kv(kv);
+            compare(std::string("rerun.") + name + ".", engine_->inspect_batch(rows_));
+        }
+    }
+    EXPECT_GE(compared_, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, ReleasedGolden,
+                         ::testing::Values("ouro_r3_gqa_tied_threshold", "ouro_r3_saturated_gate",
+                                           "ouro_r4_mha_untied", "huginn_1_2_1_r3_untied_nobias",
+                                           "huginn_2_4_2_r4_tied", "parcae_1_1_1_r4_untied_ve_mismatch",
+                                           "parcae_2_2_2_r4_tied", "retrofit_llama_2_2_2_r4_gqa",
+                                           "retrofit_olmo2_1_2_1_r3", "tah_qwen3_2iter_tied",
+                                           "tah_qwen3_3iter_untied"),
+                         [](const auto& one) { return std::string(one.param); });
+
+} // namespace
+} // namespace ponderscope
