@@ -84,8 +84,8 @@ std::string IntervalOptions::sentence(const Resampling& resampling) const {
 std::string lines_of(const std::vector<BlockRow>& rows, const std::string& what) {
     std::string text;
     for (const BlockRow& row : rows) {
-        text += what + " with blocks of " + std::to_string(row.block) + " tokens  " +
-                cli::interval(row.mean, 4) + "\n";
+        text += what + " with blocks of " + std::to_string(row.block) +
+                (row.block == 1 ? " token  " : " tokens  ") + cli::interval(row.mean, 4) + "\n";
     }
     return text;
 }

@@ -112,9 +112,11 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     std::cout << run << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
               << "s 0 to " << max_steps << "\n"
               << "NLL            " << interval(estimate.mean_nll, 4) << " nats a token\n"
-              << "NLL, documents " << interval(estimate.document_mean_nll, 4) << " each of "
-              << with_separators(estimate.resampling.clusters) << " the same weight\n"
               << "perplexity     " << interval(estimate.perplexity, 2) << "\n";
+    if (estimate.resampling.clusters > 1) {
+        std::cout << "NLL, documents " << interval(estimate.document_mean_nll, 4) << " ("
+                  << with_separators(estimate.resampling.clusters) << ", each of the same weight)\n";
+    }
     if (!std::isnan(estimate.bits_per_byte.value)) {
         std::cout << "bits per byte  " << interval(estimate.bits_per_byte, 4) << "\n";
     }

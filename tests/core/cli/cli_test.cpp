@@ -54,7 +54,7 @@ nlohmann::json parse(const std::string& out) {
 
 TEST_F(CommandLine, EveryVerbHasHelpWithAnExample) {
     for (const char* verb : {"record", "logits", "verify", "inspect", "tokenize", "compare", "policy",
-                             "stats", "train", "merge", "export", "figure", "open"}) {
+                             "referee", "stats", "train", "merge", "export", "figure", "open"}) {
         const ProgramResult result = run_ponderscope({verb, "--help"});
         EXPECT_EQ(result.code, 0) << verb;
         EXPECT_NE(result.out.find("Example:\n  ponderscope " + std::string(verb)), std::string::npos)
