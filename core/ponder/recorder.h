@@ -69,7 +69,6 @@ private:
     void read_output(const StepsResult& result);
     void mark_what_did_not_run();
     [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
-    void read_output(const StepsResult& result);
     void follow_answers(const at::Tensor& last);
     [[nodiscard]] at::Tensor kept(const at::Tensor& all, const at::Tensor& place,
                                   const at::Tensor& values) const;

@@ -17,10 +17,10 @@ SMALL = 5000  # bytes
 
 def take(case: pathlib.Path, folder: pathlib.Path) -> None:
     target = folder / case.name
-    target.mkdir(exist_ok=True)
-    for source in sorted(case.iterdir()):
-        if source.name != "golden.safetensors":
-            shutil.copyfile(source, target / source.name)
+    for source in sorted(path for path in case.rglob("*") if path.is_file() and path.name != "golden.safetensors"):
+        copy = target / source.relative_to(case)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copy)
     with open(case / "golden.safetensors", "rb") as stream:
         (length,) = struct.unpack("<Q", stream.read(8))
         header = json.loads(stream.read(length))

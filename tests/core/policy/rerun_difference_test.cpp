@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/rerun_difference.h"
+
+#include "core/base/error.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace ponderscope {
+namespace {
+
+RunInfo run_of(const std::string& policy) {
+    RunInfo run = testing::sample_run("r");
+    run.policy = policy;
+    run.tokens = 10;
+    run.complete = true;
+    return run;
+}
+
+TEST(IsRerunOf, TheSameModelAndTokensUnderThatPolicy) {
+    const std::string policy = "entropy:theta=1.5";
+    const RunInfo base = run_of("full");
+    EXPECT_TRUE(is_rerun_of(run_of(policy), base, policy));
+    EXPECT_FALSE(is_rerun_of(run_of("full"), base, policy));
+    const std::function<void(RunInfo&)> others[] = {[](RunInfo& run) { run.checkpoint_digest += "x"; },
+                                                    [](RunInfo& run) { run.method = "looped"; },
+                                                    [](RunInfo& run) { run.depth_mixing = "mhc"; },
+                                                    [](RunInfo& run) { run.scoring = "jacobi:3"; },
+                                                    [](RunInfo& run) { run.dtype = "bfloat16"; },
+                                                    [](RunInfo& run) { ++run.context; },
+                                                    [](RunInfo& run) { ++run.stride; },
+                                                    [](RunInfo& run) { ++run.max_steps; },
+                                                    [](RunInfo& run) { run.step_unit = "step"; },
+                                                    [](RunInfo& run) { ++run.tokens; },
+                                                    [](RunInfo& run) { run.complete = false; }};
+    int number = 0;
+    for (const auto& change : others) {
+        RunInfo other = run_of(policy);
+        change(other);
+        EXPECT_FALSE(is_rerun_of(other, base, policy)) << "change " << number;
+        ++number;
+    }
+}
+
+class RerunDifferenceOfTwoRuns : public ::testing::Test {
+protected:
+    /// Two sequences of 6 and 4 tokens; \p change may alter their columns before they are written.
+    std::filesystem::path write(const std::string& name,
+                                const std::function<void(std::size_t sequence, TokenColumns&)>& change = {},
+                                std::vector<std::int64_t> lengths = {6, 4}) const {
+        TraceWriter writer(folder_ / name);
+        writer.begin_run(testing::sample_run(name), {});
+        for (std::size_t s = 0; s < lengths.size(); ++s) {
+            writer.begin_sequence("s", testing::sample_text(lengths[s]));
+            TokenColumns tokens = testing::sample_tokens(3 + s, 0, lengths[s], lengths[s]);
+            if (change) {
+                change(s, tokens);
+            }
+            writer.append(std::move(tokens), {});
+            writer.end_sequence();
+        }
+        writer.end_run(1);
+        writer.finish();
+        return folder_ / name;
+    }
+
+    /// Against the first run's own numbers, taken for a replay's.
+    [[nodiscard]] RerunDifference difference(const std::filesystem::path& rerun) const {
+        const TraceReader trace = TraceReader::open(folder_ / "base");
+        const TraceReader again = TraceReader::open(rerun);
+        ReplayTable table;
+        ReplayResult replayed;
+        table.sequences = {6, 4};
+        for (std::int64_t s = 0; s < 2; ++s) {
+            const TokenColumns tokens = trace.tokens(1, s);
+            table.ran.insert(table.ran.end(), tokens.steps.begin(), tokens.steps.end());
+            replayed.nll.insert(replayed.nll.end(), tokens.nll.begin(), tokens.nll.end());
+            replayed.steps.insert(replayed.steps.end(), tokens.steps.begin(), tokens.steps.end());
+        }
+        return rerun_difference(table, replayed, trace, trace.runs().at(0), again, again.runs().at(0));
+    }
+
+    [[nodiscard]] std::string complaint(const std::filesystem::path& rerun) const {
+        try {
+            (void)difference(rerun);
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "accepted";
+    }
+
+    testing::TemporaryFolder folder_;
+};
+
+TEST_F(RerunDifferenceOfTwoRuns, SaysWhereAndHowMuch) {
+    write("base");
+    const RerunDifference same = difference(write("same"));
+    EXPECT_EQ(same.tokens, 8) << "the last of each sequence has no target";
+    EXPECT_EQ(same.difference, 0);
+    EXPECT_EQ(same.largest, 0);
+    EXPECT_EQ(same.steps_changed, 0);
+    ASSERT_EQ(same.steps.size(), 10U);
+
+    const RerunDifference other = difference(write("other", [](std::size_t sequence, TokenColumns& tokens) {
+        if (sequence == 0) {
+            tokens.nll[2] -= 0.5F;
+        } else {
+            tokens.nll[1] += 2;
+            tokens.steps[1] += 1;
+            tokens.flops[1] += 1000;
+            tokens.steps[3] += 1; // no target: in no mean
+        }
+    }));
+    EXPECT_NEAR(other.difference, 1.5 / 8, 1e-6);
+    EXPECT_NEAR(other.largest, 2, 1e-6);
+    EXPECT_EQ(other.largest_sequence, 1);
+    EXPECT_EQ(other.largest_row, 1);
+    EXPECT_EQ(other.steps_changed, 1);
+    EXPECT_NEAR(other.mean_nll, same.mean_nll + 1.5 / 8, 1e-6);
+    EXPECT_NEAR(other.mean_steps, same.mean_steps + 1.0 / 8, 1e-9);
+    EXPECT_NEAR(other.mean_flops, same.mean_flops + 100, 1e-6);
+    EXPECT_EQ(other.steps[7], same.steps[7] + 1);
+    EXPECT_NEAR(other.nll[7], same.nll[7] + 2, 1e-6);
+    EXPECT_EQ(other.flops[7], same.flops[7] + 1000);
+    // By hand, over the tokens with a target.
+    double nll = 0;
+    double steps = 0;
+    for (std::size_t s = 0; s < 2; ++s) {
+        const std::int64_t length = s == 0 ? 6 : 4;
+        const TokenColumns tokens = testing::sample_tokens(3 + s, 0, length, length);
+        for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+            nll += static_cast<double>(tokens.nll[i]);
+            steps += tokens.steps[i];
+        }
+    }
+    EXPECT_NEAR(same.mean_nll, nll / 8, 1e-6);
+    EXPECT_NEAR(same.mean_steps, steps / 8, 1e-9);
+}
+
+TEST_F(RerunDifferenceOfTwoRuns, OtherTokensAreRefused) {
+    write("base");
+    const auto other_id = write(
+        "other", [](std::size_t sequence, TokenColumns& tokens) { tokens.id[3] += sequence == 1 ? 1 : 0; });
+    EXPECT_NE(complaint(other_id).find("over other tokens"), std::string::npos) << complaint(other_id);
+    const auto fewer = write("fewer", {}, {6});
+    EXPECT_NE(complaint(fewer).find("with 1 sequences"), std::string::npos) << complaint(fewer);
+    const auto unscored = write("unscored", [](std::size_t, TokenColumns& tokens) {
+        tokens.nll.assign(tokens.nll.size(), std::nanf(""));
+        tokens.rank.assign(tokens.rank.size(), 0);
+    });
+    EXPECT_NE(complaint(unscored).find("without a token that both scored"), std::string::npos);
+    EXPECT_EQ(complaint(write("more", {}, {6, 4, 5})), "accepted") << "a longer run holds the same";
+}
+
+} // namespace
+} // namespace ponderscope
