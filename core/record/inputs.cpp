@@ -10,6 +10,7 @@
 #include "core/trace/reader.h"
 
 #include <limits>
+#include <map>
 
 namespace ponderscope {
 namespace {
@@ -133,6 +134,10 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
 std::vector<SequenceInput> sequences_of(const RunReference& reference) {
     const TraceReader reader = TraceReader::open(reference.trace);
     const RunInfo run = find_run(reader, reference.run);
+    std::map<std::int64_t, std::vector<TextLabel>> labels;
+    for (auto& [number, label] : reader.labels(run.id)) {
+        labels[number].push_back(std::move(label));
+    }
     std::vector<SequenceInput> sequences;
     for (const SequenceInfo& info : reader.sequences(run.id)) {
         if (!info.complete) {
@@ -141,6 +146,10 @@ std::vector<SequenceInput> sequences_of(const RunReference& reference) {
         TokenColumns tokens = reader.tokens(run.id, info.index);
         SequenceInput& sequence = sequences.emplace_back();
         sequence.title = info.title;
+        sequence.group = info.group;
+        if (const auto known = labels.find(info.index); known != labels.end()) {
+            sequence.labels = known->second;
+        }
         sequence.text = reader.text(run.id, info.index);
         sequence.ids = std::move(tokens.id);
         if (!sequence.text.empty()) {

@@ -6,6 +6,7 @@
 #include "core/base/sha256.h"
 #include "core/checkpoint/method_info.h"
 #include "core/record/batches.h"
+#include "core/record/sequence_source.h"
 #include "core/trace/chunk_buffer.h"
 #include "core/trace/reader.h"
 #include "core/trace/windows.h"
@@ -18,7 +19,9 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <set>
 
 namespace ponderscope {
@@ -26,7 +29,8 @@ namespace {
 
 /// A window of one of the sequences.
 struct Task {
-    std::size_t sequence = 0;
+    std::shared_ptr<const SequenceInput> sequence;
+    std::int64_t number = 0; ///< of the sequence, from 0
     WindowSpan span;
 };
 
@@ -68,9 +72,94 @@ std::string choices_of(const Engine& engine) {
     return choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
-                     const std::vector<SequenceInput>& sequences, const RecordOptions& options,
-                     const WindowShape& shape, const ProgressSink& progress, const std::stop_token& stop) {
+void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size) {
+    if (sequence.ids.size() < 2) {
+        throw InputError(sequence.title + ": expected at least two tokens, found " +
+                         std::to_string(sequence.ids.size()) + "; nothing can be predicted from less.");
+    }
+    for (const std::int32_t id : sequence.ids) {
+        if (id < 0 || id >= vocab_size) {
+            throw InputError(sequence.title + ": expected token ids below the model's vocab_size " +
+                             std::to_string(vocab_size) + ", found " + std::to_string(id) +
+                             "; these ids belong to another tokenizer.");
+        }
+    }
+}
+
+/// Sequences that lie in memory.
+class ListSource final : public SequenceSource {
+public:
+    explicit ListSource(const std::vector<SequenceInput>& sequences)
+        : sequences_(sequences), digest_(digest_of(sequences)) {}
+    std::shared_ptr<const SequenceInput> next() override {
+        if (next_ == sequences_.size()) {
+            return nullptr;
+        }
+        // The caller's: nothing to be deleted.
+        return {std::shared_ptr<const SequenceInput>(), &sequences_[next_++]};
+    }
+    [[nodiscard]] Amount amount() const override {
+        Amount amount;
+        for (const SequenceInput& sequence : sequences_) {
+            const auto length = static_cast<std::int64_t>(sequence.ids.size());
+            amount.total += length;
+            amount.longest = std::max(amount.longest, length);
+        }
+        return amount;
+    }
+    [[nodiscard]] std::string text_digest() const override { return digest_; }
+
+private:
+    const std::vector<SequenceInput>& sequences_;
+    std::string digest_;
+    std::size_t next_ = 0;
+};
+
+/// Windows of a source's sequences, as many as are asked for and not yet let go.
+class Tasks {
+public:
+    Tasks(SequenceSource& source, const WindowShape& shape, std::int64_t vocab_size, std::stop_token stop)
+        : source_(source), shape_(shape), vocab_size_(vocab_size), stop_(std::move(stop)) {}
+
+    std::size_t reach(std::size_t count) {
+        while (!ended_ && first_ + waiting_.size() < count) {
+            std::shared_ptr<const SequenceInput> sequence = source_.next();
+            if (!sequence) {
+                ended_ = !stop_.stop_requested(); // stopped, a source says no more than that
+                break;
+            }
+            check_sequence(*sequence, vocab_size_);
+            for (const WindowSpan& span : plan_windows(static_cast<std::int64_t>(sequence->ids.size()),
+                                                       shape_.context, shape_.stride)) {
+                waiting_.push_back({sequence, sequences_, span});
+            }
+            ++sequences_;
+        }
+        return first_ + waiting_.size();
+    }
+    [[nodiscard]] const Task& at(std::size_t task) const { return waiting_[task - first_]; }
+    void let_go(std::size_t until) {
+        for (; first_ < until; ++first_) {
+            waiting_.pop_front();
+        }
+    }
+    /// Every task there is was asked for and let go.
+    [[nodiscard]] bool done() const { return ended_ && waiting_.empty(); }
+
+private:
+    SequenceSource& source_;
+    WindowShape shape_;
+    std::int64_t vocab_size_;
+    std::stop_token stop_;
+    std::deque<Task> waiting_;
+    std::size_t first_ = 0;
+    std::int64_t sequences_ = 0;
+    bool ended_ = false;
+};
+
+RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
+                     const RecordOptions& options, const WindowShape& shape, const ProgressSink& progress,
+                     const std::stop_token& stop) {
     const ModelConfig& config = engine.config();
     RunInfo info;
     const std::filesystem::path folder = std::filesystem::absolute(checkpoint.folder).lexically_normal();
@@ -88,7 +177,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
     info.dtype = options.dtype;
     info.record_level = options.level == RecordLevel::basic ? "basic" : "steps";
     info.text_source = options.text_source;
-    info.text_digest = digest_of(sequences);
+    info.text_digest = source.text_digest();
     if (checkpoint.tokenizer_json) {
         info.tokenizer_digest = sha256_hex(read_file(*checkpoint.tokenizer_json));
     }
@@ -117,15 +206,16 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint,
 /// Writes results in the order of their windows; opens and closes sequences as they come.
 class Appender {
 public:
-    Appender(TraceWriter& writer, const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer)
-        : writer_(writer), sequences_(sequences), tokenizer_(tokenizer) {}
+    Appender(TraceWriter& writer, const Tokenizer* tokenizer) : writer_(writer), tokenizer_(tokenizer) {}
 
     void append(const Task& task, WindowResult result) {
-        const SequenceInput& sequence = sequences_[task.sequence];
-        if (!open_ || current_ != task.sequence) {
-            writer_.begin_sequence(sequence.title, sequence.text);
-            current_ = task.sequence;
-            open_ = true;
+        const SequenceInput& sequence = *task.sequence;
+        if (sequences_ == task.number) {
+            writer_.begin_sequence(sequence.title, sequence.text, sequence.group);
+            if (!sequence.labels.empty()) {
+                writer_.put_labels(sequence.labels);
+            }
+            ++sequences_;
         }
         const auto from = static_cast<std::ptrdiff_t>(task.span.report_begin);
         const auto to = static_cast<std::ptrdiff_t>(task.span.report_end);
@@ -160,10 +250,12 @@ public:
         put_new_vocabulary();
         if (to == static_cast<std::ptrdiff_t>(sequence.ids.size())) {
             writer_.end_sequence();
-            open_ = false;
+            text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
         }
     }
 
+    [[nodiscard]] std::int64_t sequences() const { return sequences_; }   ///< begun
+    [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< of finished ones
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
     [[nodiscard]] double mean_nll() const {
@@ -190,10 +282,9 @@ private:
     }
 
     TraceWriter& writer_;
-    const std::vector<SequenceInput>& sequences_;
     const Tokenizer* tokenizer_;
-    std::size_t current_ = 0;
-    bool open_ = false;
+    std::int64_t sequences_ = 0;
+    std::int64_t text_bytes_ = 0;
     std::int64_t tokens_ = 0;
     std::int64_t scored_ = 0;
     double nll_sum_ = 0;
@@ -231,17 +322,7 @@ void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t v
         throw InputError("There is no sequence to record; give a text or ids.");
     }
     for (const SequenceInput& sequence : sequences) {
-        if (sequence.ids.size() < 2) {
-            throw InputError(sequence.title + ": expected at least two tokens, found " +
-                             std::to_string(sequence.ids.size()) + "; nothing can be predicted from less.");
-        }
-        for (const std::int32_t id : sequence.ids) {
-            if (id < 0 || id >= vocab_size) {
-                throw InputError(sequence.title + ": expected token ids below the model's vocab_size " +
-                                 std::to_string(vocab_size) + ", found " + std::to_string(id) +
-                                 "; these ids belong to another tokenizer.");
-            }
-        }
+        check_sequence(sequence, vocab_size);
     }
 }
 
@@ -301,27 +382,30 @@ AttentionPrice attention_price(const Engine& engine, const std::vector<SequenceI
     return price;
 }
 
-RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
-                    const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
-                    TraceWriter& writer, const RecordOptions& options, const ProgressSink& progress,
-                    std::stop_token stop) {
-    check_sequences(sequences, engine.config().vocab_size);
+RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
+                    const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
+                    const ProgressSink& progress, const std::stop_token& stop) {
     const WindowShape shape = resolve_windows(engine.config(), options.context, options.stride);
-    std::vector<Task> tasks;
-    std::int64_t total = 0;
-    for (std::size_t at = 0; at < sequences.size(); ++at) {
-        const auto length = static_cast<std::int64_t>(sequences[at].ids.size());
-        total += length;
-        for (const WindowSpan& span : plan_windows(length, shape.context, shape.stride)) {
-            tasks.push_back({at, span});
+    Tasks tasks(source, shape, engine.config().vocab_size, stop);
+    if (tasks.reach(1) == 0) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
         }
+        throw InputError(options.text_source + ": expected a sequence to record, found none" +
+                         (source.left_out().empty() ? "." : "; " + source.left_out()));
     }
     std::int64_t batch = std::max<std::int64_t>(options.batch, 1);
     if (engine.attention_pair_bytes() > 0) {
-        batch = std::min(batch, attention_price(engine, sequences, shape).windows_a_batch);
+        // No window is longer than the context.
+        const std::int64_t known = source.amount().longest;
+        SequenceInput longest;
+        longest.ids.resize(
+            static_cast<std::size_t>(known > 0 ? std::min(known, shape.context) : shape.context));
+        batch = std::min(batch, attention_price(engine, {longest}, shape).windows_a_batch);
     }
     RecordReport report;
-    RunInfo info = describe_run(engine, checkpoint, sequences, options, shape, progress, stop);
+    RunInfo info = describe_run(engine, checkpoint, source, options, shape, progress, stop);
+    const bool digest_known = !info.text_digest.empty();
     report.run = writer.begin_run(std::move(info), engine.signals(options.level));
 
     const std::int64_t restless_before = engine.restless();
@@ -329,43 +413,52 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
     const auto elapsed = [started] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     };
-    Appender appender(writer, sequences, tokenizer);
+    Appender appender(writer, tokenizer);
+    const SequenceSource::Amount amount = source.amount();
+    const bool by_bytes = amount.bytes && amount.total > 0;
+    const auto done = [&] { return by_bytes ? appender.text_bytes() : appender.tokens(); };
     const auto window_of = [&](const Task& task) {
-        const std::span<const std::int32_t> ids(sequences[task.sequence].ids);
+        const std::span<const std::int32_t> ids(task.sequence->ids);
         return Window{ids.subspan(static_cast<std::size_t>(task.span.begin),
                                   static_cast<std::size_t>(task.span.end - task.span.begin)),
                       task.span.report_begin - task.span.begin,
                       task.span.report_end - task.span.begin,
-                      static_cast<std::int64_t>(task.sequence),
+                      task.number,
                       task.span.begin,
                       static_cast<std::int64_t>(ids.size())};
     };
+    const auto reach = [&](std::size_t count) { return tasks.reach(count); };
     std::size_t submitted = 0; // the task that was tried last
     const auto submit = [&](std::size_t begin, std::size_t end) {
         submitted = begin;
         std::vector<Window> windows;
         for (std::size_t at = begin; at < end; ++at) {
-            windows.push_back(window_of(tasks[at]));
+            windows.push_back(window_of(tasks.at(at)));
         }
         return engine.submit(windows, options.level);
     };
     const auto collect = [&](Engine::PendingPtr pending, std::size_t begin, std::size_t end) {
         std::vector<WindowResult> results = engine.collect(std::move(pending));
         for (std::size_t at = begin; at < end; ++at) {
-            appender.append(tasks[at], std::move(results[at - begin]));
+            appender.append(tasks.at(at), std::move(results[at - begin]));
         }
+        tasks.let_go(end);
         if (progress) {
-            progress({"recording", appender.tokens(), total, "tokens"});
+            progress({"recording", done(), amount.total, by_bytes ? "bytes" : "tokens"});
         }
     };
     try {
-        run_in_batches(tasks.size(), static_cast<std::size_t>(batch), stop, submit, collect);
+        run_in_batches(reach, static_cast<std::size_t>(batch), stop, submit, collect);
     } catch (const MemoryExhausted& full) {
-        const Window window = window_of(tasks[submitted]);
+        const Window window = window_of(tasks.at(submitted));
         const std::string sentence = too_large(full, engine.advise(window, options.level),
                                                static_cast<std::int64_t>(window.ids.size()));
         end_with_fault(writer, sentence, elapsed());
         throw EnvironmentError(sentence + " What was recorded before is in the trace, marked partial.");
+    } catch (const InputError& wrong) {
+        end_with_fault(writer, wrong.what(), elapsed());
+        throw InputError(std::string(wrong.what()) +
+                         " What was recorded before is in the trace, marked partial.");
     } catch (const std::exception& failure) {
         // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
         const std::string what = failure.what();
@@ -374,16 +467,24 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
         throw;
     }
 
+    report.sequences = appender.sequences();
     report.tokens = appender.tokens();
     report.scored_tokens = appender.scored();
     report.mean_nll = appender.mean_nll();
     report.restless = engine.restless() - restless_before;
-    report.cancelled = appender.tokens() < total;
+    report.cancelled = stop.stop_requested() && !tasks.done() && (amount.total == 0 || done() < amount.total);
+    if (const std::string omissions = source.left_out(); !omissions.empty()) {
+        writer.put_fault(omissions);
+    }
     if (report.cancelled) {
-        writer.put_fault("Cancelled after " + std::to_string(report.tokens) + " of " + std::to_string(total) +
+        writer.put_fault("Cancelled after " + std::to_string(report.tokens) +
+                         (amount.total > 0 && !amount.bytes ? " of " + std::to_string(amount.total) : "") +
                          " tokens.");
         writer.leave_run(elapsed());
     } else {
+        if (!digest_known) {
+            writer.put_text_digest(source.text_digest());
+        }
         writer.end_run(elapsed());
     }
     if (options.finish) {
@@ -391,6 +492,15 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
     }
     report.seconds = elapsed();
     return report;
+}
+
+RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
+                    const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
+                    TraceWriter& writer, const RecordOptions& options, const ProgressSink& progress,
+                    std::stop_token stop) {
+    check_sequences(sequences, engine.config().vocab_size);
+    ListSource source(sequences);
+    return record(engine, checkpoint, source, tokenizer, writer, options, progress, stop);
 }
 
 } // namespace ponderscope

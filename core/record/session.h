@@ -22,6 +22,8 @@ struct SequenceInput {
     std::vector<std::int32_t> ids;
     std::vector<std::uint64_t> begin; ///< byte spans into `text`, one a token; empty without a text
     std::vector<std::uint64_t> end;
+    std::string group = {};             ///< SequenceInfo::group
+    std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
 };
 
 /// Reads a text file and encodes it. InputError: not readable, empty, not UTF-8, NUL bytes, fewer than two
@@ -52,7 +54,8 @@ struct RecordOptions {
 };
 
 struct RecordReport {
-    std::int64_t run = 0; ///< its id in the trace; the writer may have changed its name to a unique one
+    std::int64_t run = 0;       ///< its id in the trace; the writer may have changed its name to a unique one
+    std::int64_t sequences = 0; ///< begun
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
     std::int64_t restless = 0; ///< windows that were computed token by token (Engine::restless)

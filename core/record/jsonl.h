@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/sha256.h"
+#include "core/record/line_reader.h"
+#include "core/record/sequence_source.h"
+#include "core/text/tokenizer.h"
+
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+namespace ponderscope {
+
+/// What a line of JSON Lines holds, one object a line; blank lines count as lines and hold nothing. A field
+/// within an object is written with a point: meta.author.
+struct JsonlOptions {
+    std::filesystem::path file; ///< "-": standard input; gzip and Zstandard are recognised
+    std::string text_field = "text";
+    std::string group_field; ///< SequenceInfo::group: a text, number or truth value; null: none; "": not read
+    /// Of the whole text: a text, number or truth value; of parts: a list of {"begin", "end", "class"} in
+    /// bytes; null: none. "": not read.
+    std::string label_field;
+    bool skip_bad = false; ///< leave lines out that are wrong, and count them
+    bool special_tokens = true;
+};
+
+/// Sequences from JSON Lines. A plain file is read through once before: what is wrong in it is then said
+/// before anything is recorded. A stream is taken as it comes. InputError: "FILE: line 17: ..." for a line
+/// that is no JSON object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
+class JsonlSource final : public SequenceSource {
+public:
+    /// \p tokenizer must outlive this. Cancelled, where \p stop comes while a file is read through.
+    JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::int64_t vocab_size,
+                const ProgressSink& progress = {}, std::stop_token stop = {});
+
+    std::shared_ptr<const SequenceInput> next() override;
+    [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
+    [[nodiscard]] std::string text_digest() const override { return digest_; }
+    [[nodiscard]] std::string left_out() const override;
+    [[nodiscard]] std::int64_t skipped() const { return skipped_; }
+
+private:
+    void read_through(const ProgressSink& progress);
+    void require_any() const;
+    [[nodiscard]] std::shared_ptr<const SequenceInput> read_next();
+    /// The next line that holds something right.
+    [[nodiscard]] bool next_line(LineReader& lines, SequenceInput& sequence, bool encode_all);
+    void read(const std::string& line, const LineReader& lines, SequenceInput& sequence,
+              bool encode_all) const;
+
+    JsonlOptions options_;
+    std::string name_; ///< of the file, in titles and sentences
+    const Tokenizer& tokenizer_;
+    std::int64_t vocab_size_;
+    std::stop_token stop_;
+    std::unique_ptr<LineReader> lines_;
+    std::shared_ptr<const SequenceInput> first_; ///< of a stream, read ahead
+    Sha256 hash_;
+    std::string digest_;
+    std::int64_t text_bytes_ = 0;
+    std::int64_t found_ = 0;
+    std::int64_t skipped_ = 0;
+    std::string first_skipped_;
+};
+
+} // namespace ponderscope

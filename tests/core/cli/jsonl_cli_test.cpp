@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// record --jsonl, and check on what it recorded.
+#include "core/base/files.h"
+#include "core/trace/reader.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+namespace ponderscope {
+namespace {
+
+using testing::run_ponderscope;
+
+class JsonlVerb : public ::testing::Test {
+protected:
+    testing::TemporaryFolder folder;
+    std::string model = folder / "model";
+    std::string trace = folder / "a.ponder";
+    std::string corpus = folder / "corpus.jsonl";
+
+    void SetUp() override {
+        testing::TinyCheckpoint().write(model);
+        std::string lines;
+        for (int i = 0; i < 12; ++i) {
+            lines += nlohmann::json{{"text", "Line " + std::to_string(i) + " of a small corpus."},
+                                    {"author", i % 2 == 0 ? "Ann" : "Bo"},
+                                    {"kind", i % 3 == 0 ? "hard" : "easy"}}
+                         .dump() +
+                     "\n";
+        }
+        write_file_atomically(corpus, lines);
+    }
+    /// A pipe into which \p file is written, as another program would.
+    std::string pipe_of(const std::string& file) const {
+        const std::string pipe = folder / ("pipe" + std::to_string(std::rand()));
+        EXPECT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+        EXPECT_EQ(std::system(("cat '" + file + "' > '" + pipe + "' &").c_str()), 0);
+        return pipe;
+    }
+};
+
+TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
+    const auto recorded = run_ponderscope({"record", model, "--jsonl", corpus, "--group-field", "author",
+                                           "--label-field", "kind", "-o", trace, "--json"});
+    ASSERT_EQ(recorded.code, 0) << recorded.err;
+    const auto result = nlohmann::json::parse(recorded.out);
+    EXPECT_EQ(result.at("sequences"), 12);
+    EXPECT_EQ(result.at("lines_left_out"), 0);
+    EXPECT_EQ(TraceReader::open(trace).sequences(1).at(1).group, "Bo");
+
+    const auto stats = run_ponderscope({"stats", trace, "--json"});
+    ASSERT_EQ(stats.code, 0) << stats.err;
+    const auto labels = nlohmann::json::parse(stats.out).at("labels");
+    ASSERT_EQ(labels.size(), 2U) << labels;
+
+    const auto sound = run_ponderscope({"check", trace});
+    EXPECT_EQ(sound.code, 0) << sound.out;
+    EXPECT_NE(sound.out.find("12 sequences"), std::string::npos) << sound.out;
+    EXPECT_NE(sound.out.find("every promise of the schema is kept"), std::string::npos) << sound.out;
+}
+
+TEST_F(JsonlVerb, AStreamIsWhatAFileIs) {
+    ASSERT_EQ(run_ponderscope({"record", model, "--jsonl", corpus, "-o", trace, "--name", "file"}).code, 0);
+    const auto piped =
+        run_ponderscope({"record", model, "--jsonl", pipe_of(corpus), "-o", trace, "--name", "pipe"});
+    ASSERT_EQ(piped.code, 0) << piped.err;
+    const TraceReader reader = TraceReader::open(trace);
+    const std::vector<RunInfo> runs = reader.runs();
+    ASSERT_EQ(runs.size(), 2U);
+    EXPECT_EQ(runs[0].text_digest, runs[1].text_digest);
+    EXPECT_EQ(runs[0].nll_sum, runs[1].nll_sum);
+    EXPECT_EQ(run_ponderscope({"compare", trace + "#file", trace + "#pipe"}).code, 0);
+}
+
+TEST_F(JsonlVerb, AStreamThatBreaksKeepsWhatCameBefore) {
+    const std::string broken = folder / "broken.jsonl";
+    write_file_atomically(broken, read_file(corpus) + "{\"text\": 3}\n" + read_file(corpus));
+    // A file is read through before: nothing is recorded.
+    const auto refused = run_ponderscope({"record", model, "--jsonl", broken, "-o", trace});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("broken.jsonl: line 13: expected a text in \"text\", found 3"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(trace));
+
+    const auto cut = run_ponderscope({"record", model, "--jsonl", pipe_of(broken), "-o", trace});
+    EXPECT_EQ(cut.code, 2);
+    EXPECT_NE(
+        cut.err.find(": line 13: expected a text in \"text\", found 3. What was recorded before is in the "
+                     "trace, marked partial."),
+        std::string::npos)
+        << cut.err;
+    EXPECT_FALSE(TraceReader::open(trace).runs().at(0).complete);
+    EXPECT_EQ(run_ponderscope({"check", trace}).code, 0);
+
+    const auto skipped =
+        run_ponderscope({"record", model, "--jsonl", pipe_of(broken), "--skip-bad", "-o", trace, "--json"});
+    ASSERT_EQ(skipped.code, 0) << skipped.err;
+    EXPECT_EQ(nlohmann::json::parse(skipped.out).at("lines_left_out"), 1);
+    EXPECT_EQ(nlohmann::json::parse(skipped.out).at("sequences"), 24);
+}
+
+TEST_F(JsonlVerb, WrongUseIsASentence) {
+    const auto sentence = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), {"record", model, "-o", trace});
+        const auto result = run_ponderscope(arguments);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_FALSE(std::filesystem::exists(trace));
+        return result.err;
+    };
+    EXPECT_NE(sentence({"--jsonl", corpus, "--prompt", "x"}).find("--jsonl excludes --text"),
+              std::string::npos);
+    EXPECT_NE(
+        sentence({"--prompt", "some words", "--group-field", "x"}).find("--group-field is of --jsonl FILE"),
+        std::string::npos);
+    EXPECT_NE(sentence({"--jsonl", corpus, "--generate", "3"}).find("--generate continues a prompt"),
+              std::string::npos);
+    EXPECT_NE(sentence({"--jsonl", corpus, "--text-field", "body"}).find("line 1: expected a field \"body\""),
+              std::string::npos);
+    EXPECT_NE(sentence({"--jsonl", folder / "absent"}).find("absent"), std::string::npos);
+    EXPECT_NE(sentence({"--jsonl", "-"}).find("standard input: expected at least one line with a text"),
+              std::string::npos);
+}
+
+TEST_F(JsonlVerb, CheckSaysALineAFault) {
+    ASSERT_EQ(run_ponderscope({"record", model, "--jsonl", corpus, "-o", trace}).code, 0);
+    testing::sql(trace, "UPDATE token_row SET rank = 0 WHERE row = 4294967297; UPDATE run SET tokens = 5");
+    const auto broken = run_ponderscope({"check", trace});
+    EXPECT_EQ(broken.code, 1);
+    EXPECT_NE(broken.out.find("run 1 (model), sequence 0, token 1: nll is there and rank is 0.\n"),
+              std::string::npos)
+        << broken.out;
+    EXPECT_NE(broken.out.find("run 1 (model): tokens is 5 and its tokens give "), std::string::npos)
+        << broken.out;
+    const auto as_json = run_ponderscope({"check", trace, "--json"});
+    EXPECT_EQ(as_json.code, 1);
+    const auto report = nlohmann::json::parse(as_json.out);
+    EXPECT_EQ(report.at("sound"), false);
+    EXPECT_EQ(report.at("faults").size(), 2U);
+    EXPECT_EQ(run_ponderscope({"check", corpus}).code, 2);
+}
+
+} // namespace
+} // namespace ponderscope
