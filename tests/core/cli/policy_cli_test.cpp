@@ -110,5 +110,41 @@ TEST_F(PolicyVerb, EveryMistakeHasItsSentence) {
     }
 }
 
+TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
+    const std::string tex = (folder_ / "rules.tex").string();
+    const ProgramResult result = run_ponderscope({"referee", (folder_ / "t.ponder").string() + "#first",
+                                                  "--replicates", "200", "--policy", "fixed", "--policy",
+                                                  "oracle", "--steps", "0.5", "--tex", tex, "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const nlohmann::json report = nlohmann::json::parse(result.out);
+    EXPECT_EQ(report["against"], "uniform");
+    ASSERT_EQ(report["matched"].size(), 3U); // one cost, by steps: this trace does not say what steps cost
+    for (const nlohmann::json& cell : report["matched"]) {
+        EXPECT_EQ(cell["kind"], "replay");
+        EXPECT_EQ(cell["cost"], 0.5);
+        EXPECT_EQ(cell["band"]["low"].is_null(), cell["policy"] == "oracle");
+    }
+    EXPECT_TRUE(std::filesystem::exists(tex));
+    const ProgramResult unknown = run_ponderscope(
+        {"referee", (folder_ / "t.ponder").string() + "#first", "--policy", "entropy:theta=1"});
+    EXPECT_EQ(unknown.code, 2);
+    EXPECT_NE(unknown.err.find("expected rules that it can be replayed with"), std::string::npos)
+        << unknown.err;
+}
+
+TEST_F(PolicyVerb, ChoosesOnOneHalfAndReportsOnTheOther) {
+    const ProgramResult result =
+        policy("#first", {"--policy", "fixed", "--sweep", "n=0:3:4", "--split", "--within", "9", "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const nlohmann::json report = nlohmann::json::parse(result.out);
+    EXPECT_EQ(report["split"]["chosen"][0]["policy"], "fixed");
+    EXPECT_EQ(report["split"]["chosen"][0]["chosen"],
+              "fixed:n=0"); // nothing loses nine nats, and it is cheapest
+    EXPECT_TRUE(report["scored_tokens"] == 299 || report["scored_tokens"] == 199); // one of the two sequences
+    const ProgramResult alone = policy("#first", {"--policy", "fixed:n=1", "--split"});
+    EXPECT_EQ(alone.code, 2);
+    EXPECT_NE(alone.err.find("--sweep"), std::string::npos) << alone.err;
+}
+
 } // namespace
 } // namespace ponderscope
