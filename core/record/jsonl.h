@@ -18,10 +18,10 @@ namespace ponderscope {
 struct JsonlOptions {
     std::filesystem::path file; ///< "-": standard input; gzip and Zstandard are recognised
     std::string text_field = "text";
-    std::string group_field; ///< SequenceInfo::group: a text, number or truth value; null: none; "": not read
+    std::string group_field = {}; ///< SequenceInfo::group: a text, number or truth value; null: none; "": not read
     /// Of the whole text: a text, number or truth value; of parts: a list of {"begin", "end", "class"} in
     /// bytes; null: none. "": not read.
-    std::string label_field;
+    std::string label_field = {};
     bool skip_bad = false; ///< leave lines out that are wrong, and count them
     bool special_tokens = true;
 };

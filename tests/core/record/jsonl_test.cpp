@@ -10,6 +10,7 @@
 #include "tests/support/tiny_checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <zlib.h>
 #include <zstd.h>
 
