@@ -176,13 +176,14 @@ TEST(ConfigValues, ActivationsByEveryName) {
 
 TEST(ConfigErrors, EachHasItsSentence) {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"{}", "an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, opt, nanbeige for "
+        {"{}", "an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, opt, nanbeige, "
+               "ouro, huginn_raven, parcae for "
                "\"model_type\", found no such "
                "key; check that it is a Hugging Face model's config.json."},
-        {R"({"model_type":"mamba"})",
-         "an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, opt, nanbeige for "
-         "\"model_type\", found \"mamba\"" +
-             cannot},
+        {R"({"model_type":"mamba"})", "an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, "
+                                      "phi, opt, nanbeige, ouro, huginn_raven, parcae for "
+                                      "\"model_type\", found \"mamba\"" +
+                                          cannot},
         {llama(R"("quantization_config":{"quant_method":"gptq"})"),
          "nothing, since quantised weights are not read, for \"quantization_config\", found an object; get "
          "the checkpoint before "

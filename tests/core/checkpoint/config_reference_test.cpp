@@ -41,7 +41,8 @@ TEST(ReferenceConfigs, MethodMixingAndBackboneAgree) {
                 }
             }
         }
-        const ModelConfig config = read_model_config(folder / "config.json", method);
+        // With the weights: what kind of block a recurrent-depth model has, its tensors say.
+        const ModelConfig config = Checkpoint::open(folder, method).config;
         EXPECT_EQ(to_string(config.ponder.method), about.required_text("method"));
         EXPECT_EQ(to_string(config.depth.kind), about.required_text("depth_mixing"));
         EXPECT_EQ(to_string(config.architecture), about.required_text("backbone"));
@@ -73,7 +74,7 @@ TEST(ReferenceConfigs, AsksExactlyWhereTheCaseNeedsAnArgument) {
         const bool needs_method =
             arguments != description.end() && arguments->is_array() &&
             std::find(arguments->begin(), arguments->end(), "--method") != arguments->end();
-        const ModelConfig config = read_model_config(folder / "config.json");
+        const ModelConfig config = Checkpoint::open(folder).config;
         EXPECT_EQ(config.candidate_methods.size() > 1, needs_method);
         if (needs_method) {
             const auto expected = method_from_string(description.at("method").get<std::string>());
@@ -285,7 +286,7 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
          "config.json: expected a text for \"model_type\", found 42" + correct},
         {"model_config_no_type",
          "config.json: expected an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, "
-         "opt, nanbeige for "
+         "opt, nanbeige, ouro, huginn_raven, parcae for "
          "\"model_type\", found no such key; check that it is a Hugging Face model's config.json."},
         {"model_config_bad_json", "config.json: expected valid JSON, found syntax error while parsing object "
                                   "- unexpected end of input; expected '}' at line 1, "
@@ -334,7 +335,7 @@ TEST(OtherCheckpoints, OpenOrSayWhyNot) {
     EXPECT_FALSE(Checkpoint::open(root / "tiny_llama3").tokenizer_json);
     const std::string architectures =
         "config.json: expected an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, "
-        "opt, nanbeige for \"model_type\", found ";
+        "opt, nanbeige, ouro, huginn_raven, parcae for \"model_type\", found ";
     EXPECT_EQ(said("unsupported_bert_tiniest"),
               architectures + "\"bert\"; this build cannot run the checkpoint.");
     EXPECT_EQ(said("hf2q_tiny_model"),

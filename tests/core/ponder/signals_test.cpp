@@ -30,7 +30,8 @@ const Names of_every_step{
     signal::nll,  signal::entropy, signal::max_probability, signal::margin,
     signal::rank, signal::argmax,  signal::candidate_ids,   signal::candidate_probabilities};
 const Names between_steps{signal::kl_previous_current, signal::kl_current_previous, signal::cosine,
-                          signal::latent_difference, signal::acceleration};
+                          signal::latent_difference,   signal::acceleration,        signal::state_norm,
+                          signal::update_cosine,       signal::prediction_depth,    signal::answer_flips};
 const std::map<std::string, Names> of_method{
     {"vanilla", {}},
     {"looped", {}},

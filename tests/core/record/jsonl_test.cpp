@@ -217,8 +217,9 @@ TEST_F(Jsonl, GroupsAndLabelsLandInTheTrace) {
 TEST_F(Jsonl, WrongLinesAreNamedBeforeAnythingIsRecorded) {
     const std::string good = R"({"text": "good words", "group": "g"})"
                              "\n";
-    EXPECT_EQ(sentence(good + "{\"text\": \"broken\n"), "corpus.jsonl: line 2: expected valid JSON, found an "
-                                                        "unterminated string at byte 17; correct the file.");
+    const std::string broken = sentence(good + "{\"text\": \"broken\n");
+    EXPECT_TRUE(broken.starts_with("corpus.jsonl: line 2: expected valid JSON, found ")) << broken;
+    EXPECT_NE(broken.find("at byte 17"), std::string::npos) << broken;
     const auto is = [&](const std::string& line, const std::string& expected, JsonlOptions options = {}) {
         const std::string said = sentence(good + "\n" + line + "\n" + good, std::move(options));
         EXPECT_EQ(said, "corpus.jsonl: line 3: " + expected);

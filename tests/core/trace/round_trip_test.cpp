@@ -503,6 +503,7 @@ TEST(Trace, OfTheFirstVersionsLacksLaterColumnsAndGetsThem) {
     }
     testing::sql(path, "ALTER TABLE run DROP COLUMN flops_model");
     testing::sql(path, "ALTER TABLE run DROP COLUMN step_unit");
+    testing::sql(path, "ALTER TABLE run DROP COLUMN choices");
     testing::sql(path, "ALTER TABLE run DROP COLUMN training");
     testing::sql(path, "ALTER TABLE run DROP COLUMN training_step");
     testing::sql(path, "DROP VIEW sequence_summary");

@@ -225,6 +225,7 @@ TEST_F(Training, TracesFromBeforeOpenEverywhereAndTakeOne) {
     }
     testing::sql(path, "DROP TABLE training; DROP TABLE training_quantity; DROP TABLE training_point;"
                        "ALTER TABLE run DROP COLUMN flops_model; ALTER TABLE run DROP COLUMN step_unit;"
+                       "ALTER TABLE run DROP COLUMN choices;"
                        "ALTER TABLE run DROP COLUMN training; ALTER TABLE run DROP COLUMN training_step");
     {
         const TraceReader reader = TraceReader::open(path);
