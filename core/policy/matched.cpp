@@ -202,9 +202,12 @@ MatchedComparison compare_matched(std::size_t rules, const std::function<Matched
     std::vector<double> flops;
     for (const double cost : costs) {
         if (!reaches(ends.steps, cost)) {
-            throw InputError("expected mean steps that " + base.name + " reaches, from " +
-                             std::to_string(ends.steps.front()) + " to " + std::to_string(ends.steps.back()) +
-                             ", found " + std::to_string(cost) + ".");
+            throw InputError(
+                "expected mean steps that " + base.name + " reaches, from " +
+                std::to_string(ends.steps.front()) + " to " + std::to_string(ends.steps.back()) + ", found " +
+                std::to_string(cost) +
+                "; record the run with --policy full, so that every step is there, or compare at "
+                "fewer steps.");
         }
         if (!std::isnan(ends.flops.front())) {
             flops.push_back(at_cost(ends.steps, ends.flops, cost));
