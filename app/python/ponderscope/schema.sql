@@ -112,6 +112,13 @@ CREATE TABLE fault ( -- What went wrong while recording.
   time TEXT NOT NULL, -- ISO 8601, UTC
   message TEXT NOT NULL -- one sentence
 ) STRICT;
+CREATE TABLE label ( -- Classes that came with the text, by bytes.
+  sequence INTEGER NOT NULL, -- sequence.id
+  text_begin INTEGER NOT NULL, -- first byte in the sequence's text
+  text_end INTEGER NOT NULL, -- byte after the last; labels of a sequence do not overlap
+  class TEXT NOT NULL, -- what somebody called this part of the text
+  PRIMARY KEY (sequence, text_begin)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE training ( -- How a model was trained.
   id INTEGER PRIMARY KEY, -- from 1
   name TEXT NOT NULL UNIQUE, -- of the recipe
