@@ -314,11 +314,7 @@ void RefereeVerb::run() {
     const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
     const std::vector<std::string> rules = rules_of(table);
     const ScoredRows scored(table);
-    std::vector<double> wanted = costs;
-    const auto most = static_cast<double>(table.columns.max_steps());
-    if (wanted.empty()) {
-        wanted = {0.25 * most, 0.5 * most, 0.75 * most};
-    }
+    std::vector<double> wanted = costs.empty() ? even_costs(table, scored, 4) : costs;
     std::sort(wanted.begin(), wanted.end());
     RefereeReport report;
     report.run = table.run;
@@ -376,7 +372,7 @@ void add_referee(CLI::App& program) {
                     "Kinds of policies (entropy, not entropy:theta=1); all that the run can be replayed with")
         ->type_name("KIND");
     app->add_option("--steps", verb->costs,
-                    "Mean steps to compare at; a quarter, a half and three quarters of K")
+                    "Mean steps to compare at; a quarter, a half and three quarters of what the run took")
         ->delimiter(',')
         ->check(CLI::NonNegativeNumber);
     app->add_option("--against", verb->against, "The kind that the others are set against")

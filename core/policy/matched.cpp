@@ -254,6 +254,17 @@ std::vector<std::string> matched_rules(const ReplayTable& table) {
     return names;
 }
 
+std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows, int parts) {
+    const std::vector<double> ran = rows.of(table.ran);
+    const double reached =
+        ran.empty() ? 0 : std::accumulate(ran.begin(), ran.end(), 0.0) / static_cast<double>(ran.size());
+    std::vector<double> costs;
+    for (int i = 1; i < parts; ++i) {
+        costs.push_back(reached * i / parts);
+    }
+    return costs;
+}
+
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
                           int settings) {
     MatchedRule rule;

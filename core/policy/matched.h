@@ -71,6 +71,9 @@ std::vector<std::string> matched_rules(const ReplayTable& table);
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
                           int settings);
 
+/// \p parts - 1 costs that part what the run reached evenly: its mean steps over \p rows, K where none halted.
+std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows, int parts);
+
 /// The two settings of each cost that a rule's curve passes between, once each; for reruns.
 std::vector<std::string> settings_around(const MatchedRow& row, const std::vector<double>& costs);
 

@@ -138,16 +138,12 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<st
     if (std::find(rules.begin(), rules.end(), against) == rules.end()) {
         rules.insert(rules.begin(), against);
     }
-    std::vector<double> wanted;
-    for (int i = 1; i < costs; ++i) {
-        wanted.push_back(static_cast<double>(table.columns.max_steps()) * i / costs);
-    }
     const ScoredRows scored(table);
     const auto base =
         static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
     const MatchedComparison found = compare_matched(
         rules.size(), [&](std::size_t i) { return replayed_rule(table, scored, rules[i], settings); }, base,
-        wanted, scored.layout, options);
+        even_costs(table, scored, costs), scored.layout, options);
     Chart chart;
     chart.title = tr("Rules at equal cost");
     chart.x.label = over_flops ? tr("FLOPs per token") : tr("mean steps");
