@@ -167,6 +167,7 @@ void round_weights(const Checkpoint& checkpoint, Precision precision, const std:
 
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
                            std::uint64_t seed, std::optional<MethodKind> method) {
+    std::filesystem::create_directories(folder);
     std::ofstream(folder / "config.json") << config.dump(1);
     ParameterLayout layout = parameter_layout(read_model_config(folder / "config.json", method));
     for (TensorSpec& spec : layout.tensors) {
