@@ -229,6 +229,18 @@ bool goes_token_by_token(const Backbone& backbone, const Method& method, const S
            (options.read_steps || (rule != nullptr && rule->reads_head()));
 }
 
+namespace {
+
+/// Whether the coda runs after every step: somebody reads that step out. Without one the head reads states
+/// themselves.
+bool reads_each_step(const Backbone& backbone, const Method& method, const StepsOptions& options) {
+    const RunChoices& choices = options.choices;
+    return backbone.config().recurs() && (options.read_steps || choices.selects(method) ||
+                                          (choices.rule != nullptr && choices.rule->reads_head()));
+}
+
+} // namespace
+
 StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
                           std::int64_t total, std::int64_t sequences) {
     const ModelConfig& config = backbone.config();
@@ -242,7 +254,7 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
     const std::int64_t steps = method.max_steps() + 1;
     const std::int64_t segments = one ? 1 : steps;
     const std::int64_t room = total * (interleaved ? steps : 1);
-    const bool coda_each_step = config.recurs() && options.read_steps && !choices.stops(method) &&
+    const bool coda_each_step = reads_each_step(backbone, method, options) && !choices.stops(method) &&
                                 !goes_token_by_token(backbone, method, options);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(config.layers), segments * room);
     for (std::int64_t l = 0; l < config.layers; ++l) {
@@ -306,9 +318,7 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         pass.tap("hidden", hidden);
         return hidden;
     };
-    // Elsewhere the head reads the state itself.
-    const bool reads_each = sandwich && (options.read_steps || selects ||
-                                         (choices.rule != nullptr && choices.rule->reads_head()));
+    const bool reads_each = reads_each_step(backbone, method, options);
     WalkParts parts{method,        backbone.head(),  batch.size(), choices.rule.get(),
                     &batch.places, options.observer, options.taps, {},
                     selects};

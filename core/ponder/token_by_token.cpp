@@ -47,11 +47,9 @@ struct Part {
 Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_rows) {
     Part part;
     std::vector<std::int64_t> tokens;
-    std::vector<std::int64_t> numbers;
     std::int64_t first = 0;
     for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
         if (place < batch.lengths[i]) {
-            numbers.push_back(static_cast<std::int64_t>(tokens.size()));
             tokens.push_back(first + place);
             part.batch.lengths.push_back(1);
             part.batch.past.push_back(batch.past[i] + place);
@@ -59,16 +57,16 @@ Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_r
         }
         first += batch.lengths[i];
     }
-    const at::Device device = batch.ids.device();
-    part.tokens = at::tensor(tokens, at::kLong).to(device);
+    part.tokens = at::tensor(tokens, at::kLong).to(batch.ids.device());
     const auto pick = [&](const at::Tensor& all) { return select_rows(all, part.tokens); };
     part.batch.ids = pick(batch.ids);
     part.batch.positions = pick(batch.positions);
     part.batch.rotation_rows = pick(batch.rotation_rows);
     part.batch.cos = batch.cos;
     part.batch.sin = batch.sin;
-    part.batch.space = {segment_rows, pick(batch.space.sequence_row),
-                        at::tensor(numbers, at::kLong).to(device), pick(batch.space.position)};
+    // Sequences keep their numbers when shorter ones have ended: the cache counts their rows by them.
+    part.batch.space = {segment_rows, pick(batch.space.sequence_row), pick(batch.space.sequence),
+                        pick(batch.space.position)};
     part.batch.places = {pick(batch.places.sequence), pick(batch.places.position), pick(batch.places.length)};
     part.batch.start = pick(batch.start);
     return part;
