@@ -7,7 +7,10 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <fstream>
+#include <functional>
+#include <limits>
 
 namespace ponderscope::testing {
 
@@ -155,14 +158,33 @@ void write_weights(const std::filesystem::path& folder, const Parameters& parame
 
 } // namespace
 
-void round_weights(const Checkpoint& checkpoint, Precision precision, const std::filesystem::path& folder) {
+void copy_with_weights(const Checkpoint& checkpoint, const std::filesystem::path& folder,
+                       const std::function<void(const at::Tensor&)>& change) {
+    std::filesystem::create_directories(folder);
     std::filesystem::copy_file(checkpoint.folder / "config.json", folder / "config.json");
     const Parameters parameters =
         Parameters::load(parameter_layout(checkpoint.config), checkpoint, at::kCPU, at::kFloat);
     for (const auto& [name, tensor] : parameters.items()) {
-        tensor.copy_(tensor.to(precision == Precision::bfloat16 ? at::kBFloat16 : at::kHalf));
+        change(tensor);
     }
     write_weights(folder, parameters);
+}
+
+void round_weights(const Checkpoint& checkpoint, Precision precision, const std::filesystem::path& folder) {
+    copy_with_weights(checkpoint, folder, [&](const at::Tensor& tensor) {
+        tensor.copy_(tensor.to(precision == Precision::bfloat16 ? at::kBFloat16 : at::kHalf));
+    });
+}
+
+void nudge_weights(const Checkpoint& checkpoint, const std::filesystem::path& folder) {
+    copy_with_weights(checkpoint, folder, [number = std::uint64_t{0}](const at::Tensor& tensor) mutable {
+        float* values = tensor.data_ptr<float>();
+        for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+            const bool up = bounded(splitmix64(1, number++), 2) == 1;
+            const float limit = std::numeric_limits<float>::infinity();
+            values[i] = std::nextafter(values[i], up ? limit : -limit);
+        }
+    });
 }
 
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,

@@ -39,6 +39,9 @@ Engine load_engine(const Checkpoint& checkpoint, std::optional<Precision> precis
 
 /// The same checkpoint with its weights rounded to \p precision, stored in fp32.
 void round_weights(const Checkpoint& checkpoint, Precision precision, const std::filesystem::path& folder);
+/// The same checkpoint with every weight moved to the next number of fp32, up or down by a draw: what its
+/// results change by is what rounding alone may do to them.
+void nudge_weights(const Checkpoint& checkpoint, const std::filesystem::path& folder);
 
 /// Ids below \p vocabulary, the same for the same seed.
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed);
