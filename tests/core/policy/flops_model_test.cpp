@@ -109,6 +109,39 @@ TEST(FlopsModel, AnExitOverLayersPaysForKeysAbove) {
     EXPECT_EQ(FlopsModel::from_json(model.to_json()), model);
 }
 
+TEST(FlopsModel, StepsOverTheMiddlePayForWhatIsAroundThem) {
+    FlopsModel model = adaptive();
+    model.prelude = 300;
+    model.prelude_layers = 2;
+    model.coda_layers = 4;
+    // The prelude once, the coda once: 6 layers more that see t + 1 keys.
+    EXPECT_EQ(count(model, {0, 2}, false),
+              (std::vector<std::int64_t>{300 + 1000 + 10 * (2 + 6) + 7 + 103,
+                                         300 + 3 * (1000 + 10 * 4) + 10 * 12 + 2 * 500 + 18 + 103}));
+    // A rule that reads the output runs the coda after each step.
+    EXPECT_EQ(count(model, {0, 2}, true),
+              (std::vector<std::int64_t>{300 + 1000 + 10 * (2 + 6) + 7 + 103,
+                                         300 + 3 * (1000 + 10 * 4) + 10 * 2 * (2 + 3 * 4) + 2 * 500 + 18 +
+                                             3 * 103}));
+    EXPECT_EQ(FlopsModel::from_json(model.to_json()), model);
+    for (std::int64_t FlopsModel::* const one :
+         {&FlopsModel::prelude, &FlopsModel::prelude_layers, &FlopsModel::coda_layers}) {
+        FlopsModel alone = adaptive();
+        alone.*one = 5;
+        EXPECT_EQ(FlopsModel::from_json(alone.to_json()), alone);
+    }
+}
+
+TEST(FlopsModel, TokensThatAreSkippedAreSeenByNobody) {
+    FlopsModel model = adaptive();
+    model.visibility = FlopsModel::Visibility::skip;
+    model.windows = {0};
+    // Steps 2, 0, 1: token 2 sees three tokens at step 0 and, at step 1, token 0 and itself.
+    EXPECT_EQ(count(model, {2, 0, 1}, false),
+              (std::vector<std::int64_t>{3 * (1000 + 10) + 2 * 500 + 18 + 103, 1000 + 10 * 2 + 7 + 103,
+                                         2 * 1000 + 10 * (3 + 2) + 500 + 18 + 103}));
+}
+
 TEST(FlopsModel, ComesBackFromJson) {
     FlopsModel model = adaptive();
     model.visibility = FlopsModel::Visibility::interleaved;
@@ -134,6 +167,12 @@ TEST(FlopsModel, AStrangersTextIsRefused) {
     EXPECT_FALSE(FlopsModel::from_json(with("1000", "1e3")));
     EXPECT_FALSE(FlopsModel::from_json(with("1000", "18446744073709551615")));
     EXPECT_FALSE(FlopsModel::from_json(with("[0,3]", "[0,\"3\"]")));
+    EXPECT_FALSE(FlopsModel::from_json(with("[0,3]", "3")));
+    std::string endless = "[0";
+    for (int i = 0; i < 5000; ++i) {
+        endless += ",0";
+    }
+    EXPECT_FALSE(FlopsModel::from_json(with("[0,3]", endless + "]")));
     EXPECT_FALSE(FlopsModel::from_json(with("false", "0")));
 }
 

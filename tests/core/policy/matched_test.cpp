@@ -100,8 +100,83 @@ TEST(Matched, FindsTheRuleThatKnowsAndNotTheOneThatDoesNot) {
     EXPECT_EQ(settings_around(found.rows[2], {0.5, 1.5}),
               (std::vector<std::string>{"fixed:n=0", "fixed:n=1", "fixed:n=2"}));
     EXPECT_TRUE(settings_around(found.rows[3], {0.5}).empty());
-    EXPECT_THROW(compare(table, rules, {3.5}), InputError);
+    try {
+        (void)compare(table, rules, {3.5});
+        ADD_FAILURE() << "no rule runs more steps than there are";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("from 0.000000 to 3.000000, found 3.500000"),
+                  std::string::npos)
+            << error.what();
+    }
+    // At the very end every rule is the whole run.
+    const MatchedComparison end = compare(table, rules, {3});
+    EXPECT_EQ(end.rows[0].name, "uniform");
+    EXPECT_EQ(end.rows[0].curve.size(), 33U);
+    for (const MatchedRow& row : end.rows) {
+        if (row.causal) {
+            EXPECT_NEAR(row.at_steps[0].nll.value, curve[3].nll, 1e-9) << row.name;
+        }
+    }
     EXPECT_THROW(compare(table, {"full"}, {1.5}), InputError);
+}
+
+TEST(Matched, AtEqualFlopsWhereTheTraceSaysWhatStepsCost) {
+    ReplayTable table = made_up(60);
+    FlopsModel model;
+    model.steps = {1000, 1000, 1000, 1000};
+    model.windows = {0};
+    model.decisions = {0, 0, 0};
+    model.read_out = 100;
+    table.flops = model;
+    table.windows.assign(60, plan_windows(40, 64, 32));
+    const MatchedComparison found = compare(table, {"uniform", "fixed", "entropy"}, {0.5, 1.5});
+    ASSERT_EQ(found.rows[0].at_flops.size(), 2U);
+    // Steps are all that costs, so equal FLOPs are equal steps; a rule that reads the output pays for it.
+    for (std::size_t c = 0; c < 2; ++c) {
+        const MatchedCell& by_steps = found.rows[1].at_steps[c];
+        const MatchedCell& by_flops = found.rows[1].at_flops[c];
+        EXPECT_NEAR(by_flops.cost, 1100 + 1000 * by_steps.cost, 1);
+        EXPECT_NEAR(by_flops.nll.value, by_steps.nll.value, 1e-9);
+        EXPECT_NEAR(by_flops.nll.low, by_steps.nll.low, 1e-9);
+        EXPECT_NEAR(by_flops.difference.high, by_steps.difference.high, 1e-9);
+        EXPECT_GT(found.rows[2].at_flops[c].difference.value, found.rows[2].at_steps[c].difference.value);
+        EXPECT_LT(found.rows[2].at_flops[c].difference.high - found.rows[2].at_flops[c].difference.low, 0.1);
+    }
+}
+
+TEST(Thresholds, AreNotPassedByWhatEqualsThem) {
+    ReplayTable table = made_up(1);
+    for (const PolicySignal signal : {PolicySignal::entropy, PolicySignal::acceleration}) {
+        for (std::int64_t k = 0; k <= last_step; ++k) {
+            std::ranges::fill(table.columns.column(signal, k), 0.5F);
+        }
+    }
+    for (const char* const policy : {"entropy:theta=0.5", "entropy_difference:theta=0",
+                                     "second_order:theta=0.5"}) {
+        EXPECT_EQ(replay(table, PolicySpec::parse(policy)).mean_steps, last_step) << policy;
+    }
+    EXPECT_EQ(replay(table, PolicySpec::parse("entropy:theta=0.51")).mean_steps, 0);
+    EXPECT_EQ(replay(table, PolicySpec::parse("entropy_difference:theta=0.001")).mean_steps, 1);
+}
+
+TEST(Thresholds, ReachFromNobodyToEverybody) {
+    // Of so many values the quantiles are those of a sample; the ends are of all.
+    ReplayTable table = made_up(1000);
+    for (std::int64_t k = 0; k <= last_step; ++k) {
+        table.columns.column(PolicySignal::entropy, k)[101] = 5;
+        table.columns.column(PolicySignal::entropy, k)[103] = -2;
+    }
+    const PolicyKind& entropy = *PolicySpec::parse("entropy:theta=1").kind;
+    const std::vector<double> values = threshold_values(entropy, table, 9);
+    ASSERT_EQ(values.size(), 9U);
+    EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+    const auto steps_at = [&](double value) { return replay(table, policy_at(entropy, value)).mean_steps; };
+    EXPECT_EQ(steps_at(values.back()), 0);
+    EXPECT_GT(values.back(), 5);
+    // The least threshold that the rule takes is 0, so the negative entropy stops at once: one token.
+    EXPECT_NEAR(steps_at(values.front()), last_step * (1 - 1.0 / (1000 * 39)), 1e-3);
+    EXPECT_GT(steps_at(values[4]), 0.5);
+    EXPECT_LT(steps_at(values[4]), 2.5);
 }
 
 TEST(SecondOrder, NeedsThreeStatesAndSoManyHits) {
@@ -162,6 +237,11 @@ TEST(Split, HalvesOfTheClusters) {
     EXPECT_EQ(one.choosing.rows.size(), 19U);
     EXPECT_EQ(one.reporting.rows.front(), 19U);
     EXPECT_EQ(one.reporting.layout.stretches, std::vector<std::int64_t>{20});
+    ScoredRows two;
+    two.rows = {0, 1};
+    two.layout.add(0, false);
+    two.layout.add(0, true);
+    EXPECT_EQ(split_rows(two, 7).reporting.rows, std::vector<std::size_t>{1});
     ScoredRows single;
     single.rows = {0};
     single.layout.add(0, false);

@@ -296,6 +296,7 @@ TEST(ReplayTable, ReadsTheOwnRuleOfTheMethod) {
     const testing::TemporaryFolder folder;
     const ReplayTable table = load(write_trace(folder, {}));
     EXPECT_EQ(table.tokens(), 3U);
+    EXPECT_EQ(table.columns.tokens(), 3U);
     EXPECT_EQ(table.context.own_threshold, 0.25);
     EXPECT_FALSE(table.halted);
     // Reaches 0.5, 0.2 | 0.2, .. | 0.9, 0.81 against 0.25.

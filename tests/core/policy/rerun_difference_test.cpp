@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -130,6 +131,7 @@ TEST_F(RerunDifferenceOfTwoRuns, SaysWhereAndHowMuch) {
     // By hand, over the tokens with a target.
     double nll = 0;
     double steps = 0;
+    double flops = 0;
     for (std::size_t s = 0; s < 2; ++s) {
         const std::int64_t length = s == 0 ? 6 : 4;
         const TokenColumns tokens = testing::sample_tokens(3 + s, 0, length, length);
@@ -137,9 +139,11 @@ TEST_F(RerunDifferenceOfTwoRuns, SaysWhereAndHowMuch) {
             nll += static_cast<double>(tokens.nll[i]);
             steps += tokens.steps[i];
         }
+        flops += static_cast<double>(std::accumulate(tokens.flops.begin(), tokens.flops.end(), std::int64_t{0}));
     }
     EXPECT_NEAR(same.mean_nll, nll / 8, 1e-6);
     EXPECT_NEAR(same.mean_steps, steps / 8, 1e-9);
+    EXPECT_NEAR(same.mean_flops, flops / 10, 1e-9) << "of all tokens";
 }
 
 TEST_F(RerunDifferenceOfTwoRuns, OtherTokensAreRefused) {
