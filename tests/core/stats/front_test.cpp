@@ -95,6 +95,16 @@ TEST(CompareFronts, FindsAConstantGap) {
     EXPECT_NEAR(gap.gap.low, -0.5, 1e-9);
     for (FrontSetting& setting : b) {
         for (double& cost : setting.cost) {
+            cost += 2;
+        }
+    }
+    // They meet at one cost: the gap is that there.
+    const FrontComparison touching = compare_fronts(a, b, {800}, options);
+    EXPECT_EQ(touching.low, 3);
+    EXPECT_EQ(touching.high, 3);
+    EXPECT_NEAR(touching.gap.value, 1.5, 1e-12);
+    for (FrontSetting& setting : b) {
+        for (double& cost : setting.cost) {
             cost += 10;
         }
     }

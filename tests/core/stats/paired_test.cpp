@@ -3,6 +3,7 @@
 #include "core/base/splitmix.h"
 #include "core/stats/correlation.h"
 #include "core/stats/paired.h"
+#include "core/stats/rank_correlation.h"
 #include "core/stats/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -10,6 +11,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -100,6 +102,13 @@ TEST_F(Paired, ComparesWhatBothScored) {
     EXPECT_NEAR(result.pearson.value, pearson(sample.a, sample.b), 1e-12);
     EXPECT_NEAR(result.spearman.value, spearman(sample.a, sample.b), 1e-12);
     EXPECT_LT(result.spearman.low, result.spearman.high);
+    const auto better = std::inner_product(sample.a.begin(), sample.a.end(), sample.b.begin(), 0, std::plus<>(),
+                                           std::greater<>());
+    EXPECT_DOUBLE_EQ(result.share_b_better, better / 1198.0);
+    for (std::size_t i = 0; i < 899; ++i) {
+        ASSERT_EQ(sample.right_a[i], a.sequences[0].rank[i] == 1 ? 1 : 0) << i;
+        ASSERT_EQ(sample.right_b[i], b.sequences[0].rank[i] == 1 ? 1 : 0) << i;
+    }
     const double bytes = std::accumulate(sample.bytes.begin(), sample.bytes.end(), 0.0);
     EXPECT_EQ(bytes,
               static_cast<double>(testing::sample_text(900).size() + testing::sample_text(300).size()) - 8);
@@ -129,6 +138,49 @@ TEST_F(Paired, IdenticalRunsDifferByNothing) {
         ASSERT_FALSE(result.notices.empty());
         EXPECT_NE(result.notices.back().find("the runs are the same"), std::string::npos);
     }
+}
+
+TEST(PairedBlocks, AreAsLongAsTheDifferenceRemembers) {
+    // What the runs share is noise, what sets them apart changes slowly: each alone asks for short blocks.
+    PairedSample sample;
+    double slow = 0;
+    for (std::uint64_t i = 0; i < 4000; ++i) {
+        slow = 0.97 * slow + unit_interval(splitmix64(3, i)) - 0.5;
+        const double noise = 20 * (unit_interval(splitmix64(4, i)) - 0.5);
+        sample.a.push_back(30 + noise + 0.1 * slow);
+        sample.b.push_back(30 + noise - 0.1 * slow);
+        sample.bytes.push_back(1);
+        sample.layout.add(0, i > 0);
+    }
+    BootstrapOptions options;
+    options.replicates = 200;
+    const std::span<const double> alone[] = {sample.a};
+    EXPECT_LT(choose_resampling(sample.layout, alone, options).block, 16);
+    EXPECT_GT(compare_paired(sample, options).resampling.block, 40);
+}
+
+TEST_F(Paired, StepsGoTogetherWithLossesOverTheStretchesOfTheText) {
+    write(folder / "a.ponder", a);
+    const TraceReader reader = TraceReader::open(folder / "a.ponder");
+    std::vector<double> steps;
+    std::vector<double> nll;
+    for (const TokenColumns& sequence : a.sequences) {
+        for (std::size_t i = 0; i + 1 < sequence.size(); ++i) {
+            steps.push_back(sequence.steps[i]);
+            nll.push_back(static_cast<double>(sequence.nll[i]));
+        }
+    }
+    BootstrapOptions options;
+    options.replicates = 200;
+    options.block = 32;
+    const Estimate want = spearman_with_interval(steps, nll, {899, 299}, options);
+    const std::vector<StepsCorrelation> found = correlate_steps(reader, find_run(reader, "a"), options);
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found[0].with, "NLL");
+    EXPECT_EQ(found[0].tokens, 1198);
+    EXPECT_NEAR(found[0].rho.value, want.value, 1e-12);
+    EXPECT_NEAR(found[0].rho.low, want.low, 1e-12);
+    EXPECT_NEAR(found[0].rho.high, want.high, 1e-12);
 }
 
 TEST_F(Paired, PartialRunsAreComparedOverWhatIsCommon) {

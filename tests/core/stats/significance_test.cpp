@@ -126,6 +126,10 @@ TEST(Significance, SignFlipsAgreeWithSciPy) {
     const double p = sign_flip_p(std::vector<double>(40, 0.1));
     EXPECT_GT(p, std::ldexp(1, -39));
     EXPECT_LT(p, 1e-7);
+    // Units that cancel: nothing is less far, and no probability is above 1.
+    std::vector<double> cancels(40, 0.1);
+    std::fill(cancels.begin() + 20, cancels.end(), -0.1);
+    EXPECT_EQ(sign_flip_p(cancels), 1);
 }
 
 TEST(Significance, BandsHoldTogether) {
@@ -145,6 +149,14 @@ TEST(Significance, BandsHoldTogether) {
         simultaneous_bands(values, replicates, SmallSample{}, BootstrapOptions{});
     ASSERT_EQ(bands.size(), 21U);
     EXPECT_NEAR((bands[0].high - 1) / 0.1, normal_quantile((1 + std::pow(0.95, 1.0 / 20)) / 2), 0.05);
+    BootstrapOptions accelerated;
+    accelerated.kind = IntervalKind::bca; // bands are symmetric whatever single intervals are
+    const std::vector<Estimate> same = simultaneous_bands(values, replicates, SmallSample{}, accelerated);
+    const std::vector<Estimate> percentile = [&] {
+        accelerated.kind = IntervalKind::percentile;
+        return simultaneous_bands(values, replicates, SmallSample{}, accelerated);
+    }();
+    EXPECT_EQ(same[0].low, percentile[0].low);
     EXPECT_EQ(bands[20].low, 7);
     EXPECT_EQ(bands[20].high, 7);
     EXPECT_THROW(simultaneous_bands(values, std::span(replicates).first(3), SmallSample{}, {}), InputError);
