@@ -102,6 +102,8 @@ TEST_F(Paired, ComparesWhatBothScored) {
     EXPECT_NEAR(result.pearson.value, pearson(sample.a, sample.b), 1e-12);
     EXPECT_NEAR(result.spearman.value, spearman(sample.a, sample.b), 1e-12);
     EXPECT_LT(result.spearman.low, result.spearman.high);
+    EXPECT_EQ(result.resampling.tokens, 1198);
+    EXPECT_EQ(result.resampling.stretches, 2);
     const auto better = std::inner_product(sample.a.begin(), sample.a.end(), sample.b.begin(), 0, std::plus<>(),
                                            std::greater<>());
     EXPECT_DOUBLE_EQ(result.share_b_better, better / 1198.0);

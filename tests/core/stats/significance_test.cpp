@@ -122,6 +122,7 @@ TEST(Significance, SignFlipsAgreeWithSciPy) {
     EXPECT_TRUE(std::isnan(sign_flip_p(std::vector<double>{3, std::nan("")})));
     // Alike units: as far only where all signs agree.
     EXPECT_NEAR(sign_flip_p(std::vector<double>(12, 0.1)), std::ldexp(1, -11), 1e-15);
+    EXPECT_NEAR(sign_flip_p(std::vector<double>(12, 1)), std::ldexp(1, -11), 1e-15);
     // Many of them: the normal part errs to the safe side, here by little.
     const double p = sign_flip_p(std::vector<double>(40, 0.1));
     EXPECT_GT(p, std::ldexp(1, -39));

@@ -19,9 +19,10 @@ namespace ponderscope {
 namespace {
 
 /// Made by reference_values.py with NumPy, SciPy and arch.
-nlohmann::json reference() {
-    return nlohmann::json::parse(
+const nlohmann::json& reference() {
+    static const auto values = nlohmann::json::parse(
         read_file(testing::source_tree() / "tests/core/stats/reference_values.json"));
+    return values;
 }
 
 struct Sample {
@@ -50,7 +51,7 @@ Statistic mean_of(std::size_t column) {
 }
 
 TEST(Correlation, AgreesWithSciPy) {
-    const nlohmann::json want = reference();
+    const nlohmann::json& want = reference();
     const Sample sample = reference_sample(500, 7);
     for (std::size_t i = 0; i < 5; ++i) {
         ASSERT_EQ(sample.a[i], want["sample"]["first_a"][i].get<double>());
