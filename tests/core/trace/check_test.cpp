@@ -215,6 +215,11 @@ TEST_F(Check, SignalsArePackedAsTheySay) {
            "signal = 2; DELETE FROM "
            "vocabulary WHERE id = 5",
            "run 1 (first), sequence 0, token 2: token id 5 has no row in vocabulary");
+    // A candidate of a token's last step: token 2 at step 2.
+    expect("UPDATE chunk SET data = CAST(substr(data, 1, 32) || x'08000000' || substr(data, 37) AS BLOB) WHERE "
+           "sequence = 1 AND signal = 2",
+           "run 1 (first), sequence 0, signal candidate_ids, chunk from token 0: token id 8 has no row in "
+           "vocabulary");
 }
 
 TEST_F(Check, StepsThatDidNotRunSaySo) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/trace/column_labels.h"
 #include "core/trace/export_csv.h"
 #include "core/trace/merge.h"
 #include "core/trace/reader.h"
@@ -319,6 +320,32 @@ TEST(TraceRoundTrip, SequencesKnowTheirGroup) {
     EXPECT_NE(read_file(folder / "tables/sequences.csv").find(",\"Austen, \"\"Jane\"\"\"\n"),
               std::string::npos)
         << read_file(folder / "tables/sequences.csv");
+}
+
+TEST(TraceRoundTrip, ARunThatHasOnlyBegunHasNothingYet) {
+    const TemporaryFolder folder;
+    const std::filesystem::path path = folder / "a.ponder";
+    {
+        TraceWriter writer(path);
+        writer.begin_run(testing::sample_run("begun"), testing::sample_signals());
+    }
+    const RunInfo run = TraceReader::open(path).runs().at(0);
+    EXPECT_EQ(std::tuple(run.sequences, run.tokens, run.scored_tokens, run.text_bytes),
+              std::tuple(0, 0, 0, 0));
+    EXPECT_EQ(std::tuple(run.nll_sum, run.steps_sum, run.flops_sum, run.seconds),
+              std::tuple(0.0, 0.0, 0.0, 0.0));
+    EXPECT_FALSE(run.complete);
+}
+
+TEST(ColumnLabels, AreReadBackFromTheDescription) {
+    const std::vector<std::string> labels{"embedding", "layer 1", "layer 2"};
+    EXPECT_EQ(with_column_labels("Weights.", labels), "Weights. Sources: embedding, layer 1, layer 2.");
+    EXPECT_EQ(column_labels(with_column_labels("Weights.", labels), 3), labels);
+    EXPECT_EQ(with_column_labels("Weights.", {}), "Weights.");
+    const std::vector<std::string> numbers{"0", "1"};
+    EXPECT_EQ(column_labels("Weights.", 2), numbers);
+    EXPECT_EQ(column_labels(with_column_labels("Weights.", labels), 2), numbers) << "of another width";
+    EXPECT_EQ(column_labels("", 2), numbers);
 }
 
 TEST(TraceRoundTrip, WhatIsLeftUnfinishedIsPartial) {
