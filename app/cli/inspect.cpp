@@ -4,6 +4,7 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 #include "core/checkpoint/peculiarities.h"
 #include "core/ponder/runnable.h"
 #include "core/trace/reader.h"
@@ -210,7 +211,11 @@ void add_inspect(CLI::App& program) {
     app->add_option("--method", verb->method, "Method, where the config does not tell");
     app->add_flag("--check", verb->check, "Read every page of a trace and check it");
     app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer("Example:\n  ponderscope inspect sample_models/ponderlm-neox-1m");
+    std::string methods = "Methods:\n";
+    for (const MethodInfo& info : method_infos()) {
+        methods += "  " + to_string(info.kind) + ": " + info.summary + "\n";
+    }
+    app->footer(methods + "Example:\n  ponderscope inspect sample_models/ponderlm-neox-1m");
     app->callback([verb] { verb->run(); });
 }
 

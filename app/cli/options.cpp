@@ -24,8 +24,9 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
     }
     verb.add_option("--method", method, "Method, where the config does not tell: " + method_names());
     verb.add_option("--steps", steps,
-                    "Recurrences of a model whose steps share all weights (huginn: num_steps, ouro: "
-                    "total_ut_steps), in the place of the config's; steps are then counted from 0 to N - 1")
+                    "Recurrences of a model whose steps share all weights (" +
+                        method_names([](const MethodInfo& info) { return info.any_steps; }) +
+                        "), in the place of the config's; steps are then counted from 0 to N - 1")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
     verb.add_option("--device", device, "cpu, cuda or cuda:N")->capture_default_str();

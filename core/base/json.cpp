@@ -306,7 +306,7 @@ const nlohmann::json& JsonObject::required_array(std::string_view key) const {
     fail(key, "an array");
 }
 
-void JsonObject::allow_only(std::initializer_list<std::string_view> known) const {
+void JsonObject::allow_only(const std::vector<std::string_view>& known) const {
     for (const auto& [key, ignored] : value_->items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) {
             continue;

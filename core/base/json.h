@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -67,7 +66,7 @@ public:
     [[nodiscard]] const nlohmann::json& required_array(std::string_view key) const;
 
     /// InputError naming the first key that is not in \p known, and those that are.
-    void allow_only(std::initializer_list<std::string_view> known) const;
+    void allow_only(const std::vector<std::string_view>& known) const;
 
     /// "PATH: expected EXPECTED for "NAME.KEY", found VALUE; REMEDY."
     [[noreturn]] void fail(std::string_view key, const std::string& expected,

@@ -10,9 +10,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
+
+struct MethodInfo;
 
 /// Bounds for the numbers of a configuration. Any two sizes, times eight bytes, multiply within 64 bits.
 namespace config_limits {
@@ -63,6 +66,24 @@ private:
     TensorNames tensors_;
 };
 
+/// One of a fixed set of texts.
+template <typename Value>
+Value choice(const JsonObject& section, std::string_view key,
+             std::initializer_list<std::pair<std::string_view, Value>> known, Value otherwise) {
+    const std::optional<std::string> text = section.text(key);
+    if (!text) {
+        return otherwise;
+    }
+    std::string list;
+    for (const auto& [name, value] : known) {
+        if (name == *text) {
+            return value;
+        }
+        list += (list.empty() ? "" : ", ") + std::string(name);
+    }
+    section.fail(key, "one of " + list);
+}
+
 /// What architectures share; each of the rest of these functions fills its part of \p config.
 void read_head_counts(const ConfigReader& reader, ModelConfig& config, std::string_view heads_key,
                       std::int64_t default_heads);
@@ -92,10 +113,9 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
 /// Needs the architecture's part and, for scale_embeds, the depth mixing.
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
-/// A checkpoint whose architecture or companion file means the method \p own: its keys are read by the
-/// method's own file. \p others: what --method may say instead.
-void read_own_method(const ConfigReader& reader, ModelConfig& config, MethodKind own,
-                     std::initializer_list<MethodKind> others, std::optional<MethodKind> method);
+/// A checkpoint in a format of the method \p own, whose file reads its keys.
+void read_own_method(const ConfigReader& reader, ModelConfig& config, const MethodInfo& own,
+                     std::optional<MethodKind> method);
 /// Nanbeige's own keys for loops and depth attention; takes the place of both functions above where there is
 /// no "pondering" section.
 void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);

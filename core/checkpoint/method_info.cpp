@@ -25,14 +25,26 @@ const MethodInfo* method_info(std::string_view name) {
     return nullptr;
 }
 
-std::string method_names(bool with_section_only) {
+std::string method_names(bool (*which)(const MethodInfo& info)) {
     std::string names;
     for (const MethodInfo& info : method_infos()) {
-        if (info.has_section || !with_section_only) {
+        if (which == nullptr || which(info)) {
             names += (names.empty() ? "" : ", ") + to_string(info.kind);
         }
     }
     return names;
+}
+
+const MethodInfo* owner_of(const ModelConfig& config, const std::filesystem::path& config_json) {
+    for (const MethodInfo& info : method_infos()) {
+        std::error_code error;
+        if (info.architecture == config.architecture ||
+            (info.companion != nullptr &&
+             std::filesystem::exists(config_json.parent_path() / info.companion, error))) {
+            return &info;
+        }
+    }
+    return nullptr;
 }
 
 } // namespace ponderscope

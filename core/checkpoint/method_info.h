@@ -3,6 +3,8 @@
 
 #include "core/checkpoint/model_config.h"
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,52 @@ struct OwnRule {
     Stops stops = Stops::below;
 };
 
+/// The public keys that several methods share and that name none of them, of one config.
+struct PublicKeys {
+    explicit PublicKeys(const ConfigReader& reader);
+
+    std::optional<bool> pondering;               ///< `ponderinglm`
+    std::optional<std::int64_t> pondering_steps; ///< `pondering_steps`
+    std::optional<std::int64_t> thoughts;        ///< `num_latent_thoughts`
+    bool recurrent = false;                      ///< `recurrent_model`
+    bool scale_embeds = false;                   ///< `scale_embeds`
+};
+
+/// A method in the format of PonderLM (arXiv 2505.20674) and of the PonderLM-2 code base (2509.23184), whose
+/// keys serve several methods without naming one.
+struct PublicForm {
+    /// How far keys mean a method: `surely` rules the others out, `likely` comes before `perhaps`.
+    enum class Meant : std::uint8_t { no, perhaps, likely, surely };
+    Meant (*meant)(const ModelConfig& config, const PublicKeys& keys) = nullptr;
+    /// The flag that is not true and without which its authors' code runs the plain model; nullptr: it runs.
+    const char* (*switched_off)(const ModelConfig& config, const PublicKeys& keys) = nullptr;
+    /// Where K stands; nullptr: the method has no steps.
+    std::optional<std::int64_t> PublicKeys::*steps = &PublicKeys::thoughts;
+    const char* steps_key = "num_latent_thoughts";
+    void (*read)(const ConfigReader& reader, ModelConfig& config, const PublicKeys& keys) = nullptr;
+    /// Keys of its own, beside the shared ones, that a training recipe may set.
+    std::vector<std::string_view> keys = {};
+
+    /// Latent thoughts that `recurrent_model` switches on.
+    static bool thinks(const PublicKeys& keys) { return keys.thoughts && keys.recurrent; }
+    /// `switched_off` of methods that run with `recurrent_model` alone.
+    static const char* without_recurrence(const ModelConfig& config, const PublicKeys& keys);
+};
+
+/// A key of our "pondering" section beside those that every method has (`method`, `max_steps`,
+/// `embed_scale`).
+struct SectionKey {
+    std::string_view name;
+    /// Reads it or takes the default; says whether it is the default, which does no harm where the method
+    /// reads no such key.
+    bool (*read)(const ConfigReader& section, ModelConfig& config) = nullptr;
+};
+
+/// Those of several methods; a key of one method alone stands in its file.
+namespace section_keys {
+extern const SectionKey threshold, multiply_start, top_k, remainder;
+} // namespace section_keys
+
 /// What everybody but the engine needs to know of a method: its entry, in its own file
 /// (core/ponder/methods). Those files are compiled twice, for this library without what needs torch.
 struct MethodInfo {
@@ -34,19 +82,31 @@ struct MethodInfo {
     /// A row of the documentation and of --help: what happens between two steps, and whose method it is.
     std::string summary;
     OwnRule own_rule = {};
-    /// Keys of our "pondering" section that it reads beside `method`, `max_steps` and `embed_scale`; the
-    /// section cannot name methods that have none and a format of their own.
-    std::vector<std::string_view> section_keys = {};
+    /// Keys of our "pondering" section that it reads; the section cannot name methods that have none and a
+    /// format of their own.
+    std::vector<SectionKey> section = {};
     bool has_section = true;
+    /// Reads and checks keys that stand beside the section or among the public ones.
+    void (*read_beside)(const ConfigReader& reader, ModelConfig& config) = nullptr;
+    PublicForm public_form = {};
     /// Another number of steps needs no other weights.
     bool any_steps = false;
     /// Its own exits choose the read-out, as in its authors' code, while every step runs.
     bool exits_select = false;
-    /// A file beside config.json by which a folder says that it is of this method; nullptr: none.
+    /// A format of its own: checkpoints of this architecture, or folders with this file beside config.json,
+    /// are of this method, or, where --method says so, of one of \c instead.
+    std::optional<Architecture> architecture = {};
     const char* companion = nullptr;
-    /// Reads the keys of a format of its own, of a checkpoint whose architecture or companion means this
-    /// method. nullptr: its keys are shared with other methods (config_ponder.cpp).
+    std::vector<MethodKind> instead = {};
+    /// Reads the keys of that format.
     void (*read)(const ConfigReader& reader, ModelConfig& config) = nullptr;
+    /// Of a checkpoint: how it runs and where its authors' own numbers may differ; nullptr: nothing to say.
+    std::string (*peculiarity)(const ModelConfig& config) = nullptr;
+    /// Keys of a recipe's "penalty" section; none: its training loss has no penalty on steps.
+    std::vector<std::string_view> penalty = {};
+    /// What its training needs beside the cross-entropy of its output, so that `train` refuses it; nullptr:
+    /// it is trained.
+    const char* untrained = nullptr;
 };
 
 #define PONDERSCOPE_METHOD(name) MethodInfo name##_info();
@@ -58,7 +118,9 @@ const std::vector<MethodInfo>& method_infos();
 const MethodInfo& method_info(MethodKind kind);
 /// Of the method that a trace names; nullptr for one that this build does not know.
 const MethodInfo* method_info(std::string_view name);
-/// "vanilla, looped, ...", for messages; \p with_section_only: those that our config section can name.
-std::string method_names(bool with_section_only = false);
+/// "vanilla, looped, ...", for messages: those that \p which takes.
+std::string method_names(bool (*which)(const MethodInfo& info) = nullptr);
+/// Architecture or companion file of the folder of \p config_json mean it; nullptr: the keys tell.
+const MethodInfo* owner_of(const ModelConfig& config, const std::filesystem::path& config_json);
 
 } // namespace ponderscope

@@ -78,57 +78,28 @@ void refuse_quantisation(const JsonObject& json) {
     }
 }
 
-/// The method of a folder that names it by a file of its own, in the way that its authors save it.
-const MethodInfo* companion_method(const std::filesystem::path& config_json) {
-    for (const MethodInfo& info : method_infos()) {
-        std::error_code error;
-        if (info.companion != nullptr &&
-            std::filesystem::exists(config_json.parent_path() / info.companion, error)) {
-            return &info;
-        }
-    }
-    return nullptr;
-}
-
 void read_method(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method) {
-    const JsonObject& json = reader.json();
-    switch (config.architecture) {
-    case Architecture::ouro:
-        // Without its gate it is a stack that runs several times.
-        read_own_method(reader, config, MethodKind::ouro, {MethodKind::looped, MethodKind::vanilla}, method);
-        return;
-    case Architecture::huginn_raven:
-        read_own_method(reader, config, MethodKind::huginn, {}, method);
-        return;
-    case Architecture::parcae:
-        read_own_method(reader, config, MethodKind::parcae, {}, method);
-        return;
-    case Architecture::nanbeige:
-        read_nanbeige_depth(reader, config);
-        if (!json.has("pondering")) {
-            read_nanbeige_loops(reader, config, method);
-            return;
-        }
-        break;
-    default:
-        read_depth_mixing(reader, config);
-        break;
-    }
-    if (const MethodInfo* info = companion_method(json.source())) {
-        read_own_method(reader, config, info->kind, {MethodKind::vanilla}, method);
+    const MethodInfo* owner = owner_of(config, reader.json().source());
+    if (owner != nullptr && owner->architecture) {
+        read_own_method(reader, config, *owner, method);
         return;
     }
-    read_pondering(reader, config, method);
+    const bool nanbeige = config.architecture == Architecture::nanbeige;
+    (nanbeige ? read_nanbeige_depth : read_depth_mixing)(reader, config);
+    if (nanbeige && !reader.json().has("pondering")) {
+        read_nanbeige_loops(reader, config, method);
+    } else if (owner != nullptr) {
+        read_own_method(reader, config, *owner, method);
+    } else {
+        read_pondering(reader, config, method);
+    }
 }
 
 /// --steps: another number of recurrences than the config's.
 void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t steps) {
     const MethodKind method = config.ponder.method;
     if (!method_info(method).any_steps) {
-        std::string able;
-        for (const MethodInfo& info : method_infos()) {
-            able += !info.any_steps ? "" : (able.empty() ? "" : ", ") + to_string(info.kind);
-        }
+        const std::string able = method_names([](const MethodInfo& info) { return info.any_steps; });
         throw InputError(json.source(), "a method whose steps share all weights (" + able + ") with --steps",
                          to_string(method), "leave --steps out");
     }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,7 +71,6 @@ struct PonderConfig {
     std::int64_t max_steps = 0; ///< K: further steps after step 0
     /// tau: 0 = never halt; of ouro: infinity = never, of tah: what the gate must exceed for another step.
     double threshold = 1e-4;
-    std::optional<std::int64_t> exit_step; ///< ouro: every token is read out at this step
     EmbedScale embed_scale = EmbedScale::none;
     bool multiply_start = false; ///< E_0 times K (their `mutiply_pondering_steps`)
     std::int64_t top_k = 0;      ///< 0 = the whole vocabulary
@@ -84,6 +84,8 @@ struct PonderConfig {
     std::int64_t pause_token_id = 50288;           ///< pause
     bool loop_final_norm_each_pass = false;        ///< nanbeige, ouro
     bool from_own_section = false;                 ///< read from config.json's "pondering"
+    /// Numbers that one method alone knows, by the names that its own file gives them.
+    std::map<std::string, double> own;
 };
 
 /// Stacks whose steps cover the middle only (methods-released.md section 1): the prelude runs once a token

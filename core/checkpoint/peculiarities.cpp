@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/peculiarities.h"
 
+#include "core/checkpoint/method_info.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
 
 namespace ponderscope {
 namespace {
-
-std::string short_number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", value);
-    return text;
-}
 
 const char* name_of(RopeConfig::Kind kind) {
     switch (kind) {
@@ -89,28 +85,8 @@ void describe_recurrence(const ModelConfig& config, std::vector<std::string>& sa
                                  short_number(sandwich.state_deviation * sandwich.state_scale) +
                                  ": results depend on --initial-state");
     }
-    switch (config.ponder.method) {
-    case MethodKind::ouro:
-        said.push_back(config.ponder.exit_step
-                           ? "every token read out at step " + std::to_string(*config.ponder.exit_step)
-                           : "read out where the gate's cumulative probability reaches " +
-                                 short_number(config.ponder.threshold) +
-                                 "; in fp32 here, where the authors' bf16 gates round to 1 sooner");
-        break;
-    case MethodKind::huginn:
-        said.emplace_back("the authors' bf16 runs round the rotation table, and draw a new start state at "
-                          "every forward");
-        break;
-    case MethodKind::parcae:
-        said.emplace_back("the authors' code, called plainly, draws another number of steps for each "
-                          "sequence; here it is the mean of the config");
-        break;
-    case MethodKind::tah:
-        said.push_back("runs again where its gate exceeds " + short_number(config.ponder.threshold) +
-                       ", at most " + std::to_string(config.ponder.max_steps) + " times, with adapters on");
-        break;
-    default:
-        break;
+    if (const auto peculiarity = method_info(config.ponder.method).peculiarity) {
+        said.push_back(peculiarity(config));
     }
     if (config.released.logit_softcap) {
         said.push_back("logits capped at " + short_number(*config.released.logit_softcap));
@@ -118,6 +94,12 @@ void describe_recurrence(const ModelConfig& config, std::vector<std::string>& sa
 }
 
 } // namespace
+
+std::string short_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
 
 std::vector<std::string> peculiarities(const ModelConfig& config) {
     std::vector<std::string> said;

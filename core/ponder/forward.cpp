@@ -2,6 +2,7 @@
 #include "core/ponder/forward.h"
 
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 #include "core/model/head.h"
 #include "core/model/workspace.h"
 #include "core/ponder/halting.h"
@@ -140,7 +141,7 @@ std::optional<std::int64_t> usual_refreshes(const ModelConfig& config) {
 }
 
 bool has_penalty(const ModelConfig& config) {
-    return method_entry(config.ponder.method).has_penalty;
+    return !method_info(config.ponder.method).penalty.empty();
 }
 
 } // namespace ponderscope

@@ -174,8 +174,6 @@ struct MethodEntry {
                                     const Backbone& backbone);
     /// In the order in which they are saved; nullptr: none.
     std::vector<TensorSpec> (*tensors)(const ModelConfig& config) = nullptr;
-    /// Its loss has a penalty on steps: Method::penalty gives one.
-    bool has_penalty = false;
 
     /// The entry of a method whose constructor takes some or all of (config, parameters, backbone).
     template <typename M>

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/checkpoint/method_info.h"
 #include "core/ponder/forward.h"
 
 #include <ATen/ATen.h>
@@ -93,6 +94,18 @@ nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer)
     config.erase("dtype"); // the newer name of the same
     config["torch_dtype"] = recipe.output_dtype == DType::bf16 ? "bfloat16" : "float32";
     return config;
+}
+
+void require_trainable(const Checkpoint& start) {
+    const MethodInfo& info = method_info(start.config.ponder.method);
+    if (info.untrained != nullptr) {
+        throw InputError(start.folder / "config.json",
+                         "a checkpoint of a method that is trained here (" +
+                             method_names([](const MethodInfo& one) { return one.untrained == nullptr; }) +
+                             ")",
+                         "one of " + to_string(info.kind) + ", " + info.untrained,
+                         "train it with its authors' code; what that leaves can be recorded");
+    }
 }
 
 ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/checkpoint/model_config.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/model/parameters.h"
 #include "core/text/tokenizer.h"
 #include "core/train/recipe.h"
@@ -18,6 +18,9 @@ namespace ponderscope {
 /// tokenizer (vocab_size, max_position_embeddings, start and end tokens, architectures, torch_dtype).
 /// InputError: the tokenizer has more tokens than the model, or the context is longer than the positions.
 nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer);
+
+/// InputError with one sentence for a checkpoint of a method that is not trained here.
+void require_trainable(const Checkpoint& start);
 
 /// That config.json as the rest of the program reads it. InputError names the recipe. Notices that a config's
 /// reader has are in it.

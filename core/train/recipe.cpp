@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/checkpoint/method_info.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,32 +45,32 @@ const Keys common_keys{"model_type",
                        "rope_scaling",
                        "rope_parameters",
                        "use_cache"};
-const Keys method_keys{"pondering",
-                       "ponderinglm",
-                       "pondering_steps",
-                       "softmax_temperature",
-                       "mutiply_pondering_steps",
-                       "scale_embeds",
-                       "recurrent_model",
-                       "num_latent_thoughts",
-                       "num_jacobi_iterations",
-                       "interpolation",
-                       "interpolation_use_topk",
-                       "interpolation_topk",
-                       "residual_interpolated_embeds",
-                       "pause_token_id",
-                       "use_depth_attention",
-                       "depth_attention_stride",
-                       "depth_attention_recent_window",
-                       "use_qk_norm",
-                       "baseline_mode",
-                       "residual_baseline",
-                       "residual_baseline_num_streams",
-                       "mhc_num_streams",
-                       "mhc_sinkhorn_iters",
-                       "attnres_block_size",
-                       "denseformer_dwa_dilation",
-                       "denseformer_dwa_period"};
+/// Of all methods, with those of depth mixing.
+const Keys& method_keys() {
+    static const Keys all = [] {
+        Keys keys{"pondering",
+                  "scale_embeds",
+                  "recurrent_model",
+                  "num_latent_thoughts",
+                  "use_depth_attention",
+                  "depth_attention_stride",
+                  "depth_attention_recent_window",
+                  "use_qk_norm",
+                  "baseline_mode",
+                  "residual_baseline",
+                  "residual_baseline_num_streams",
+                  "mhc_num_streams",
+                  "mhc_sinkhorn_iters",
+                  "attnres_block_size",
+                  "denseformer_dwa_dilation",
+                  "denseformer_dwa_period"};
+        for (const MethodInfo& info : method_infos()) {
+            keys.insert(keys.end(), info.public_form.keys.begin(), info.public_form.keys.end());
+        }
+        return keys;
+    }();
+    return all;
+}
 
 /// Empty for a model_type that recipes have no table for.
 Keys architecture_keys(const std::string& model_type) {
@@ -153,7 +154,7 @@ void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe
         return;
     }
     for (const auto& key : model->keys()) {
-        if (std::find(method_keys.begin(), method_keys.end(), key) == method_keys.end()) {
+        if (std::find(method_keys().begin(), method_keys().end(), key) == method_keys().end()) {
             throw InputError(recipe.source.string() + ": \"" + model->name_of(key) + "\" is decided by " +
                              path.string() + ", from which this training goes on; a recipe with " +
                              "\"initialization.from\" sets keys of the method alone. Leave it out.");
@@ -171,7 +172,7 @@ void read_model(const JsonObject& model, Recipe& recipe) {
         model.fail("model_type", "gpt_neox or llama", "other architectures can be run but not trained");
     }
     Keys known = common_keys;
-    known.insert(known.end(), method_keys.begin(), method_keys.end());
+    known.insert(known.end(), method_keys().begin(), method_keys().end());
     known.insert(known.end(), own.begin(), own.end());
     allow_only(model, known);
     // Their defaults in transformers are the sizes of the original models, which nobody means in a recipe
@@ -229,38 +230,33 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
 }
 
-/// The method's name as our own section says it; empty for methods that public keys choose, none of which has
-/// a penalty.
-std::string own_method(const Recipe& recipe) {
+/// Keys of the penalty of the method that our own section names; none for methods that public keys choose,
+/// none of which has a penalty.
+Keys penalty_keys(const Recipe& recipe) {
     const auto section = recipe.model.find("pondering");
     if (section == recipe.model.end() || !section->is_object()) {
         return {};
     }
     const auto name = section->find("method");
-    return name != section->end() && name->is_string() ? name->get<std::string>() : std::string();
+    const MethodInfo* info = name != section->end() && name->is_string()
+                                 ? method_info(name->get_ref<const std::string&>())
+                                 : nullptr;
+    return info != nullptr ? info->penalty : Keys();
 }
 
 void read_penalty(const std::optional<JsonObject>& penalty, Recipe& recipe) {
-    const std::string method = own_method(recipe);
-    const bool gates = method == "adaponderlm";
-    const bool beta = method == "adaptive_latent_cot";
     recipe.ramp_start = recipe.steps / 2;
     recipe.ramp_end = recipe.steps;
     if (!penalty) {
         return;
     }
-    if (!gates && !beta && method != "ponderlm3") {
-        throw InputError(penalty->source().string() +
-                         ": \"penalty\" is of the methods adaponderlm, ponderlm3 and adaptive_latent_cot in "
-                         "\"model.pondering\"; this model has no penalty on steps.");
+    const Keys known = penalty_keys(recipe);
+    if (known.empty()) {
+        throw InputError(penalty->source().string() + ": \"penalty\" is of the methods " +
+                         method_names([](const MethodInfo& info) { return !info.penalty.empty(); }) +
+                         " in \"model.pondering\"; this model has no penalty on steps.");
     }
-    if (gates) {
-        allow_only(*penalty, {"lambda", "k_max", "ramp_start", "ramp_end"});
-    } else if (beta) {
-        allow_only(*penalty, {"lambda", "beta"});
-    } else {
-        allow_only(*penalty, {"lambda"});
-    }
+    allow_only(*penalty, known);
     recipe.penalty_weight =
         number_in(*penalty, "lambda", recipe.penalty_weight, 0, 1e6, "a number from 0 to 1e6");
     recipe.penalty_beta = number_in(*penalty, "beta", recipe.penalty_beta, 0, 100, "a number from 0 to 100");
@@ -464,17 +460,14 @@ double Recipe::gate_share_at(std::int64_t step) const {
 }
 
 nlohmann::json essence(const Recipe& recipe) {
-    nlohmann::json penalty;
-    const std::string method = own_method(recipe);
-    if (method == "adaponderlm") {
-        penalty = {{"lambda", recipe.penalty_weight},
-                   {"k_max", recipe.gate_share},
-                   {"ramp_start", recipe.ramp_start},
-                   {"ramp_end", recipe.ramp_end}};
-    } else if (method == "ponderlm3") {
-        penalty = {{"lambda", recipe.penalty_weight}};
-    } else if (method == "adaptive_latent_cot") {
-        penalty = {{"lambda", recipe.penalty_weight}, {"beta", recipe.penalty_beta}};
+    const json every = {{"lambda", recipe.penalty_weight},
+                        {"beta", recipe.penalty_beta},
+                        {"k_max", recipe.gate_share},
+                        {"ramp_start", recipe.ramp_start},
+                        {"ramp_end", recipe.ramp_end}};
+    json penalty;
+    for (const std::string_view key : penalty_keys(recipe)) {
+        penalty[std::string(key)] = every.at(key);
     }
     nlohmann::json all = {{"model", recipe.model},
                           {"initialization", {{"scale_residual_outputs", recipe.scale_residual_outputs}}},

@@ -11,10 +11,10 @@
 #include "core/train/adamw.h"
 #include "core/train/contexts.h"
 #include "core/train/corpus.h"
+#include "core/train/held_out.h"
 #include "core/train/model_setup.h"
 #include "core/train/output_folder.h"
 #include "core/train/schedule.h"
-#include "core/train/step_census.h"
 #include "core/train/train_state.h"
 #include "core/train/training_trace.h"
 
@@ -41,22 +41,6 @@ constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
-
-/// At most five messages a second, and always the last one.
-class Throttle {
-public:
-    explicit Throttle(const ProgressSink& sink) : sink_(sink) {}
-    void operator()(const Progress& progress) {
-        if (sink_ && (progress.done >= progress.total || seconds_since(last_) > 0.2)) {
-            sink_(progress);
-            last_ = Clock::now();
-        }
-    }
-
-private:
-    const ProgressSink& sink_;
-    Clock::time_point last_ = Clock::now() - std::chrono::seconds(1);
-};
 
 class Trainer {
 public:
@@ -92,13 +76,13 @@ private:
         return form;
     }
     void step();
-    struct HeldOut {
-        double nll = not_measured; ///< nats a token
-        std::int64_t tokens = 0;
-        StepCensus census;
-    };
     [[nodiscard]] HeldOut measure(const ForwardForm& form, std::int64_t most_windows, bool half,
-                                  const std::stop_token& stop);
+                                  const std::stop_token& stop) {
+        return measure_held_out(
+            *model_, corpus_.held_out,
+            {form, recipe_.context, recipe_.batch, most_windows, half, config_.ponder.threshold}, device_,
+            options_.progress, stop);
+    }
     void open_trace(bool fresh);
     void snapshot();
     void log(double rate);
@@ -384,41 +368,6 @@ void Trainer::diverged(const std::string& what, double loss, double norm) {
     throw CheckFailed(folder_.path().string() + ": " + fault);
 }
 
-Trainer::HeldOut Trainer::measure(const ForwardForm& form, std::int64_t most_windows, bool half,
-                                  const std::stop_token& stop) {
-    const at::NoGradGuard no_grad;
-    const auto begins =
-        held_out_windows(static_cast<std::int64_t>(corpus_.held_out.size()), recipe_.context, most_windows);
-    double sum = 0;
-    HeldOut result{not_measured, 0, StepCensus(model_->method(), config_.ponder.threshold)};
-    Throttle report(options_.progress);
-    const auto total = static_cast<std::int64_t>(begins.size()) * recipe_.context;
-    for (std::size_t first = 0; first < begins.size(); first += static_cast<std::size_t>(recipe_.batch)) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
-        const auto count = std::min(begins.size() - first, static_cast<std::size_t>(recipe_.batch));
-        at::Tensor ids = at::empty({static_cast<std::int64_t>(count), recipe_.context + 1}, at::kLong);
-        auto* out = ids.mutable_data_ptr<std::int64_t>();
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto* from = corpus_.held_out.data() + begins[first + i];
-            out = std::copy(from, from + recipe_.context + 1, out);
-        }
-        const auto batch = PackedBatch::from_rows(ids, device_);
-        const Autocast autocast(device_.type(), half);
-        const auto tokens = static_cast<std::int64_t>(count) * recipe_.context;
-        const ForwardResult forward = model_->forward(batch, form);
-        sum += forward.cross_entropy.item<double>() * static_cast<double>(tokens);
-        result.census.add(forward, tokens, form.training);
-        result.tokens += tokens;
-        report({"measuring held-out text", result.tokens, total, "tokens"});
-    }
-    if (result.tokens > 0) {
-        result.nll = sum / static_cast<double>(result.tokens);
-    }
-    return result;
-}
-
 /// Curves begin where log.csv begins. What is recorded on the way is the beginning of the held-out text.
 void Trainer::open_trace(bool fresh) {
     TrainingInfo info;
@@ -512,7 +461,7 @@ void Trainer::round_weights() {
 
 /// Step after step to the end of the recipe.
 void Trainer::train_on() {
-    Throttle report(options_.progress);
+    ThrottledProgress report(options_.progress);
     const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
     while (counters_.step < recipe_.steps) {
         if (options_.stop.stop_requested()) {
@@ -602,8 +551,9 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
         recipe.texts = options.texts;
     }
     if (!recipe.start.empty()) {
-        recipe.start_digest =
-            checkpoint_digest(Checkpoint::open(recipe.start), options.progress, options.stop);
+        const Checkpoint start = Checkpoint::open(recipe.start);
+        require_trainable(start);
+        recipe.start_digest = checkpoint_digest(start, options.progress, options.stop);
     }
     try {
         return Trainer(recipe, options).run();

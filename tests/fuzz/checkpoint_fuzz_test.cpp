@@ -3,6 +3,7 @@
 // sentence that names it.
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/method_info.h"
 #include "core/checkpoint/safetensors.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/support/test_data.h"
@@ -156,7 +157,18 @@ void expect_usable(const ModelConfig& c) {
     EXPECT_GE(c.ponder.max_steps, 0);
     EXPECT_LE(c.ponder.max_steps, 4096);
     EXPECT_GT(c.ponder.temperature, 0);
-    EXPECT_GE(c.ponder.threshold, 0);
+    // Ouro's authors compare whatever number there is, also infinity; a number it has to be.
+    EXPECT_TRUE(c.ponder.method == MethodKind::ouro ? !std::isnan(c.ponder.threshold)
+                                                    : c.ponder.threshold >= 0);
+    EXPECT_LE(c.ponder.own.size(), 1U);
+    EXPECT_GE(c.sandwich.prelude, 0);
+    EXPECT_GE(c.sandwich.coda, 0);
+    EXPECT_LE(c.core_begin(), c.core_end());
+    EXPECT_LE(c.core_end(), c.layers);
+    for (const double number : {c.sandwich.state_deviation, c.sandwich.state_scale,
+                                c.released.embed_multiplier, c.released.logit_softcap.value_or(1)}) {
+        EXPECT_TRUE(std::isfinite(static_cast<float>(number)) && number >= 0) << number;
+    }
     EXPECT_GE(c.depth.stride, 1);
     EXPECT_GE(c.depth.recent_window, 0);
     EXPECT_GE(c.depth.streams, 1);
@@ -165,7 +177,7 @@ void expect_usable(const ModelConfig& c) {
 }
 
 TEST(CheckpointFuzz, DamagedConfigs) {
-    const std::array<std::string, 5> valid{
+    const std::array<std::string, 11> valid{
         R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
             "vocab_size": 512, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": [2],
             "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -180,6 +192,24 @@ TEST(CheckpointFuzz, DamagedConfigs) {
             "layer_types": ["full_attention", "sliding_attention", "full_attention"]})",
         R"({"model_type": "nanbeige", "num_loops": 2, "enable_depth_attention": true, "loop_loss_weights": [], "qk_layernorm": true,
             "insert_ngram_layer_idx": [], "loop_middle_layers": null, "num_hidden_layers": 5})",
+        R"({"model_type": "ouro", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": null,
+            "total_ut_steps": 4, "early_exit_threshold": 0.9, "early_exit_step": 2, "vocab_size": 49152, "eos_token_id": 0,
+            "use_sliding_window": false, "max_window_layers": 28, "intermediate_size": 128, "rope_theta": 1000000.0})",
+        R"({"model_type": "huginn_raven", "n_embd": 48, "n_heads": 4, "n_layers_in_prelude": 1, "n_layers_in_recurrent_block": 2,
+            "n_layers_in_coda": 1, "mean_recurrence": 32, "intermediate_size": 96, "padded_vocab_size": 512, "vocab_size": 512,
+            "block_size": 64, "qk_bias": true, "tie_embeddings": true, "init_values": {"std": 0.0087, "embed_scale": 72.66},
+            "init_scale": 1.0, "injection_type": "linear", "state_init": "like-init", "test_time_noise": 0})",
+        R"({"_class_name": "ParcaeConfig", "n_embd": 64, "num_attention_heads": 4, "n_layers_in_prelude": 2, "n_layers_in_coda": 2,
+            "n_layers_in_recurrent_block": 2, "mean_recurrence": 8, "vocab_size": 500, "padded_vocab_size": 512, "intermediate_size": null,
+            "logit_softcap": 15.0, "injection_type": "diagonal", "qk_norm": true, "prelude_norm": true, "block_size": 64,
+            "rope_settings": {"use_rope": true, "rope_condense_ratio": 1, "rope_base": 50000}, "nonlin_name": "ReLU2"})",
+        R"({"model_type": "gpt2", "n_embd": 48, "n_head": 4, "n_layer": 2, "recurrent_model": true, "pondering_steps": 2,
+            "mutiply_pondering_steps": true, "scale_embeds": true, "activation_function": "gelu_new", "vocab_size": 512})",
+        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 60000, "recurrent_model": true,
+            "num_latent_thoughts": 2, "interpolation": true, "interpolation_topk": 9, "num_jacobi_iterations": 2, "pause_token_id": 7,
+            "residual_interpolated_embeds": true})",
+        R"({"model_type": "qwen3", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 16, "vocab_size": 512,
+            "pondering": {"method": "adaptive_latent_cot", "max_steps": 3, "threshold": 0.01, "remainder": "drop"}})",
     };
     const TemporaryFolder folder;
     const fs::path path = folder / "config.json";
@@ -191,7 +221,7 @@ TEST(CheckpointFuzz, DamagedConfigs) {
         SCOPED_TRACE(round);
         std::optional<MethodKind> method;
         if (mutate.draw(4) == 0) {
-            method = static_cast<MethodKind>(mutate.draw(10));
+            method = method_infos()[mutate.draw(method_infos().size())].kind;
         }
         try {
             expect_usable(read_model_config(path, method));
@@ -206,6 +236,47 @@ TEST(CheckpointFuzz, DamagedConfigs) {
     }
     EXPECT_GT(read, 1000);
     EXPECT_GT(refused, 5000);
+}
+
+/// The files beside config.json by which Think-at-Hard says what it is.
+TEST(CheckpointFuzz, DamagedCompanions) {
+    const fs::path whole = testing::source_tree() / "tests" / "golden" / "tah_qwen3_2iter_tied";
+    const TemporaryFolder folder;
+    fs::copy(whole, folder.path(), fs::copy_options::recursive);
+    const std::array<std::string, 2> names{"tah_config.json", "lora/adapter_config.json"};
+    int read = 0;
+    int refused = 0;
+    for (std::uint64_t round = 0; round < 4'000; ++round) {
+        Mutator mutate(splitmix64(seed + 3, round));
+        const std::string& name = names[round % names.size()];
+        const std::string valid = get(whole / name);
+        put(folder / name, mutate(valid));
+        SCOPED_TRACE(round);
+        try {
+            const ModelConfig config = read_model_config(folder / "config.json");
+            EXPECT_EQ(config.ponder.method, MethodKind::tah);
+            EXPECT_TRUE(std::isfinite(config.ponder.threshold));
+            EXPECT_GE(config.ponder.top_k, 1);
+            EXPECT_LE(config.ponder.top_k, config.vocab_size);
+            EXPECT_LE(config.ponder.max_steps, 4096);
+            EXPECT_TRUE(std::isfinite(config.tah.lora_alpha));
+            EXPECT_GE(config.tah.lora_rank, 1);
+            for (const std::int64_t layer : config.tah.gate_layers) {
+                EXPECT_TRUE(layer >= 0 && layer <= config.layers) << layer;
+            }
+            EXPECT_FALSE(config.tah.gate_widths.empty());
+            ++read;
+        } catch (const InputError& error) {
+            expect_a_sentence(error, folder.path());
+            ++refused;
+        }
+        if (::testing::Test::HasFailure()) {
+            FAIL() << get(folder / name);
+        }
+        put(folder / name, valid);
+    }
+    EXPECT_GT(read, 200);
+    EXPECT_GT(refused, 1000);
 }
 
 } // namespace

@@ -9,7 +9,8 @@ MethodInfo adaponderlm_info() {
             .summary = "As ponderlm, with a gate a step and a token that halts (AdaPonderLM, arXiv "
                        "2603.01914)",
             .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::below},
-            .section_keys = {"threshold", "multiply_start", "top_k"}};
+            .section = {section_keys::threshold, section_keys::multiply_start, section_keys::top_k},
+            .penalty = {"lambda", "k_max", "ramp_start", "ramp_end"}};
 }
 
 } // namespace ponderscope
@@ -192,9 +193,7 @@ GatePool GatePool::of(const std::vector<at::Tensor>& asked, std::int64_t pool, d
 }
 
 MethodEntry adaponderlm_method() {
-    MethodEntry entry = MethodEntry::of<AdaPonderLm>(MethodKind::adaponderlm);
-    entry.has_penalty = true;
-    return entry;
+    return MethodEntry::of<AdaPonderLm>(MethodKind::adaponderlm);
 }
 
 } // namespace ponderscope

@@ -9,7 +9,8 @@ MethodInfo adaptive_latent_cot_info() {
             .summary = "Latent steps that see those of earlier tokens, with a router after each "
                        "(adaptive latent CoT, arXiv 2602.08220)",
             .own_rule = {"gate", OwnRule::Form::product_up_to_k, OwnRule::Stops::below},
-            .section_keys = {"threshold", "remainder"}};
+            .section = {section_keys::threshold, section_keys::remainder},
+            .penalty = {"lambda", "beta"}};
 }
 
 } // namespace ponderscope
@@ -156,9 +157,7 @@ at::Tensor AdaptiveLatentCot::penalty(const TrainingRun& run) const {
 } // namespace
 
 MethodEntry adaptive_latent_cot_method() {
-    MethodEntry entry = MethodEntry::of<AdaptiveLatentCot>(MethodKind::adaptive_latent_cot);
-    entry.has_penalty = true;
-    return entry;
+    return MethodEntry::of<AdaptiveLatentCot>(MethodKind::adaptive_latent_cot);
 }
 
 } // namespace ponderscope

@@ -3,6 +3,8 @@
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/method_info.h"
 
+#include "core/checkpoint/peculiarities.h"
+
 #include <limits>
 
 namespace ponderscope {
@@ -24,13 +26,22 @@ void read(const ConfigReader& reader, ModelConfig& config) {
         const bool counts = step->is_number_integer() && (!step->is_number_unsigned() ||
                                                           step->get<std::uint64_t>() <= config_limits::steps);
         if (counts && step->get<std::int64_t>() >= 0 && step->get<std::int64_t>() <= ponder.max_steps) {
-            ponder.exit_step = step->get<std::int64_t>();
+            ponder.own["exit_step"] = step->get<double>();
         } else {
             reader.notice(
                 "\"early_exit_step\" is ignored, as in the authors' code: it is no step from 0 to " +
                 std::to_string(ponder.max_steps) + ".");
         }
     }
+}
+
+std::string peculiarity(const ModelConfig& config) {
+    const auto step = config.ponder.own.find("exit_step");
+    return step != config.ponder.own.end()
+               ? "every token read out at step " + short_number(step->second)
+               : "read out where the gate's cumulative probability reaches " +
+                     short_number(config.ponder.threshold) +
+                     "; in fp32 here, where the authors' bf16 gates round to 1 sooner";
 }
 
 } // namespace
@@ -44,7 +55,11 @@ MethodInfo ouro_info() {
             .has_section = false,
             .any_steps = true,
             .exits_select = true,
-            .read = &read};
+            .architecture = Architecture::ouro,
+            .instead = {MethodKind::looped, MethodKind::vanilla}, // a stack that runs several times
+            .read = &read,
+            .peculiarity = &peculiarity,
+            .untrained = "whose loss weighs the read-outs of all steps with its gate"};
 }
 
 } // namespace ponderscope
@@ -68,7 +83,11 @@ class Ouro final : public Method {
 public:
     Ouro(const ModelConfig& config, const Parameters& parameters)
         : Method(config),
-          gate_(parameters.at("model.early_exit_gate.weight"), parameters.at("model.early_exit_gate.bias")) {}
+          gate_(parameters.at("model.early_exit_gate.weight"), parameters.at("model.early_exit_gate.bias")) {
+        if (const auto step = config_.own.find("exit_step"); step != config_.own.end()) {
+            exit_step_ = static_cast<std::int64_t>(step->second);
+        }
+    }
 
     static std::vector<TensorSpec> tensors(const ModelConfig& config) {
         const char* const remedy =
@@ -83,7 +102,7 @@ public:
     }
 
     [[nodiscard]] bool halts() const override {
-        return max_steps() > 0 && (config_.exit_step || !std::isinf(config_.threshold));
+        return max_steps() > 0 && (exit_step_ || !std::isinf(config_.threshold));
     }
     [[nodiscard]] bool values_last_step() const override { return true; }
 
@@ -99,8 +118,8 @@ public:
         decision.carry = at::stack({left * (1 - lambda), cdf}, 1);
         decision.expected_mass = p;
         decision.notes = {{probability, p}, {cumulative, cdf}};
-        if (config_.exit_step) {
-            decision.go_on = at::full_like(lambda, slots.step < *config_.exit_step, at::kBool);
+        if (exit_step_) {
+            decision.go_on = at::full_like(lambda, slots.step < *exit_step_, at::kBool);
         } else if (halts()) {
             decision.go_on = cdf < config_.threshold;
         }
@@ -129,7 +148,8 @@ public:
 private:
     static constexpr const char* probability = "exit_probability";
     static constexpr const char* cumulative = "exit_cdf";
-    Fp32Linear gate_; ///< in bf16 a sigmoid is 1 from a logit of about 6 on
+    std::optional<std::int64_t> exit_step_; ///< every token is read out at this step
+    Fp32Linear gate_;                       ///< in bf16 a sigmoid is 1 from a logit of about 6 on
 };
 
 } // namespace

@@ -11,9 +11,16 @@ MethodInfo parcae_info() {
             .has_section = false,
             .any_steps = true,
             .exits_select = true,
-            .read = [](const ConfigReader& reader, ModelConfig& config) {
-                config.ponder.max_steps = reader.size("mean_recurrence", 8, config_limits::steps) - 1;
-            }};
+            .architecture = Architecture::parcae,
+            .read =
+                [](const ConfigReader& reader, ModelConfig& config) {
+                    config.ponder.max_steps = reader.size("mean_recurrence", 8, config_limits::steps) - 1;
+                },
+            .peculiarity = [](const ModelConfig&) -> std::string {
+                return "the authors' code, called plainly, draws another number of steps for each sequence; "
+                       "here it is the mean of the config";
+            },
+            .untrained = "which is trained with a number of steps drawn for every sequence"};
 }
 
 } // namespace ponderscope

@@ -9,7 +9,8 @@ MethodInfo ponderlm3_info() {
             .summary = "As ponderlm2, with a router that gives every token its number of steps "
                        "(PonderLM-3, arXiv 2603.02023)",
             .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::below},
-            .section_keys = {"threshold", "remainder"}};
+            .section = {section_keys::threshold, section_keys::remainder},
+            .penalty = {"lambda"}};
 }
 
 } // namespace ponderscope
@@ -113,9 +114,7 @@ private:
 } // namespace
 
 MethodEntry ponderlm3_method() {
-    MethodEntry entry = MethodEntry::of<PonderLm3>(MethodKind::ponderlm3);
-    entry.has_penalty = true;
-    return entry;
+    return MethodEntry::of<PonderLm3>(MethodKind::ponderlm3);
 }
 
 } // namespace ponderscope

@@ -4,9 +4,25 @@
 
 namespace ponderscope {
 
+namespace {
+
+PublicForm::Meant meant(const ModelConfig& config, const PublicKeys& keys) {
+    return PublicForm::thinks(keys) && config.architecture == Architecture::gpt_neox
+               ? PublicForm::Meant::perhaps
+               : PublicForm::Meant::no;
+}
+
+void read_public(const ConfigReader&, ModelConfig&, const PublicKeys&) {
+} // no scale, whatever the config says
+
+} // namespace
+
 MethodInfo ponderlm_hidden_info() {
     return {.kind = MethodKind::ponderlm_hidden,
             .summary = "Adds the last state itself to the input and runs again",
+            .public_form = {.meant = &meant,
+                            .switched_off = &PublicForm::without_recurrence,
+                            .read = &read_public},
             .any_steps = true};
 }
 

@@ -5,6 +5,7 @@
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/file_kind.h"
 #include "core/checkpoint/method_info.h"
+#include "core/checkpoint/peculiarities.h"
 #include "core/checkpoint/safetensors.h"
 
 #include <algorithm>
@@ -150,6 +151,11 @@ void read(const ConfigReader& reader, ModelConfig& config) {
                          {gate_weights, "iter_decider."}};
 }
 
+std::string peculiarity(const ModelConfig& config) {
+    return "runs again where its gate exceeds " + short_number(config.ponder.threshold) + ", at most " +
+           std::to_string(config.ponder.max_steps) + " times, with adapters on";
+}
+
 } // namespace
 
 MethodInfo tah_info() {
@@ -160,7 +166,10 @@ MethodInfo tah_info() {
             .has_section = false,
             .any_steps = true,
             .companion = "tah_config.json",
-            .read = &read};
+            .instead = {MethodKind::vanilla},
+            .read = &read,
+            .peculiarity = &peculiarity,
+            .untrained = "whose gate learns from labels and whose weights lie in several files"};
 }
 
 } // namespace ponderscope

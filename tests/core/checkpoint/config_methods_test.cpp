@@ -87,10 +87,10 @@ TEST(PublicKeys, FiveMethodsShareKeysAndTheReaderAsks) {
     const std::string keys = R"("num_latent_thoughts":2,"scale_embeds":true)";
     EXPECT_EQ(
         read_config(llama(keys + ",\"recurrent_model\":true")).candidate_methods,
-        (Methods{MethodKind::ponderlm2, MethodKind::pause, MethodKind::looped, MethodKind::ponderlm_reset}));
+        (Methods{MethodKind::ponderlm2, MethodKind::looped, MethodKind::pause, MethodKind::ponderlm_reset}));
     EXPECT_EQ(
         read_config(neox(keys + ",\"recurrent_model\":true")).candidate_methods,
-        (Methods{MethodKind::ponderlm2, MethodKind::pause, MethodKind::looped, MethodKind::ponderlm_hidden}));
+        (Methods{MethodKind::ponderlm2, MethodKind::looped, MethodKind::pause, MethodKind::ponderlm_hidden}));
     EXPECT_EQ(read_config(neox(keys)).candidate_methods, (Methods{MethodKind::ponderlm2, MethodKind::pause}))
         << "on GPT-NeoX these two do not ask for the flag";
     const ModelConfig off = read_config(llama(keys));
@@ -215,8 +215,7 @@ TEST(OwnSection, EveryFaultHasItsSentence) {
          "a whole number from 0 to 4096 for \"pondering.max_steps\", found -1" + correct},
         {R"("method":"ponderlm","max_steps":1,"lambda":0.1)",
          "only known keys in \"pondering\", found \"lambda\"; remove it or use one of: method, max_steps, "
-         "threshold, embed_scale, "
-         "multiply_start, top_k, remainder, key_norm."},
+         "embed_scale, key_norm, multiply_start, top_k, threshold, remainder."},
         {R"("method":"ponderlm3","max_steps":1,"threshold":-0.1)",
          "a number from 0 to 3.4e38 for \"pondering.threshold\", found -0.1" + correct},
         {R"("method":"ponderlm3","max_steps":1,"threshold":2)",

@@ -5,6 +5,7 @@
 #include "core/checkpoint/method_info.h"
 #include "tests/core/checkpoint/support.h"
 
+#include <cctype>
 #include <cmath>
 
 namespace ponderscope {
@@ -34,21 +35,28 @@ void expect_refused(const std::string& config, const std::string& key) {
     EXPECT_NE(sentence.find("\"" + key), std::string::npos) << key << ": " << sentence;
 }
 
+/// The same for each of these: about the key that stands first.
+void expect_refused(std::string (*config)(const std::string& keys), const std::vector<std::string>& wrong) {
+    for (const std::string& keys : wrong) {
+        expect_refused(config(keys), keys.substr(1, keys.find('"', 1) - 1));
+    }
+}
+
 TEST(Released, OuroHasItsOwnDefaults) {
     ModelConfig c = read_config(ouro());
     EXPECT_EQ(c.architecture, Architecture::ouro);
     EXPECT_EQ(c.ponder.method, MethodKind::ouro);
     EXPECT_EQ(c.ponder.max_steps, 3);
     EXPECT_EQ(c.ponder.threshold, 1.0);
-    EXPECT_FALSE(c.ponder.exit_step);
+    EXPECT_FALSE(c.ponder.own.contains("exit_step"));
     EXPECT_EQ(c.vocab_size, 151936);
     EXPECT_EQ(c.kv_heads, 32);
     EXPECT_EQ(c.max_positions, 32768);
     EXPECT_TRUE(std::isinf(read_config(ouro(R"("early_exit_threshold":null)")).ponder.threshold));
     EXPECT_EQ(read_config(ouro(R"("early_exit_threshold":-2)")).ponder.threshold, -2.0) << "not checked";
-    EXPECT_EQ(read_config(ouro(R"("early_exit_step":0)")).ponder.exit_step, 0);
-    EXPECT_FALSE(read_config(ouro(R"("early_exit_step":4)")).ponder.exit_step) << "no step of four";
-    EXPECT_FALSE(read_config(ouro(R"("early_exit_step":-1)")).ponder.exit_step);
+    EXPECT_EQ(read_config(ouro(R"("early_exit_step":0)")).ponder.own.at("exit_step"), 0);
+    EXPECT_TRUE(read_config(ouro(R"("early_exit_step":4)")).ponder.own.empty()) << "no step of four";
+    EXPECT_TRUE(read_config(ouro(R"("early_exit_step":-1)")).ponder.own.empty());
     EXPECT_EQ(read_config(ouro(), MethodKind::looped).ponder.max_steps, 3);
     EXPECT_EQ(read_config(ouro(), MethodKind::vanilla).ponder.max_steps, 0);
     EXPECT_EQ(read_config(ouro(R"("vocab_size":49152,"bos_token_id":0,"eos_token_id":0)")).eos_token_ids,
@@ -60,10 +68,8 @@ TEST(Released, OuroHasItsOwnDefaults) {
 }
 
 TEST(Released, OuroRefusesByName) {
-    expect_refused(ouro(R"("total_ut_steps":0)"), "total_ut_steps");
-    expect_refused(ouro(R"("attention_bias":true)"), "attention_bias");
-    expect_refused(ouro(R"("mlp_bias":true)"), "mlp_bias");
-    expect_refused(ouro(R"("pondering":{"method":"adaponderlm","max_steps":2})"), "pondering");
+    expect_refused(ouro, {R"("total_ut_steps":0)", R"("attention_bias":true)", R"("mlp_bias":true)",
+                          R"("pondering":{"method":"adaponderlm","max_steps":2})"});
 }
 
 TEST(Released, HuginnHasItsOwnDefaults) {
@@ -86,16 +92,12 @@ TEST(Released, HuginnHasItsOwnDefaults) {
 }
 
 TEST(Released, HuginnRefusesByName) {
-    expect_refused(huginn(R"("num_key_value_heads":11)"), "num_key_value_heads");
-    expect_refused(huginn(R"("test_time_noise":0.1)"), "test_time_noise");
-    expect_refused(huginn(R"("injection_type":"add")"), "injection_type");
-    expect_refused(huginn(R"("nonlin_name":"GELU")"), "nonlin_name");
-    expect_refused(huginn(R"("norm_class_name":"LayerNorm")"), "norm_class_name");
-    expect_refused(huginn(R"("mlp_class_name":"BaseMLP")"), "mlp_class_name");
-    expect_refused(huginn(R"("block_class_name":"TransformerPreNormBlock")"), "block_class_name");
-    expect_refused(huginn(R"("tie_embeddings":true,"tie_word_embeddings":false)"), "tie_word_embeddings");
-    expect_refused(huginn(R"("initial_state_mode":"zero")"), "initial_state_mode");
-    expect_refused(huginn(R"("mean_recurrence":0)"), "mean_recurrence");
+    expect_refused(huginn,
+                   {R"("num_key_value_heads":11)", R"("test_time_noise":0.1)", R"("injection_type":"add")",
+                    R"("nonlin_name":"GELU")", R"("norm_class_name":"LayerNorm")",
+                    R"("mlp_class_name":"BaseMLP")", R"("block_class_name":"TransformerPreNormBlock")",
+                    R"("tie_word_embeddings":false,"tie_embeddings":true)", R"("initial_state_mode":"zero")",
+                    R"("mean_recurrence":0)"});
 }
 
 TEST(Released, RetrofitsAreToldApartByTheirTensors) {
@@ -133,19 +135,14 @@ TEST(Released, ParcaeIsReadByItsClass) {
 }
 
 TEST(Released, ParcaeRefusesByName) {
-    expect_refused(parcae(R"("recurrent_embedding_dimension":64)"), "recurrent_embedding_dimension");
-    expect_refused(parcae(R"("recurrent_num_attention_heads":3)"), "recurrent_num_attention_heads");
-    expect_refused(parcae(R"("num_key_value_heads":3)"), "num_key_value_heads");
-    expect_refused(parcae(R"("clip_qkv":8)"), "clip_qkv");
-    expect_refused(parcae(R"("mup_model_scaling_factor":2)"), "mup_model_scaling_factor");
-    for (const char* const strategy :
-         {"takase", "takase-x", "scaled-logit-scale", "llama-by-dim-ls", "deepnorm", "shaped"}) {
-        expect_refused(parcae(R"("init_strategy":")" + std::string(strategy) + "\""), "init_strategy");
-    }
-    expect_refused(parcae(R"("block_class_name":"SandwichBlock")"), "block_class_name");
-    expect_refused(parcae(R"("norm_class_name":"LayerNorm")"), "norm_class_name");
-    expect_refused(parcae(R"("state_init":"normal")"), "state_init");
-    expect_refused(parcae(R"("injection_type":"gate")"), "injection_type");
+    expect_refused(parcae,
+                   {R"("recurrent_embedding_dimension":64)", R"("recurrent_num_attention_heads":3)",
+                    R"("num_key_value_heads":3)", R"("clip_qkv":8)", R"("mup_model_scaling_factor":2)",
+                    R"("block_class_name":"SandwichBlock")", R"("norm_class_name":"LayerNorm")",
+                    R"("state_init":"normal")", R"("injection_type":"gate")", R"("init_strategy":"takase")",
+                    R"("init_strategy":"takase-x")", R"("init_strategy":"scaled-logit-scale")",
+                    R"("init_strategy":"llama-by-dim-ls")", R"("init_strategy":"deepnorm")",
+                    R"("init_strategy":"shaped")"});
     expect_refused(parcae(R"("rope_settings":{"rope_base":10000})"), "rope_settings.rope_base");
     expect_refused(parcae(R"("rope_settings":{"use_rope":false})"), "rope_settings.use_rope");
 }
@@ -217,6 +214,43 @@ TEST(Entries, EveryMethodIsInTheDocumentation) {
         EXPECT_NE(page.find(row), std::string::npos) << "resources/docs/methods.md lacks the row\n" << row;
     }
     EXPECT_EQ(method_info("nothing"), nullptr);
+}
+
+/// A method is one file and one line: no other source names it. The plain model and the stack that runs
+/// several times are what others are told apart from.
+TEST(Entries, NoFileButItsOwnNamesAMethod) {
+    namespace fs = std::filesystem;
+    const fs::path root(PONDERSCOPE_SOURCE);
+    const fs::path own = root / "core" / "ponder" / "methods";
+    int files = 0;
+    for (const char* const part : {"core", "app", "views"}) {
+        for (const auto& entry : fs::recursive_directory_iterator(root / part)) {
+            const fs::path& path = entry.path();
+            if (path.extension() != ".cpp" && path.extension() != ".h") {
+                continue;
+            }
+            ++files;
+            const std::string source = read_file(path);
+            for (const MethodInfo& info : method_infos()) {
+                const std::string name = to_string(info.kind);
+                if (info.kind == MethodKind::vanilla || info.kind == MethodKind::looped ||
+                    path == own / (name + ".cpp")) {
+                    continue;
+                }
+                for (std::size_t at = 0;
+                     (at = source.find("MethodKind::" + name, at)) != std::string::npos;) {
+                    at += std::string_view("MethodKind::").size() + name.size();
+                    const char next = at < source.size() ? source[at] : ' ';
+                    EXPECT_TRUE(std::isalnum(static_cast<unsigned char>(next)) != 0 || next == '_')
+                        << path << " names " << name;
+                }
+            }
+        }
+    }
+    EXPECT_GT(files, 400);
+    for (const MethodInfo& info : method_infos()) {
+        EXPECT_TRUE(fs::exists(own / (to_string(info.kind) + ".cpp"))) << to_string(info.kind);
+    }
 }
 
 } // namespace

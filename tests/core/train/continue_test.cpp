@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/checkpoint/method_info.h"
 #include "core/model/parameters.h"
 #include "core/ponder/forward.h"
 #include "core/train/train_state.h"
@@ -176,6 +177,52 @@ TEST(Continue, SaysWhatDoesNotFit) {
     const TemporaryFolder spoilt;
     write_checkpoint(spoilt, testing::tiny_llama(), std::nan(""));
     EXPECT_NE(outcome_of(spoilt, continued()).complaint.find("infinities or NaN"), std::string::npos);
+}
+
+/// Methods whose training needs more than is computed here are refused before their weights are read.
+TEST(Continue, RefusesMethodsThatAreNotTrainedBeforeAnythingIsComputed) {
+    std::vector<std::string> refused;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(testing::source_tree() / "tests" / "golden")) {
+        if (!entry.is_directory()) {
+            continue;
+        }
+        const std::string name = entry.path().filename().string();
+        const std::string method = name.starts_with("retrofit_") ? "huginn" : name.substr(0, name.find('_'));
+        const MethodInfo* info = method_info(method);
+        if (info == nullptr || info->untrained == nullptr) {
+            continue;
+        }
+        const TemporaryFolder folder;
+        json recipe = testing::small_recipe();
+        recipe.erase("model");
+        recipe["initialization"] = {{"from", entry.path().string()}};
+        TrainOptions options;
+        options.output = folder / "out";
+        int computed = 0;
+        options.progress = [&](const Progress&) { ++computed; };
+        try {
+            (void)train(read_recipe(testing::write_small_recipe(folder.path(), recipe)), options);
+            ADD_FAILURE() << name << " was trained";
+        } catch (const InputError& error) {
+            const std::string said = error.what();
+            EXPECT_EQ(
+                said.find((entry.path() / "config.json").string() +
+                          ": expected a checkpoint of a method that is trained here (vanilla, looped, "),
+                0U)
+                << said;
+            EXPECT_NE(said.find("found one of " + method + ", "), std::string::npos) << said;
+            EXPECT_EQ(said.find('\n'), std::string::npos);
+        }
+        EXPECT_EQ(computed, 0) << name;
+        EXPECT_FALSE(std::filesystem::exists(folder / "out")) << name;
+        refused.push_back(method);
+    }
+    for (const MethodInfo& info : method_infos()) {
+        EXPECT_EQ(info.untrained == nullptr,
+                  std::find(refused.begin(), refused.end(), to_string(info.kind)) == refused.end())
+            << to_string(info.kind);
+    }
 }
 
 } // namespace
