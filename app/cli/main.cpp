@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
     cli::add_referee(program);
     cli::add_stats(program);
     cli::add_lineage(program);
+    cli::add_annotate(program);
     cli::add_check(program);
     cli::add_train(program);
     cli::add_curves(program);

@@ -62,6 +62,7 @@ struct StatsVerb {
     std::string reference;
     std::vector<std::string> others;
     std::filesystem::path labels, csv;
+    std::vector<std::string> by;
     std::string label_of = "prediction";
     std::string control = "bh";
     std::int64_t least = 10;
@@ -74,6 +75,26 @@ struct StatsVerb {
     void run();
 };
 
+/// Tokens by a class that somebody gave them.
+struct Grouping {
+    std::string name; ///< "label", or of the annotation
+    std::vector<LabelledClass> classes;
+    std::int64_t without = 0; ///< scored tokens that have none
+    bool annotation = false;
+};
+
+nlohmann::json json_of(const Grouping& grouping) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const LabelledClass& one : grouping.classes) {
+        nlohmann::json row = json_of(one.group);
+        row["steps"] = json_of(one.steps);
+        row["nll"] = json_of(one.nll);
+        row["steps_minus_elsewhere"] = json_of(one.steps_difference);
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
 /// Everything that the verb says of a run.
 struct Statistics {
     std::string run;
@@ -82,8 +103,7 @@ struct Statistics {
     RunEstimate estimate;
     std::vector<StepsCorrelation> correlations;
     TokenGroups groups;
-    std::vector<LabelledClass> labelled;
-    std::int64_t unlabelled = 0;
+    std::vector<Grouping> groupings;
     std::string control;
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
@@ -108,6 +128,19 @@ void print_groups(const std::vector<TokenGroup>& groups, std::size_t most, const
     }
 }
 
+void print_grouping(const Grouping& grouping) {
+    std::cout << right(grouping.name, 24) << right("count", 10) << right("steps", 26)
+              << right("- elsewhere", 26) << right("NLL", 26) << right("drops last", 12) << right("q", 10)
+              << "\n";
+    for (const LabelledClass& one : grouping.classes) {
+        std::cout << right(one.group.name, 24) << right(with_separators(one.group.count), 10)
+                  << right(interval(one.steps, 3), 26) << right(interval(one.steps_difference, 3), 26)
+                  << right(interval(one.nll, 3), 26) << right(fixed(100 * one.group.dropped, 1) + " %", 12)
+                  << right(q_text(one.group.q), 10) << "\n";
+    }
+    std::cout << with_separators(grouping.without) << " scored tokens have no " << grouping.name << "\n";
+}
+
 void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const {
     std::cout << run << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
               << "s 0 to " << max_steps << "\n"
@@ -126,18 +159,8 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
                   << with_separators(one.tokens)
                   << (std::isnan(one.rho.value) ? "  (one of them does not vary)" : "") << "\n";
     }
-    if (!labelled.empty()) {
-        std::cout << right("label", 24) << right("count", 10) << right("steps", 26)
-                  << right("- elsewhere", 26) << right("NLL", 26) << right("drops last", 12) << right("q", 10)
-                  << "\n";
-        for (const LabelledClass& one : labelled) {
-            std::cout << right(one.group.name, 24) << right(with_separators(one.group.count), 10)
-                      << right(interval(one.steps, 3), 26) << right(interval(one.steps_difference, 3), 26)
-                      << right(interval(one.nll, 3), 26)
-                      << right(fixed(100 * one.group.dropped, 1) + " %", 12) << right(q_text(one.group.q), 10)
-                      << "\n";
-        }
-        std::cout << with_separators(unlabelled) << " scored tokens have no label\n";
+    for (const Grouping& grouping : groupings) {
+        print_grouping(grouping);
     }
     print_groups(groups.classes, groups.classes.size(), "class");
     print_groups(groups.types, rows, "token");
@@ -157,12 +180,17 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
         rho.push_back({{"with", one.with}, {"tokens", one.tokens}, {"spearman", json_of(one.rho)}});
     }
     nlohmann::json labels = nlohmann::json::array();
-    for (const LabelledClass& one : labelled) {
-        nlohmann::json row = json_of(one.group);
-        row["steps"] = json_of(one.steps);
-        row["nll"] = json_of(one.nll);
-        row["steps_minus_elsewhere"] = json_of(one.steps_difference);
-        labels.push_back(std::move(row));
+    std::int64_t unlabelled = 0;
+    nlohmann::json by = nlohmann::json::array();
+    for (const Grouping& grouping : groupings) {
+        if (grouping.annotation) {
+            by.push_back({{"annotation", grouping.name},
+                          {"classes", json_of(grouping)},
+                          {"tokens_without", grouping.without}});
+        } else {
+            labels = json_of(grouping);
+            unlabelled = grouping.without;
+        }
     }
     const auto table = [](const std::vector<TokenGroup>& list) {
         nlohmann::json rows = nlohmann::json::array();
@@ -187,6 +215,7 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
                           {"steps_correlations", rho},
                           {"labels", labels},
                           {"unlabelled_tokens", unlabelled},
+                          {"by", by},
                           {"classes", table(groups.classes)},
                           {"types", table(groups.types)},
                           {"notices", estimate.notices}};
@@ -200,10 +229,10 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
 std::string Statistics::to_csv() const {
     std::string text = "table,id,name,count,mean_steps,mean_steps_low,mean_steps_high,mean_nll,mean_nll_low,"
                        "mean_nll_high,drops_last_step,mean_steps_elsewhere,p,q\n";
-    const auto row = [&](const char* table, const TokenGroup& group, const Estimate& steps,
+    const auto row = [&](const std::string& table, const TokenGroup& group, const Estimate& steps,
                          const Estimate& nll) {
-        text += std::string(table) + "," + (group.id >= 0 ? std::to_string(group.id) : "") + "," +
-                csv_field(group.name) + "," + std::to_string(group.count);
+        text += table + "," + (group.id >= 0 ? std::to_string(group.id) : "") + "," + csv_field(group.name) +
+                "," + std::to_string(group.count);
         for (const double value : {group.mean_steps, steps.low, steps.high, group.mean_nll, nll.low, nll.high,
                                    group.dropped, group.steps_elsewhere, group.p, group.q}) {
             text += "," + exact_digits(value);
@@ -212,8 +241,11 @@ std::string Statistics::to_csv() const {
     };
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const Estimate none{nan, nan, nan, nan};
-    for (const LabelledClass& one : labelled) {
-        row("label", one.group, one.steps, one.nll);
+    for (const Grouping& grouping : groupings) {
+        const std::string name = (grouping.annotation ? "by " : "") + grouping.name;
+        for (const LabelledClass& one : grouping.classes) {
+            row(name, one.group, one.steps, one.nll);
+        }
     }
     for (const TokenGroup& group : groups.classes) {
         row("class", group, none, none);
@@ -254,12 +286,22 @@ void StatsVerb::run() {
         result.correlations.push_back(
             correlate_steps(reader, run, other_reader, find_run(other_reader, other.run), bootstrap));
     }
+    const LabelPlace place = label_of == "token" ? LabelPlace::token : LabelPlace::prediction;
+    const auto group_by = [&](const std::string& name, const Labels& given, bool annotation) {
+        const LabelledTokens tokens = label_tokens(reader, run, given, place, bootstrap.stop);
+        result.groupings.push_back(
+            {name, compare_classes(tokens, bootstrap, how), tokens.unlabelled, annotation});
+    };
     if (labelling) {
-        const LabelledTokens tokens =
-            label_tokens(reader, run, *labelling,
-                         label_of == "token" ? LabelPlace::token : LabelPlace::prediction, bootstrap.stop);
-        result.unlabelled = tokens.unlabelled;
-        result.labelled = compare_classes(tokens, bootstrap, how);
+        group_by("label", *labelling, false);
+    }
+    const auto annotations = by.empty() ? std::nullopt : AnnotationReader::beside(where.trace);
+    for (const std::string& name : by) {
+        const AnnotationInfo one = find_annotation(annotations, where.trace, run, name);
+        if (!one.category) {
+            result.correlations.push_back(correlate_steps(reader, run, *annotations, one, place, bootstrap));
+        }
+        group_by(name, Labels::annotated(*annotations, one), true);
     }
     printer.finish();
     if (!csv.empty()) {
@@ -292,8 +334,14 @@ void add_stats(CLI::App& program) {
                     "sequence,token,class; document and sequence are a title or a number from 0. Without it, "
                     "those that were recorded with the text (record --label-field)")
         ->type_name("FILE.csv");
+    app->add_option(
+           "--by", verb->by,
+           "Annotations (see annotate) to group by: categories as they are, numbers in fifths and by "
+           "Spearman's rho with the steps")
+        ->type_name("NAME");
     app->add_option("--label-of", verb->label_of,
-                    "A label belongs to the prediction of what it covers, or to the token that stands there")
+                    "A label or an annotation belongs to the prediction of what it covers, or to the token "
+                    "that stands there")
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
     app->add_option("--least", verb->least, "Leave out token types with fewer tokens")
@@ -313,7 +361,8 @@ void add_stats(CLI::App& program) {
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer(
         "Example:\n  ponderscope stats story.ponder#adaponderlm-1m --against story.ponder#vanilla-1m\n"
-        "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv");
+        "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv\n"
+        "  ponderscope stats story.ponder --by part_of_speech");
     app->callback([verb] { verb->run(); });
 }
 

@@ -19,6 +19,7 @@ void add_policy(CLI::App& program);
 void add_referee(CLI::App& program);
 void add_stats(CLI::App& program);
 void add_lineage(CLI::App& program);
+void add_annotate(CLI::App& program);
 void add_check(CLI::App& program);
 void add_train(CLI::App& program);
 void add_curves(CLI::App& program);

@@ -72,6 +72,7 @@ ViewState MainWindow::viewState() const {
     state.head = selection_.head();
     state.attribution = selection_.attribution();
     state.quantity = text_->view().quantity();
+    state.annotation = text_->view().annotation();
     state.bars = text_->view().bars();
     state.difference = text_->view().showsDifference();
     state.zoom = text_->zoom();
@@ -91,6 +92,9 @@ void MainWindow::showState(const ViewState& state) {
     theme_.setTextSize(state.textSize);
     settings_.setTextSize(theme_.textSize());
     text_->setQuantity(state.quantity);
+    if (!state.annotation.isEmpty()) {
+        text_->setAnnotation(state.annotation);
+    }
     text_->setBars(state.bars);
     text_->setDifference(state.difference);
     text_->setZoom(state.zoom);

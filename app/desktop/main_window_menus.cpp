@@ -408,6 +408,7 @@ figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
     if (end > first) {
         spec.tokens = std::array<std::int64_t, 2>{first, end};
     }
+    spec.annotation = view.annotation().toStdString();
     switch (view.quantity()) {
     case Quantity::nll:
         spec.quantity = difference ? figure::TokenQuantity::nll_difference : figure::TokenQuantity::nll;

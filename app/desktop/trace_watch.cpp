@@ -38,10 +38,13 @@ QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces) {
             seen.gone = true;
             continue;
         }
-        const auto wal = look(trace + QStringLiteral("-wal"));
+        qint64 stamp = stamp_of(*info);
+        for (const char* beside : {"-wal", ".annotations"}) {
+            const auto other = look(trace + QLatin1String(beside));
+            stamp = std::max(stamp, other ? stamp_of(*other) : 0);
+        }
         const Seen now{static_cast<quint64>(info->st_dev), static_cast<quint64>(info->st_ino),
-                       static_cast<qint64>(info->st_size),
-                       std::max(stamp_of(*info), wal ? stamp_of(*wal) : 0), false};
+                       static_cast<qint64>(info->st_size), stamp, false};
         if (known) {
             if (seen.gone || now.inode != seen.inode || now.device != seen.device) {
                 changes.append({trace, Event::replaced});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/view_state.h"
 
+#include "core/trace/annotations.h"
+
 #include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
@@ -92,6 +94,7 @@ QString save_session(const Session& session, const QString& file) {
         {QStringLiteral("head"), view.head},
         {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
         {QStringLiteral("quantity"), static_cast<int>(view.quantity)},
+        {QStringLiteral("annotation"), view.annotation},
         {QStringLiteral("bars"), view.bars ? QJsonValue(static_cast<int>(*view.bars)) : QJsonValue()},
         {QStringLiteral("difference"), view.difference},
         {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
@@ -152,6 +155,8 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
     view.head = static_cast<int>(std::min<qint64>(number("head", -1), 1 << 20));
     view.attribution = checked(object.value(QLatin1String("attribution")), 2, Attribution::predicted);
     view.quantity = checked(object.value(QLatin1String("quantity")), quantities, Quantity::nll);
+    const QString annotation = object.value(QLatin1String("annotation")).toString();
+    view.annotation = fault_of_annotation_name(annotation.toStdString()).empty() ? annotation : QString();
     const QJsonValue bars = object.value(QLatin1String("bars"));
     view.bars = bars.isNull() ? std::nullopt : std::optional(checked(bars, quantities, Quantity::steps));
     view.difference = object.value(QLatin1String("difference")).toBool();

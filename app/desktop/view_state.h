@@ -26,6 +26,7 @@ struct ViewState {
     int head = -1;
     Attribution attribution = Attribution::predicted;
     Quantity quantity = Quantity::nll;
+    QString annotation; ///< that colours the text instead; empty: the quantity
     std::optional<Quantity> bars = Quantity::steps;
     bool difference = false;
     TextZoom zoom = TextZoom::text;

@@ -2,16 +2,14 @@
 #include "core/stats/labels.h"
 
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/stats/significance.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 
 namespace ponderscope {
 namespace {
@@ -19,209 +17,34 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_classes = 256;
 
-/// A record of CSV (RFC 4180): fields with commas, quotes or line ends stand in double quotes.
-class CsvRecords {
-public:
-    CsvRecords(const std::filesystem::path& file, std::string_view text) : file_(file), rest_(text) {}
-
-    bool next(std::vector<std::string>& fields) {
-        fields.clear();
-        if (rest_.empty()) {
-            return false;
-        }
-        line_ = next_line_;
-        std::string field;
-        bool quoted = false;
-        while (true) {
-            const char c = rest_.empty() ? '\n' : rest_.front();
-            const bool ends = rest_.empty();
-            if (!ends) {
-                rest_.remove_prefix(1);
-            }
-            next_line_ += c == '\n' ? 1 : 0;
-            if (quoted && ends) {
-                throw InputError(file_.string() + ": line " + std::to_string(line_) +
-                                 " opens a quote that nothing closes.");
-            }
-            if (quoted) {
-                if (c != '"') {
-                    field += c;
-                } else if (!rest_.empty() && rest_.front() == '"') {
-                    field += '"';
-                    rest_.remove_prefix(1);
-                } else {
-                    quoted = false;
-                }
-            } else if (c == '"' && field.empty()) {
-                quoted = true;
-            } else if (c == ',' || c == '\n') {
-                fields.push_back(std::move(field));
-                field.clear();
-                if (c == '\n') {
-                    return true;
-                }
-            } else if (c != '\r' || (!rest_.empty() && rest_.front() != '\n')) {
-                field += c;
-            }
-        }
-    }
-    [[nodiscard]] std::int64_t line() const { return line_; }
-
-private:
-    const std::filesystem::path& file_;
-    std::string_view rest_;
-    std::int64_t line_ = 1, next_line_ = 1;
-};
-
-std::optional<std::uint64_t> whole_number(const std::string& text) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
-                                                                                     : std::nullopt;
-}
-
 std::string named(const TraceReader& trace, const RunInfo& run) {
     return trace.path().string() + "#" + run.name;
-}
-
-/// Rows of one sequence, by where they begin.
-std::map<std::int64_t, std::vector<Labels::Row>> by_sequence(const TraceReader& trace, const RunInfo& run,
-                                                             const Labels& labels,
-                                                             const std::vector<SequenceInfo>& sequences) {
-    std::map<std::string, std::int64_t> numbers;
-    for (const SequenceInfo& sequence : sequences) {
-        numbers.emplace(sequence.title, sequence.index);
-    }
-    std::map<std::int64_t, std::vector<Labels::Row>> result;
-    for (const Labels::Row& row : labels.rows) {
-        const std::string where = labels.file.string() + ": line " + std::to_string(row.line);
-        std::optional<std::int64_t> number;
-        if (row.sequence >= 0) {
-            number = row.sequence;
-        } else if (row.document.empty() && sequences.size() == 1) {
-            number = 0;
-        } else if (const auto found = numbers.find(row.document); found != numbers.end()) {
-            number = found->second;
-        } else if (const auto value = whole_number(row.document); value && *value < sequences.size()) {
-            number = static_cast<std::int64_t>(*value);
-        }
-        if (!number) {
-            if (!run.complete) {
-                continue; // a recording that did not get there
-            }
-            throw InputError(where + " names the sequence \"" + row.document + "\", and " +
-                             named(trace, run) + " has none of that title or number; it has " +
-                             std::to_string(sequences.size()) + ", numbered from 0.");
-        }
-        result[*number].push_back(row);
-    }
-    for (auto& [number, rows] : result) {
-        std::stable_sort(rows.begin(), rows.end(),
-                         [](const Labels::Row& a, const Labels::Row& b) { return a.begin < b.begin; });
-        for (std::size_t i = 1; i < rows.size(); ++i) {
-            if (rows[i].begin < rows[i - 1].end) {
-                throw InputError(labels.file.string() + ": lines " + std::to_string(rows[i - 1].line) +
-                                 " and " + std::to_string(rows[i].line) +
-                                 " label the same place; give every place one class.");
-            }
-        }
-    }
-    return result;
-}
-
-/// The class under most of [begin, end); the first of equals.
-std::int32_t label_of(const std::vector<Labels::Row>& rows, std::uint64_t begin, std::uint64_t end) {
-    auto row = std::partition_point(rows.begin(), rows.end(),
-                                    [&](const Labels::Row& one) { return one.end <= begin; });
-    std::int32_t best = -1;
-    std::uint64_t most = 0;
-    for (; row != rows.end() && row->begin < end; ++row) {
-        const std::uint64_t covered = std::min(end, row->end) - std::max(begin, row->begin);
-        if (covered > most) {
-            most = covered;
-            best = row->label;
-        }
-    }
-    return best;
 }
 
 } // namespace
 
 Labels Labels::read(const std::filesystem::path& csv) {
-    const std::string text = read_file(csv);
+    const std::vector<std::string> wanted{"class", "label"};
+    PlacedTable table = PlacedTable::read(
+        csv, "a header with the columns document,begin,end,class or sequence,token,class", wanted);
+    const std::vector<std::string>& values = table.columns[table.column(wanted)];
     Labels labels;
     labels.file = csv;
-    CsvRecords records(csv, text);
-    std::vector<std::string> fields;
-    const std::string expected = "a header with the columns document,begin,end,class or sequence,token,class";
-    if (!records.next(fields)) {
-        throw InputError(csv, expected, "an empty file", "write one row a label under such a header");
-    }
-    const auto find = [&](std::initializer_list<const char*> names) -> std::optional<std::size_t> {
-        for (std::size_t i = 0; i < fields.size(); ++i) {
-            for (const char* name : names) {
-                if (fields[i] == name) {
-                    return i;
-                }
-            }
-        }
-        return std::nullopt;
-    };
-    if (!fields.empty() && fields.front().starts_with("\xEF\xBB\xBF")) {
-        fields.front().erase(0, 3);
-    }
-    const auto document = find({"document", "sequence"});
-    const auto begin = find({"begin", "token", "token_index", "position"});
-    const auto end = find({"end"});
-    const auto label = find({"class", "label"});
-    labels.by_bytes = find({"begin"}).has_value();
-    if (!begin || !label || labels.by_bytes != end.has_value()) {
-        std::string found;
-        for (const std::string& field : fields) {
-            found += (found.empty() ? "" : ",") + field.substr(0, 40);
-        }
-        throw InputError(csv, expected, "\"" + found.substr(0, 200) + "\"",
-                         "name the columns in the first line");
-    }
-    const std::size_t columns = fields.size();
+    labels.by_bytes = table.by_bytes;
+    labels.rows = std::move(table.rows);
     std::map<std::string, std::int32_t> numbers;
-    while (records.next(fields)) {
-        const std::string where = csv.string() + ": line " + std::to_string(records.line());
-        if (fields.size() == 1 && fields.front().empty()) {
-            continue;
-        }
-        if (fields.size() != columns) {
-            throw InputError(where + " has " + std::to_string(fields.size()) +
-                             " fields where the header has " + std::to_string(columns) + ".");
-        }
-        const auto number = [&](std::size_t column) {
-            const std::optional<std::uint64_t> value = whole_number(fields[column]);
-            if (!value || *value > std::numeric_limits<std::uint64_t>::max() / 2) {
-                throw InputError(where + ": expected a whole number from 0, found \"" +
-                                 fields[column].substr(0, 40) + "\".");
-            }
-            return *value;
-        };
-        Row row;
-        row.line = records.line();
-        row.document = document ? fields[*document] : "";
-        row.begin = number(*begin);
-        row.end = end ? number(*end) : row.begin + 1;
-        if (row.end <= row.begin) {
-            throw InputError(where + ": expected an end above the begin " + std::to_string(row.begin) +
-                             ", found " + std::to_string(row.end) + ".");
-        }
-        const auto [entry, fresh] =
-            numbers.emplace(fields[*label], static_cast<std::int32_t>(labels.classes.size()));
+    for (PlacedRow& row : labels.rows) {
+        const std::string& name = values[static_cast<std::size_t>(row.entry)];
+        const auto [entry, fresh] = numbers.emplace(name, static_cast<std::int32_t>(labels.classes.size()));
         if (fresh) {
-            labels.classes.push_back(fields[*label]);
+            labels.classes.push_back(name);
         }
         if (labels.classes.size() > most_classes) {
-            throw InputError(where + ": expected at most " + std::to_string(most_classes) +
+            throw InputError(csv.string() + ": line " + std::to_string(row.line) + ": expected at most " +
+                             std::to_string(most_classes) +
                              " classes, found more; a column of another meaning?");
         }
-        row.label = entry->second;
-        labels.rows.push_back(std::move(row));
+        row.entry = entry->second;
     }
     return labels;
 }
@@ -246,36 +69,81 @@ Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
     return labels;
 }
 
+namespace {
+
+/// A number as a class's name says it.
+std::string shown(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", value);
+    return text;
+}
+
+/// Where each fifth of the values begins: first its least value, then its largest. Equal values lie in one.
+std::vector<std::pair<double, double>> fifths(std::vector<double> values) {
+    constexpr std::size_t most = 5;
+    std::sort(values.begin(), values.end());
+    std::vector<std::pair<double, double>> bins;
+    for (std::size_t i = 0; i < most && !values.empty(); ++i) {
+        const std::size_t begin = i * values.size() / most;
+        const std::size_t end = (i + 1) * values.size() / most;
+        // A value that the fifth before reached belongs there.
+        const auto first =
+            std::upper_bound(values.begin(), values.end(),
+                             bins.empty() ? -std::numeric_limits<double>::infinity() : bins.back().second);
+        if (begin < end && first != values.end() && *first <= values[end - 1]) {
+            bins.emplace_back(*first, values[end - 1]);
+        }
+    }
+    return bins;
+}
+
+} // namespace
+
+Labels Labels::annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation) {
+    Labels labels;
+    labels.file = annotations.path();
+    labels.by_bytes = false;
+    labels.classes = annotation.classes;
+    std::vector<std::pair<double, double>> bins;
+    if (!annotation.category) {
+        std::vector<double> values;
+        annotations.each(annotation,
+                         [&](std::int64_t, std::int64_t, double value) { values.push_back(value); });
+        bins = fifths(std::move(values));
+        for (const auto& [least, largest] : bins) {
+            labels.classes.push_back(least == largest ? shown(least)
+                                                      : shown(least) + " to " + shown(largest));
+        }
+    }
+    annotations.each(annotation, [&](std::int64_t sequence, std::int64_t position, double value) {
+        const auto place = static_cast<std::uint64_t>(position);
+        const auto entry = static_cast<std::int32_t>(
+            annotation.category ? static_cast<std::ptrdiff_t>(value)
+                                : std::partition_point(bins.begin(), bins.end(), [&](const auto& bin) {
+                                      return bin.second < value;
+                                  }) - bins.begin());
+        // Tokens of one class behind each other are one row.
+        if (!labels.rows.empty() && labels.rows.back().sequence == sequence &&
+            labels.rows.back().end == place && labels.rows.back().entry == entry) {
+            ++labels.rows.back().end;
+        } else {
+            labels.rows.push_back({{}, sequence, place, place + 1, entry, 0});
+        }
+    });
+    return labels;
+}
+
 LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const Labels& labels,
                             LabelPlace place, const std::stop_token& stop) {
     constexpr std::int64_t page = 1 << 16;
-    if (labels.by_bytes && run.text_bytes == 0) {
-        throw InputError(
-            named(trace, run) +
-            ": expected a run with its text for labels by bytes, found token ids only; record it "
-            "with --text, or label tokens (sequence,token,class).");
-    }
     const std::vector<SequenceInfo> sequences = trace.sequences(run.id);
-    const auto rows_of = by_sequence(trace, run, labels, sequences);
+    const PlacedTokens placed(trace, run, labels.file, labels.by_bytes, labels.rows, sequences);
     LabelledTokens result;
     result.classes = labels.classes;
     result.max_steps = run.max_steps;
     ClusterNumbers clusters;
     for (const SequenceInfo& sequence : sequences) {
-        static const std::vector<Labels::Row> none;
-        const auto found = rows_of.find(sequence.index);
-        const std::vector<Labels::Row>& rows = found == rows_of.end() ? none : found->second;
-        if (run.complete && !rows.empty()) {
-            const std::uint64_t length = labels.by_bytes ? trace.text(run.id, sequence.index).size()
-                                                         : static_cast<std::uint64_t>(sequence.tokens);
-            if (rows.back().end > length) {
-                throw InputError(labels.file.string() + ": line " + std::to_string(rows.back().line) +
-                                 " goes to " + (labels.by_bytes ? "byte " : "token ") +
-                                 std::to_string(rows.back().end) + ", and sequence " +
-                                 std::to_string(sequence.index) + " has " + std::to_string(length) +
-                                 "; the labels are of another text.");
-            }
-        }
+        placed.check_length(sequence);
         std::int64_t previous = -2;
         std::int64_t cluster = -1;
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
@@ -291,14 +159,7 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
                 }
                 const std::int64_t position = begin + static_cast<std::int64_t>(i);
                 const std::size_t meant = place == LabelPlace::prediction ? i + 1 : i;
-                std::int32_t label = -1;
-                if (labels.by_bytes) {
-                    label =
-                        meant < tokens.size() ? label_of(rows, tokens.begin[meant], tokens.end[meant]) : -1;
-                } else {
-                    const auto token = static_cast<std::uint64_t>(begin) + meant;
-                    label = label_of(rows, token, token + 1);
-                }
+                const std::int32_t label = placed.entry_of(sequence, tokens, meant);
                 cluster = cluster < 0 ? clusters.of(sequence) : cluster;
                 result.layout.add(cluster, position == previous + 1);
                 previous = position;

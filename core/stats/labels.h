@@ -3,7 +3,8 @@
 
 #include "core/stats/bootstrap.h"
 #include "core/stats/token_groups.h"
-#include "core/trace/reader.h"
+#include "core/trace/annotations.h"
+#include "core/trace/placed_rows.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -16,17 +17,9 @@ namespace ponderscope {
 /// Classes that somebody gave to parts of a text ("easy", "carry 2", "a name"), as a table says them: by
 /// bytes, which suits every tokenizer, or by tokens.
 struct Labels {
-    struct Row {
-        std::string document;       ///< title or number (from 0) of a sequence; empty: the only one
-        std::int64_t sequence = -1; ///< its number where that is known; else -1, and `document` says it
-        std::uint64_t begin = 0;    ///< bytes [begin, end) of its text; or the token, begin = its position
-        std::uint64_t end = 0;
-        std::int32_t label = 0; ///< into `classes`
-        std::int64_t line = 0;  ///< of the file, for messages
-    };
     std::filesystem::path file;
     bool by_bytes = true;
-    std::vector<Row> rows;
+    std::vector<PlacedRow> rows;      ///< `entry`: into `classes`
     std::vector<std::string> classes; ///< in the order in which they first occur
 
     /// CSV with a header: document,begin,end,class or sequence,token,class in any order; `label` is another
@@ -35,6 +28,9 @@ struct Labels {
     static Labels read(const std::filesystem::path& csv);
     /// Those that were recorded with the texts of a run; none: no rows. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
+    /// An annotation's: its classes, or, of numbers, fifths of the tokens that have one, by value ("2 to 5").
+    /// Equal numbers stay in one class. `file` is that of the annotations.
+    static Labels annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation);
 };
 
 /// To which token a label's bytes belong: the one that is predicted from them (what was hard is what had to

@@ -132,4 +132,26 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, c
             spearman_with_interval(scored.steps, sample.b, sample.layout, options)};
 }
 
+StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
+                                 const AnnotationReader& annotations, const AnnotationInfo& annotation,
+                                 LabelPlace place, const BootstrapOptions& options) {
+    std::vector<std::vector<double>> values; // [sequence][token]
+    for (const SequenceInfo& sequence : trace.sequences(run.id)) {
+        values.push_back(annotations.values(annotation, sequence.index, 0, sequence.tokens));
+    }
+    std::vector<double> theirs;
+    const Scored scored =
+        read_scored(trace, run, options.stop, [&](std::int64_t sequence, std::int64_t position) {
+            const std::vector<double>& of = values[static_cast<std::size_t>(sequence)];
+            const auto meant = static_cast<std::size_t>(position) + (place == LabelPlace::prediction ? 1 : 0);
+            const bool has = meant < of.size() && !std::isnan(of[meant]);
+            if (has) {
+                theirs.push_back(of[meant]);
+            }
+            return has;
+        });
+    return {annotation.name, static_cast<std::int64_t>(theirs.size()),
+            spearman_with_interval(scored.steps, theirs, scored.layout, options)};
+}
+
 } // namespace ponderscope

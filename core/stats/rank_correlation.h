@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/stats/bootstrap.h"
+#include "core/stats/labels.h"
 #include "core/trace/reader.h"
 
 #include <cstdint>
@@ -31,5 +32,9 @@ std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const Ru
 /// spends a mean number of steps a token. InputError as pair_runs.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options = {});
+/// Steps of \p run against an annotation of numbers, over the scored tokens that have one.
+StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
+                                 const AnnotationReader& annotations, const AnnotationInfo& annotation,
+                                 LabelPlace place, const BootstrapOptions& options = {});
 
 } // namespace ponderscope

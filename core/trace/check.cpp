@@ -3,13 +3,16 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/trace/annotations.h"
 #include "core/trace/check_impl.h"
+#include "core/trace/reader.h"
 #include "core/trace/schema.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace ponderscope {
@@ -367,6 +370,66 @@ void TraceChecker::run() {
     }
 }
 
+namespace {
+
+/// A sentence of InputError without the path in front and what to do.
+std::string core_of(const InputError& error, const std::filesystem::path& path) {
+    std::string message = error.what();
+    if (const std::string prefix = path.string() + ": "; message.starts_with(prefix)) {
+        message.erase(0, prefix.size());
+    }
+    return message.substr(0, message.find("; "));
+}
+
+/// What lies beside the trace. A file that is none of annotations is one fault.
+void check_annotations(const std::filesystem::path& path, TraceCheck& result, std::size_t most) {
+    const auto fault = [&](const std::string& place, const std::string& message) {
+        if (result.faults.size() >= most) {
+            result.stopped_early = true;
+            throw TraceChecker::Enough();
+        }
+        result.faults.push_back({place, message});
+    };
+    try {
+        const std::optional<AnnotationReader> annotations = AnnotationReader::beside(path);
+        if (!annotations) {
+            return;
+        }
+        const TraceReader reader = TraceReader::open(path);
+        const std::vector<RunInfo> runs = reader.runs();
+        for (const AnnotationInfo& one : annotations->all()) {
+            const std::string place = "annotation " + one.name + " of " + printable(one.run, 60);
+            const auto run = std::find_if(runs.begin(), runs.end(),
+                                          [&](const RunInfo& info) { return info.name == one.run; });
+            if (run == runs.end()) {
+                fault(place, "there is no run of that name");
+                continue;
+            }
+            if (!misfit_of(one, *run).empty()) {
+                fault(place, "it was made for another text or other tokens than the run has now");
+                continue;
+            }
+            std::map<std::int64_t, std::int64_t> lengths;
+            for (const SequenceInfo& sequence : reader.sequences(run->id)) {
+                lengths[sequence.index] = sequence.tokens;
+            }
+            annotations->each(one, [&](std::int64_t sequence, std::int64_t position, double) {
+                const auto length = lengths.find(sequence);
+                if (length == lengths.end() || position < 0 || position >= length->second) {
+                    fault(place, "it has a value at sequence " + std::to_string(sequence) + ", token " +
+                                     std::to_string(position) + ", which the run has not");
+                }
+            });
+        }
+    } catch (const TraceChecker::Enough&) {
+        // What was found stands in the result.
+    } catch (const InputError& error) {
+        result.faults.push_back({"annotations", core_of(error, annotations_path(path))});
+    }
+}
+
+} // namespace
+
 TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_faults,
                        const ProgressSink& progress, const std::stop_token& stop) {
     check_trace_header(path);
@@ -396,17 +459,16 @@ TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_fault
             attempt(Database::Access::read_immutable);
         }
     } catch (const InputError& missing) { // a table or a column
-        std::string message = missing.what();
-        if (const std::string prefix = path.string() + ": "; message.starts_with(prefix)) {
-            message.erase(0, prefix.size());
-        }
-        result.faults.push_back({{}, message.substr(0, message.find("; "))});
+        result.faults.push_back({{}, core_of(missing, path)});
     } catch (const SqliteFailure& failure) {
         if (!failure.is_damage()) {
             throw EnvironmentError(path.string() + ": cannot be read (" + failure.what() +
                                    "); check the permissions of the file and of its folder, and the disk.");
         }
         result.faults.push_back({{}, std::string("the database is damaged (") + failure.what() + ")"});
+    }
+    if (!result.stopped_early) {
+        check_annotations(path, result, most_faults);
     }
     return result;
 }

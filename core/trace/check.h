@@ -28,9 +28,10 @@ struct TraceCheck {
 };
 
 /// Every promise of the page "Inside a trace", checked against the file: structure, totals, texts, spans,
-/// scalars, packed signals, vocabulary, labels, trainings. Reads everything once; memory grows with a
-/// sequence's text and a chunk. A trace that is being recorded may be checked; what is in it must agree.
-/// InputError: not a trace at all. EnvironmentError: the machine could not read. Cancelled.
+/// scalars, packed signals, vocabulary, labels, trainings, and of the annotations beside it. Reads everything
+/// once; memory grows with a sequence's text and a chunk. A trace that is being recorded may be checked; what
+/// is in it must agree. InputError: not a trace at all. EnvironmentError: the machine could not read.
+/// Cancelled.
 TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_faults = 1000,
                        const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
+#include "core/trace/annotations.h"
 #include "core/trace/summary.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <unistd.h>
 
 namespace ponderscope {
@@ -240,8 +242,8 @@ void write_signal(Table& table, const SignalInfo& signal, std::int64_t run, std:
 
 class Export {
 public:
-    Export(const TraceReader& reader, const PassingFolder& folder, const ProgressSink& progress,
-           const std::stop_token& stop)
+    Export(const TraceReader& reader, const std::vector<RunInfo>& runs, const PassingFolder& folder,
+           const ProgressSink& progress, const std::stop_token& stop)
         : reader_(reader),
           progress_(progress),
           stop_(stop),
@@ -281,9 +283,9 @@ public:
                                       "flops_sum"}),
           sequences_(folder / "sequences.csv", {"run", "sequence", "title", "complete", "tokens",
                                                 "scored_tokens", "nll_sum", "steps_sum", "group"}),
-          tokens_(folder / "tokens.csv",
-                  {"run", "sequence", "position", "id", "text", "text_begin", "text_end", "nll", "entropy",
-                   "max_probability", "rank", "steps", "flops"}),
+          annotations_(AnnotationReader::beside(reader.path())),
+          annotation_names_(names_of(annotations_, runs)),
+          tokens_(folder / "tokens.csv", header_of_tokens(annotation_names_)),
           signals_(folder) {}
 
     std::int64_t total = 0;
@@ -308,8 +310,7 @@ public:
                     throw Cancelled();
                 }
                 const std::int64_t end = std::min(begin + page, sequence.tokens);
-                write_tokens(run.id, sequence.index, text,
-                             reader_.tokens(run.id, sequence.index, begin, end));
+                write_tokens(run, sequence.index, text, reader_.tokens(run.id, sequence.index, begin, end));
                 for (const SignalInfo& signal : signals) {
                     if (const auto chunk = reader_.signal(run.id, sequence.index, signal.name, begin, end)) {
                         write_signal(signals_.table(signal), signal, run.id, sequence.index, *chunk);
@@ -354,17 +355,65 @@ private:
         runs_.end();
     }
 
-    void write_tokens(std::int64_t run, std::int64_t sequence, std::string_view text,
+    static std::vector<std::string> names_of(const std::optional<AnnotationReader>& annotations,
+                                             const std::vector<RunInfo>& runs) {
+        std::set<std::string> names;
+        for (const RunInfo& run : annotations ? runs : std::vector<RunInfo>()) {
+            for (const AnnotationInfo& one : annotations->of(run)) {
+                if (misfit_of(one, run).empty()) {
+                    names.insert(one.name);
+                }
+            }
+        }
+        return {names.begin(), names.end()};
+    }
+    static std::vector<std::string> header_of_tokens(const std::vector<std::string>& annotations) {
+        std::vector<std::string> header{"run",        "sequence", "position", "id",      "text",
+                                        "text_begin", "text_end", "nll",      "entropy", "max_probability",
+                                        "rank",       "steps",    "flops"};
+        header.insert(header.end(), annotations.begin(), annotations.end());
+        return header;
+    }
+
+    /// The annotations' fields of the tokens [first, first + count), one column each; a run that has none of
+    /// a name has empty ones.
+    [[nodiscard]] std::vector<std::pair<AnnotationInfo, std::vector<double>>>
+    annotations_of(const RunInfo& run, std::int64_t sequence, const TokenColumns& tokens) const {
+        std::vector<std::pair<AnnotationInfo, std::vector<double>>> columns;
+        for (const std::string& name : annotation_names_) {
+            columns.emplace_back();
+            for (AnnotationInfo& one : annotations_->of(run)) {
+                if (one.name == name && misfit_of(one, run).empty()) {
+                    auto values = annotations_->values(
+                        one, sequence, tokens.first, tokens.first + static_cast<std::int64_t>(tokens.size()));
+                    columns.back() = {std::move(one), std::move(values)};
+                }
+            }
+        }
+        return columns;
+    }
+
+    void write_tokens(const RunInfo& run, std::int64_t sequence, std::string_view text,
                       const TokenColumns& tokens) {
+        const auto annotations = annotations_of(run, sequence, tokens);
         for (std::size_t i = 0; i < tokens.size(); ++i) {
-            tokens_.number(run)
+            tokens_.number(run.id)
                 .number(sequence)
                 .number(tokens.first + static_cast<std::int64_t>(i))
                 .number(tokens.id[i]);
             tokens_.text(clean(text.substr(tokens.begin[i], tokens.end[i] - tokens.begin[i])));
             tokens_.number(tokens.begin[i]).number(tokens.end[i]);
             tokens_.number(tokens.nll[i]).number(tokens.entropy[i]).number(tokens.max_probability[i]);
-            tokens_.number(tokens.rank[i]).number(tokens.steps[i]).number(tokens.flops[i]).end();
+            tokens_.number(tokens.rank[i]).number(tokens.steps[i]).number(tokens.flops[i]);
+            for (const auto& [info, values] : annotations) {
+                const double value = i < values.size() ? values[i] : std::nan("");
+                if (info.category && !std::isnan(value)) {
+                    tokens_.text(info.classes[static_cast<std::size_t>(value)]);
+                } else {
+                    tokens_.number(value);
+                }
+            }
+            tokens_.end();
         }
     }
 
@@ -373,6 +422,8 @@ private:
     const std::stop_token& stop_;
     Table runs_;
     Table sequences_;
+    std::optional<AnnotationReader> annotations_;
+    std::vector<std::string> annotation_names_; ///< of the runs that are written
     Table tokens_;
     SignalTables signals_;
     std::int64_t done_ = 0;
@@ -422,7 +473,7 @@ void export_csv(const TraceReader& reader, const fs::path& folder, const std::ve
         }
     }
     PassingFolder passing(folder);
-    Export tables(reader, passing, progress, stop);
+    Export tables(reader, chosen, passing, progress, stop);
     for (const RunInfo& run : chosen) {
         tables.total += run.tokens;
     }

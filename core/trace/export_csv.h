@@ -12,7 +12,7 @@ namespace ponderscope {
 
 /// Writes a trace as tables (RFC 4180, UTF-8, LF) into a new folder:
 ///   runs.csv, sequences.csv   one line each, with totals
-///   tokens.csv                one line a token, with its text
+///   tokens.csv                one line a token, with its text and its annotations
 ///   training.csv              one line a point of a training's curves, where the trace has any and all runs
 ///                             are wanted
 ///   signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value

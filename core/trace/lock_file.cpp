@@ -12,7 +12,8 @@
 
 namespace ponderscope {
 
-LockFile::LockFile(const std::filesystem::path& trace) : path_(trace.string() + "-lock") {
+LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const char* found)
+    : path_(trace.string() + "-lock") {
     for (;;) {
         descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (descriptor_ < 0) {
@@ -26,9 +27,7 @@ LockFile::LockFile(const std::filesystem::path& trace) : path_(trace.string() + 
                 continue;
             }
             if (error == EWOULDBLOCK) {
-                throw InputError(trace, "a trace that nobody writes to",
-                                 "one that another recording is writing",
-                                 "wait for it to end or choose another file");
+                throw InputError(trace, wanted, found, "wait for it to end or choose another file");
             }
             throw EnvironmentError(trace.string() + ": cannot be locked (" + std::strerror(error) +
                                    "); choose a folder on another file system.");

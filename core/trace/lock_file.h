@@ -11,8 +11,11 @@ namespace ponderscope {
 /// process.)
 class LockFile {
 public:
-    /// InputError: another writer holds it. EnvironmentError: the folder cannot be written.
-    explicit LockFile(const std::filesystem::path& trace);
+    /// InputError: another writer holds it. EnvironmentError: the folder cannot be written. \p wanted
+    /// and \p found: the words of the sentence.
+    explicit LockFile(const std::filesystem::path& trace,
+                      const char* wanted = "a trace that nobody writes to",
+                      const char* found = "one that another recording is writing");
     ~LockFile();
     LockFile(const LockFile&) = delete;
     LockFile& operator=(const LockFile&) = delete;

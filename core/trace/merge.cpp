@@ -2,6 +2,7 @@
 #include "core/trace/merge.h"
 
 #include "core/base/error.h"
+#include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <map>
+#include <optional>
 #include <unistd.h>
 
 namespace ponderscope {
@@ -132,6 +134,27 @@ private:
     std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
 };
 
+/// Before the trace has its name: a trace never stands there without them.
+void copy_annotations_of(const std::vector<TraceReader>& readers, const std::filesystem::path& merged,
+                         const std::filesystem::path& output) {
+    const std::vector<RunInfo> names = TraceReader::open(merged).runs(); // in the order of the readers
+    std::vector<std::optional<AnnotationReader>> annotations;
+    for (const TraceReader& reader : readers) {
+        annotations.push_back(AnnotationReader::beside(reader.path()));
+    }
+    std::vector<AnnotationsToCopy> wanted;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+        for (const RunInfo& run : readers[i].runs()) {
+            if (annotations[i]) {
+                wanted.push_back({&*annotations[i], run.name, names.at(at).name});
+            }
+            ++at;
+        }
+    }
+    copy_annotations(output, wanted);
+}
+
 } // namespace
 
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
@@ -147,6 +170,11 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
     std::vector<TraceReader> readers;
     for (const std::filesystem::path& input : inputs) {
         readers.push_back(TraceReader::open(input));
+    }
+    const std::filesystem::path beside = annotations_path(output);
+    if (std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
+        throw InputError(beside, "a name that is free", "annotations of a trace that is gone",
+                         "remove them or choose another name");
     }
     const PassingFile passing(output);
     {
@@ -165,6 +193,7 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
         }
         writer.finish();
     }
+    copy_annotations_of(readers, passing.path(), output);
     // link() refuses an existing name where rename() would replace what appeared there meanwhile.
     if (::link(passing.path().c_str(), output.c_str()) != 0) {
         if (errno == EEXIST) {

@@ -10,8 +10,8 @@
 namespace ponderscope {
 
 /// Copies all trainings with their curves and all runs of \p inputs, in their order, into a new trace. Names
-/// that occur twice get " (2)"; partial runs stay partial; runs of one tokenizer share its vocabulary. The
-/// output appears whole or not at all.
+/// that occur twice get " (2)"; partial runs stay partial; runs of one tokenizer share its vocabulary;
+/// annotations beside the inputs are copied beside the output. The output appears whole or not at all.
 ///
 /// InputError: no inputs, a damaged input, an output that exists. EnvironmentError: disk full, no permission.
 /// Cancelled.

@@ -307,30 +307,35 @@ std::uint32_t big_endian(const char* bytes) {
     return value;
 }
 
-const char* const make_one = "choose a .ponder file that ponderscope record made";
-
 } // namespace
 
 void check_trace_header(const std::filesystem::path& path) {
+    check_header(path, {"a trace", schema::application_id, schema::version,
+                        "choose a .ponder file that ponderscope record made"});
+}
+
+void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
+    const std::string what = kind.what;
+    const std::string make_one = kind.otherwise;
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
-        throw InputError(path, "a trace", "no such file", "check the name");
+        throw InputError(path, what, "no such file", "check the name");
     }
     if (status.type() == fs::file_type::directory) {
-        throw InputError(path, "a trace", "a folder", make_one);
+        throw InputError(path, what, "a folder", make_one);
     }
     if (error) {
-        throw InputError(path, "a trace", "something that cannot be looked at (" + error.message() + ")",
+        throw InputError(path, what, "something that cannot be looked at (" + error.message() + ")",
                          "check the permissions of the folders above it");
     }
     if (status.type() != fs::file_type::regular) {
-        throw InputError(path, "a trace", "something that is no plain file", make_one);
+        throw InputError(path, what, "something that is no plain file", make_one);
     }
     const std::uintmax_t size = fs::file_size(path, error);
     if (size == 0 && !error) {
-        throw InputError(path, "a trace", "an empty file", make_one);
+        throw InputError(path, what, "an empty file", make_one);
     }
     // SQLite's own header: magic at 0, user_version at 60, application_id at 68, both big-endian.
     std::array<char, 100> header{};
@@ -338,34 +343,39 @@ void check_trace_header(const std::filesystem::path& path) {
         Database(path, Database::Access::read).read_header(std::as_writable_bytes(std::span(header)));
     } catch (const SqliteFailure& failure) {
         const int reason = failure.system_error();
-        throw InputError(path, "a trace that can be read",
+        throw InputError(path, what + " that can be read",
                          std::string("a file that cannot (") +
                              (reason != 0 ? std::strerror(reason) : failure.what()) + ")",
                          "check its permissions");
     }
     if (size < header.size() ||
         std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16)) {
-        throw InputError(path, "a trace", "a file of another kind", make_one);
+        throw InputError(path, what, "a file of another kind", make_one);
     }
-    if (big_endian(header.data() + 68) != static_cast<std::uint32_t>(schema::application_id)) {
-        throw InputError(path, "a trace", "an SQLite database of another program", make_one);
+    if (big_endian(header.data() + 68) != static_cast<std::uint32_t>(kind.application_id)) {
+        throw InputError(path, what, "an SQLite database of another program", make_one);
     }
     const auto version = static_cast<std::int32_t>(big_endian(header.data() + 60));
-    if (version > schema::version) {
-        throw InputError(path, "a trace of version " + std::to_string(schema::version) + " or older",
+    if (version > kind.version) {
+        throw InputError(path, what + " of version " + std::to_string(kind.version) + " or older",
                          "version " + std::to_string(version), "open it with a newer Ponderscope");
     }
     if (version < 1) {
-        throw InputError(path, "a trace of version 1 or newer", "version " + std::to_string(version),
+        throw InputError(path, what + " of version 1 or newer", "version " + std::to_string(version),
                          "the file is damaged; take it from its source again");
     }
 }
 
 void check_trace_tables(Database& database, const std::filesystem::path& path) {
+    check_tables(database, path, schema::tables());
+}
+
+void check_tables(Database& database, const std::filesystem::path& path,
+                  std::span<const schema::Table> tables) {
     const std::string remedy = "the file was changed or damaged; take it from its source again";
     Statement find =
         database.prepare("SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = ?");
-    for (const schema::Table& table : schema::tables()) {
+    for (const schema::Table& table : tables) {
         const std::string expected = std::string("a table named ") + table.name;
         find.bind(1, std::string_view(table.name));
         if (!find.step()) {

@@ -66,11 +66,23 @@ std::string create_statements();
 
 } // namespace schema
 
-/// Throws InputError unless the file looks like a trace of a version that this program knows. Reads the first
-/// 100 bytes only, through SQLite (Database::read_header says why), and does not open what is no plain file.
+/// A kind of SQLite file that this program makes.
+struct DatabaseKind {
+    const char* what; ///< "a trace"
+    std::int32_t application_id;
+    std::int32_t version;  ///< the newest that is known
+    const char* otherwise; ///< what to do where the file is of another kind
+};
+
+/// Throws InputError unless the file looks like one of that kind and of a version that this program knows.
+/// Reads the first 100 bytes only, through SQLite (Database::read_header says why), and does not open what is
+/// no plain file.
+void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
-/// Throws InputError unless all tables of the schema are there as tables (no views, no virtual tables) with
-/// plain columns.
+/// Throws InputError unless all of the tables are there as tables (no views, no virtual tables) with plain
+/// columns.
+void check_tables(Database& database, const std::filesystem::path& path,
+                  std::span<const schema::Table> tables);
 void check_trace_tables(Database& database, const std::filesystem::path& path);
 
 } // namespace ponderscope

@@ -24,6 +24,8 @@ public:
     /// Differences: teal below, the panel's colour at 0.5, orange above; the same two colours as A and B.
     /// Readable behind text.
     static ColourMap diverging(bool dark);
+    /// Classes behind text: entry i is the colour of class i, hues far apart for those next to each other.
+    static ColourMap classes(bool dark);
     /// Piecewise linear in sRGB through \p stops, evenly spaced; at least two.
     static ColourMap through(std::span<const QColor> stops);
 
@@ -43,6 +45,8 @@ struct ColourScale {
     bool logarithmic = false; ///< low > 0
     /// In [0, 1]; NaN stays NaN; infinities go to the ends. A scale without extent gives 0.
     [[nodiscard]] double position(double value) const;
+    /// Of numbers of classes, for ColourMap::classes.
+    static ColourScale classes() { return {0, 255, false}; }
     /// Symmetric about zero, so that the middle of a diverging map is zero.
     static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }
 };

@@ -117,7 +117,9 @@ bool Theme::dark() const {
 }
 
 const Palette& Theme::colours() const {
-    return appearance_ == Appearance::contrast ? contrast_palette() : dark() ? dark_palette() : light_palette();
+    return appearance_ == Appearance::contrast ? contrast_palette()
+           : dark()                            ? dark_palette()
+                                               : light_palette();
 }
 
 QPalette Theme::qtPalette() const {
@@ -221,6 +223,10 @@ const ColourMap& Theme::textMap() const {
     return textMap_;
 }
 
+const ColourMap& Theme::classMap() const {
+    return classMap_;
+}
+
 const ColourMap& Theme::differenceMap() const {
     return differenceMap_;
 }
@@ -231,6 +237,7 @@ void Theme::rebuildMaps() {
                     : magnitude_ == MagnitudeMap::magma   ? ColourMap::magma()
                                                           : ColourMap::grey();
     textMap_ = ColourMap::text(dark());
+    classMap_ = ColourMap::classes(dark());
     differenceMap_ = ColourMap::diverging(dark());
 }
 

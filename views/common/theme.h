@@ -69,6 +69,7 @@ public:
     void setMagnitude(MagnitudeMap map);
     [[nodiscard]] const ColourMap& magnitudeMap() const; ///< heatmaps
     [[nodiscard]] const ColourMap& textMap() const;      ///< behind text; 0 is the panel's colour
+    [[nodiscard]] const ColourMap& classMap() const;     ///< behind text; by the number of a class
     [[nodiscard]] const ColourMap&
     differenceMap() const; ///< behind text and in heatmaps; 0.5 is the panel's colour
 
@@ -93,6 +94,7 @@ private:
     std::vector<RunKey> seen_;
     ColourMap magnitudeMap_;
     ColourMap textMap_;
+    ColourMap classMap_;
     ColourMap differenceMap_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
 #include "views/common/trace_blocks.h"
@@ -34,6 +35,35 @@ void append_columns(TokenColumns& to, const TokenColumns& from) {
     append_to(to.flops, from.flops);
 }
 
+/// Those that were made for the run's tokens. Of a file that cannot be read there are none: read_contents
+/// says so.
+std::vector<TokenAnnotation> read_annotations(const TraceReader& reader, const RunKey& key, qint64 sequence,
+                                              std::size_t tokens) {
+    std::vector<TokenAnnotation> read;
+    try {
+        const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
+        for (const RunInfo& run : annotations ? reader.runs() : std::vector<RunInfo>()) {
+            for (const AnnotationInfo& info :
+                 run.id == key.run ? annotations->of(run) : std::vector<AnnotationInfo>()) {
+                if (!misfit_of(info, run).empty()) {
+                    continue;
+                }
+                TokenAnnotation one{QString::fromStdString(info.name), info.category, {}, {}};
+                for (const std::string& name : info.classes) {
+                    one.classes << QString::fromStdString(name);
+                }
+                const std::vector<double> values =
+                    annotations->values(info, sequence, 0, static_cast<std::int64_t>(tokens));
+                one.values.assign(values.begin(), values.end());
+                read.push_back(std::move(one));
+            }
+        }
+    } catch (const InputError&) {
+        read.clear();
+    }
+    return read;
+}
+
 } // namespace
 
 std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader, const RunKey& run,
@@ -53,6 +83,7 @@ std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader, con
         const TokenColumns slice = reader.tokens(run.run, sequence, first, first + slice_tokens);
         append_columns(data->tokens, slice);
         if (static_cast<std::int64_t>(slice.size()) < slice_tokens) {
+            data->annotations = read_annotations(reader, run, sequence, data->tokens.size());
             return data;
         }
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
+#include "core/base/error.h"
+#include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
 #include "views/common/trace_contents.h"
@@ -10,6 +12,35 @@
 
 namespace ponderscope {
 
+namespace {
+
+/// What readers of annotations leave out, as sentences of the runs.
+void note_annotations(const TraceReader& reader, TraceContents& all) {
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(annotations_path(reader.path()), error);
+    if (error) {
+        return;
+    }
+    all.annotationsStamp = written.time_since_epoch().count() | 1;
+    try {
+        const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
+        for (const RunInfo& run : all.runs) {
+            for (const AnnotationInfo& one :
+                 annotations ? annotations->of(run) : std::vector<AnnotationInfo>()) {
+                if (const std::string misfit = misfit_of(one, run); !misfit.empty()) {
+                    all.faults[run.id].push_back({run.id, -1, {}, misfit + "."});
+                }
+            }
+        }
+    } catch (const InputError& fault) {
+        for (const RunInfo& run : all.runs) {
+            all.faults[run.id].push_back({run.id, -1, {}, fault.what()});
+        }
+    }
+}
+
+} // namespace
+
 TraceContents read_contents(const TraceReader& reader) {
     TraceContents all;
     all.runs = reader.runs();
@@ -19,10 +50,14 @@ TraceContents read_contents(const TraceReader& reader) {
         all.signalInfos[run.id] = reader.signals(run.id);
         all.faults[run.id] = reader.faults(run.id);
     }
+    note_annotations(reader, all);
     return all;
 }
 
 bool same_contents(const TraceContents& a, const TraceContents& b) {
+    if (a.annotationsStamp != b.annotationsStamp) {
+        return false;
+    }
     const auto sameRun = [](const RunInfo& x, const RunInfo& y) {
         return x.id == y.id && x.name == y.name && x.tokens == y.tokens && x.sequences == y.sequences &&
                x.complete == y.complete && x.scored_tokens == y.scored_tokens && x.nll_sum == y.nll_sum &&

@@ -19,7 +19,9 @@ struct TraceContents {
     std::vector<TrainingInfo> trainings;
     std::map<qint64, std::vector<SequenceInfo>> sequences;
     std::map<qint64, std::vector<SignalInfo>> signalInfos;
-    std::map<qint64, std::vector<FaultInfo>> faults; ///< what went wrong while a run was recorded
+    /// What went wrong while a run was recorded, and what is wrong with its annotations.
+    std::map<qint64, std::vector<FaultInfo>> faults;
+    qint64 annotationsStamp = 0; ///< of the file of annotations; another one: it was written again. 0: none
 };
 
 /// Reads all of it. InputError as TraceReader.

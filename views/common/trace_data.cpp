@@ -30,7 +30,8 @@ std::filesystem::path to_path(const QString& name) {
 }
 
 std::size_t bytes_of(const SequenceData& data) {
-    return data.text.size() + data.tokens.size() * (4 + 8 + 8 + 4 + 4 + 4 + 4 + 4 + 8);
+    return data.text.size() +
+           data.tokens.size() * (4 + 8 + 8 + 4 + 4 + 4 + 4 + 4 + 8 + sizeof(float) * data.annotations.size());
 }
 
 /// One cached block: a sequence (empty name) or a signal of one.
@@ -213,6 +214,7 @@ struct TraceData::Impl {
         if (same_contents(known, fresh)) {
             return;
         }
+        const bool annotated = known.annotationsStamp != fresh.annotationsStamp;
         known = std::move(fresh);
         // Blocks of sequences that grew are completed; the old ones stay visible until then.
         for (auto& [key, block] : blocks) {
@@ -225,6 +227,9 @@ struct TraceData::Impl {
             }
             if (block.absent) {
                 block.absent = false; // the next asking tries again
+            } else if (annotated && key.name.isEmpty() && block.sequence) {
+                block.pending = true;
+                loadSequence(key, block.sequence); // what is read anew lies beside it
             } else if (now->tokens > block.tokens) {
                 block.pending = true;
                 if (key.name.isEmpty()) {
@@ -256,6 +261,12 @@ struct TraceData::Impl {
 
     JobQueue jobs; // goes first: its thread uses what stands above
 };
+
+const TokenAnnotation* SequenceData::annotation(const QString& name) const {
+    const auto found = std::find_if(annotations.begin(), annotations.end(),
+                                    [&](const TokenAnnotation& one) { return one.name == name; });
+    return found == annotations.end() ? nullptr : &*found;
+}
 
 TraceData::TraceData(QObject* parent, std::size_t cacheBytes)
     : QObject(parent), impl_(std::make_unique<Impl>(*this, cacheBytes)) {}

@@ -8,6 +8,7 @@
 #include <QHash>
 #include <QObject>
 #include <QString>
+#include <QStringList>
 
 #include <map>
 #include <memory>
@@ -17,12 +18,23 @@ namespace ponderscope {
 
 struct TraceContents;
 
+/// What somebody says of the tokens of a sequence beside what was recorded (core/trace/annotations.h).
+struct TokenAnnotation {
+    QString name;
+    bool category = false;
+    QStringList classes;       ///< of a category
+    std::vector<float> values; ///< by token: a number, or that of a class; NaN: none
+};
+
 /// One sequence of one run, loaded whole and never changed afterwards. Shared between views.
 struct SequenceData {
     RunKey run;
     qint64 sequence = 0;
     TokenColumns tokens;
     std::string text; ///< UTF-8; token spans are byte offsets into it. Empty for ids only.
+    std::vector<TokenAnnotation> annotations; ///< by name; those that were made for this run's tokens
+
+    [[nodiscard]] const TokenAnnotation* annotation(const QString& name) const; ///< null: none of that name
 };
 
 /// A run that is computed while one looks and lies in no file yet: one sequence. Blocks are never changed;

@@ -346,7 +346,13 @@ void ExportDialog::fillChoices() {
                 shown_->addItem(name, static_cast<int>(quantity));
             }
         }
-        shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
+        if (text && !initial_.annotation.empty()) {
+            const QString name = QString::fromStdString(initial_.annotation);
+            shown_->addItem(name, name);
+            shown_->setCurrentIndex(shown_->count() - 1);
+        } else {
+            shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
+        }
     } else if (reads("signal")) {
         const QString trace = text_of(initial_.runs.front().trace);
         for (const RunInfo& run : data_.runs(trace)) {
@@ -459,7 +465,10 @@ FigureSpec ExportDialog::spec() const {
         spec.sequence = initial_.sequence.value_or(0);
     }
     if (reads("quantity")) {
-        spec.quantity = static_cast<TokenQuantity>(shown_->currentData().toInt());
+        const QVariant shown = shown_->currentData();
+        const bool annotation = shown.typeId() == QMetaType::QString;
+        spec.annotation = annotation ? shown.toString().toStdString() : std::string();
+        spec.quantity = annotation ? TokenQuantity::nll : static_cast<TokenQuantity>(shown.toInt());
     }
     if (reads("signal")) {
         spec.signal = shown_->count() > 0 ? shown_->currentData().toString().toStdString() : initial_.signal;

@@ -31,8 +31,9 @@ FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::sto
         data.chart = gather_chart(spec, data, progress, stop);
         return data;
     }
-    const std::size_t needed =
-        spec.kind == FigureKind::token_text && spec.quantity == TokenQuantity::nll_difference ? 2 : 1;
+    const bool text = spec.kind == FigureKind::token_text;
+    const bool annotated = text && !spec.annotation.empty();
+    const std::size_t needed = text && !annotated && spec.quantity == TokenQuantity::nll_difference ? 2 : 1;
     for (std::size_t i = 0; i < needed; ++i) {
         if (stop.stop_requested()) {
             throw Cancelled();
@@ -47,6 +48,9 @@ FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::sto
                              "run \"" + b.info.name + "\" over the same tokens as \"" + a.info.name + "\"",
                              "other tokens", "compare runs of the same text and tokenizer");
         }
+    }
+    if (annotated) {
+        data.annotation = load_annotation(spec, data.runs.front());
     }
     if (spec.kind == FigureKind::step_heatmap) {
         data.signal = load_step_signal(spec, data.runs.front());

@@ -19,11 +19,12 @@ namespace ponderscope::figure {
 /// What a figure shows, read from its traces and computed; no fonts, no colours. Any thread.
 struct FigureData {
     std::vector<RunRows> runs;
-    std::optional<StepSignal> signal;        ///< step_heatmap
-    std::optional<RunComparison> comparison; ///< nll_comparison
-    std::optional<Chart> chart;              ///< kinds that are charts
-    std::vector<FigureData> panels;          ///< panels: of each
-    std::vector<std::string> notices;        ///< about what was read
+    std::optional<TokenAnnotations> annotation; ///< token_text, where it colours by one
+    std::optional<StepSignal> signal;           ///< step_heatmap
+    std::optional<RunComparison> comparison;    ///< nll_comparison
+    std::optional<Chart> chart;                 ///< kinds that are charts
+    std::vector<FigureData> panels;             ///< panels: of each
+    std::vector<std::string> notices;           ///< about what was read
 };
 
 /// The very numbers that a figure shows, as CSV with a header line.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
 #include "views/figure/source.h"
@@ -74,6 +75,13 @@ RunRows load_rows(const FigureSpec& spec, const RunName& name) {
         return reader->token_bytes(id, token);
     };
     return run;
+}
+
+TokenAnnotations load_annotation(const FigureSpec& spec, const RunRows& run) {
+    const auto annotations = AnnotationReader::beside(run.name.trace);
+    AnnotationInfo info = find_annotation(annotations, run.name.trace, run.info, spec.annotation);
+    std::vector<double> values = annotations->values(info, run.sequence.index, run.first, run.last);
+    return {info.category, std::move(info.classes), std::move(values)};
 }
 
 StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {

@@ -53,6 +53,13 @@ struct StepSignal {
 
 /// Reads what \p spec asks for. InputError when the run, sequence, tokens or signal are not there.
 RunRows load_rows(const FigureSpec& spec, const RunName& name);
+/// An annotation of the same tokens, [token - first]: numbers, or numbers of `classes`; NaN: none.
+struct TokenAnnotations {
+    bool category = false;
+    std::vector<std::string> classes;
+    std::vector<double> values;
+};
+TokenAnnotations load_annotation(const FigureSpec& spec, const RunRows& run);
 StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run);
 
 /// NaN where there is none.

@@ -40,16 +40,17 @@ constexpr std::array training_axes{std::string_view("steps"), std::string_view("
 constexpr std::array themes{std::string_view("light"), std::string_view("dark")};
 
 constexpr std::array known_keys{
-    std::string_view("kind"),       std::string_view("trace"),       std::string_view("runs"),
-    std::string_view("sequence"),   std::string_view("tokens"),      std::string_view("quantity"),
-    std::string_view("signal"),     std::string_view("attribution"), std::string_view("width_mm"),
-    std::string_view("height_mm"),  std::string_view("font_size"),   std::string_view("dpi"),
-    std::string_view("range"),      std::string_view("colour_map"),  std::string_view("theme"),
-    std::string_view("step_ticks"), std::string_view("scatter"),     std::string_view("title"),
-    std::string_view("block"),      std::string_view("replicates"),  std::string_view("policies"),
-    std::string_view("by"),         std::string_view("palette"),     std::string_view("panels"),
-    std::string_view("columns"),    std::string_view("letters"),     std::string_view("font"),
-    std::string_view("curve"),      std::string_view("axis"),        std::string_view("smoothing")};
+    std::string_view("kind"),       std::string_view("trace"),      std::string_view("runs"),
+    std::string_view("sequence"),   std::string_view("tokens"),     std::string_view("quantity"),
+    std::string_view("annotation"), std::string_view("signal"),     std::string_view("attribution"),
+    std::string_view("width_mm"),   std::string_view("height_mm"),  std::string_view("font_size"),
+    std::string_view("dpi"),        std::string_view("range"),      std::string_view("colour_map"),
+    std::string_view("theme"),      std::string_view("step_ticks"), std::string_view("scatter"),
+    std::string_view("title"),      std::string_view("block"),      std::string_view("replicates"),
+    std::string_view("policies"),   std::string_view("by"),         std::string_view("palette"),
+    std::string_view("panels"),     std::string_view("columns"),    std::string_view("letters"),
+    std::string_view("font"),       std::string_view("curve"),      std::string_view("axis"),
+    std::string_view("smoothing")};
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -188,7 +189,7 @@ std::span<const KindInfo> figure_kinds() {
     static constexpr std::array kinds{
         KindInfo{FigureKind::token_text, "token_text", QT_TRANSLATE_NOOP("Figure", "Text with colour"),
                  QT_TRANSLATE_NOOP("Figure", "The text; every token on a background that tells a quantity."),
-                 false, true, "quantity,step_ticks,attribution,tokens"},
+                 false, true, "quantity,annotation,step_ticks,attribution,tokens"},
         KindInfo{FigureKind::step_heatmap, "step_heatmap", QT_TRANSLATE_NOOP("Figure", "Step heatmap"),
                  QT_TRANSLATE_NOOP("Figure", "A signal over tokens and steps; halted steps are grey."), false,
                  false, "signal,attribution,tokens"},
@@ -342,6 +343,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         spec.tokens = {(*tokens)[0].get<std::int64_t>(), (*tokens)[1].get<std::int64_t>()};
     }
     spec.quantity = choice(json, "quantity", quantities).value_or(spec.quantity);
+    spec.annotation = json.text("annotation").value_or(spec.annotation);
     spec.signal = json.text("signal").value_or(spec.signal);
     spec.attribution = choice(json, "attribution", attributions).value_or(spec.attribution);
     spec.width_mm = length(json, "width_mm", spec.width_mm, 40, 1000, "mm (84 for one column, 174 for two)");
@@ -384,6 +386,9 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     spec.title = json.text("title").value_or(spec.title);
     spec.block = json.integer("block", 0, 1'000'000).value_or(spec.block);
     spec.replicates = json.integer("replicates", 100, 1'000'000).value_or(spec.replicates);
+    if (!spec.annotation.empty() && json.has("quantity")) {
+        json.fail("annotation", "either \"quantity\" or \"annotation\"", "remove one of them");
+    }
     if (spec.kind == FigureKind::token_text && spec.quantity == TokenQuantity::nll_difference &&
         spec.runs.size() < 2) {
         json.fail("quantity", "two runs for \"nll_difference\"", "name the second one in \"runs\"");
@@ -465,7 +470,9 @@ nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::pa
     if (spec.tokens) {
         json["tokens"] = *spec.tokens;
     }
-    if (reads("quantity")) {
+    if (reads("annotation") && !spec.annotation.empty()) {
+        json["annotation"] = spec.annotation;
+    } else if (reads("quantity")) {
         json["quantity"] = name_of(spec.quantity);
     }
     if (reads("step_ticks")) {

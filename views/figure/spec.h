@@ -74,7 +74,8 @@ struct FigureSpec {
     /// Tokens [first, last) of the sequence; nothing: all of them.
     std::optional<std::array<std::int64_t, 2>> tokens;
     TokenQuantity quantity = TokenQuantity::nll; ///< token_text
-    std::string signal = "nll";                  ///< step_heatmap
+    std::string annotation;     ///< token_text: colours by it instead of the quantity; empty: by the quantity
+    std::string signal = "nll"; ///< step_heatmap
     Attribution attribution = Attribution::predicted;
     double width_mm = 84;
     std::optional<double> height_mm;            ///< nothing: as high as it needs to be

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace ponderscope::figure {
 namespace {
@@ -41,11 +42,84 @@ struct Values {
     ScaleLegend legend;
 };
 
+/// The scale of an annotation: its classes, or its numbers from 0, or from as far below.
+void use_annotation(const TokenAnnotations& annotation, const FigureSpec& spec, Values& values) {
+    ScaleLegend& legend = values.legend;
+    values.of = annotation.values;
+    legend.label = QString::fromStdString(spec.annotation).replace(u'_', u' ');
+    if (annotation.category) {
+        legend.map = ColourMap::classes(spec.theme == "dark");
+        legend.scale = ColourScale::classes();
+        return;
+    }
+    std::vector<double> sizes;
+    bool below = false;
+    for (const double value : values.of) {
+        sizes.push_back(std::abs(value));
+        below = below || value < 0;
+    }
+    const double top = high_percentile(sizes);
+    const double high = std::isnan(top) || top <= 0 ? 1 : nice_ceiling(top);
+    legend.scale = {below ? -high : 0, high, false};
+}
+
+/// A swatch for each class that some token has, on as many lines as they need. Returns the last line's place.
+double draw_classes(DisplayList& list, const Style& style, double y, const TokenAnnotations& annotation,
+                    const ScaleLegend& legend) {
+    const std::set<double> used(annotation.values.begin(), annotation.values.end());
+    double x = style.fonts.width(legend.label, style.soft) + style.size;
+    list.text(legend.label, {0, y}, style.soft);
+    const double side = style.fonts.cap_height(style.soft);
+    for (std::size_t i = 0; i < annotation.classes.size(); ++i) {
+        if (!used.contains(static_cast<double>(i))) {
+            continue;
+        }
+        const QString name = style.fonts.elided(QString::fromStdString(annotation.classes[i]), style.soft,
+                                                style.width - side - style.size);
+        const double wide = side + 0.4 * style.size + style.fonts.width(name, style.soft);
+        if (x > 0 && x + wide > style.width) {
+            x = 0;
+            y += style.size * 1.5;
+        }
+        list.rect({x, y - side, side, side}, QColor(legend.map.table()[i]),
+                  {style.colours.border, 0.35, {}, false});
+        list.text(name, {x + side + 0.4 * style.size, y}, style.soft);
+        x += wide + style.size;
+    }
+    return y;
+}
+
+/// \p top: a magnitude that few values exceed; NaN: there are none.
+void scale_quantity(const FigureSpec& spec, const FigureData& data, double top, ScaleLegend& legend) {
+    switch (spec.quantity) {
+    case TokenQuantity::nll_difference:
+        legend.map = ColourMap::diverging(spec.theme == "dark");
+        legend.scale = ColourScale::symmetric(std::isnan(top) || top == 0 ? 1 : nice_ceiling(top));
+        legend.label += QStringLiteral(", %1 − %2")
+                            .arg(QString::fromStdString(data.runs[0].label()),
+                                 QString::fromStdString(data.runs[1].label()));
+        break;
+    case TokenQuantity::rank:
+        legend.scale = {1, std::pow(10, std::ceil(std::log10(std::max(10.0, std::isnan(top) ? 10 : top)))),
+                        true};
+        break;
+    case TokenQuantity::max_probability:
+        legend.scale = {0, 1, false};
+        break;
+    case TokenQuantity::steps:
+        legend.scale = {0, static_cast<double>(std::max<std::int64_t>(1, data.runs.front().info.max_steps)),
+                        false};
+        break;
+    default:
+        legend.scale = {0, std::isnan(top) || top <= 0 ? 1 : nice_ceiling(top), false};
+    }
+}
+
 Values values_of(const FigureSpec& spec, const FigureData& data, const Style& style) {
     const RunRows& a = data.runs.front();
     const bool dark = spec.theme == "dark";
     Values values;
-    for (std::int64_t token = a.first; token < a.last; ++token) {
+    for (std::int64_t token = a.first; token < a.last && !data.annotation; ++token) {
         double value = nan;
         if (const auto row = a.shown(token, spec.attribution)) {
             value = value_of(spec.quantity, a.rows, *row);
@@ -64,29 +138,12 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     for (const double value : values.of) {
         sizes.push_back(std::abs(value));
     }
-    const double top = high_percentile(sizes);
-    switch (spec.quantity) {
-    case TokenQuantity::nll_difference:
-        legend.map = ColourMap::diverging(dark);
-        legend.scale = ColourScale::symmetric(std::isnan(top) || top == 0 ? 1 : nice_ceiling(top));
-        legend.label += QStringLiteral(", %1 − %2")
-                            .arg(QString::fromStdString(data.runs[0].label()),
-                                 QString::fromStdString(data.runs[1].label()));
-        break;
-    case TokenQuantity::rank:
-        legend.scale = {1, std::pow(10, std::ceil(std::log10(std::max(10.0, std::isnan(top) ? 10 : top)))),
-                        true};
-        break;
-    case TokenQuantity::max_probability:
-        legend.scale = {0, 1, false};
-        break;
-    case TokenQuantity::steps:
-        legend.scale = {0, static_cast<double>(std::max<std::int64_t>(1, a.info.max_steps)), false};
-        break;
-    default:
-        legend.scale = {0, std::isnan(top) || top <= 0 ? 1 : nice_ceiling(top), false};
+    if (data.annotation) {
+        use_annotation(*data.annotation, spec, values);
+    } else {
+        scale_quantity(spec, data, high_percentile(sizes), legend);
     }
-    if (spec.range) {
+    if (spec.range && !(data.annotation && data.annotation->category)) {
         legend.scale.low = (*spec.range)[0];
         legend.scale.high = (*spec.range)[1];
         legend.scale.logarithmic = legend.scale.logarithmic && legend.scale.low > 0;
@@ -231,15 +288,22 @@ private:
 
 std::string table_of(const FigureSpec& spec, const FigureData& data, const Values& values) {
     const RunRows& run = data.runs.front();
-    const bool difference = spec.quantity == TokenQuantity::nll_difference;
-    std::string csv = "token,id,text,row," + std::string(name_of(spec.quantity)) +
+    const bool difference = !data.annotation && spec.quantity == TokenQuantity::nll_difference;
+    std::string csv = "token,id,text,row," +
+                      (data.annotation ? spec.annotation : std::string(name_of(spec.quantity))) +
                       (difference ? ",nll_a,nll_b" : "") + ",steps\n";
     for (std::int64_t token = run.first; token < run.last; ++token) {
         const auto row = run.shown(token, spec.attribution);
         csv += std::to_string(token) + "," + std::to_string(run.rows.id[run.local(token)]) + "," +
                csv_bytes(token_bytes_of(run, token)) + "," +
                (row ? std::to_string(run.rows.first + static_cast<std::int64_t>(*row)) : "") + ",";
-        if (difference) {
+        if (data.annotation) {
+            const double value = values.of[static_cast<std::size_t>(token - run.first)];
+            csv += std::isnan(value) ? ""
+                   : data.annotation->category
+                       ? csv_text(data.annotation->classes[static_cast<std::size_t>(value)])
+                       : csv_number(value);
+        } else if (difference) {
             const auto other = data.runs[1].shown(token, spec.attribution);
             csv += csv_number(values.of[static_cast<std::size_t>(token - run.first)]) + "," +
                    (row ? csv_number(run.rows.nll[*row]) : "") + "," +
@@ -280,7 +344,13 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
     const double room =
         style.width - (scale_legend_width(style, legend) - fonts.width(legend.label, style.soft));
     legend.label = fonts.elided(legend.label, style.soft, room);
-    const double used = draw_scale_legend(list, style, {0, y}, legend);
+    const bool classes = data.annotation && data.annotation->category;
+    double used = style.width; // what follows stands on a line of its own
+    if (classes) {
+        y = draw_classes(list, style, y, *data.annotation, legend);
+    } else {
+        used = draw_scale_legend(list, style, {0, y}, legend);
+    }
     if (ticks) {
         const QString words = spec.attribution == Attribution::predicted
                                   ? QStringLiteral("steps (of %1)")

@@ -9,19 +9,50 @@
 
 namespace ponderscope {
 
-std::optional<Condition> Condition::parse(const QString& text) {
+std::optional<Condition::Comparison> Condition::compared(const QString& name, Order order,
+                                                         const QString& value,
+                                                         const std::vector<TokenAnnotation>& annotations) {
     static const std::pair<const char*, Name> names[] = {
         {"nll", Name::nll},     {"entropy", Name::entropy},  {"rank", Name::rank},
         {"steps", Name::steps}, {"flops", Name::flops},      {"probability", Name::probability},
         {"id", Name::id},       {"position", Name::position}};
+    bool isNumber = false;
+    const double number = value.toDouble(&isNumber);
+    isNumber = isNumber && std::isfinite(number); // "nan" and "inf" are words
+    const auto* known = std::find_if(std::begin(names), std::end(names), [&](const auto& entry) {
+        return name.toLower() == QLatin1String(entry.first);
+    });
+    if (known != std::end(names)) {
+        return isNumber ? std::optional(Comparison{known->second, order, number}) : std::nullopt;
+    }
+    const auto own = std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
+        return one.name.compare(name, Qt::CaseInsensitive) == 0;
+    });
+    if (own == annotations.end()) {
+        return std::nullopt;
+    }
+    Comparison made{Name::annotation, order, number, static_cast<std::size_t>(own - annotations.begin())};
+    if (!own->category) {
+        return isNumber ? std::optional(made) : std::nullopt;
+    }
+    QString wanted = value;
+    if (wanted.startsWith(u'"')) {
+        wanted = wanted.mid(1, wanted.size() - 2).replace(QStringLiteral("\"\""), QStringLiteral("\""));
+    }
+    made.value = static_cast<double>(own->classes.indexOf(wanted));
+    return order == Order::equal || order == Order::unequal ? std::optional(made) : std::nullopt;
+}
+
+std::optional<Condition> Condition::parse(const QString& text,
+                                          const std::vector<TokenAnnotation>& annotations) {
     static const std::pair<const char*, Order> orders[] = {
         {"=", Order::equal},    {"==", Order::equal}, {"!=", Order::unequal}, {"<", Order::less},
         {"<=", Order::at_most}, {">", Order::more},   {">=", Order::at_least}};
     // One comparison and the word that joins it to the next.
     static const QRegularExpression part(
         QStringLiteral(
-            R"(\G\s*([a-z]+)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(and\b|or\b|$))"),
-        QRegularExpression::CaseInsensitiveOption);
+            R"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"),
+        QRegularExpression::CaseInsensitiveOption | QRegularExpression::UseUnicodePropertiesOption);
     Condition made;
     made.any_of_all_.emplace_back();
     qsizetype at = 0;
@@ -31,15 +62,17 @@ std::optional<Condition> Condition::parse(const QString& text) {
         if (!match.hasMatch()) {
             return std::nullopt;
         }
-        const auto is = [](const QString& word) {
-            return [word](const auto& entry) { return word == QLatin1String(entry.first); };
-        };
-        const auto* name = std::find_if(std::begin(names), std::end(names), is(match.captured(1).toLower()));
-        const auto* order = std::find_if(std::begin(orders), std::end(orders), is(match.captured(2)));
-        if (name == std::end(names) || order == std::end(orders)) {
+        const auto* order = std::find_if(std::begin(orders), std::end(orders), [&](const auto& entry) {
+            return match.captured(2) == QLatin1String(entry.first);
+        });
+        const std::optional<Comparison> one =
+            order == std::end(orders)
+                ? std::nullopt
+                : compared(match.captured(1), order->second, match.captured(3), annotations);
+        if (!one) {
             return std::nullopt;
         }
-        made.any_of_all_.back().push_back({name->second, order->second, match.captured(3).toDouble()});
+        made.any_of_all_.back().push_back(*one);
         const QString joint = match.captured(4).toLower();
         if (joint.isEmpty()) {
             return made;
@@ -51,11 +84,19 @@ std::optional<Condition> Condition::parse(const QString& text) {
     }
 }
 
-bool Condition::holds(const TokenColumns& tokens, std::size_t token, Attribution attribution) const {
+bool Condition::holds(const SequenceData& data, std::size_t token, Attribution attribution) const {
+    const TokenColumns& tokens = data.tokens;
     const bool has_row = attribution == Attribution::predicting || token > 0;
     const std::size_t row = attribution == Attribution::predicting ? token : token - 1;
-    const auto value_of = [&](Name name) {
+    const auto value_of = [&](const Comparison& one) {
+        const Name name = one.name;
         switch (name) {
+        case Name::annotation: {
+            const bool there = one.annotation < data.annotations.size() &&
+                               token < data.annotations[one.annotation].values.size();
+            return there ? static_cast<double>(data.annotations[one.annotation].values[token])
+                         : std::numeric_limits<double>::quiet_NaN();
+        }
         case Name::id:
             return static_cast<double>(tokens.id[token]);
         case Name::position:
@@ -75,7 +116,7 @@ bool Condition::holds(const TokenColumns& tokens, std::size_t token, Attribution
         return quantity_of(quantity, tokens, row);
     };
     const auto meets = [&](const Comparison& one) {
-        const double value = value_of(one.name);
+        const double value = value_of(one);
         switch (one.order) {
         case Order::equal:
             return value == one.value;
@@ -101,7 +142,7 @@ std::vector<qint64> find_where(const SequenceData& data, const Condition& condit
                                std::size_t limit) {
     std::vector<qint64> hits;
     for (std::size_t token = 0; token < data.tokens.size() && hits.size() < limit; ++token) {
-        if (condition.holds(data.tokens, token, attribution)) {
+        if (condition.holds(data, token, attribution)) {
             hits.push_back(static_cast<qint64>(token));
         }
     }

@@ -12,25 +12,41 @@
 namespace ponderscope {
 
 /// A condition on tokens, as it is typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds tighter than
-/// `or`. Quantities: nll, entropy, rank, steps, probability, flops, id, position; comparisons: = != < <= >
-/// >=.
+/// `or`. Quantities: nll, entropy, rank, steps, probability, flops, id, position, and the annotations of the
+/// tokens by name; comparisons: = != < <= > >=. Of a category = and != alone, with a class, in quotes unless
+/// it is a word or a number: part_of_speech = "proper noun".
 class Condition {
 public:
     /// Nothing when the text is no condition (it is text to be found then). Names may be in any case.
-    static std::optional<Condition> parse(const QString& text);
+    /// \p annotations: of the tokens that it is asked of.
+    static std::optional<Condition> parse(const QString& text,
+                                          const std::vector<TokenAnnotation>& annotations = {});
 
-    /// Of a token of the window, by the row that it shows; id and position are the token's own. A value that
-    /// is not there meets no comparison, not even !=.
-    [[nodiscard]] bool holds(const TokenColumns& tokens, std::size_t token, Attribution attribution) const;
+    /// Of a token of the window, by the row that it shows; id, position and annotations are the token's own.
+    /// A value that is not there meets no comparison, not even !=.
+    [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;
 
 private:
-    enum class Name : std::uint8_t { nll, entropy, rank, steps, probability, flops, id, position };
+    enum class Name : std::uint8_t {
+        nll,
+        entropy,
+        rank,
+        steps,
+        probability,
+        flops,
+        id,
+        position,
+        annotation
+    };
     enum class Order : std::uint8_t { equal, unequal, less, at_most, more, at_least };
     struct Comparison {
         Name name;
         Order order;
-        double value;
+        double value;               ///< of a category the number of the class; -1: no token is of that class
+        std::size_t annotation = 0; ///< into those of the tokens
     };
+    static std::optional<Comparison> compared(const QString& name, Order order, const QString& value,
+                                              const std::vector<TokenAnnotation>& annotations);
     std::vector<std::vector<Comparison>> any_of_all_; ///< or of and
 };
 

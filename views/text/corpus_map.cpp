@@ -54,7 +54,12 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
             wanted_ = -1; // what could be read stays
         }
     });
-    connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64) {
+    connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
+        if (run == run_ && !annotation_.isEmpty()) {
+            if (const auto block = context_.data.sequence(run, sequence)) {
+                take(*block); // it may have been annotated anew
+            }
+        }
         if (run == run_ && wanted_ >= 0) {
             askNext();
         }
@@ -64,6 +69,14 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
 void CorpusMap::setQuantity(Quantity quantity) {
     if (quantity != quantity_) {
         quantity_ = quantity;
+        run_ = {};
+        restart();
+    }
+}
+
+void CorpusMap::setAnnotation(const QString& name) {
+    if (name != annotation_) {
+        annotation_ = name;
         run_ = {};
         restart();
     }
@@ -136,7 +149,13 @@ void CorpusMap::take(const SequenceData& block) {
         if (strip.sequence != block.sequence) {
             continue;
         }
-        const TokenValues values = token_values(quantity_, block, maxSteps_, context_.selection.attribution());
+        const TokenValues values = annotation_.isEmpty() ? token_values(quantity_, block, maxSteps_,
+                                                                        context_.selection.attribution())
+                                                         : annotation_values(block, annotation_);
+        if (const bool classes = !values.classes.isEmpty(); classes != classes_) {
+            classes_ = classes;
+            colours_.clear();
+        }
         strip.tokens = static_cast<qint64>(values.values.size());
         strip.values.resize(values.values.size());
         for (std::size_t t = 0; t < values.values.size(); ++t) {
@@ -196,7 +215,8 @@ void CorpusMap::paintEvent(QPaintEvent*) {
     }
     if (colours_.empty()) {
         for (int i = 0; i < 255; ++i) {
-            colours_.push_back(context_.theme.textMap().at(i / 254.0));
+            colours_.push_back(
+                (classes_ ? context_.theme.classMap() : context_.theme.textMap()).at(i / 254.0));
         }
         colours_.push_back(colours.panel.rgb());
     }

@@ -19,6 +19,7 @@ public:
     explicit CorpusMap(const ViewContext& context, QWidget* parent = nullptr);
 
     void setQuantity(Quantity quantity);
+    void setAnnotation(const QString& name); ///< instead of the quantity; empty: the quantity
     /// Pixels a token, 1 to 8.
     [[nodiscard]] int cell() const { return cell_; }
     void setCell(int pixels);
@@ -62,6 +63,8 @@ private:
 
     ViewContext context_;
     Quantity quantity_ = Quantity::nll;
+    QString annotation_;   ///< instead of the quantity
+    bool classes_ = false; ///< what is shown is an annotation's classes
     int cell_ = 3;
     std::vector<Strip> strips_;
     qint64 rows_ = 0;

@@ -182,7 +182,7 @@ void FindBar::search(bool jump) {
     if (shown) {
         if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
             hits_ = find_pattern(*shown, query.mid(1, query.size() - 2), problem_);
-        } else if (const auto condition = Condition::parse(query)) {
+        } else if (const auto condition = Condition::parse(query, shown->annotations)) {
             hits_ = find_where(*shown, *condition, context_.selection.attribution());
         } else {
             hits_ = find_tokens(*shown, query);

@@ -37,11 +37,17 @@ Legend::Legend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
 void Legend::show(const TokenValues& values) {
     quantity_ = values.quantity;
     difference_ = values.difference;
+    annotation_ = !values.annotation.isEmpty();
+    classes_ = values.classes;
     scale_ = values.scale;
     if (!values.notice.isEmpty()) {
         meaning_ = values.notice;
     } else if (!values.replay.isEmpty()) {
         meaning_ = tr("steps by replay of %1").arg(values.replay);
+    } else if (annotation_) {
+        meaning_ = classes_.isEmpty()
+                       ? tr("%1, an annotation of the token").arg(values.annotation)
+                       : tr("%1: %2").arg(values.annotation, classes_.join(QStringLiteral(", ")));
     } else if (difference_) {
         meaning_ = tr("A − B; teal where A is lower");
     } else {
@@ -52,8 +58,37 @@ void Legend::show(const TokenValues& values) {
     update();
 }
 
+void Legend::paintClasses(QPainter& painter) const {
+    painter.setFont(theme_.small());
+    const QFontMetrics metrics(theme_.small());
+    constexpr int swatch = 12;
+    int x = 8;
+    for (qsizetype i = 0; i < classes_.size(); ++i) {
+        const QString name = metrics.elidedText(classes_[i], Qt::ElideRight, 120);
+        const int wide = swatch + 4 + metrics.horizontalAdvance(name) + 10;
+        const bool last = i + 1 == classes_.size();
+        if (x + wide > width() - (last ? 0 : metrics.horizontalAdvance(u'…') + 4)) {
+            painter.setPen(theme_.colours().soft);
+            painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignLeft | Qt::AlignVCenter,
+                             QStringLiteral("…")); // the tooltip has them all
+            return;
+        }
+        const QRect box(x, (height() - swatch) / 2, swatch, swatch);
+        painter.fillRect(box, QColor(theme_.classMap().table()[static_cast<std::size_t>(i)]));
+        painter.setPen(theme_.colours().border);
+        painter.drawRect(box.adjusted(0, 0, -1, -1));
+        painter.setPen(theme_.colours().soft);
+        painter.drawText(QRect(x + swatch + 4, 0, wide, height()), Qt::AlignLeft | Qt::AlignVCenter, name);
+        x += wide;
+    }
+}
+
 void Legend::paintEvent(QPaintEvent*) {
     QPainter painter(this);
+    if (!classes_.isEmpty()) {
+        paintClasses(painter);
+        return;
+    }
     const Palette& colours = theme_.colours();
     const ColourMap& map = difference_ ? theme_.differenceMap() : theme_.textMap();
     const QFontMetrics metrics(theme_.small());
@@ -69,8 +104,8 @@ void Legend::paintEvent(QPaintEvent*) {
     painter.setPen(colours.soft);
     const double middle =
         scale_.logarithmic ? std::sqrt(scale_.low * scale_.high) : (scale_.low + scale_.high) / 2;
-    const bool whole = quantity_ == Quantity::steps && !difference_;
-    const QString unit = quantity_unit(quantity_);
+    const bool whole = quantity_ == Quantity::steps && !difference_ && !annotation_;
+    const QString unit = annotation_ ? QString() : quantity_unit(quantity_);
     const int base = bar.bottom() + 1;
     const auto label = [&](int x, const QString& text, Qt::Alignment side) {
         const int wide = metrics.horizontalAdvance(text) + 2;

@@ -18,6 +18,7 @@ public:
     /// \p values: the values' own vector is not kept.
     void show(const TokenValues& values);
     [[nodiscard]] QString meaning() const { return meaning_; }
+    [[nodiscard]] const QStringList& classes() const { return classes_; } ///< that have a swatch
     [[nodiscard]] QSize sizeHint() const override { return {420, 34}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {190, 34}; }
 
@@ -25,9 +26,13 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    void paintClasses(QPainter& painter) const;
+
     Theme& theme_;
     Quantity quantity_ = Quantity::nll;
     bool difference_ = false;
+    bool annotation_ = false;
+    QStringList classes_;
     ColourScale scale_{0, 8, false};
     QString meaning_;
 };

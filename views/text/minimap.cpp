@@ -65,8 +65,9 @@ void Minimap::render() {
         return;
     }
     const auto lines = static_cast<double>(layout_->expectedLineCount());
-    const ColourMap& map = values_->difference ? theme_.differenceMap() : theme_.textMap();
-    // One cell is the mean of the tokens in it, whatever their number.
+    const ColourMap& map = map_of(*values_, theme_);
+    // One cell is the mean of the tokens in it, whatever their number; of classes, which have none, the last.
+    const bool classes = !values_->classes.isEmpty();
     image_ = QImage(columns, rows, QImage::Format_RGB32);
     image_.fill(theme_.colours().panel);
     std::array<double, columns> sums{};
@@ -89,8 +90,8 @@ void Minimap::render() {
                 const double at = values_->scale.position(values_->values[static_cast<std::size_t>(token)]);
                 if (!std::isnan(at)) {
                     const auto column = static_cast<std::size_t>(static_cast<double>(token - from) * scale);
-                    sums[column] += at;
-                    ++counts[column];
+                    sums[column] = classes ? at : sums[column] + at;
+                    counts[column] = classes ? 1 : counts[column] + 1;
                 }
             }
         }

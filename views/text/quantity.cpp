@@ -2,6 +2,7 @@
 #include "views/text/quantity.h"
 
 #include "views/common/format.h"
+#include "views/common/theme.h"
 
 #include <QCoreApplication>
 
@@ -201,6 +202,46 @@ TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxStep
     result.values = by_token(steps.size(), attribution, [&](std::size_t row) { return steps[row]; });
     result.scale = {0, static_cast<double>(std::max<qint64>(maxSteps, 1)), false};
     return result;
+}
+
+TokenValues annotation_values(const SequenceData& a, const QString& name) {
+    TokenValues result;
+    result.annotation = name;
+    const TokenAnnotation* one = a.annotation(name);
+    if (one == nullptr) {
+        result.values.assign(a.tokens.size(), nan);
+        result.notice = tr("This run has no annotation %1").arg(name);
+        return result;
+    }
+    result.values = one->values;
+    result.classes = one->classes;
+    if (one->category) {
+        result.scale = ColourScale::classes();
+        return result;
+    }
+    const auto present = [](float value) { return std::isfinite(value); };
+    float least = 0; // a scale begins at nothing, where it can
+    for (const float value : result.values) {
+        least = present(value) ? std::min(least, value) : least;
+    }
+    const double high = nice_ceiling(upper_magnitude(result.values));
+    result.scale = {least < 0 ? -high : 0, high, false};
+    return result;
+}
+
+QString format_annotation(const TokenAnnotation& annotation, std::size_t token) {
+    if (token >= annotation.values.size() || std::isnan(annotation.values[token])) {
+        return {};
+    }
+    const float value = annotation.values[token];
+    return annotation.category ? annotation.classes.value(static_cast<qsizetype>(value))
+                               : QString::number(static_cast<double>(value), 'g', 6);
+}
+
+const ColourMap& map_of(const TokenValues& values, const Theme& theme) {
+    return values.difference          ? theme.differenceMap()
+           : values.classes.isEmpty() ? theme.textMap()
+                                      : theme.classMap();
 }
 
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,

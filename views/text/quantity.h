@@ -11,6 +11,8 @@
 
 namespace ponderscope {
 
+class Theme;
+
 /// A number per token that text can be coloured by.
 enum class Quantity { nll, entropy, rank, steps, maxProbability, flops };
 inline constexpr Quantity all_quantities[] = {Quantity::nll,   Quantity::entropy,        Quantity::rank,
@@ -33,8 +35,10 @@ struct TokenValues {
     Attribution attribution = Attribution::predicted;
     std::vector<float> values; ///< by token of the window (attribution applied); NaN = nothing to show
     ColourScale scale;
-    QString replay; ///< the policy whose steps these are; empty: as recorded
-    QString notice; ///< why there is no difference; empty when all is well
+    QString annotation;  ///< the annotation that these are; empty: a quantity
+    QStringList classes; ///< of an annotation that is a category: the values are their numbers
+    QString replay;      ///< the policy whose steps these are; empty: as recorded
+    QString notice;      ///< why there is no difference; empty when all is well
 };
 
 /// \p maxSteps: the run's K. \p b: for differences; null gives a notice. Linear in the tokens.
@@ -42,6 +46,13 @@ TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSte
 /// \p steps by row, as a replay of \p policy gives them.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);
+/// An annotation of the tokens themselves, whatever the attribution; a notice where the run has none of that
+/// name.
+TokenValues annotation_values(const SequenceData& a, const QString& name);
+/// "VERB", "0.25"; empty where the token has none.
+QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
+/// What the values are drawn with.
+const ColourMap& map_of(const TokenValues& values, const Theme& theme);
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution);
 

@@ -107,10 +107,16 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     setFocusProxy(view_);
 
     connect(colour_, &QComboBox::currentIndexChanged, this, [this] {
-        if (const int chosen = colour_->currentData().toInt(); chosen != replayed) {
+        const QVariant chosen = colour_->currentData();
+        const bool annotation = chosen.typeId() == QMetaType::QString;
+        if (annotation || chosen.toInt() != replayed) {
             const bool dismissed = view_->showsReplay();
-            view_->setQuantity(static_cast<Quantity>(chosen));
-            corpus_->setQuantity(static_cast<Quantity>(chosen));
+            view_->setAnnotation(annotation ? chosen.toString() : QString());
+            corpus_->setAnnotation(view_->annotation());
+            if (!annotation) {
+                view_->setQuantity(static_cast<Quantity>(chosen.toInt()));
+                corpus_->setQuantity(static_cast<Quantity>(chosen.toInt()));
+            }
             if (dismissed) {
                 view_->setReplay({});
                 emit replayDismissed();
@@ -142,6 +148,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
             view_->setShowOther(false);
         }
     });
+    connect(view_, &TextView::contentChanged, this, &TextPanel::offerAnnotations);
     connect(view_, &TextView::valuesChanged, this, [this] {
         legend_->show(view_->values());
         nameColour();
@@ -150,14 +157,41 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     legend_->show(view_->values());
 }
 
+void TextPanel::offerAnnotations() {
+    const QSignalBlocker quiet(colour_);
+    for (int i = colour_->count() - 1; i >= 0; --i) {
+        if (colour_->itemData(i).typeId() == QMetaType::QString) {
+            colour_->removeItem(i);
+        }
+    }
+    QStringList names;
+    if (const auto shown = view_->sequence()) {
+        for (const TokenAnnotation& one : shown->annotations) {
+            names << one.name;
+        }
+    }
+    if (!view_->annotation().isEmpty() && !names.contains(view_->annotation())) {
+        names << view_->annotation(); // the legend says that this run has none
+    }
+    for (const QString& name : names) {
+        colour_->addItem(name, name);
+        colour_->setItemData(colour_->count() - 1, tr("An annotation of the tokens"), Qt::ToolTipRole);
+    }
+    nameColour();
+}
+
 void TextPanel::nameColour() {
     const QSignalBlocker quiet(colour_);
     const int entry = colour_->findData(replayed);
-    difference_->setEnabled(view_->values().replay.isEmpty());
+    difference_->setEnabled(view_->values().replay.isEmpty() && view_->annotation().isEmpty());
     if (view_->values().replay.isEmpty()) {
         if (entry >= 0) {
             colour_->removeItem(entry);
-            colour_->setCurrentIndex(colour_->findData(static_cast<int>(view_->quantity())));
+        }
+        const QVariant shown = view_->annotation().isEmpty() ? QVariant(static_cast<int>(view_->quantity()))
+                                                             : QVariant(view_->annotation());
+        if (colour_->currentData() != shown) {
+            colour_->setCurrentIndex(colour_->findData(shown));
         }
         return;
     }
@@ -340,6 +374,17 @@ void TextPanel::setBars(std::optional<Quantity> quantity) {
     bars_->setCurrentIndex(at);
     view_->setBars(quantity);
     emit viewChanged();
+}
+
+void TextPanel::setAnnotation(const QString& name) {
+    if (name.isEmpty()) {
+        setQuantity(view_->quantity());
+        return;
+    }
+    if (colour_->findData(name) < 0) {
+        colour_->addItem(name, name); // its sequence is still being read
+    }
+    colour_->setCurrentIndex(colour_->findData(name));
 }
 
 void TextPanel::setQuantity(Quantity quantity) {

@@ -50,6 +50,7 @@ public slots:
     void findPrevious();
     void setDifference(bool on);
     void setQuantity(ponderscope::Quantity quantity);
+    void setAnnotation(const QString& name); ///< colours by it; empty: by the quantity again
     void setBars(std::optional<ponderscope::Quantity> quantity);
     void setZoom(ponderscope::TextZoom zoom);
     void zoomIn();  ///< larger text, then one line a token
@@ -67,7 +68,8 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    void nameColour(); ///< the box says what colours the text, a replay too
+    void offerAnnotations(); ///< those of the sequence that is shown, and the one that is chosen
+    void nameColour();       ///< the box says what colours the text, a replay too
     void buildZoom();
     void showRow(qint64 token);
 

@@ -123,6 +123,13 @@ void TextView::setShowDifference(bool show) {
     }
 }
 
+void TextView::setAnnotation(const QString& name) {
+    if (name != annotation_) {
+        annotation_ = name;
+        recolour();
+    }
+}
+
 void TextView::setReplay(TextReplay replay) {
     const bool before = showsReplay();
     replay_ = std::move(replay);
@@ -194,10 +201,13 @@ void TextView::recolour() {
     if (!a) {
         values_ = TokenValues{};
         values_.quantity = quantity_;
+        values_.annotation = annotation_;
         values_.scale = {0, 8, false};
     } else if (showsReplay()) {
         values_ =
             replay_values(replay_.steps, replay_.maxSteps, replay_.policy, context_.selection.attribution());
+    } else if (!annotation_.isEmpty()) {
+        values_ = annotation_values(*a, annotation_);
     } else if (difference_) {
         const RunKey key = context_.selection.runB();
         const auto b = key.isValid() ? context_.data.sequence(key, context_.selection.sequence()) : nullptr;
@@ -390,6 +400,13 @@ QString TextView::describe(qint64 token) const {
             row < 0 ? std::nan("") : quantity_of(quantity, shown->tokens, static_cast<std::size_t>(row));
         if (!std::isnan(value) && (quantity != Quantity::steps || maxSteps_ > 0)) {
             parts << quantity_name(quantity) + u' ' + format_quantity(quantity, value);
+        }
+    }
+    constexpr std::size_t most_annotations = 6; // of a line
+    for (std::size_t i = 0; i < std::min(shown->annotations.size(), most_annotations); ++i) {
+        const TokenAnnotation& one = shown->annotations[i];
+        if (const QString value = format_annotation(one, index); !value.isEmpty()) {
+            parts << one.name + u' ' + value;
         }
     }
     if (!values_.replay.isEmpty() && index < values_.values.size() && !std::isnan(values_.values[index])) {

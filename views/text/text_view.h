@@ -37,6 +37,9 @@ public:
 
     [[nodiscard]] Quantity quantity() const { return quantity_; }
     void setQuantity(Quantity quantity);
+    /// An annotation's values instead of the quantity; empty: the quantity.
+    [[nodiscard]] const QString& annotation() const { return annotation_; }
+    void setAnnotation(const QString& name);
     /// A second quantity at once, as bars under the words: ticks for steps, a length for anything else.
     [[nodiscard]] std::optional<Quantity> bars() const { return bars_; }
     void setBars(std::optional<Quantity> quantity);
@@ -130,6 +133,7 @@ private:
     Metrics metrics_;
     TextReplay replay_;
     Quantity quantity_ = Quantity::nll;
+    QString annotation_;
     std::optional<Quantity> bars_ = Quantity::steps;
     TokenValues barValues_; ///< of bars that are no ticks
     bool other_ = false;

@@ -38,7 +38,7 @@ void TextView::paintHint(QPainter& painter) {
 
 void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
     const Palette& colours = context_.theme.colours();
-    const ColourMap& map = values_.difference ? context_.theme.differenceMap() : context_.theme.textMap();
+    const ColourMap& map = map_of(values_, context_.theme);
     const qint64 selected = context_.selection.token();
     const qint64 hover = context_.selection.hover();
     QRectF selectedBox;

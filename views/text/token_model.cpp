@@ -60,7 +60,7 @@ QVariant TokenModel::colour(std::size_t token) const {
         return {};
     }
     const double position = values_->scale.position(values_->values[token]);
-    const ColourMap& map = values_->difference ? context_.theme.differenceMap() : context_.theme.textMap();
+    const ColourMap& map = map_of(*values_, context_.theme);
     return std::isnan(position) ? QVariant() : QVariant(QColor(map.at(position)));
 }
 

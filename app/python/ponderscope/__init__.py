@@ -2,13 +2,14 @@
 """Traces of language models that decide per token how long to think.
 
 ``Writer`` makes a trace from anyone's model, ``record`` from a transformers model, ``open`` reads one into arrays and
-tables, and ``page`` (a method of a trace) makes one HTML file to send.
+tables, ``annotate`` gives tokens columns of your own, and ``page`` (a method of a trace) makes one HTML file to send.
 """
 
 __version__ = "0.1.0"
 
 from typing import Any
 
+from .annotations import annotate
 from .columns import KNOWN_SIGNALS, Signal, byte_spans
 from .reader import Run, Trace, open  # noqa: A004
 from .sequence_writer import SequenceWriter
@@ -24,4 +25,4 @@ def record(model: Any, tokenizer: Any, texts: Any, path: Any, **options: Any) ->
     return record_model(model, tokenizer, texts, path, **options)
 
 
-__all__ = ["KNOWN_SIGNALS", "Run", "RunWriter", "SequenceWriter", "Signal", "Trace", "Writer", "byte_spans", "open", "record"]
+__all__ = ["KNOWN_SIGNALS", "Run", "RunWriter", "SequenceWriter", "Signal", "Trace", "Writer", "annotate", "byte_spans", "open", "record"]

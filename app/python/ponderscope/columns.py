@@ -26,7 +26,7 @@ TRACE_TYPES = {np.dtype(numpy_type): name for name, numpy_type in NUMPY_TYPES.it
 
 NUMBERS_AT_EVERY_STEP = {
     "entropy", "max_probability", "margin", "kl_previous_current", "kl_current_previous", "cosine", "latent_difference",
-    "gate", "halting_mass", "candidate_probabilities",
+    "gate", "halting_mass", "candidate_probabilities", "state_norm", "update_cosine",
 }  # fmt: skip
 """Known signals that are numbers wherever a step ran; `nll` is one where there is a target, too."""
 
@@ -76,8 +76,11 @@ class Signal:
         return np.dtype({"f": "<f4", "i": "<i4", "u": "<i4", "b": "?"}.get(kind, "<f4"))
 
 
-WHOLE_SIGNALS = {"rank", "argmax", "candidate_ids"}
+WHOLE_SIGNALS = {"rank", "argmax", "candidate_ids", "prediction_depth", "answer_flips"}
 """Known signals of whole numbers, kept as int32."""
+
+QUOTIENTS = {"acceleration"}
+"""Known signals that are infinite where a state stands still behind a movement."""
 
 KNOWN_SIGNALS = {
     "nll": Signal(("token", "step"), "nats", "NLL by step", "Negative log-likelihood of the next token of the read-out at each step."),
@@ -92,6 +95,11 @@ KNOWN_SIGNALS = {
     "kl_current_previous": Signal(("token", "step"), "nats", "KL to the step before", "KL(P_k || P_{k-1}); 0 at step 0."),
     "cosine": Signal(("token", "step"), "", "Cosine to the step before", "Cosine of the state after the final norm and that of the step before; 0 at step 0."),
     "latent_difference": Signal(("token", "step"), "", "Latent difference", "|h^k - h^{k-1}| / |h^k|, h^k the state after the final norm; 0 at step 0."),
+    "state_norm": Signal(("token", "step"), "", "Norm by step", "|h^k|, h^k the state after the final norm."),
+    "update_cosine": Signal(("token", "step"), "", "Cosine of successive updates", "Cosine of u^k = h^k - h^{k-1} and u^{k-1}: near 1 the state goes straight on, below 0 it turns back; 0 where there are no two updates."),
+    "acceleration": Signal(("token", "step"), "", "Acceleration", "|(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|, h^k the state after the final norm; 0 at steps 0 and 1."),
+    "prediction_depth": Signal(("token",), "", "Prediction depth", "First step from which on the most likely token stays what it is at the last one."),
+    "answer_flips": Signal(("token",), "", "Answer flips", "How often the most likely token changes from one step to the next."),
 }  # fmt: skip
 """Signals that views and policies know by name, described as the engine does."""
 
@@ -240,7 +248,7 @@ def signal_values(
     with np.errstate(over="ignore"):
         result = array.astype(stored)
     if stored.kind == "f":
-        if np.isinf(result).any():
+        if np.isinf(result).any() and name not in QUOTIENTS:
             raise ValueError(f"signal {name} has infinite values, or some that {stored.name} cannot hold.")
         must = name in NUMBERS_AT_EVERY_STEP or name == "nll"
         if must and result.ndim > 1 and signal.axes[1] == "step":

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import schema as layout
+from .annotations import Annotation, Annotations
 from .columns import NUMPY_TYPES, mark_what_did_not_run
 
 if TYPE_CHECKING:
@@ -234,15 +235,18 @@ class Run:
         return result
 
     def tokens(self, sequence: int | None = None) -> pandas.DataFrame:
-        """One row a token, of one sequence or of all: sequence, position, its text and its numbers."""
+        """One row a token, of one sequence or of all: sequence, position, its text, its numbers and its annotations."""
         pandas_module = _pandas()
         frames = []
+        annotations = list(self.annotations)
         for number in self.sequences if sequence is None else [sequence]:
             columns = self.columns(number)
             frame = pandas_module.DataFrame(columns)
             frame.insert(0, "sequence", number)
             frame.insert(1, "position", np.arange(len(frame)))
             frame.insert(2, "text", self.token_texts(number, columns))
+            for name in annotations:
+                frame[name] = self.annotation(name, number)
             frames.append(frame)
         return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
 
@@ -337,6 +341,25 @@ class Run:
                 self._trace.path, f"a chunk of signal {name} whose size agrees with its shape",
                 f"{str(shape)[:100]} of {dtype}", layout.DAMAGED,
             ) from None  # fmt: skip
+
+    @property
+    def annotations(self) -> dict[str, Annotation]:
+        """What ``ponderscope.annotate`` and the verb ``annotate`` said of the tokens, by name; those that were made for
+        another text or other tokens than the run has now are left out."""
+        with Annotations(self._trace.path) as beside:
+            return beside.of(self)
+
+    def annotation(self, name: str, sequence: int = 0, begin: int = 0, end: int | None = None) -> NDArray[Any]:
+        """An annotation of tokens [begin, end): numbers with NaN, or classes as text with None. KeyError for a name that
+        the run does not have."""
+        _, tokens, _ = self._place(sequence)
+        end = tokens if end is None else min(end, tokens)
+        begin = min(max(begin, 0), end)
+        with Annotations(self._trace.path) as beside:
+            own = beside.of(self)
+            if name not in own:
+                raise KeyError(f"the run {self.name} has no annotation {name}; it has {', '.join(own) or 'none'}.")
+            return beside.values(own[name], sequence, begin, end)
 
     def _place(self, sequence: int) -> tuple[int, int, int]:
         if sequence not in self._sequences:

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import functools
+import json
+import re
 from collections.abc import Sequence
 from typing import Any, Callable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 TILE_BYTES = 64 << 20
 """Of fp32 logits that exist at once."""
@@ -52,18 +57,47 @@ def read_out(
         tile = slice(begin, min(begin + rows, n))
         _read_tile(states, targets[tile], logits_of, tile, count, result.signals)
     if differences_of is not None:
-        cosine, difference = result.signals["entropy"].new_zeros(2, n, steps)
-        for k in range(1, steps):
-            before, now = differences_of[k - 1].float(), differences_of[k].float()
-            norm = now.norm(dim=1)
-            cosine[:, k] = (now * before).sum(1) / (norm * before.norm(dim=1))
-            difference[:, k] = (now - before).norm(dim=1) / norm
-        result.signals |= {"cosine": cosine, "latent_difference": difference}
+        result.signals |= _movements(differences_of)
+        result.signals |= _answers(result.signals["argmax"], last_steps)
     index = torch.full((n, 1), steps - 1, device=device) if last_steps is None else last_steps.to(device).view(n, 1)
     for name in ("nll", "entropy", "max_probability", "rank"):
         result.output[name] = result.signals[name].gather(1, index).view(n).cpu()
     result.signals = {name: values.cpu() for name, values in result.signals.items()}
     return result
+
+
+def _movements(states: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """How the states [n, d] of the steps lie to each other, [n, steps] each, as core/ponder/recorder.cpp has it."""
+    names = ["cosine", "latent_difference", "state_norm", "update_cosine"] + (["acceleration"] if len(states) > 2 else [])
+    values = {name: states[0].new_zeros(states[0].shape[0], len(states), dtype=torch.float32) for name in names}
+    before: torch.Tensor | None = None
+    last: torch.Tensor | None = None
+    for k, state in enumerate(states):
+        now = state.float()
+        norm = now.norm(dim=1)
+        values["state_norm"][:, k] = norm
+        if before is not None:
+            update = now - before
+            length = update.norm(dim=1)
+            values["cosine"][:, k] = ((now * before).sum(1) / (norm * before.norm(dim=1))).nan_to_num()
+            values["latent_difference"][:, k] = length / norm
+            if last is not None:
+                values["update_cosine"][:, k] = ((update * last).sum(1) / (length * last.norm(dim=1))).nan_to_num()
+                values["acceleration"][:, k] = ((update - last).norm(dim=1) / length).nan_to_num(0.0, torch.inf)
+            last = update
+        before = now
+    return values
+
+
+def _answers(argmax: torch.Tensor, last_steps: torch.Tensor | None) -> dict[str, torch.Tensor]:
+    """From which step on the most likely token [n, steps] stays that of the last step, and how often it changes."""
+    n, steps = argmax.shape
+    end = torch.full((n, 1), steps - 1, device=argmax.device) if last_steps is None else last_steps.to(argmax.device).view(n, 1)
+    ran = torch.arange(steps, device=argmax.device)[None] <= end
+    same = (argmax == argmax.gather(1, end)) | ~ran
+    stays = same.flip(1).long().cumprod(1).sum(1)
+    flips = ((argmax[:, 1:] != argmax[:, :-1]) & ran[:, 1:]).sum(1)
+    return {"prediction_depth": (steps - stays).int(), "answer_flips": flips.int()}
 
 
 def _read_tile(
@@ -134,6 +168,8 @@ class Anatomy:
         self.base, self.head = base, head
         seen: list[tuple[str, torch.Tensor]] = []
         self.linear_flops = 0
+        self.module_flops: dict[str, int] = {}
+        """Of matrix products a token, by the module that has the matrix."""
         self.calls: dict[str, int] = {}
         handles = []
         for name, module in base.named_modules():
@@ -179,7 +215,8 @@ class Anatomy:
                 weight = getattr(module, "weight", None)
                 states = states_in(output)
                 if weight is not None and weight.dim() == 2 and states is not None and "Embedding" not in type(module).__name__:
-                    self.linear_flops += 2 * weight.numel() * (states.numel() // states.shape[-1])
+                    flops = 2 * weight.numel() * (states.numel() // states.shape[-1])
+                    self.module_flops[name] = self.module_flops.get(name, 0) + flops
 
             return hook
 
@@ -190,7 +227,8 @@ class Anatomy:
         finally:
             for handle in handles:
                 handle.remove()
-        self.linear_flops //= sample.numel()
+        self.module_flops = {name: flops // sample.numel() for name, flops in self.module_flops.items()}
+        self.linear_flops = sum(self.module_flops.values())
         states = states_in(output)
         if states is None:
             raise ValueError(f"{type(base).__name__} gives no hidden states; record ids of another model.")
@@ -209,15 +247,58 @@ class Anatomy:
             raise ValueError(f"{type(self.model).__name__} has no list of blocks that run once each; name it: layers=\"path.of.blocks\".")
         return best
 
-    def attention_flops(self) -> int:
-        """Of a visible key in all layers: 4 products of a head's width for each query head; 0 where the config does not say."""
-        config = getattr(self.model.config, "get_text_config", lambda: self.model.config)()
-        heads = getattr(config, "num_attention_heads", None)
-        if not heads:
-            return 0
-        width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    @functools.cached_property
+    def config(self) -> Any:
+        return getattr(self.model.config, "get_text_config", lambda: self.model.config)()
+
+    def head_width(self) -> int:
+        """Numbers of an attention head; 0 where the config does not say."""
+        heads = getattr(self.config, "num_attention_heads", None)
+        return (getattr(self.config, "head_dim", None) or self.config.hidden_size // heads) if heads else 0
+
+    def key_flops(self) -> int:
+        """Of a visible key in one layer: 4 products of a head's width for each query head; 0 where the config does not say."""
+        return 4 * self.head_width() * self.config.num_attention_heads if self.head_width() else 0
+
+    @functools.cached_property
+    def windows(self) -> list[int]:
+        """Keys that a query of each attention sees at most; 0: all of them."""
         calls = sum(n for name, n in self.calls.items() if name.rsplit(".", 1)[-1] in ATTENTION_NAMES)
-        return 4 * heads * width * calls
+        width = getattr(self.config, "sliding_window", None) or 0
+        kinds = getattr(self.config, "layer_types", None)
+        if kinds and len(kinds) == calls:
+            return [width if kind == "sliding_attention" else 0 for kind in kinds]
+        return [width if getattr(self.config, "use_sliding_window", True) else 0] * calls
+
+    def attention_flops(self, visible: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of a slot that sees so many keys, in all layers."""
+        seen = sum((np.minimum(visible, w) if w else visible for w in self.windows), np.zeros_like(visible))
+        return self.key_flops() * seen
+
+    def flops_model(self, blocks: str | None = None) -> str:
+        """JSON of core/policy/flops_model.h; with ``blocks``, the path of their list, of exits over them. Empty where it is
+        not known what a step costs: other choices of steps then cannot be priced."""
+        if not self.key_flops() or not self.plain:
+            return ""
+        steps, exited = [self.linear_flops], []
+        if blocks is not None:
+            count = sum(re.fullmatch(re.escape(blocks) + r"\.\d+", name) is not None for name in self.calls)
+            if count != len(self.windows):
+                return ""
+            inside = [
+                sum(flops for name, flops in self.module_flops.items() if name.startswith(f"{blocks}.{i}.")) for i in range(count)
+            ]
+            if sum(inside) != self.linear_flops:
+                return ""  # products before the blocks or behind them
+            steps = inside
+            heads = getattr(self.config, "num_key_value_heads", None) or self.config.num_attention_heads
+            exited = [4 * heads * self.head_width() * self.config.hidden_size] * count  # keys and values of a token that left
+        return json.dumps(
+            {
+                "visibility": "per_step", "steps": steps, "key": self.key_flops(), "windows": self.windows, "input": 0,
+                "decisions": [], "read_out": 2 * self.vocab_size * self.width, "input_reads_out": False, "exited": exited,
+            }
+        )  # fmt: skip
 
 
 ATTENTION_NAMES = {"attention", "attn", "self_attn", "self_attention"}

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .checkpoint import digest_of_checkpoint
 from .columns import KNOWN_SIGNALS, Signal
 from .reader import Run
 from .reader import open as open_trace
@@ -94,6 +95,7 @@ def record(
     overwrite: bool = False,
     progress: bool | Callable[[int, float], None] | None = None,
     notices: Iterable[str] = (),
+    checkpoint_digest: str | None = None,
 ) -> Run:
     """Records a causal model over texts into a trace and gives the run back, opened.
 
@@ -113,6 +115,10 @@ def record(
     ``gates``: signals by name, each the output of a module at every token; of a module that is called several times the
     n-th call is step n. ``attention``: True, or ``{"layers": [...], "heads": [...]}``: weights of these, in the model's
     eager implementation. ``readout``: from states to logits, for models whose logits are more than a head's products.
+
+    ``checkpoint_digest``: None computes the engine's digest of the folder that the model was loaded from, so that the
+    window takes both recordings as of one checkpoint; a model whose weights are no longer those of the folder gets none,
+    and a notice says so. A text is taken as it is, and "" saves the time (a second for each GB).
     """
     if layers and steps is not None:
         raise ValueError("layers and steps both say what a step is; give one of them.")
@@ -125,6 +131,7 @@ def record(
     context = context or min(int(made_for), 2048)
     stride = stride or max(1, context // 2)
     plan_windows(1, context, stride)
+    digest, doubt = digest_of_checkpoint(model) if checkpoint_digest is None else (checkpoint_digest, "")
     was_training = model.training
     model.eval()
     try:
@@ -147,10 +154,12 @@ def record(
                 checkpoint=str(getattr(model, "name_or_path", "") or ""),
                 device=str(model.device) + (f" {torch.cuda.get_device_name(model.device)}" if model.device.type == "cuda" else ""),
                 dtype=str(model.dtype).removeprefix("torch."),
+                checkpoint_digest=digest,
+                flops_model=forward.flops_model,
                 text_source="ids" if tokenizer is None else "texts",
                 config=model.config.to_json_string(use_diff=False),
                 versions={"torch": torch.__version__, "transformers": _transformers_version()},
-                notices=notices,
+                notices=[*notices, *([doubt] if doubt else [])],
                 context=context,
                 stride=stride,
             ) as run:
@@ -267,8 +276,11 @@ class Forward:
                 f"the logits of {type(model).__name__} are not the products of its head alone, so steps cannot be read out "
                 "by it; give readout=, from states to logits."
             )
+        self.flops_model = self.parts.flops_model() if steps is None and not layers and readout is None else ""
         if layers:
-            _, self.step_modules = self.parts.block_list(layers if isinstance(layers, str) else None)
+            path, self.step_modules = self.parts.block_list(layers if isinstance(layers, str) else None)
+            if readout is None:
+                self.flops_model = self.parts.flops_model(path)
         elif isinstance(steps, str):
             self.step_modules = [find_module(model, steps)]
         self.gates = {name: find_module(model, path) for name, path in gates.items()}
@@ -307,7 +319,8 @@ class Forward:
         unit = "layer" if layers else "step"
         names = ["nll", "entropy", "max_probability", "margin", "rank", "argmax", "candidate_ids", "candidate_probabilities"]
         if self.max_steps > 0:
-            names += ["kl_previous_current", "kl_current_previous", "cosine", "latent_difference"]
+            names += ["kl_previous_current", "kl_current_previous", "cosine", "latent_difference", "state_norm", "update_cosine"]
+            names += ["acceleration"] * (self.max_steps > 1) + ["prediction_depth", "answer_flips"]
         states = "residual stream after the block" if not self.normed else "state after the final norm"
         result = {}
         for name in names:
@@ -365,7 +378,7 @@ class Forward:
     def flops(self, window: Window) -> NDArray[np.int64]:
         """Of matrix products for each reported token: the stack's, the head's, and those with the keys that it sees."""
         visible = np.arange(window.report_begin, window.report_end) - window.begin + 1
-        return self.parts.linear_flops + 2 * self.parts.vocab_size * self.parts.width + self.parts.attention_flops() * visible
+        return self.parts.linear_flops + 2 * self.parts.vocab_size * self.parts.width + self.parts.attention_flops(visible)
 
     def compute(self, windows: Sequence[tuple[Text, Window]]) -> list[Results]:
         """One forward; where memory runs out, halves of it."""

@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import sqlite3
+import time
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -41,12 +42,27 @@ class Schema:
     """CREATE statement and columns by name."""
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A kind of SQLite file that Ponderscope makes."""
+
+    what: str
+    script: str
+    """Name of the text that its tables are made from."""
+    otherwise: str
+    """What to do where the file is of another kind."""
+
+
+TRACE = Kind("a trace", "schema.sql", "choose a .ponder file that ponderscope made")
+ANNOTATIONS = Kind("annotations of a trace", "annotations.sql", "remove it or give it another name")
+
+
 @functools.cache
-def schema() -> Schema:
+def schema(kind: Kind = TRACE) -> Schema:
     """The schema that this package writes."""
     if sqlite3.sqlite_version_info < (3, 37):
         raise RuntimeError(f"SQLite {sqlite3.sqlite_version} is too old for traces; Python needs one from 3.37 on.")
-    script = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    script = resources.files(__package__).joinpath(kind.script).read_text(encoding="utf-8")
     memory = sqlite3.connect(":memory:")
     memory.executescript(script)
     tables = {}
@@ -64,29 +80,32 @@ def schema() -> Schema:
     )
 
 
+def utc_now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str) -> ValueError:
     """One sentence about a file: what was expected, what was found, what to do."""
     return ValueError(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}.")
 
 
-MAKE_ONE = "choose a .ponder file that ponderscope made"
 DAMAGED = "the file was changed or damaged; take it from its source again"
 
 
-def check_header(path: Path) -> int:
-    """ValueError unless the file is a trace of a known version; returns the version.
+def check_header(path: Path, kind: Kind = TRACE) -> int:
+    """ValueError unless the file is of that kind and of a known version; returns the version.
 
     Through SQLite, never through a file of one's own: when a process closes any descriptor of a file, POSIX takes away all
     the locks that it holds on it, those of a Writer in the same process too.
     """
     if not path.exists():
-        raise refusal(path, "a trace", "no such file", "check the name")
+        raise refusal(path, kind.what, "no such file", "check the name")
     if path.is_dir():
-        raise refusal(path, "a trace", "a folder", MAKE_ONE)
+        raise refusal(path, kind.what, "a folder", kind.otherwise)
     if not path.is_file():
-        raise refusal(path, "a trace", "something that is no plain file", MAKE_ONE)
+        raise refusal(path, kind.what, "something that is no plain file", kind.otherwise)
     if path.stat().st_size == 0:
-        raise refusal(path, "a trace", "an empty file", MAKE_ONE)
+        raise refusal(path, kind.what, "an empty file", kind.otherwise)
     for more in ("", "&immutable=1"):  # in a folder that cannot be written, a trace in WAL mode opens in no other way
         try:
             database = sqlite3.connect(uri_of(path) + more, uri=True)
@@ -99,15 +118,15 @@ def check_header(path: Path) -> int:
             if more:
                 raise OSError(f"{path}: cannot be opened ({error}); check the permissions of the file and of its folder.") from None
         except sqlite3.DatabaseError:
-            raise refusal(path, "a trace", "a file of another kind", MAKE_ONE) from None
-    if application != schema().application_id:
-        raise refusal(path, "a trace", "an SQLite database of another program", MAKE_ONE)
-    if version > schema().version:
+            raise refusal(path, kind.what, "a file of another kind", kind.otherwise) from None
+    if application != schema(kind).application_id:
+        raise refusal(path, kind.what, "an SQLite database of another program", kind.otherwise)
+    if version > schema(kind).version:
         raise refusal(
-            path, f"a trace of version {schema().version} or older", f"version {version}", "read it with a newer ponderscope"
+            path, f"{kind.what} of version {schema(kind).version} or older", f"version {version}", "read it with a newer ponderscope"
         )
     if version < 1:
-        raise refusal(path, "a trace of version 1 or newer", f"version {version}", DAMAGED)
+        raise refusal(path, f"{kind.what} of version 1 or newer", f"version {version}", DAMAGED)
     return version
 
 
@@ -116,9 +135,9 @@ def uri_of(path: Path) -> str:
     return "file:" + quote(str(path.absolute())) + "?mode=ro"
 
 
-def check_tables(database: sqlite3.Connection, path: Path) -> None:
+def check_tables(database: sqlite3.Connection, path: Path, kind: Kind = TRACE) -> None:
     """ValueError unless every table of the schema is a plain table with plain columns: a file can come from a stranger."""
-    for table, (_, columns) in schema().tables.items():
+    for table, (_, columns) in schema(kind).tables.items():
         later = table.startswith("training")
         found = database.execute(
             "SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = ?", (table,)

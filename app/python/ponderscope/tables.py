@@ -76,12 +76,34 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
     if rows:
         yield "sequences", pa.table({name: [row[name] for row in rows] for name in rows[0]})
     files: dict[tuple[str, tuple[str, ...]], str] = {}
+    # Every run has every column, so that the table is one: classes are text, and so is what is both.
+    annotations: dict[str, bool] = {}
+    for run in runs:
+        for name, one in run.annotations.items():
+            annotations[name] = annotations.get(name, False) or one.category
     for run in runs:
         for sequence in run.sequences:
-            yield from _sequence_tables(run, sequence, files)
+            yield from _sequence_tables(run, sequence, files, annotations)
 
 
-def _sequence_tables(run: Run, sequence: int, files: dict[tuple[str, tuple[str, ...]], str]) -> Iterator[tuple[str, Any]]:
+def _annotation_columns(run: Run, sequence: int, begin: int, end: int, annotations: dict[str, bool]) -> dict[str, Any]:
+    pa = _pyarrow()
+    own, columns = run.annotations, {}
+    for name, text in annotations.items():
+        if name not in own:
+            columns[name] = pa.nulls(end - begin, pa.string() if text else pa.float64())
+            continue
+        values = run.annotation(name, sequence, begin, end)
+        if text:
+            columns[name] = pa.array([None if v is None or v != v else str(v) for v in values], pa.string())
+        else:
+            columns[name] = pa.array(values, pa.float64(), from_pandas=True)
+    return columns
+
+
+def _sequence_tables(
+    run: Run, sequence: int, files: dict[tuple[str, tuple[str, ...]], str], annotations: dict[str, bool]
+) -> Iterator[tuple[str, Any]]:
     pa = _pyarrow()
     _, count, _ = run._place(sequence)
     for begin in range(0, count, PAGE_TOKENS):
@@ -93,7 +115,8 @@ def _sequence_tables(run: Run, sequence: int, files: dict[tuple[str, tuple[str, 
             "position": np.arange(begin, end, dtype=np.int64),
         }
         texts = run.token_texts(sequence, columns)
-        yield "tokens", pa.table({**place, "text": pa.array(texts, pa.string()), **columns})
+        extra = _annotation_columns(run, sequence, begin, end, annotations)
+        yield "tokens", pa.table({**place, "text": pa.array(texts, pa.string()), **columns, **extra})
         for name, axes in run.signals.items():
             try:
                 values = run.signal(name, sequence, begin, end)

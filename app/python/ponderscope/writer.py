@@ -23,10 +23,6 @@ from .lock import TraceLock
 from .sequence_writer import SequenceWriter, Totals
 
 
-def utc_now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
 class Writer:
     """Appends runs to a trace, a file that the window and every verb of ponderscope read.
 
@@ -249,7 +245,7 @@ class RunWriter:
             writer._insert("run", {
                 **values, "id": self.id, "name": self.name, "tokenizer_digest": digest, "tokenizer": self._tokenizer,
                 "text_digest": self._digest.hexdigest(), "vocab_size": self._vocab_size or 0, "context": context or 0,
-                "stride": stride or context or 0, "started": utc_now(), "seconds": 0.0, "complete": 0, "sequences": 0,
+                "stride": stride or context or 0, "started": layout.utc_now(), "seconds": 0.0, "complete": 0, "sequences": 0,
                 "tokens": 0, "scored_tokens": 0, "nll_sum": 0.0, "steps_sum": 0.0, "flops_sum": 0.0, "scored_bytes": 0,
                 "training": 0, "training_step": 0,
             })  # fmt: skip
@@ -304,7 +300,7 @@ class RunWriter:
         self._check_open()
         self._writer._begin()
         self._writer._insert(
-            "fault", {"run": self.id, "sequence": sequence, "time": utc_now(), "message": text_of(message, "a fault")}
+            "fault", {"run": self.id, "sequence": sequence, "time": layout.utc_now(), "message": text_of(message, "a fault")}
         )
         self._writer._commit()
 

@@ -77,6 +77,15 @@ private slots:
         write("12");
         QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::shrunk);
         QVERIFY(watch.check({path}).isEmpty());
+        QTest::qSleep(20);                                                 // file systems count in ticks
+        QVERIFY(QFile::copy(path, path + QStringLiteral(".annotations"))); // what lies beside it, too
+        QFile annotations(path + QStringLiteral(".annotations"));
+        QVERIFY(annotations.open(QIODevice::Append) && annotations.write("x") == 1);
+        annotations.close();
+        QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::moved);
+        QVERIFY(watch.check({path}).isEmpty());
+        QVERIFY(QFile::remove(annotations.fileName()));
+        QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::moved);
         QVERIFY(QFile::remove(path));
         QCOMPARE(watch.check({path}).constFirst().event, TraceWatch::Event::gone);
         QVERIFY(watch.check({path}).isEmpty()); // once

@@ -119,6 +119,7 @@ private slots:
         stage.window.selection().setSequence(2);
         stage.window.selection().setToken(17);
         stage.window.text().setQuantity(Quantity::entropy);
+        stage.window.text().setAnnotation(QStringLiteral("score"));
         stage.window.text().setBars(Quantity::rank);
         stage.window.findChild<QDockWidget*>(QStringLiteral("compare"))->hide();
         QVERIFY(stage.window.saveSessionTo(file));
@@ -165,13 +166,15 @@ private slots:
         QString problem;
         const auto session =
             load("{\"ponderscope_session\":1,\"traces\":[1,\"\",\"a.ponder\"],\"sequence\":-7,\"token\":-9,"
-                 "\"quantity\":99,\"bars\":-4,\"zoom\":77,\"text_size\":100000,\"layout\":\"!!!\"}",
+                 "\"quantity\":99,\"bars\":-4,\"zoom\":77,\"text_size\":100000,\"annotation\":\"<b>\","
+                 "\"layout\":\"!!!\"}",
                  problem);
         QVERIFY2(session.has_value(), qPrintable(problem));
         QCOMPARE(session->traces.size(), 1);
         QCOMPARE(session->view.sequence, 0);
         QCOMPARE(session->view.token, -1);
         QCOMPARE(session->view.quantity, Quantity::nll);
+        QVERIFY(session->view.annotation.isEmpty());
         QCOMPARE(session->view.zoom, TextZoom::text);
         QCOMPARE(session->view.textSize, 48);
         Stage stage;

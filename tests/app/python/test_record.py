@@ -44,19 +44,23 @@ def compare(mine: ps.Run, engines: ps.Run, skip: set[str] = frozenset()) -> None
     for name in ("nll", "entropy", "max_probability"):
         np.testing.assert_allclose(a[name], b[name], **CLOSE, err_msg=name)
     assert (a["rank"] != b["rank"]).mean() < 0.01 and np.abs(a["rank"] - b["rank"]).max() <= 2  # equals, one way or the other
-    # What the engine alone says of its states.
-    of_states = {"acceleration", "update_cosine", "state_norm", "prediction_depth", "answer_flips"}
-    assert set(mine.signals) - {"rank"} == set(engines.signals) - {"rank"} - of_states
+    assert set(mine.signals) == set(engines.signals)
     for name in set(mine.signals) - skip - {"rank"}:
         x, y = mine.signal(name), engines.signal(name)
         assert x.shape == y.shape, name
-        if name in ("argmax", "candidate_ids"):
+        if name in ("argmax", "candidate_ids", "prediction_depth", "answer_flips"):
             assert (x != y).mean() < 0.005, name
         else:
             scale = 1e-3 if name == "candidate_probabilities" else 1e-4  # fp16
             np.testing.assert_allclose(x.astype("f4"), y.astype("f4"), rtol=scale, atol=scale, err_msg=name)
-    for name in ("text_digest", "tokenizer_digest", "max_steps", "step_unit", "layers", "vocab_size", "context", "stride"):
+    assert len(mine.info["checkpoint_digest"]) == 64
+    assert flops_model(mine) == flops_model(engines)
+    for name in ("checkpoint_digest", "text_digest", "tokenizer_digest", "max_steps", "step_unit", "layers", "vocab_size", "context", "stride"):
         assert mine.info[name] == engines.info[name], name
+
+
+def flops_model(run: ps.Run) -> dict[str, Any]:
+    return json.loads(run._trace._query("SELECT flops_model FROM run WHERE id = ?", (run.id,))[0][0])
 
 
 def test_the_engines_numbers(ponderscope, neox, text, tmp_path: Path) -> None:
@@ -96,7 +100,7 @@ def test_attention(ponderscope, neox, text, tmp_path: Path) -> None:
     neox[0].set_attn_implementation("sdpa")
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen3", "opt"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen3", "opt", "mistral"])
 def test_other_architectures(ponderscope, kind: str, tmp_path: Path) -> None:
     """Random weights, ids, windows that overlap, several lengths in a batch."""
     torch.manual_seed(1)
@@ -105,6 +109,7 @@ def test_other_architectures(ponderscope, kind: str, tmp_path: Path) -> None:
         "gpt2": lambda: transformers.GPT2Config(vocab_size=97, n_embd=32, n_layer=3, n_head=4, n_positions=64),
         "llama": lambda: transformers.LlamaConfig(**sizes, intermediate_size=48, num_key_value_heads=2),
         "qwen3": lambda: transformers.Qwen3Config(**sizes, intermediate_size=48, num_key_value_heads=2, head_dim=16),
+        "mistral": lambda: transformers.MistralConfig(**sizes, intermediate_size=48, num_key_value_heads=2, sliding_window=16),
         "opt": lambda: transformers.OPTConfig(**sizes, ffn_dim=48, word_embed_proj_dim=32, pad_token_id=1),
     }[kind]()
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
@@ -125,8 +130,51 @@ def test_other_architectures(ponderscope, kind: str, tmp_path: Path) -> None:
     for number in mine.sequences:
         for name in ("nll", "entropy"):
             np.testing.assert_allclose(mine.columns(number)[name], engines.columns(number)[name], **CLOSE, err_msg=name)
+        for name in ("nll", "entropy", "state_norm", "update_cosine", "acceleration"):
             np.testing.assert_allclose(mine.signal(name, number), engines.signal(name, number), **CLOSE, err_msg=name)
         np.testing.assert_array_equal(mine.columns(number)["flops"], engines.columns(number)["flops"])
+    assert flops_model(mine) == flops_model(engines)
+    assert mine.info["checkpoint_digest"] == ""  # of a model that was made in memory
+
+
+def test_the_digest_is_of_the_weights_that_ran(ponderscope, neox, tmp_path: Path) -> None:
+    model, tokenizer = load("vanilla-neox-1m")
+    whole = ps.record(model, tokenizer, "the cat sat", tmp_path / "a.ponder").info
+    folder = tmp_path / "shards"
+    model.save_pretrained(folder, max_shard_size="1MB")
+    assert (folder / "model.safetensors.index.json").exists()
+    model.name_or_path = model.config._name_or_path = str(folder)
+    (tmp_path / "text.txt").write_text("the cat sat", encoding="utf-8")
+    (folder / "tokenizer.json").write_bytes((SAMPLES / "vanilla-neox-1m" / "tokenizer.json").read_bytes())
+    ponderscope("record", folder, "--text", tmp_path / "text.txt", "-o", tmp_path / "engine.ponder")
+    sharded = ps.record(model, tokenizer, "the cat sat", tmp_path / "b.ponder").info
+    assert sharded["checkpoint_digest"] == ps.open(tmp_path / "engine.ponder").run().info["checkpoint_digest"]
+    assert sharded["checkpoint_digest"] != whole["checkpoint_digest"] and json.loads(sharded["notices"]) == []
+    with torch.no_grad():
+        next(model.gpt_neox.layers[1].parameters())[0] += 1e-3  # trained on since
+    changed = ps.record(model, tokenizer, "the cat sat", tmp_path / "c.ponder", notices=["mine"]).info
+    assert changed["checkpoint_digest"] == ""
+    assert json.loads(changed["notices"]) == ["mine", f"The weights are not those of {folder}, so that the run has no digest of its checkpoint."]
+    given = ps.record(model, tokenizer, "the cat sat", tmp_path / "d.ponder", checkpoint_digest="ab" * 32).info
+    assert given["checkpoint_digest"] == "ab" * 32
+
+
+def test_a_state_that_stands_still(ponderscope, tmp_path: Path) -> None:
+    """No movement has no direction, and one that ended is infinitely slower than it was."""
+    torch.manual_seed(0)
+    model = LoopedLM(LoopedConfig())
+
+    def states(of: Any, ids: Any, mask: Any) -> list[Any]:
+        x = of.model.embed(ids)
+        return [x, x + 1, x + 1, x + 1]
+
+    run = ps.record(model, None, ROWS, tmp_path / "m.ponder", steps=states)
+    assert (run.signal("acceleration") == [0, 0, np.inf, 0]).all()
+    assert (run.signal("update_cosine") == 0).all()
+    np.testing.assert_allclose(run.signal("latent_difference")[:, 2:], 0)
+    assert run.signal("prediction_depth").max() <= 1 and run.signal("answer_flips").max() <= 1
+    assert run._trace._query("SELECT flops_model FROM run") == [("",)]  # what a step costs is not known
+    assert "every promise" in ponderscope("check", tmp_path / "m.ponder")
 
 
 class Looped(torch.nn.Module):

@@ -3,15 +3,19 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/stats/rank_correlation.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace ponderscope {
 namespace {
+
+namespace fs = std::filesystem;
 
 class LabelFiles : public ::testing::Test {
 protected:
@@ -42,7 +46,7 @@ TEST_F(LabelFiles, AreReadByTheNamesOfTheirColumns) {
     EXPECT_EQ(labels.rows[0].document, "a, \"b\"");
     EXPECT_EQ(labels.rows[1].begin, 3U);
     EXPECT_EQ(labels.rows[1].end, 9U);
-    EXPECT_EQ(labels.rows[2].label, 0);
+    EXPECT_EQ(labels.rows[2].entry, 0);
     EXPECT_EQ(labels.rows[2].line, 5);
 
     const Labels tokens = read("sequence,token_index,label\n1,7,hard\n");
@@ -140,6 +144,68 @@ TEST_F(Labelled, OtherTextsAreRefused) {
     EXPECT_NE(trouble("document,begin,end,class\n0,0,9,x\n0,5,12,y\n").find("lines 2 and 3"),
               std::string::npos);
     EXPECT_NE(trouble("document,begin,end,class\n0,0,1,x\n").find("none of its 1 labels"), std::string::npos);
+}
+
+TEST_F(Labelled, AnAnnotationsClassesAreLabelsOfItsTokens) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    Annotation parts{"part", true, {"NOUN", "VERB"}, {std::vector<double>(40, none), {}}};
+    Annotation score{"score", false, {}, {{}, {}}};
+    for (int t = 0; t < 20; ++t) {
+        parts.values[0][static_cast<std::size_t>(t)] = t < 8 ? 1 : 0;
+        parts.values[1].push_back(1);
+    }
+    for (int t = 0; t < 60; ++t) { // 0 for half of them, else 1, 2, 3, ...
+        score.values[t < 40 ? 0 : 1].push_back(t % 2 == 0 ? 0 : t);
+    }
+    const fs::path trace = folder_ / "t.ponder";
+    put_annotations(trace, run_, reader_->sequences(run_.id), {parts, score});
+    const auto annotations = AnnotationReader::beside(trace);
+    const AnnotationInfo part = find_annotation(annotations, trace, run_, "part");
+    const LabelledTokens named =
+        label_tokens(*reader_, run_, Labels::annotated(*annotations, part), LabelPlace::token);
+    for (std::size_t t = 0; t < 39; ++t) {
+        EXPECT_EQ(named.label[t], t < 8 ? 1 : t < 20 ? 0 : -1) << t;
+    }
+    EXPECT_EQ(named.unlabelled, 19);
+    // Fifths of the values; what is equal stays together, so the zeros are one class.
+    const AnnotationInfo number = find_annotation(annotations, trace, run_, "score");
+    const Labels fifths = Labels::annotated(*annotations, number);
+    EXPECT_EQ(fifths.classes, (std::vector<std::string>{"0", "1 to 11", "13 to 35", "37 to 59"}));
+    const LabelledTokens binned = label_tokens(*reader_, run_, fifths, LabelPlace::token);
+    for (std::size_t t = 0; t < 39; ++t) {
+        EXPECT_EQ(binned.label[t], t % 2 == 0 ? 0 : t <= 11 ? 1 : t <= 35 ? 2 : 3) << t;
+    }
+}
+
+TEST_F(Labelled, StepsAreSetAgainstAnAnnotationsNumbers) {
+    // The steps of each token, but of every fifth none: given to the token itself, and to what it predicts.
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    Annotation own{"own", false, {}, {}};
+    Annotation next{"next", false, {}, {}};
+    for (const SequenceInfo& sequence : reader_->sequences(run_.id)) {
+        const TokenColumns tokens = reader_->tokens(run_.id, sequence.index);
+        own.values.emplace_back();
+        next.values.push_back({none});
+        for (std::size_t t = 0; t < tokens.size(); ++t) {
+            const double value = t % 5 == 0 ? none : 10.0 + tokens.steps[t];
+            own.values.back().push_back(value);
+            next.values.back().push_back(value);
+        }
+        next.values.back().pop_back();
+    }
+    const fs::path trace = folder_ / "t.ponder";
+    put_annotations(trace, run_, reader_->sequences(run_.id), {own, next});
+    const auto annotations = AnnotationReader::beside(trace);
+    BootstrapOptions options;
+    options.replicates = 100;
+    for (const auto& [name, place] :
+         {std::pair("own", LabelPlace::token), std::pair("next", LabelPlace::prediction)}) {
+        const StepsCorrelation rho = correlate_steps(
+            *reader_, run_, *annotations, find_annotation(annotations, trace, run_, name), place, options);
+        EXPECT_EQ(rho.with, name);
+        EXPECT_EQ(rho.tokens, 58 - 8 - 4); // scored, less every fifth
+        EXPECT_NEAR(rho.rho.value, 1, 1e-12) << name;
+    }
 }
 
 TEST(CompareClasses, MeansAreTheClassesAndNoiseIsNotFound) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From a specification to files: every kind of figure over a trace that was made up.
+#include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
 #include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "views/common/colour_map.h"
 #include "views/figure/command.h"
 #include "views/figure/token_pieces.h"
 
@@ -237,6 +239,54 @@ private slots:
                 QCOMPARE(std::stoi(row[5]), tokens.steps[t - 1]);
             }
         }
+    }
+
+    void annotationsColourTheText() {
+        const fs::path trace = folder_ / "annotated.ponder";
+        fs::copy_file(trace_, trace);
+        const TraceReader reader = TraceReader::open(trace);
+        const RunInfo run = find_run(reader, "adaponderlm-1m");
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
+        Annotation tag{"part_of_speech", true, {"NOUN", "VERB", "never"}, {}};
+        Annotation score{"score", false, {}, {}};
+        for (int s = 0; s < 2; ++s) {
+            for (int t = 0; t < 300; ++t) {
+                (t == 0 ? tag.values.emplace_back() : tag.values.back()).push_back(t % 3 == 2 ? none : t % 3);
+                (t == 0 ? score.values.emplace_back() : score.values.back()).push_back(t / 4.0);
+            }
+        }
+        put_annotations(trace, run, reader.sequences(run.id), {tag, score});
+        FigureSpec spec;
+        spec.runs = {{trace, "adaponderlm-1m"}};
+        spec.sequence = 1;
+        spec.tokens = {6, 12};
+        spec.annotation = "part_of_speech";
+        const Figure figure = compose(spec, gather(spec), *fonts_);
+        const auto rows = read_csv(figure.tables[0].csv);
+        QCOMPARE(rows[0][4], std::string("part_of_speech"));
+        for (std::size_t t = 6; t < 12; ++t) {
+            QCOMPARE(rows[t - 5][4], std::string(t % 3 == 0 ? "NOUN" : t % 3 == 1 ? "VERB" : ""));
+        }
+        const fs::path svg = folder_ / "annotated.svg";
+        std::ofstream(folder_ / "annotated.json") << write_figure_spec(spec, folder_.path());
+        QCOMPARE(command({"--figure", folder_ / "annotated.json", "-o", svg}), 0);
+        const std::string drawn = contents(svg);
+        const auto has = [&](std::size_t number) {
+            return drawn.find(QColor(ColourMap::classes(false).table()[number]).name().toStdString()) !=
+                   std::string::npos;
+        };
+        QVERIFY(has(0) && has(1));
+        QVERIFY(!has(2)); // no token is of it: no swatch
+        spec.annotation = "score";
+        const auto numbers = read_csv(compose(spec, gather(spec), *fonts_).tables[0].csv);
+        QCOMPARE(numbers[1][4], std::string("1.5"));
+        spec.annotation = "other";
+        QVERIFY(thrown([&] { gather(spec); }).find("part_of_speech, score") != std::string::npos);
+        QVERIFY(thrown([&] {
+                    parse_figure_spec(R"({"kind":"token_text","trace":"a.ponder","quantity":"nll",)"
+                                      R"("annotation":"score"})",
+                                      folder_ / "x.json");
+                }).find("either \"quantity\" or \"annotation\"") != std::string::npos);
     }
 
     void predictingShowsEachRowAtItsOwnToken() {

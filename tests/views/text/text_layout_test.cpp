@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
+#include "views/common/theme.h"
 #include "views/text/condition.h"
 #include "views/text/find.h"
 #include "views/text/quantity.h"
@@ -12,6 +13,7 @@
 #include <QPainter>
 #include <QTest>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -53,6 +55,18 @@ TextLayout laid_out(const std::shared_ptr<const SequenceData>& data, qreal width
     while (!layout.prepare(1s)) {
     }
     return layout;
+}
+
+double luminance(const QColor& colour) {
+    const auto part = [](double value) {
+        return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * part(colour.redF()) + 0.7152 * part(colour.greenF()) + 0.0722 * part(colour.blueF());
+}
+
+double contrast(const QColor& a, const QColor& b) {
+    const auto [low, high] = std::minmax({luminance(a), luminance(b)});
+    return (high + 0.05) / (low + 0.05);
 }
 
 /// Every token once, in order, inside the width, none on top of another.
@@ -398,6 +412,73 @@ private slots:
         }
         const auto one = Condition::parse(QStringLiteral("steps >= 0"));
         QCOMPARE(find_where(*data, *one, Attribution::predicting, 2).size(), 2U);
+    }
+
+    void conditionsKnowAnnotations() {
+        constexpr float none = std::numeric_limits<float>::quiet_NaN();
+        const auto data = sequence_of({"a", " b", " c", " d", " e"});
+        data->annotations = {{QStringLiteral("part_of_speech"),
+                              true,
+                              {QStringLiteral("VERB"), QStringLiteral("proper \"noun\""), QStringLiteral("7"),
+                               QStringLiteral("Überschrift")},
+                              {0, 1, none, 2, 3}},
+                             {QStringLiteral("Score2"), false, {}, {none, -1, 2.5F, 3, 4}}};
+        const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
+            const auto condition = Condition::parse(QString::fromUtf8(text), data->annotations);
+            return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
+        };
+        using Hits = std::vector<qint64>;
+        QCOMPARE(where("part_of_speech = \"VERB\""), (Hits{0}));
+        QCOMPARE(where("part_of_speech = VERB"), (Hits{0}));
+        QCOMPARE(where("Part_Of_Speech == \"proper \"\"noun\"\"\""), (Hits{1}));
+        QCOMPARE(where("part_of_speech = 7"), (Hits{3})); // a class by that name, not a number
+        QCOMPARE(where("part_of_speech = Überschrift"), (Hits{4}));
+        QCOMPARE(where("part_of_speech != VERB"), (Hits{1, 3, 4})); // what has no value meets nothing
+        QCOMPARE(where("part_of_speech = verb"), (Hits{}));
+        QCOMPARE(where("part_of_speech != NOUN"), (Hits{0, 1, 3, 4}));
+        QCOMPARE(where("score2 > 2"), (Hits{2, 3, 4}));
+        QCOMPARE(where("score2 > 2 and nll < 4"), (Hits{2, 3}));
+        // They are the token's own, whichever row it shows.
+        QCOMPARE(where("score2 > 2", Attribution::predicted), (Hits{2, 3, 4}));
+        QCOMPARE(where("part_of_speech = VERB or score2 = -1", Attribution::predicted), (Hits{0, 1}));
+        for (const char* text : {"part_of_speech > VERB", "score2 = VERB", "score2 = \"3\"", "other = 3",
+                                 "part_of_speech = two words", "part_of_speech = \"open", "score2 = nan"}) {
+            QVERIFY2(!Condition::parse(QString::fromLatin1(text), data->annotations), text);
+        }
+        // Without them it is text to be found.
+        QVERIFY(!Condition::parse(QStringLiteral("score2 > 2")));
+    }
+
+    void annotationsColour() {
+        constexpr float none = std::numeric_limits<float>::quiet_NaN();
+        const auto data = sequence_of({"a", " b", " c"});
+        data->annotations = {
+            {QStringLiteral("kind"), true, {QStringLiteral("x"), QStringLiteral("y")}, {1, none, 0}},
+            {QStringLiteral("score"), false, {}, {0.5F, -1.7F, none}}};
+        const TokenValues kind = annotation_values(*data, QStringLiteral("kind"));
+        QCOMPARE(kind.classes.size(), 2);
+        QCOMPARE(kind.values[0], 1.0F); // its own, not that of the token before
+        Theme theme{Appearance::light};
+        for (const Appearance look : {Appearance::light, Appearance::dark, Appearance::contrast}) {
+            theme.setAppearance(look);
+            const ColourMap& map = map_of(kind, theme);
+            QCOMPARE(map.at(kind.scale.position(1)), theme.classMap().table()[1]);
+            QCOMPARE(map.at(kind.scale.position(255)), theme.classMap().table()[255]);
+            for (std::size_t i = 0; i < 256; ++i) { // words on it can be read: WCAG AA
+                QVERIFY2(contrast(QColor(theme.classMap().table()[i]), theme.colours().text) >= 4.5,
+                         qPrintable(QString::number(i)));
+                if (i > 0) {
+                    QVERIFY(theme.classMap().table()[i] != theme.classMap().table()[i - 1]);
+                }
+            }
+        }
+        const TokenValues score = annotation_values(*data, QStringLiteral("score"));
+        QCOMPARE(score.scale.low, -score.scale.high); // some are below zero
+        QVERIFY(score.notice.isEmpty());
+        QVERIFY(annotation_values(*data, QStringLiteral("other")).notice.contains(QStringLiteral("other")));
+        QCOMPARE(format_annotation(data->annotations[0], 0), QStringLiteral("y"));
+        QCOMPARE(format_annotation(data->annotations[0], 1), QString());
+        QCOMPARE(format_annotation(data->annotations[1], 0), QStringLiteral("0.5"));
     }
 
     void patternsFindTokens() {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/files.h"
+#include "core/trace/annotations.h"
 #include "tests/support/sample_trace.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
+#include <QComboBox>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -60,6 +63,81 @@ private slots:
         QCOMPARE(stage.selection.token(), 12);
         QTest::mouseClick(stage.view().viewport(), Qt::LeftButton, {}, box.center().toPoint());
         QCOMPARE(stage.selection.token(), -1);
+    }
+
+    void annotationsAreColoursHitsAndLines() {
+        Stage stage({.sequences = 2, .tokens = 60});
+        QVERIFY(stage.settle());
+        auto* colour = stage.panel.findChild<QComboBox*>(); // the first one: what colours the text
+        QCOMPARE(colour->accessibleName(), QStringLiteral("Colour of the text"));
+        const int before = colour->count();
+        const auto annotate = [&](double of_token_3) {
+            const RunInfo run = *stage.data.run(stage.a);
+            Annotation tag{"tag", true, {"NOUN", "VERB"}, {}};
+            Annotation score{"score", false, {}, {}};
+            for (int s = 0; s < 2; ++s) {
+                tag.values.emplace_back(60, 0.0);
+                tag.values.back()[3] = of_token_3;
+                score.values.emplace_back(60, 0.5 * (s + 1));
+            }
+            put_annotations(stage.path.toStdString(), run, stage.data.sequences(stage.a), {tag, score});
+            stage.data.refresh();
+        };
+        annotate(1);
+        // They appear while the window is open.
+        QTRY_COMPARE(colour->count(), before + 2);
+        QCOMPARE(colour->itemText(before), QStringLiteral("score"));
+        colour->setCurrentIndex(before + 1);
+        QCOMPARE(stage.view().annotation(), QStringLiteral("tag"));
+        QCOMPARE(stage.view().values().values[3], 1.0F);
+        QCOMPARE(stage.panel.legend().classes(),
+                 (QStringList{QStringLiteral("NOUN"), QStringLiteral("VERB")}));
+        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("NOUN, VERB")));
+        QVERIFY(stage.view().describe(3).contains(QStringLiteral("tag VERB")));
+        QVERIFY(stage.view().describe(3).contains(QStringLiteral("score 0.5")));
+        // The word stands on the colour of its class.
+        const QImage picture = stage.view().viewport()->grab().toImage();
+        const auto under = [&](qint64 token) {
+            const QRectF box = stage.view().tokenRect(token);
+            return picture.pixel(static_cast<int>(box.left()) + 2, static_cast<int>(box.center().y()));
+        };
+        QCOMPARE(under(3), stage.theme.classMap().table()[1]);
+        QCOMPARE(under(4), stage.theme.classMap().table()[0]);
+        stage.panel.findText(QStringLiteral("tag = \"VERB\""));
+        QCOMPARE(stage.panel.findBar().hits(), (std::vector<qint64>{3}));
+        stage.panel.findText(QStringLiteral("score > 0.4"));
+        QCOMPARE(stage.panel.findBar().hits().size(), 60U);
+        // Annotated anew: the colours and the hits are the new ones.
+        stage.panel.findText(QStringLiteral("tag = VERB"));
+        annotate(0);
+        QTRY_VERIFY(stage.panel.findBar().hits().empty());
+        QCOMPARE(stage.view().values().values[3], 0.0F);
+        // A run that has none says so, and a quantity brings its colours back.
+        stage.selection.setRunA({stage.path, stage.data.runs(stage.path)[1].id});
+        QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("no annotation tag")));
+        colour->setCurrentIndex(0);
+        QVERIFY(stage.view().annotation().isEmpty());
+        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("surprise")));
+        QCOMPARE(colour->count(), before + 1); // until the next sequence; then it is gone
+        stage.selection.setSequence(1);
+        QTRY_COMPARE(colour->count(), before);
+        // Taken away while they are shown.
+        stage.selection.setRunA(stage.a);
+        QTRY_COMPARE(colour->count(), before + 2);
+        remove_annotations(stage.path.toStdString(), *stage.data.run(stage.a), {"tag", "score"});
+        stage.data.refresh();
+        QTRY_COMPARE(colour->count(), before);
+    }
+
+    void strangeAnnotationsAreNotShown() {
+        Stage stage({.sequences = 1, .tokens = 60});
+        QVERIFY(stage.settle());
+        write_file_atomically(annotations_path(stage.path.toStdString()), std::string(200, 'x'));
+        stage.data.refresh();
+        QTRY_VERIFY(!stage.data.faults(stage.a).isEmpty());
+        QVERIFY(stage.data.faults(stage.a).constFirst().contains(QStringLiteral("a file of another kind")));
+        QVERIFY(stage.view().sequence()->annotations.empty());
+        QCOMPARE(stage.view().sequence()->tokens.size(), 60U);
     }
 
     void theSelectionIsAnOutlineNotAFill() {

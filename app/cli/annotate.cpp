@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `annotate`: extra columns of the tokens of a run, beside its trace.
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/trace/annotations.h"
+#include "core/trace/placed_rows.h"
+#include "core/trace/reader.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace ponderscope::cli {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* header =
+    "a header with the columns sequence,token or document,begin,end, and one a name of an annotation";
+
+/// A finite number that is the whole of \p text.
+std::optional<double> number_in(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool good = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
+    return good ? std::optional(value) : std::nullopt;
+}
+
+/// A column of the table as values by row; NaN where its field is empty.
+Annotation column_of(const PlacedTable& table, std::size_t column, bool category,
+                     std::vector<double>& by_row) {
+    const std::vector<std::string>& fields = table.columns[column];
+    Annotation one;
+    one.name = table.names[column];
+    one.category = category || std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
+                       return !field.empty() && !number_in(field);
+                   });
+    std::map<std::string, std::size_t> numbers;
+    by_row.clear();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        if (fields[i].empty()) {
+            by_row.push_back(none);
+        } else if (!one.category) {
+            by_row.push_back(*number_in(fields[i]));
+        } else {
+            const auto [entry, fresh] = numbers.emplace(fields[i], one.classes.size());
+            if (fresh) {
+                one.classes.push_back(fields[i]);
+            }
+            if (const std::string fault = fault_of_class(fields[i]); fresh && !fault.empty()) {
+                throw InputError(table.file.string() + ": line " + std::to_string(table.rows[i].line) + ": " +
+                                 fault + ".");
+            }
+            if (one.classes.size() > most_annotation_classes) {
+                throw InputError(table.file.string() + ": line " + std::to_string(table.rows[i].line) +
+                                 ": expected at most " + std::to_string(most_annotation_classes) +
+                                 " classes of " + one.name + ", found more; a column of another meaning?");
+            }
+            by_row.push_back(static_cast<double>(entry->second));
+        }
+    }
+    return one;
+}
+
+std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceReader& reader,
+                                       const RunInfo& run, const std::vector<std::string>& categories) {
+    for (const std::string& name : categories) {
+        if (std::find(table.names.begin(), table.names.end(), name) == table.names.end()) {
+            throw InputError(table.file, "a column " + name + ", which --category names", "none",
+                             "name one of the columns");
+        }
+    }
+    const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
+    const PlacedTokens placed(reader, run, table.file, table.by_bytes, table.rows, sequences);
+    std::vector<std::vector<std::int32_t>> rows; // [sequence][token]
+    for (const SequenceInfo& sequence : sequences) {
+        placed.check_length(sequence);
+        const TokenColumns tokens = reader.tokens(run.id, sequence.index);
+        rows.emplace_back();
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            rows.back().push_back(placed.entry_of(sequence, tokens, i));
+        }
+    }
+    std::vector<Annotation> all;
+    std::vector<double> by_row;
+    for (std::size_t c = 0; c < table.names.size(); ++c) {
+        const bool category =
+            std::find(categories.begin(), categories.end(), table.names[c]) != categories.end();
+        Annotation one = column_of(table, c, category, by_row);
+        for (const std::vector<std::int32_t>& of : rows) {
+            one.values.emplace_back();
+            for (const std::int32_t row : of) {
+                one.values.back().push_back(row < 0 ? none : by_row[static_cast<std::size_t>(row)]);
+            }
+        }
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+struct AnnotateVerb {
+    std::string reference, run;
+    std::filesystem::path csv;
+    std::vector<std::string> categories, removed;
+    bool json = false;
+
+    void operator()() const;
+};
+
+/// What there is now, of one run or of all.
+void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json) {
+    const std::optional<AnnotationReader> annotations = AnnotationReader::beside(where.trace);
+    nlohmann::json rows = nlohmann::json::array();
+    for (const RunInfo& run : runs) {
+        for (const AnnotationInfo& one : annotations ? annotations->of(run) : std::vector<AnnotationInfo>()) {
+            std::int64_t values = 0;
+            annotations->each(one, [&](std::int64_t, std::int64_t, double) { ++values; });
+            const std::string misfit = misfit_of(one, run);
+            rows.push_back({{"run", run.name},
+                            {"name", one.name},
+                            {"kind", one.category ? "category" : "number"},
+                            {"classes", one.classes},
+                            {"tokens_with_value", values},
+                            {"tokens", run.tokens},
+                            {"created", one.created},
+                            {"fits", misfit.empty()}});
+            if (!json) {
+                std::cout << where.trace.string() << "#" << run.name << "  " << one.name << "  "
+                          << (one.category ? std::to_string(one.classes.size()) + " classes" : "numbers")
+                          << "  " << with_separators(values) << " of " << with_separators(run.tokens)
+                          << " tokens" << (misfit.empty() ? "" : "  (" + misfit + ")") << "\n";
+            }
+        }
+    }
+    if (json) {
+        std::cout << rows.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    } else if (rows.empty()) {
+        std::cout << where.trace.string() << ": no annotations\n";
+    }
+}
+
+void AnnotateVerb::operator()() const {
+    RunReference where = parse_run_reference(reference);
+    if (!run.empty() && !where.run.empty() && run != where.run) {
+        throw InputError("expected one run, found " + where.run + " behind # and " + run +
+                         " with --run; name it once.");
+    }
+    where.run = run.empty() ? where.run : run;
+    const TraceReader reader = TraceReader::open(where.trace);
+    const bool changes = !csv.empty() || !removed.empty();
+    if (!changes && where.run.empty()) {
+        list(where, reader.runs(), json);
+        return;
+    }
+    const RunInfo chosen = find_run(reader, where.run);
+    if (!csv.empty()) {
+        const PlacedTable table = PlacedTable::read(csv, header);
+        put_annotations(where.trace, chosen, reader.sequences(chosen.id),
+                        annotations_in(table, reader, chosen, categories));
+    }
+    if (!removed.empty()) {
+        remove_annotations(where.trace, chosen, removed);
+    }
+    list(where, {chosen}, json);
+}
+
+} // namespace
+
+void add_annotate(CLI::App& program) {
+    auto verb = std::make_shared<AnnotateVerb>();
+    CLI::App* app = program.add_subcommand(
+        "annotate", "Give the tokens of a run columns of your own, to colour, find and group by");
+    app->add_option("trace", verb->reference,
+                    "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
+        ->required();
+    app->add_option("--run", verb->run, "The run, where # does not name it")->type_name("NAME");
+    app->add_option(
+           "--csv", verb->csv,
+           "Table with a header: sequence,token and a column a name, or document,begin,end (bytes of "
+           "the text) and a column a name; sequence and document are a title or a number from 0 and "
+           "may be left out where there is one. A column of numbers is one of numbers, any other one "
+           "of categories; an empty field says nothing. Names that are there are replaced")
+        ->type_name("FILE.csv");
+    app->add_option("--category", verb->categories, "Columns of numbers that stand for categories")
+        ->type_name("NAME");
+    app->add_option("--remove", verb->removed, "Names of annotations to remove")->type_name("NAME");
+    app->add_flag("--json", verb->json, "Print the list as JSON");
+    app->footer(
+        "Without --csv and --remove it lists what there is. The trace stays as it is: annotations lie "
+        "beside it, in TRACE.ponder.annotations.\n"
+        "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
+        "  ponderscope stats story.ponder --by part_of_speech");
+    app->callback([verb] { (*verb)(); });
+}
+
+} // namespace ponderscope::cli

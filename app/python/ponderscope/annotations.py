@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Extra columns of tokens, in a file beside the trace, which stays as it was. core/trace/annotations.h has the rules."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import tempfile
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import schema as layout
+from .lock import TraceLock
+
+if TYPE_CHECKING:
+    from .reader import Run, Trace
+
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+TAKEN_NAMES = {
+    "and", "begin", "document", "end", "entropy", "flops", "id", "nll", "or", "position", "rank", "run", "probability",
+    "max_probability", "steps", "text", "sequence", "token", "text_begin", "text_end", "token_index",
+}  # fmt: skip
+"""Conditions, tables and headers have these for something else."""
+MOST_CLASSES = 256
+MOST_CLASS_BYTES = 200
+REMEDY = "take the file from its source again, or remove it and annotate again"
+
+Values = Union[Mapping[int, Sequence[Any]], Sequence[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What somebody says of the tokens of a run: numbers, or classes of a category."""
+
+    id: int
+    run: str
+    name: str
+    category: bool
+    classes: tuple[str, ...]
+    text_digest: str
+    tokenizer_digest: str
+    sequences: int
+    tokens: int
+    created: str
+
+    def fits(self, run: Mapping[str, Any]) -> bool:
+        """Whether the run (its row) still has the tokens that it had."""
+        return all(getattr(self, what) == run[what] for what in ("text_digest", "tokenizer_digest", "sequences", "tokens"))
+
+
+def path_of(trace: Path) -> Path:
+    return trace.with_name(trace.name + ".annotations")
+
+
+def annotate(
+    trace: Trace | str | os.PathLike[str], run: Run | str | int | None, name: str, values: Values, *, category: bool | None = None
+) -> None:
+    """Gives the tokens of a run a column of your own: colour, ``find`` and figures of the window, ``stats --by`` and tables
+    know it by ``name``. The trace stays as it is; the column lies beside it, in TRACE.annotations, and replaces one of that
+    name.
+
+    ``values``: one a token, of the only sequence, of all one after the other, a list of them for each sequence, or a
+    dictionary by a sequence's number. Numbers, or texts for categories; None, NaN or "" where there is none.
+    ``category=True`` takes numbers as classes. ValueError, one sentence, where they do not fit, and nothing is written.
+    """
+    from .reader import Trace
+    from .reader import open as open_trace
+
+    opened = trace if isinstance(trace, Trace) else open_trace(trace)
+    try:
+        chosen = opened.run(getattr(run, "name", run))
+        check_name(name)
+        rows = chosen.sequence_rows()
+        by_sequence = _by_sequence(values, {row["sequence"]: row["tokens"] for row in rows}, name)
+        classes, numbers = _numbers(by_sequence, name, category)
+        info = chosen.info
+        fresh = Annotation(
+            0, chosen.name, name, classes is not None, tuple(classes or ()), info["text_digest"], info["tokenizer_digest"],
+            info["sequences"], info["tokens"], layout.utc_now(),
+        )  # fmt: skip
+        _put(opened.path.resolve(), fresh, numbers)
+    finally:
+        if opened is not trace:
+            opened.close()
+
+
+def check_name(name: str) -> None:
+    if not isinstance(name, str) or not PLAIN_NAME.match(name):
+        raise ValueError(f"expected a name of letters, digits and underscores that begins with no digit, found {name!r:.80}.")
+    if name.lower() in TAKEN_NAMES:
+        raise ValueError(f"expected a name that nothing else of a token has, found {name!r}.")
+
+
+def check_class(name: str) -> None:
+    try:
+        size = len(name.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise ValueError(f"expected a class in UTF-8, found {name!r:.80}.") from None
+    if not 0 < size <= MOST_CLASS_BYTES:
+        raise ValueError(f"expected a class of 1 to {MOST_CLASS_BYTES} bytes, found {size}.")
+    unseen = [c for c in name if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")]
+    if unseen:
+        raise ValueError(f"expected a class without characters that are not seen, found U+{ord(unseen[0]):04X}.")
+
+
+class Annotations:
+    """The annotations beside a trace, read; a file from a stranger is data."""
+
+    def __init__(self, trace: Path) -> None:
+        self.path = path_of(trace.resolve())
+        self.all: list[Annotation] = []
+        self._database: sqlite3.Connection | None = None
+        if not self.path.exists():
+            return
+        layout.check_header(self.path, layout.ANNOTATIONS)
+        self._database = sqlite3.connect(layout.uri_of(self.path), uri=True, isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+                self._database.execute(f"PRAGMA {pragma}")
+            layout.check_tables(self._database, self.path, layout.ANNOTATIONS)
+            self._read_list()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def __enter__(self) -> Annotations:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def of(self, run: Run) -> dict[str, Annotation]:
+        """By name; those that were made for another text or other tokens are left out."""
+        return {one.name: one for one in self.all if one.run == run.name and one.fits(run.info)}
+
+    def values(self, one: Annotation, sequence: int, begin: int, end: int) -> NDArray[Any]:
+        """float64 with NaN, or objects: the class or None."""
+        values: NDArray[Any] = np.full(end - begin, np.nan)
+        for position, value in self._query(
+            "SELECT position, value FROM annotation_value WHERE annotation = ? AND sequence = ? AND position >= ? AND position < ?",
+            (one.id, sequence, begin, end),
+        ):
+            values[position - begin] = self._checked(one, value)
+        if not one.category:
+            return values
+        names = np.array([None, *one.classes], object)
+        return names[np.where(np.isnan(values), 0, np.nan_to_num(values) + 1).astype(np.int64)]
+
+    def rows(self, one: Annotation) -> list[tuple[int, int, float]]:
+        """sequence, position and value of each."""
+        rows = self._query("SELECT sequence, position, value FROM annotation_value WHERE annotation = ?", (one.id,))
+        return [(sequence, position, self._checked(one, value)) for sequence, position, value in rows]
+
+    def _read_list(self) -> None:
+        for row in self._query(
+            "SELECT id, run, name, kind, text_digest, tokenizer_digest, sequences, tokens, created FROM annotation ORDER BY run, name"
+        ):
+            classes = self._query("SELECT number, name FROM annotation_class WHERE annotation = ? ORDER BY number", (row[0],))
+            try:
+                check_name(row[2])
+                if row[3] not in ("number", "category"):
+                    raise ValueError(f"expected an annotation of the kind number or category, found {row[3]!r:.80}.")
+                if [number for number, _ in classes] != list(range(len(classes))) or len(classes) > MOST_CLASSES:
+                    raise ValueError(f"expected classes numbered from 0, at most {MOST_CLASSES}, found others.")
+                for _, name in classes:
+                    check_class(name)
+            except ValueError as error:
+                raise ValueError(f"{self.path}: {str(error)[:-1]}; {REMEDY}.") from None
+            self.all.append(Annotation(*row[:3], row[3] == "category", tuple(n for _, n in classes), *row[4:]))
+
+    def _checked(self, one: Annotation, value: Any) -> float:
+        good = isinstance(value, float) and np.isfinite(value)
+        if not good or (one.category and not (value.is_integer() and 0 <= value < len(one.classes))):
+            raise layout.refusal(self.path, f"values of {one.name} that are numbers or classes of it", repr(value)[:80], REMEDY)
+        return value
+
+    def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        assert self._database is not None
+        try:
+            return self._database.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise layout.refusal(self.path, "sound annotations", f"a damaged file ({error})", REMEDY) from error
+
+
+def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int, Sequence[Any]]:
+    """Values by the number of their sequence, each of its length."""
+    if isinstance(values, (str, bytes)):
+        raise ValueError(f"{name}: expected a value for each token, found one text.")
+    if isinstance(values, Mapping):
+        given = dict(values)
+    else:
+        items = list(values)
+        nested = [isinstance(v, (list, tuple, np.ndarray)) for v in items]
+        if items and all(nested):
+            if len(items) != len(lengths):
+                raise ValueError(f"{name}: expected values for {len(lengths)} sequences, found some for {len(items)}.")
+            given = dict(zip(lengths, items))
+        elif any(nested):
+            raise ValueError(f"{name}: expected a value for each token, found lists among them.")
+        else:
+            total = sum(lengths.values())
+            if len(items) != total:
+                raise ValueError(f"{name}: expected a value for each of the {total} tokens, found {len(items)}.")
+            given, begin = {}, 0
+            for sequence, length in lengths.items():
+                given[sequence] = items[begin : begin + length]
+                begin += length
+    for sequence, part in given.items():
+        if sequence not in lengths:
+            raise ValueError(f"{name}: there is no sequence {sequence!r}; the run has {len(lengths)}, numbered from 0.")
+        if len(part) != lengths[sequence]:
+            raise ValueError(f"{name}: sequence {sequence} has {lengths[sequence]} tokens, found {len(part)} values.")
+    return given
+
+
+def _numbers(
+    by_sequence: dict[int, Sequence[Any]], name: str, category: bool | None
+) -> tuple[list[str] | None, dict[int, list[float]]]:
+    """Classes, or None for numbers, and values with NaN where there is none."""
+    absent = lambda v: v is None or v == "" or (isinstance(v, (float, np.floating)) and np.isnan(v))  # noqa: E731
+    kinds = {isinstance(v, str) for part in by_sequence.values() for v in part if not absent(v)}
+    if not kinds:
+        raise ValueError(f"{name}: expected a value for one token at least, found none.")
+    if len(kinds) == 2 and not category:
+        raise ValueError(f"{name}: expected numbers or texts, found both; category=True takes numbers as classes.")
+    if category is False and True in kinds:
+        raise ValueError(f"{name}: expected numbers, found texts.")
+    numbers: dict[int, list[float]] = {}
+    if not category and True not in kinds:
+        for sequence, part in by_sequence.items():
+            try:
+                numbers[sequence] = [float("nan") if absent(v) else float(v) for v in part]
+            except (TypeError, ValueError):
+                raise ValueError(f"{name}: expected numbers or texts, found something else in sequence {sequence}.") from None
+            if np.isinf(numbers[sequence]).any():
+                raise ValueError(f"{name}: expected finite numbers, found an infinite one in sequence {sequence}.")
+        return None, numbers
+    classes: dict[str, int] = {}
+    for sequence, part in by_sequence.items():
+        texts = [None if absent(v) else v if isinstance(v, str) else f"{v:g}" if isinstance(v, float) else str(v) for v in part]
+        for text in texts:
+            if text is not None and text not in classes:
+                check_class(text)
+                classes[text] = len(classes)
+        numbers[sequence] = [float("nan") if t is None else float(classes[t]) for t in texts]
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(f"{name}: expected at most {MOST_CLASSES} classes, found {len(classes)}; a column of another meaning?")
+    return list(classes), numbers
+
+
+def _put(trace: Path, fresh: Annotation, numbers: dict[int, list[float]]) -> None:
+    """Another file in the place of the one that is there: old or new, whatever happens."""
+    path = path_of(trace)
+    lock = TraceLock(path, "annotations that nobody writes to", "some that another process is writing")
+    try:
+        with Annotations(trace) as old:
+            for one in old.all:
+                if one.run == fresh.run and one.name != fresh.name and one.name.lower() == fresh.name.lower():
+                    raise ValueError(f"{trace}#{fresh.run}: there is an annotation named {one.name}; call it so, or rename {fresh.name}.")
+            handle, passing = tempfile.mkstemp(prefix=".ponderscope-", dir=path.parent)
+            os.close(handle)
+            try:
+                mask = os.umask(0)
+                os.umask(mask)
+                os.chmod(passing, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~mask)
+                _write(passing, fresh, numbers, old)
+                with open(passing, "rb") as file:
+                    os.fsync(file.fileno())
+                os.replace(passing, path)
+            except BaseException:
+                Path(passing).unlink(missing_ok=True)
+                raise
+    finally:
+        lock.release()
+
+
+def _write(path: str, fresh: Annotation, numbers: dict[int, list[float]], old: Annotations) -> None:
+    database = sqlite3.connect(path, isolation_level=None)
+    try:
+        database.executescript(layout.schema(layout.ANNOTATIONS).script)
+        for pragma in ("journal_mode=MEMORY", "synchronous=OFF"):
+            database.execute(f"PRAGMA {pragma}")
+        database.execute("BEGIN")
+        kept = [one for one in old.all if (one.run, one.name) != (fresh.run, fresh.name)]
+        for number, one in enumerate([*kept, fresh], 1):
+            database.execute(
+                "INSERT INTO annotation VALUES (?,?,?,?,?,?,?,?,?)",
+                (number, one.run, one.name, "category" if one.category else "number", one.text_digest, one.tokenizer_digest,
+                 one.sequences, one.tokens, one.created),
+            )  # fmt: skip
+            database.executemany("INSERT INTO annotation_class VALUES (?,?,?)", ((number, i, c) for i, c in enumerate(one.classes)))
+            rows = old.rows(one) if one is not fresh else (
+                (sequence, t, v) for sequence, part in numbers.items() for t, v in enumerate(part) if v == v
+            )  # fmt: skip
+            database.executemany("INSERT INTO annotation_value VALUES (?,?,?,?)", ((number, *row) for row in rows))
+        database.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        raise OSError(f"{path}: cannot be written ({error}); check the disk and the permissions of the folder.") from error
+    finally:
+        database.close()

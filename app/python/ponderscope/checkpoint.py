@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The digest of a checkpoint folder, as core/checkpoint has it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+PIECE = 16 << 20
+"""Bytes at once."""
+
+
+def digest_of_checkpoint(model: Any) -> tuple[str, str]:
+    """The digest of the folder that a model was loaded from, or "" and a sentence on why it has none."""
+    name = str(getattr(model, "name_or_path", "") or "")
+    folder = _folder_of(name)
+    if folder is None:
+        return "", ""  # built in memory: nothing to say
+    files = weight_files(folder)
+    if not files:
+        return "", f"{name} has no safetensors, so that the run has no digest of its checkpoint."
+    if not _holds_weights_of(folder, files, model):
+        return "", f"The weights are not those of {name}, so that the run has no digest of its checkpoint."
+    return checkpoint_digest(folder, files), ""
+
+
+def checkpoint_digest(folder: Path, files: list[str]) -> str:
+    """SHA-256 over config.json and the weights: for each file, sorted by name, its name, a zero byte, its size as eight
+    little-endian bytes, its content."""
+    digest = hashlib.sha256()
+    for name in sorted({"config.json", *files}):
+        with open(folder / name, "rb") as file:
+            size = file.seek(0, 2)
+            file.seek(0)
+            digest.update(name.encode() + b"\0" + size.to_bytes(8, "little"))
+            while piece := file.read(PIECE):
+                digest.update(piece)
+    return digest.hexdigest()
+
+
+def weight_files(folder: Path) -> list[str]:
+    """Names of the files that the engine reads weights from; none where there are no safetensors."""
+    index = folder / "model.safetensors.index.json"
+    if (folder / "model.safetensors").is_file():
+        return ["model.safetensors"]
+    if not index.is_file():
+        return []
+    names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    return sorted(names) if all((folder / name).is_file() for name in names) else []
+
+
+def _folder_of(name: str) -> Path | None:
+    """The folder itself, or where the hub's cache keeps what has that name."""
+    if not name:
+        return None
+    if (Path(name) / "config.json").is_file():
+        return Path(name)
+    try:
+        from transformers.utils import cached_file
+
+        config = cached_file(name, "config.json", local_files_only=True)
+    except (ImportError, OSError, ValueError):
+        return None
+    return Path(config).parent if config else None
+
+
+def _holds_weights_of(folder: Path, files: list[str], model: Any) -> bool:
+    """Every parameter is in the files, number for number in the model's type, under its name or, since classes rename
+    theirs (embed_out, lm_head), under one that nothing else has."""
+    from safetensors import safe_open
+
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    if any(parameter.is_meta for parameter in parameters.values()):
+        return False  # they lie elsewhere, and nobody can look
+    prefix = getattr(model, "base_model_prefix", "") + "."
+    missing = {id(parameter): parameter for parameter in parameters.values()}
+    nameless: list[tuple[str, str]] = []
+
+    def same(stored: torch.Tensor, parameter: torch.Tensor) -> bool:
+        return stored.shape == parameter.shape and torch.equal(stored.to(parameter.device, parameter.dtype), parameter)
+
+    for name in files:
+        with safe_open(folder / name, framework="pt") as tensors:
+            for key in tensors.keys():
+                known = [k for k in (key, prefix + key, key.removeprefix(prefix)) if k in parameters]
+                if not known:
+                    nameless.append((name, key))
+                elif same(tensors.get_tensor(key), parameters[known[0]]):
+                    missing.pop(id(parameters[known[0]]), None)
+                else:
+                    return False
+    for name, key in nameless:
+        with safe_open(folder / name, framework="pt") as tensors:
+            shape = tensors.get_slice(key).get_shape()
+            for number, parameter in list(missing.items()):
+                if list(parameter.shape) == shape and same(tensors.get_tensor(key), parameter):
+                    del missing[number]
+    return not missing

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// The records of a CSV table (RFC 4180): fields with commas, quotes or line ends stand in double quotes. A
+/// byte order mark in front is left out.
+class CsvRecords {
+public:
+    /// \p file names the table in sentences. Both outlive the object.
+    CsvRecords(const std::filesystem::path& file, std::string_view text);
+
+    /// False at the end. InputError: a quote that nothing closes.
+    bool next(std::vector<std::string>& fields);
+    [[nodiscard]] std::int64_t line() const { return line_; } ///< on which the last record begins, from 1
+
+private:
+    const std::filesystem::path& file_;
+    std::string_view rest_;
+    std::int64_t line_ = 1, next_line_ = 1;
+};
+
+} // namespace ponderscope

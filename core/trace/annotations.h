@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+#include "core/trace/schema.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// What somebody says of the tokens of a run beside what was recorded: a number a token, or a category (a
+/// part of speech). Kept in a file beside the trace, so that a recorded trace stays as it was. It belongs to
+/// the token itself, as its id does, and not to a prediction.
+struct AnnotationInfo {
+    std::int64_t id = 0; ///< in its file
+    std::string run;     ///< its name
+    std::string name;    ///< of letters, digits and underscores
+    bool category = false;
+    std::vector<std::string> classes; ///< of a category, by number
+    /// Of the run when it was annotated: another text, or another tokenizer, and the values mean nothing.
+    std::string text_digest, tokenizer_digest;
+    std::int64_t sequences = 0, tokens = 0;
+    std::string created; ///< ISO 8601, UTC
+};
+
+/// Says what is wrong with a name of an annotation, or of a class; empty: nothing. A name can be written in a
+/// condition, and is none of the quantities that a token has anyway. A class is a short line of UTF-8 without
+/// characters that are not seen (control characters, marks of direction).
+std::string fault_of_annotation_name(std::string_view name);
+std::string fault_of_class(std::string_view name);
+inline constexpr std::size_t most_annotation_classes = 256;
+
+namespace schema {
+inline constexpr std::int32_t annotations_id = 0x504E4441; ///< "PNDA"
+inline constexpr std::int32_t annotations_version = 1;
+std::span<const Table> annotation_tables();
+} // namespace schema
+
+/// TRACE.ponder.annotations.
+std::filesystem::path annotations_path(const std::filesystem::path& trace);
+
+/// Reads the annotations beside a trace. A file that nobody vouches for, as TraceReader reads one.
+class AnnotationReader {
+public:
+    /// Nothing where there is no such file. InputError: it is none, or damaged.
+    static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
+
+    AnnotationReader(AnnotationReader&&) noexcept;
+    AnnotationReader& operator=(AnnotationReader&&) noexcept;
+    ~AnnotationReader();
+
+    [[nodiscard]] const std::filesystem::path& path() const;
+    [[nodiscard]] const std::vector<AnnotationInfo>& all() const; ///< as they were when it was opened
+    /// Those of that run, in the order of their names.
+    [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
+    /// Values of tokens [begin, end) of a sequence: numbers, or numbers of classes; NaN: none.
+    [[nodiscard]] std::vector<double> values(const AnnotationInfo& annotation, std::int64_t sequence,
+                                             std::int64_t begin, std::int64_t end) const;
+    using Visit = std::function<void(std::int64_t sequence, std::int64_t position, double value)>;
+    /// Every value of it, in order.
+    void each(const AnnotationInfo& annotation, const Visit& visit) const;
+
+private:
+    struct Impl;
+    explicit AnnotationReader(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Why an annotation cannot be of the run as it is now, one sentence without its end; empty: it can.
+std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run);
+
+/// The annotation of that name of a run. InputError: none, or of another text.
+AnnotationInfo find_annotation(const std::optional<AnnotationReader>& annotations,
+                               const std::filesystem::path& trace, const RunInfo& run,
+                               const std::string& name);
+
+/// An annotation with its values by sequence and token: [sequence][token], NaN for none.
+struct Annotation {
+    std::string name;
+    bool category = false;
+    std::vector<std::string> classes;
+    std::vector<std::vector<double>> values;
+};
+
+/// Puts annotations of a run beside its trace; those of the same names are replaced, others stay. All or
+/// nothing, whatever happens. InputError: a name or a class that cannot be, values of another length, an
+/// infinite value; another process annotates. EnvironmentError.
+void put_annotations(const std::filesystem::path& trace, const RunInfo& run,
+                     const std::vector<SequenceInfo>& sequences, const std::vector<Annotation>& annotations);
+/// InputError: there is none of that name.
+void remove_annotations(const std::filesystem::path& trace, const RunInfo& run,
+                        const std::vector<std::string>& names);
+
+/// Annotations of a run that goes by another name in another file.
+struct AnnotationsToCopy {
+    const AnnotationReader* from;
+    std::string run;  ///< in `from`
+    std::string name; ///< in the new file
+};
+/// Writes a new file with all of them; none: no file.
+void copy_annotations(const std::filesystem::path& trace, const std::vector<AnnotationsToCopy>& runs);
+
+} // namespace ponderscope

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/reader.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// A row of a table that says something of a part of a text: by bytes, which suits every tokenizer, or by
+/// tokens.
+struct PlacedRow {
+    std::string document;       ///< title or number (from 0) of a sequence; empty: the only one
+    std::int64_t sequence = -1; ///< its number where that is known; else -1, and `document` says it
+    std::uint64_t begin = 0;    ///< bytes [begin, end) of its text; or the token, begin = its position
+    std::uint64_t end = 0;
+    std::int32_t entry = 0; ///< what is said of the part: into whatever the table keeps
+    std::int64_t line = 0;  ///< of the file, for messages
+};
+
+/// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
+/// order. `document` and `sequence` mean the same and may be absent where there is one sequence.
+struct PlacedTable {
+    std::filesystem::path file;
+    bool by_bytes = true;
+    std::vector<PlacedRow> rows; ///< `entry`: the row's own number
+    std::vector<std::string> names;
+    std::vector<std::vector<std::string>> columns; ///< [name][row]
+
+    /// InputError with the line for everything else. \p wanted: the column that must be there, under one of
+    /// these names; empty: any. \p expected: the header in words.
+    static PlacedTable read(const std::filesystem::path& csv, const std::string& expected,
+                            const std::vector<std::string>& wanted = {});
+    [[nodiscard]] std::size_t column(const std::vector<std::string>& wanted) const; ///< names.size(): none
+};
+
+/// What is said of each token of a run.
+class PlacedTokens {
+public:
+    /// \p file: for messages. InputError: a sequence that the run does not have, bytes for a run without
+    /// text, rows that overlap. What a partial run did not get to is left out.
+    PlacedTokens(const TraceReader& trace, const RunInfo& run, const std::filesystem::path& file,
+                 bool by_bytes, const std::vector<PlacedRow>& rows,
+                 const std::vector<SequenceInfo>& sequences);
+
+    /// InputError: rows beyond a complete run's text or tokens.
+    void check_length(const SequenceInfo& sequence) const;
+    /// The entry under most of token \p i of \p tokens, which are of that sequence; of equals the first. -1:
+    /// none, or no such token.
+    [[nodiscard]] std::int32_t entry_of(const SequenceInfo& sequence, const TokenColumns& tokens,
+                                        std::size_t i) const;
+
+private:
+    const TraceReader& trace_;
+    const RunInfo& run_;
+    std::filesystem::path file_;
+    bool by_bytes_;
+    std::map<std::int64_t, std::vector<PlacedRow>> rows_; ///< by sequence, in the order of `begin`
+};
+
+} // namespace ponderscope

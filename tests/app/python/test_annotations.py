@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Extra columns of tokens: the same file from Python and from the program."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ponderscope as ps
+from conftest import SIGNALS, WORDS, made_up
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run "one" of two sequences, and "two" of one."""
+    path = tmp_path / "a.ponder"
+    with ps.Writer(path) as writer:
+        for name, counts in (("one", (300, 40)), ("two", (25,))):
+            with writer.run(name, max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
+                for seed, count in enumerate(counts):
+                    run.sequence(**made_up(seed, count))
+    return path
+
+
+def beside(path: Path) -> Path:
+    return path.with_name(path.name + ".annotations")
+
+
+def test_values_come_back_and_the_trace_stays(path: Path) -> None:
+    before = path.read_bytes()
+    ps.annotate(path, "one", "score", np.arange(340) / 4)
+    ps.annotate(path, "one", "part_of_speech", {1: ["VERB", None, "", *["NOUN"] * 37]})
+    with ps.open(path) as trace:
+        run = trace.run("one")
+        ps.annotate(trace, run, "code", [[1] * 300, [2] * 39 + [None]], category=True)
+        assert path.read_bytes() == before
+        assert list(run.annotations) == ["code", "part_of_speech", "score"]
+        assert run.annotation("score", 1).tolist() == [(300 + t) / 4 for t in range(40)]
+        assert run.annotation("score", 1, 2, 4).tolist() == [75.5, 75.75]
+        assert run.annotation("part_of_speech", 1, 0, 4).tolist() == ["VERB", None, None, "NOUN"]
+        assert run.annotation("part_of_speech", 0).tolist() == [None] * 300
+        assert run.annotation("code", 1)[[0, 38, 39]].tolist() == ["2", "2", None]
+        assert run.annotations["code"].classes == ("1", "2")
+        assert not trace.run("two").annotations
+        with pytest.raises(KeyError, match="it has code, part_of_speech, score"):
+            run.annotation("other")
+        ps.annotate(trace, "one", "score", [None] * 339 + [7])  # replaced
+        assert np.nansum(run.annotation("score", 1)) == 7
+    assert {p.name for p in path.parent.iterdir()} == {"a.ponder", "a.ponder.annotations"}
+
+
+def test_tables_have_them(path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    ps.annotate(path, "one", "mixed", ["a"] * 340)
+    ps.annotate(path, "two", "mixed", range(25))
+    ps.annotate(path, "two", "score", range(25))
+    with ps.open(path) as trace:
+        tokens = trace.run("two").tokens()
+        assert tokens["score"].tolist() == list(range(25))
+        assert (trace.run("one").tokens()["mixed"] == "a").all()
+        table = trace.to_arrow()["tokens"]
+        assert table["mixed"].to_pylist() == ["a"] * 340 + [f"{float(t)}" for t in range(25)]
+        assert table["score"].to_pylist() == [None] * 340 + [float(t) for t in range(25)]
+        trace.to_parquet(tmp_path / "tables")
+    assert parquet.read_table(tmp_path / "tables" / "tokens.parquet").column_names[-2:] == ["mixed", "score"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        ("score", [1.0] * 339, "a value for each of the 340 tokens, found 339"),
+        ("score", {0: [1.0] * 299}, "sequence 0 has 300 tokens, found 299 values"),
+        ("score", {2: [1.0]}, "no sequence 2"),
+        ("score", [[1.0] * 300], "for 2 sequences, found some for 1"),
+        ("score", [None] * 340, "for one token at least"),
+        ("score", [float("inf")] * 340, "finite"),
+        ("score", ["a", 1.0] * 170, "found both"),
+        ("score", [object()] * 340, "something else"),
+        ("score", "text", "found one text"),
+        ("<script>alert(1)</script>", [1.0] * 340, "letters, digits and underscores"),
+        ("a\u202eb", [1.0] * 340, "letters, digits and underscores"),
+        ("a\n", [1.0] * 340, "letters, digits and underscores"),
+        ("NLL", [1.0] * 340, "nothing else of a token"),
+        ("tag", ["a\u202eb"] * 340, r"U\+202E"),
+        ("tag", ["a\x1b[31m"] * 340, r"U\+001B"),
+        ("tag", ["\ud800"] * 340, "UTF-8"),
+        ("tag", ["x" * 201] * 340, "1 to 200 bytes"),
+        ("tag", [f"c{t}" for t in range(340)], "at most 256 classes"),
+    ],
+)
+def test_what_cannot_be_is_refused(path: Path, name: str, values: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence) as error:
+        ps.annotate(path, "one", name, values)
+    assert "\n" not in str(error.value).replace("\\n", "")
+    assert {p.name for p in path.parent.iterdir()} == {"a.ponder"}
+
+
+def test_names_that_differ_in_case_alone(path: Path) -> None:
+    ps.annotate(path, "one", "Score", [1.0] * 340)
+    with pytest.raises(ValueError, match="an annotation named Score"):
+        ps.annotate(path, "one", "score", [1.0] * 340)
+
+
+def test_those_of_another_text_are_left_out(path: Path) -> None:
+    ps.annotate(path, "two", "score", [1.0] * 25)
+    with ps.Writer(path, overwrite=True) as writer, writer.run("two", max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
+        run.sequence(**made_up(5, 25))
+    with ps.open(path) as trace:
+        assert not trace.run("two").annotations
+        assert "score" not in trace.run("two").columns()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("UPDATE annotation_value SET value = 9", "numbers or classes"),
+        ("UPDATE annotation SET name = '<b>'", "letters, digits"),
+        ("UPDATE annotation_class SET name = 'a' || char(8238)", r"U\+202E"),
+        ("UPDATE annotation_class SET number = 3", "numbered from 0"),
+        ("UPDATE annotation SET kind = 'x'", "number or category"),
+        ("DROP TABLE annotation_value", "a table named annotation_value"),
+        ("PRAGMA application_id = 5", "another program"),
+        ("PRAGMA user_version = 2", "version 1 or older"),
+    ],
+)
+def test_damaged_ones_say_so(path: Path, change: str, sentence: str) -> None:
+    ps.annotate(path, "two", "tag", ["a"] * 25)
+    database = sqlite3.connect(beside(path))
+    database.execute(change)
+    database.commit()
+    database.close()
+    with ps.open(path) as trace, pytest.raises(ValueError, match=sentence):
+        trace.run("two").annotation("tag")
+    before = beside(path).read_bytes()
+    with pytest.raises(ValueError, match=sentence):
+        ps.annotate(path, "two", "other", [1.0] * 25)
+    assert beside(path).read_bytes() == before
+
+
+def test_the_program_reads_and_writes_the_same_file(ponderscope: Any, path: Path, tmp_path: Path) -> None:
+    ps.annotate(path, "one", "part_of_speech", ["NOUN", "VERB"] * 170)
+    ps.annotate(path, "one", "score", range(340))
+    listed = ponderscope("annotate", f"{path}#one", "--json")
+    assert [(one["name"], one["kind"], one["tokens_with_value"]) for one in listed] == [
+        ("part_of_speech", "category", 340), ("score", "number", 340),
+    ]  # fmt: skip
+    stats = ponderscope("stats", f"{path}#one", "--by", "part_of_speech", "--label-of", "token", "--replicates", 100, "--json")
+    assert [(c["name"], c["count"]) for c in stats["by"][0]["classes"]] == [("NOUN", 170), ("VERB", 168)]
+    assert "every promise" in ponderscope("check", path)
+
+    table = tmp_path / "a.csv"
+    table.write_text("token,depth,kind\n" + "".join(f"{t},{t / 8},{'x' if t % 2 else ''}\n" for t in range(25)))
+    ponderscope("annotate", path, "--run", "two", "--csv", table)
+    with ps.open(path) as trace:
+        two = trace.run("two")
+        assert two.annotation("depth").tolist() == [t / 8 for t in range(25)]
+        assert two.annotation("kind").tolist() == [None, "x"] * 12 + [None]
+        assert trace.run("one").annotation("part_of_speech", 1, 0, 2).tolist() == ["NOUN", "VERB"]  # carried over
+
+    made = sqlite3.connect(beside(path)).execute("SELECT sql FROM sqlite_schema WHERE sql <> '' ORDER BY name").fetchall()
+    ps.annotate(path, "two", "more", [1.0] * 25)
+    again = sqlite3.connect(beside(path)).execute("SELECT sql FROM sqlite_schema WHERE sql <> '' ORDER BY name").fetchall()
+    assert again == made  # one schema, from either side

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `annotate` and what takes annotations up: stats --by, export, check.
+#include "core/base/files.h"
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+
+class Annotate : public ::testing::Test {
+protected:
+    void SetUp() override {
+        TraceWriter writer(folder_ / "t.ponder");
+        testing::write_sample_run(writer, "one", 1, {400, 300}, 100);
+        testing::write_sample_run(writer, "two", 2, {50}, 50);
+        writer.finish();
+    }
+    [[nodiscard]] std::string trace(const std::string& run = "") const {
+        return (folder_ / "t.ponder").string() + (run.empty() ? "" : "#" + run);
+    }
+    std::string csv(const std::string& text) const {
+        write_file_atomically(folder_ / "a.csv", text);
+        return (folder_ / "a.csv").string();
+    }
+    /// Every token of the run "one": a class, a number, and a number that stands for a class.
+    std::string whole() const {
+        std::string text = "sequence,token,part_of_speech,score,code\n";
+        for (int t = 0; t < 700; ++t) {
+            text += std::to_string(t < 400 ? 0 : 1) + "," + std::to_string(t < 400 ? t : t - 400) + "," +
+                    (t % 4 == 0   ? "VERB"
+                     : t % 4 == 1 ? ""
+                                  : "NOUN, proper") +
+                    "," + std::to_string(t % 50) + "," + std::to_string(t % 3) + "\n";
+        }
+        for (std::size_t at = 0; (at = text.find("NOUN, proper", at)) != std::string::npos; at += 14) {
+            text.replace(at, 12, "\"NOUN, proper\"");
+        }
+        return csv(text);
+    }
+    void expect_refusal(const ProgramResult& result, const std::string& says) const {
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "t.ponder.annotations"));
+    }
+    testing::TemporaryFolder folder_;
+};
+
+TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
+    const ProgramResult made =
+        run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--category", "code", "--json"});
+    ASSERT_EQ(made.code, 0) << made.err;
+    const nlohmann::json list = nlohmann::json::parse(made.out);
+    ASSERT_EQ(list.size(), 3U);
+    EXPECT_EQ(list[0]["name"], "code");
+    EXPECT_EQ(list[0]["kind"], "category");
+    EXPECT_EQ(list[1]["name"], "part_of_speech");
+    EXPECT_EQ(list[1]["classes"], nlohmann::json({"VERB", "NOUN, proper"}));
+    EXPECT_EQ(list[1]["tokens_with_value"], 525);
+    EXPECT_EQ(list[2]["kind"], "number");
+
+    const ProgramResult stats =
+        run_ponderscope({"stats", trace("one"), "--by", "part_of_speech", "--by", "score", "--label-of",
+                         "token", "--json", "--replicates", "100"});
+    ASSERT_EQ(stats.code, 0) << stats.err;
+    const nlohmann::json report = nlohmann::json::parse(stats.out);
+    ASSERT_EQ(report["by"].size(), 2U);
+    const nlohmann::json& classes = report["by"][0]["classes"];
+    ASSERT_EQ(classes.size(), 2U);
+    // The mean of the tokens themselves.
+    const TraceReader reader = TraceReader::open(folder_ / "t.ponder");
+    double steps = 0;
+    double count = 0;
+    for (int s = 0; s < 2; ++s) {
+        const TokenColumns tokens = reader.tokens(find_run(reader, "one").id, s);
+        for (std::size_t t = 0; t + 1 < tokens.size(); ++t) {
+            if (t % 4 == 0) { // 400 is a multiple of 4
+                steps += tokens.steps[t];
+                ++count;
+            }
+        }
+    }
+    EXPECT_EQ(classes[0]["name"], "VERB");
+    EXPECT_EQ(classes[0]["count"], count);
+    EXPECT_NEAR(classes[0]["mean_steps"].get<double>(), steps / count, 1e-9);
+    EXPECT_EQ(report["by"][1]["classes"].size(), 5U); // fifths
+    const auto& rho = report["steps_correlations"];
+    EXPECT_TRUE(std::any_of(rho.begin(), rho.end(), [](const auto& one) { return one["with"] == "score"; }));
+
+    const ProgramResult printed =
+        run_ponderscope({"stats", trace("one"), "--by", "part_of_speech", "--replicates", "100", "--csv",
+                         (folder_ / "s.csv").string()});
+    EXPECT_NE(printed.out.find("scored tokens have no part_of_speech"), std::string::npos) << printed.out;
+    EXPECT_NE(read_file(folder_ / "s.csv").find("\nby part_of_speech,,\"VERB\","), std::string::npos);
+
+    const ProgramResult listed = run_ponderscope({"annotate", trace()});
+    EXPECT_NE(listed.out.find("t.ponder#one  score  numbers  700 of 700 tokens"), std::string::npos)
+        << listed.out;
+    const ProgramResult removed =
+        run_ponderscope({"annotate", trace(), "--run", "one", "--remove", "code", "--remove", "score"});
+    EXPECT_EQ(removed.code, 0) << removed.err;
+    EXPECT_EQ(removed.out.find("score"), std::string::npos) << removed.out;
+}
+
+TEST_F(Annotate, BytesOfTheTextFindTheirTokens) {
+    const TraceReader reader = TraceReader::open(folder_ / "t.ponder");
+    const RunInfo run = find_run(reader, "one");
+    const TokenColumns tokens = reader.tokens(run.id, 0);
+    const ProgramResult made =
+        run_ponderscope({"annotate", trace("one"), "--csv",
+                         csv("document,begin,end,name\n0," + std::to_string(tokens.begin[5]) + "," +
+                             std::to_string(tokens.end[7]) + ",person\n")});
+    ASSERT_EQ(made.code, 0) << made.err;
+    const auto annotations = AnnotationReader::beside(folder_ / "t.ponder");
+    const std::vector<double> values = annotations->values(annotations->all()[0], 0, 0, 400);
+    for (std::size_t t = 0; t < values.size(); ++t) {
+        EXPECT_EQ(!std::isnan(values[t]), t >= 5 && t <= 7) << t;
+    }
+}
+
+TEST_F(Annotate, WrongTablesAreRefused) {
+    const auto refused = [&](const std::string& text, const std::string& says) {
+        expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", csv(text)}), says);
+    };
+    refused("", "an empty file");
+    refused("sequence,token\n0,1\n", "one a name of an annotation");
+    refused("sequence,token,nll\n0,1,2\n", "that nothing else of a token has");
+    refused("sequence,token,a b\n0,1,2\n", "letters, digits and underscores");
+    refused("sequence,token,<script>alert(1)</script>\n0,1,2\n", "letters, digits and underscores");
+    refused("sequence,token,tag\n0,1,a\xE2\x80\xAE"
+            "b\n",
+            "line 2: expected a class without characters that are not seen, found U+202E");
+    refused("sequence,token,tag\n0,1,\x1B[31mred\n", "found U+001B");
+    refused("sequence,token,tag\n0,400,x\n", "sequence 0 has 400");
+    refused("sequence,token,tag\n7,0,x\n", "\"7\"");
+    refused("sequence,token,tag\n0,1,x\n0,1,y\n", "lines 2 and 3");
+    refused("sequence,token,tag\n0,1,\n", "a value for one token at least");
+    refused("sequence,token,tag,Tag\n0,1,x,y\n", "have the same name");
+    refused("token,tag\n1,x\n", "it has 2, numbered from 0");
+    std::string many = "sequence,token,tag\n";
+    for (int t = 0; t < 300; ++t) {
+        many += "0," + std::to_string(t) + ",c" + std::to_string(t) + "\n";
+    }
+    refused(many, "at most 256 classes of tag");
+    expect_refusal(run_ponderscope({"annotate", trace(), "--csv", csv("token,tag\n1,x\n")}), "one, two");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--run", "two"}), "name it once");
+    expect_refusal(run_ponderscope({"annotate", trace("two"), "--remove", "tag"}), "without any");
+    expect_refusal(
+        run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--category", "other"}),
+        "a column other");
+    expect_refusal(run_ponderscope({"stats", trace("two"), "--by", "tag"}), "an annotation named tag");
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/annotations.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/check.h"
+#include "core/trace/export_csv.h"
+#include "core/trace/merge.h"
+#include "core/trace/reader.h"
+#include "tests/core/trace/page_examples.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <limits>
+#include <sstream>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+void write_trace(const fs::path& path, const std::vector<std::int64_t>& lengths = {30, 12}) {
+    TraceWriter writer(path);
+    testing::write_sample_run(writer, "run", 1, lengths, 15);
+    writer.finish();
+}
+
+class Annotated : public ::testing::Test {
+protected:
+    void SetUp() override { write_trace(path); }
+
+    [[nodiscard]] RunInfo run() const { return find_run(TraceReader::open(path), ""); }
+    [[nodiscard]] std::vector<SequenceInfo> sequences() const {
+        return TraceReader::open(path).sequences(run().id);
+    }
+    /// Categories at every third token, of both sequences.
+    static Annotation parts() {
+        Annotation one{"part_of_speech", true, {"NOUN", "VERB"}, {{}, {}}};
+        for (int t = 0; t < 42; ++t) {
+            one.values[t < 30 ? 0 : 1].push_back(t % 3 == 0 ? t % 2 : none);
+        }
+        return one;
+    }
+    static Annotation numbers(const std::string& name = "score") {
+        Annotation one{name, false, {}, {std::vector<double>(30, none), std::vector<double>(12, 0.5)}};
+        one.values[0][7] = -2.25;
+        return one;
+    }
+    void put(const std::vector<Annotation>& annotations) const {
+        put_annotations(path, run(), sequences(), annotations);
+    }
+    [[nodiscard]] std::string trouble(const Annotation& annotation) const {
+        try {
+            put({annotation});
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "no error";
+    }
+    [[nodiscard]] std::vector<std::string> names() const {
+        std::vector<std::string> result;
+        const auto reader = AnnotationReader::beside(path);
+        for (const AnnotationInfo& one : reader ? reader->all() : std::vector<AnnotationInfo>()) {
+            result.push_back(one.name);
+        }
+        return result;
+    }
+
+    testing::TemporaryFolder folder;
+    fs::path path = folder / "a.ponder";
+};
+
+TEST_F(Annotated, ComeBackAsTheyWerePutAndTheTraceStaysAsItWas) {
+    const std::string before = read_file(path);
+    const std::size_t faults = check_trace(path).faults.size(); // the sample's digests are none
+    EXPECT_FALSE(AnnotationReader::beside(path));
+    put({parts(), numbers()});
+    EXPECT_EQ(read_file(path), before);
+    const auto reader = AnnotationReader::beside(path);
+    ASSERT_TRUE(reader);
+    ASSERT_EQ(names(), (std::vector<std::string>{"part_of_speech", "score"}));
+    const AnnotationInfo pos = find_annotation(reader, path, run(), "part_of_speech");
+    EXPECT_TRUE(pos.category);
+    EXPECT_EQ(pos.classes, (std::vector<std::string>{"NOUN", "VERB"}));
+    const std::vector<double> some = reader->values(pos, 0, 2, 8);
+    ASSERT_EQ(some.size(), 6U);
+    EXPECT_TRUE(std::isnan(some[0]));
+    EXPECT_EQ(some[1], 1); // token 3
+    EXPECT_EQ(some[4], 0); // token 6
+    const AnnotationInfo score = find_annotation(reader, path, run(), "score");
+    EXPECT_FALSE(score.category);
+    EXPECT_EQ(reader->values(score, 0, 7, 8), (std::vector<double>{-2.25}));
+    EXPECT_EQ(reader->values(score, 1, 0, 12), std::vector<double>(12, 0.5));
+    EXPECT_EQ(check_trace(path).faults.size(), faults);
+    // Only the trace and its annotations are there: no lock, no journal, no passing file.
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
+}
+
+TEST_F(Annotated, OneOfTheSameNameIsReplacedAndOthersStay) {
+    put({parts(), numbers()});
+    Annotation other = numbers();
+    other.values[0][7] = 4;
+    put({other});
+    EXPECT_EQ(names(), (std::vector<std::string>{"part_of_speech", "score"}));
+    const auto reader = AnnotationReader::beside(path);
+    EXPECT_EQ(reader->values(find_annotation(reader, path, run(), "score"), 0, 7, 8)[0], 4);
+    remove_annotations(path, run(), {"part_of_speech"});
+    EXPECT_EQ(names(), (std::vector<std::string>{"score"}));
+    EXPECT_THROW(remove_annotations(path, run(), {"part_of_speech"}), InputError);
+    remove_annotations(path, run(), {"score"});
+    EXPECT_FALSE(fs::exists(annotations_path(path)));
+}
+
+TEST_F(Annotated, WhatCannotBeIsRefusedAndNothingIsWritten) {
+    const auto refused = [&](const Annotation& one, const std::string& says) {
+        const std::string sentence = trouble(one);
+        EXPECT_NE(sentence.find(says), std::string::npos) << sentence;
+        EXPECT_FALSE(fs::exists(annotations_path(path)));
+    };
+    for (const char* name : {"", "1st", "part of speech", "<script>", "a\nb",
+                             "a\xE2\x80\xAE"
+                             "b",
+                             "\xC3\xA4"}) {
+        refused(numbers(name), "a name of letters, digits and underscores");
+    }
+    for (const char* name : {"nll", "Steps", "AND", "text_begin"}) {
+        refused(numbers(name), "that nothing else of a token has");
+    }
+    refused(numbers(std::string(65, 'a')), "a name of letters");
+    Annotation one = parts();
+    one.classes[1] = "VE\xE2\x80\xAERB";
+    refused(one, "U+202E at byte 2");
+    one.classes[1] = "VERB\x07";
+    refused(one, "U+0007 at byte 4");
+    one.classes[1] = "VERB\xFF";
+    refused(one, "a class in UTF-8");
+    one.classes[1] = "";
+    refused(one, "1 to 200 bytes");
+    one = parts();
+    one.values[0][0] = 2;
+    refused(one, "numbers of classes");
+    one = numbers();
+    one.values[0][0] = std::numeric_limits<double>::infinity();
+    refused(one, "finite numbers");
+    one = numbers();
+    one.values[0].pop_back();
+    refused(one, "sequence 0 has 30 tokens, found 29 values");
+    one.values.pop_back();
+    refused(one, "for 2 sequences, found some for 1");
+    one = numbers();
+    one.values = {std::vector<double>(30, none), std::vector<double>(12, none)};
+    refused(one, "a value for one token at least");
+    one = parts();
+    one.classes.assign(257, "x");
+    refused(one, "at most 256 classes");
+    put({numbers("Score")});
+    EXPECT_NE(trouble(numbers("score")).find("an annotation named Score"), std::string::npos);
+}
+
+TEST_F(Annotated, ThoseOfAnotherTextAreNoticed) {
+    put({numbers()});
+    fs::remove(path);
+    write_trace(path, {30, 13});
+    EXPECT_NE(misfit_of(AnnotationReader::beside(path)->all()[0], run()), "");
+    try {
+        (void)find_annotation(AnnotationReader::beside(path), path, run(), "score");
+        FAIL() << "annotations of another run were taken";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("other tokens"), std::string::npos) << error.what();
+    }
+    const TraceCheck check = check_trace(path);
+    EXPECT_TRUE(std::any_of(check.faults.begin(), check.faults.end(), [](const TraceFault& fault) {
+        return fault.place == "annotation score of run" &&
+               fault.message.find("another text") != std::string::npos;
+    }));
+    // The table leaves them out.
+    export_csv(TraceReader::open(path), folder / "tables");
+    const std::string tokens = read_file(folder / "tables" / "tokens.csv");
+    EXPECT_EQ(tokens.substr(0, tokens.find('\n')).find("score"), std::string::npos);
+}
+
+TEST_F(Annotated, AFileThatIsNoneIsSaidAndDamageIsNotRead) {
+    const fs::path beside = annotations_path(path);
+    const auto says = [&](const std::string& words) {
+        try {
+            const auto reader = AnnotationReader::beside(path);
+            for (const AnnotationInfo& one : reader->all()) {
+                reader->each(one, [](std::int64_t, std::int64_t, double) {});
+            }
+            FAIL() << "read";
+        } catch (const InputError& error) {
+            EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+        }
+        const TraceCheck check = check_trace(path);
+        EXPECT_TRUE(std::any_of(check.faults.begin(), check.faults.end(),
+                                [](const TraceFault& fault) { return fault.place == "annotations"; }));
+    };
+    write_file_atomically(beside, "no database at all, but a text of more than a hundred bytes so that "
+                                  "there is a header's worth of it");
+    says("a file of another kind");
+    fs::copy_file(path, beside, fs::copy_options::overwrite_existing);
+    says("an SQLite database of another program");
+    put_annotations(folder / "b.ponder", run(), sequences(), {parts()});
+    const fs::path good = annotations_path(folder / "b.ponder");
+    const auto spoilt = [&](const std::string& statement, const std::string& words) {
+        fs::copy_file(good, beside, fs::copy_options::overwrite_existing);
+        testing::sql(beside, statement);
+        says(words);
+    };
+    spoilt("UPDATE annotation_value SET value = 2 WHERE position = 3", "the number of a class");
+    spoilt("UPDATE annotation_value SET value = 0.5 WHERE position = 3", "the number of a class");
+    spoilt("UPDATE annotation SET name = '<img src=x>'", "letters, digits and underscores");
+    spoilt("UPDATE annotation_class SET name = 'a' || char(8238) || 'b' WHERE number = 0", "U+202E");
+    spoilt("UPDATE annotation_class SET number = 7 WHERE number = 1", "numbered from 0");
+    spoilt("UPDATE annotation SET kind = 'colour'", "number or category");
+    spoilt("DROP TABLE annotation_value", "a table named annotation_value");
+    spoilt("DROP TABLE annotation_value; CREATE VIEW annotation_value AS SELECT 1", "of type view");
+    spoilt("PRAGMA user_version = 2", "version 1 or older");
+    fs::copy_file(good, beside, fs::copy_options::overwrite_existing);
+    fs::resize_file(beside, fs::file_size(beside) / 2);
+    says("expected");
+}
+
+TEST_F(Annotated, ValuesBeyondTheRunAreFound) {
+    put({parts()});
+    testing::sql(annotations_path(path), "UPDATE annotation_value SET position = 30 WHERE sequence = 0 AND "
+                                         "position = 27; UPDATE annotation_value SET sequence = 5 WHERE "
+                                         "sequence = 1 AND position = 0");
+    const TraceCheck check = check_trace(path);
+    const auto said = [&](const std::string& words) {
+        return std::any_of(check.faults.begin(), check.faults.end(), [&](const TraceFault& fault) {
+            return fault.message.find(words) != std::string::npos;
+        });
+    };
+    EXPECT_TRUE(said("sequence 0, token 30"));
+    EXPECT_TRUE(said("sequence 5, token 0"));
+}
+
+TEST_F(Annotated, AreExportedAndMergedUnderTheNewNames) {
+    put({parts(), numbers()});
+    write_trace(folder / "b.ponder", {8});
+    merge_traces({folder / "b.ponder", path}, folder / "all.ponder");
+    const TraceReader merged = TraceReader::open(folder / "all.ponder");
+    const auto reader = AnnotationReader::beside(folder / "all.ponder");
+    ASSERT_TRUE(reader);
+    EXPECT_TRUE(reader->of(find_run(merged, "run")).empty());
+    const RunInfo second = find_run(merged, "run (2)");
+    const AnnotationInfo pos = find_annotation(reader, merged.path(), second, "part_of_speech");
+    EXPECT_EQ(reader->values(pos, 0, 3, 4), (std::vector<double>{1}));
+
+    export_csv(merged, folder / "tables");
+    std::istringstream lines(read_file(folder / "tables" / "tokens.csv"));
+    std::string line;
+    std::getline(lines, line);
+    EXPECT_TRUE(line.ends_with(",flops,part_of_speech,score")) << line;
+    std::vector<std::string> ends;
+    while (std::getline(lines, line)) {
+        ends.push_back(line.substr(line.rfind(',', line.rfind(',') - 1)));
+    }
+    ASSERT_EQ(ends.size(), 8U + 42U);
+    EXPECT_EQ(ends[3], ",,"); // the other run has none
+    EXPECT_EQ(ends[8 + 3], ",VERB,");
+    EXPECT_EQ(ends[8 + 7], ",,-2.25");
+    EXPECT_EQ(ends[8 + 30], ",NOUN,0.5");
+
+    // Annotations without a trace are not written over.
+    write_file_atomically(folder / "other.ponder.annotations", "mine");
+    EXPECT_THROW(merge_traces({path}, folder / "other.ponder"), InputError);
+    EXPECT_FALSE(fs::exists(folder / "other.ponder"));
+}
+
+TEST_F(Annotated, AnEndAtAnyMomentLeavesTheOldOnesOrTheNew) {
+    put({numbers("first")});
+    for (int round = 0; round < 12; ++round) {
+        const pid_t child = ::fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            for (int i = 0;; ++i) {
+                put({numbers("first"), parts()});
+                remove_annotations(path, run(), {"part_of_speech"});
+            }
+        }
+        ::usleep(static_cast<useconds_t>(1000 + 3137 * round));
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        ASSERT_TRUE(WIFSIGNALED(status));
+        const std::vector<std::string> there = names();
+        ASSERT_TRUE(there == std::vector<std::string>{"first"} ||
+                    there == (std::vector<std::string>{"first", "part_of_speech"}))
+            << "round " << round;
+        const auto reader = AnnotationReader::beside(path);
+        EXPECT_EQ(reader->values(find_annotation(reader, path, run(), "first"), 0, 7, 8)[0], -2.25);
+    }
+    // What a dead writer left holds nobody up.
+    put({numbers("second")});
+}
+
+TEST_F(Annotated, TwoWritersDoNotMeet) {
+    const fs::path held = annotations_path(path).string() + "-lock";
+    const int lock = ::open(held.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+    EXPECT_NE(trouble(numbers()).find("some that another process is writing"), std::string::npos);
+    ::close(lock);
+    EXPECT_EQ(trouble(numbers()), "no error");
+}
+
+TEST(AnnotationPage, NamesEveryTableAndColumn) {
+    const std::string text = testing::schema_page();
+    for (const schema::Table& table : schema::annotation_tables()) {
+        const std::size_t begin = text.find(std::string("### ") + table.name + "\n");
+        ASSERT_NE(begin, std::string::npos) << table.name;
+        const std::string section = text.substr(begin, text.find("\n#", begin + 4) - begin);
+        for (const schema::Column& column : table.columns) {
+            EXPECT_NE(section.find("| `" + std::string(column.name) + "` |"), std::string::npos)
+                << table.name << "." << column.name;
+        }
+    }
+    EXPECT_NE(text.find(std::to_string(schema::annotations_id)), std::string::npos);
+}
+
+} // namespace
+} // namespace ponderscope
