@@ -6,12 +6,15 @@
 #include "core/model/depth_sources.h"
 #include "core/record/batches.h"
 #include "core/record/jsonl.h"
+#include "core/record/patch_file.h"
+#include "core/record/record_choice.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -31,23 +34,33 @@ struct RecordVerb {
     RecordOptions options;
     GenerateOptions generate;
     std::vector<std::string> ablated_sources;
+    std::filesystem::path patch_file;
+    bool patched_only = false;
     bool json = false;
 
     void run();
     void check_input() const;
     /// What is given as a whole, or line by line.
-    [[nodiscard]] RecordReport record_texts(const Engine& engine, const Checkpoint& checkpoint,
+    [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput> sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);
     [[nodiscard]] RecordReport record_lines(const Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, JsonlSource& lines,
                                             ProgressPrinter& printer, const std::stop_token& stop);
     void print(const RecordReport& report, const Engine& engine) const;
-    std::string left_out; ///< of the lines: a sentence, or nothing
+    void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
+    /// What the patches changed.
+    void print_difference(const TraceReader& reader, const RunInfo& run, const RunInfo& before) const;
+    /// A sentence about patches of steps that their tokens no longer ran; empty: there are none.
+    [[nodiscard]] std::string say_unreached(const TraceReader& reader, const RunInfo& run,
+                                            const Engine& engine) const;
+    std::vector<PlannedPatch> patches;
+    std::optional<RecordReport> plain; ///< of the run without patches that stands beside the one with them
+    std::string left_out;              ///< of the lines: a sentence, or nothing
     std::int64_t lines_left_out = 0;
     /// The checkpoint, changed as the user wants it; the run says what was changed.
     [[nodiscard]] Checkpoint open();
-    void say_price(const AttentionPrice& price) const;
+    void say_price(const std::string& what, const RecordingPrice& price) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
                           std::vector<SequenceInput>& sequences, const std::stop_token& stop) const;
 };
@@ -96,13 +109,12 @@ const Tokenizer& require_text_tokenizer(const Checkpoint& checkpoint, const Toke
 }
 
 /// What is recorded on request only, and how much that is, before it begins.
-void RecordVerb::say_price(const AttentionPrice& price) const {
+void RecordVerb::say_price(const std::string& what, const RecordingPrice& price) const {
     if (price.bytes == 0 || progress.style == ProgressStyle::none || progress.style == ProgressStyle::json) {
         return;
     }
-    std::cerr << "sequence attention of " << how.attention << "  at most "
-              << human_bytes(static_cast<double>(price.of_longest)) << " for the longest sequence ("
-              << with_separators(price.tokens) << " tokens)  "
+    std::cerr << what << "  at most " << human_bytes(static_cast<double>(price.of_longest))
+              << " for the longest sequence (" << with_separators(price.tokens) << " tokens)  "
               << human_bytes(static_cast<double>(price.bytes)) << " in all\n";
 }
 
@@ -115,6 +127,9 @@ Checkpoint RecordVerb::open() {
 }
 
 void RecordVerb::check_input() const {
+    if (patched_only && patch_file.empty()) {
+        throw InputError("--patched-only is of --patch FILE, which is not given.");
+    }
     if (jsonl.file.empty()) {
         for (const auto& [given, name] : {std::pair{!jsonl.group_field.empty(), "--group-field"},
                                           std::pair{!jsonl.label_field.empty(), "--label-field"},
@@ -132,12 +147,16 @@ void RecordVerb::check_input() const {
     if (generate.max_new_tokens > 0) {
         throw InputError("--generate continues a prompt, and --jsonl gives whole texts; give one of them.");
     }
-    if (!how.force_steps.empty()) {
-        throw InputError("--force-steps names tokens of a text that is known; it does not go with --jsonl.");
+    for (const auto& [given, name] :
+         {std::pair{!how.force_steps.empty(), "--force-steps"}, std::pair{!patch_file.empty(), "--patch"}}) {
+        if (given) {
+            throw InputError(std::string(name) +
+                             " names tokens of a text that is known; it does not go with --jsonl.");
+        }
     }
 }
 
-RecordReport RecordVerb::record_texts(const Engine& engine, const Checkpoint& checkpoint,
+RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoint,
                                       const Tokenizer* tokenizer, std::vector<SequenceInput> sequences,
                                       ProgressPrinter& printer, const std::stop_token& stop) {
     if (generate.max_new_tokens > 0) {
@@ -149,15 +168,44 @@ RecordReport RecordVerb::record_texts(const Engine& engine, const Checkpoint& ch
     }
     // Only then the trace: a wrong input must leave no file behind.
     check_sequences(sequences, checkpoint.config.vocab_size);
-    say_price(attention_price(engine, sequences,
-                              resolve_windows(checkpoint.config, options.context, options.stride)));
+    const WindowShape shape = resolve_windows(checkpoint.config, options.context, options.stride);
+    say_price("sequence attention of " + how.attention, attention_price(engine, sequences, shape));
+    say_price("--record " + level, states_price(engine, sequences, shape));
+    if (patches.empty()) {
+        TraceWriter writer(trace);
+        return record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
+    }
+    const std::string digest = std::any_of(patches.begin(), patches.end(),
+                                           [](const PlannedPatch& patch) { return !patch.trace.empty(); })
+                                   ? checkpoint_digest(checkpoint, printer.sink(), stop)
+                                   : "";
+    std::vector<StatePatch> states = take_states(engine, patches, sequences, shape, digest);
+    // What is wrong in them must leave no file behind either.
+    engine.use_patches(states);
+    engine.use_patches({});
     TraceWriter writer(trace);
+    if (!patched_only) {
+        options.finish = false;
+        plain = record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
+        if (plain->cancelled) {
+            writer.finish();
+            return *plain;
+        }
+        options.finish = true;
+        (options.run_name.empty() ? options.changes : options.run_name) += " patched";
+    }
+    options.patches = to_json(patches).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    engine.use_patches(std::move(states));
     return record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
 }
 
 RecordReport RecordVerb::record_lines(const Engine& engine, const Checkpoint& checkpoint,
                                       const Tokenizer* tokenizer, JsonlSource& lines,
                                       ProgressPrinter& printer, const std::stop_token& stop) {
+    if (engine.token_bytes() > 0 && progress.style == ProgressStyle::automatic) {
+        std::cerr << "--record " << level << "  " << human_bytes(static_cast<double>(engine.token_bytes()))
+                  << " a token\n";
+    }
     TraceWriter writer(trace);
     const RecordReport report =
         record(engine, checkpoint, lines, tokenizer, writer, options, printer.sink(), stop);
@@ -166,8 +214,74 @@ RecordReport RecordVerb::record_lines(const Engine& engine, const Checkpoint& ch
     return report;
 }
 
+std::string RecordVerb::say_unreached(const TraceReader& reader, const RunInfo& run,
+                                      const Engine& engine) const {
+    std::int64_t unreached = 0;
+    std::string first;
+    for (const PlannedPatch& patch : patches) {
+        const StatePlace& to = patch.to;
+        const TokenColumns token = reader.tokens(run.id, to.sequence, to.token, to.token + 1);
+        if (engine.kv() != "full" && token.size() == 1 && token.steps.front() < to.step) {
+            first = ++unreached == 1
+                        ? to_string(to) + ": the token stopped at step " + std::to_string(token.steps.front())
+                        : first;
+        }
+    }
+    return unreached == 0 ? ""
+                          : with_separators(unreached) + " of " +
+                                with_separators(static_cast<std::int64_t>(patches.size())) +
+                                " patches changed nothing, their steps did not run (" + first + ").";
+}
+
+void RecordVerb::print_difference(const TraceReader& reader, const RunInfo& run,
+                                  const RunInfo& before) const {
+    struct Moved {
+        std::int64_t sequence, token;
+        double from, to;
+    };
+    std::vector<Moved> moved;
+    for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+        const TokenColumns now = reader.tokens(run.id, sequence.index);
+        const TokenColumns was = reader.tokens(before.id, sequence.index);
+        for (std::size_t t = 0; t < std::min(now.size(), was.size()); ++t) {
+            if (now.nll[t] != was.nll[t] && !std::isnan(now.nll[t])) {
+                moved.push_back({sequence.index, static_cast<std::int64_t>(t), was.nll[t], now.nll[t]});
+            }
+        }
+    }
+    std::cout << with_separators(static_cast<std::int64_t>(moved.size())) << " predictions moved";
+    constexpr std::size_t most = 3;
+    const auto shown = moved.begin() + static_cast<std::ptrdiff_t>(std::min(moved.size(), most));
+    std::partial_sort(moved.begin(), shown, moved.end(), [](const Moved& a, const Moved& b) {
+        return std::abs(a.to - a.from) > std::abs(b.to - b.from);
+    });
+    for (auto one = moved.begin(); one != shown; ++one) {
+        std::cout << (one == moved.begin() ? ", most at " : ", ") << "token " << one->token
+                  << (run.sequences > 1 ? " of sequence " + std::to_string(one->sequence) : "") << " (NLL "
+                  << fixed(one->from, 3) << " to " << fixed(one->to, 3) << ")";
+    }
+    std::cout << "\nponderscope compare '" << trace.string() << "#" << before.name << "' '" << trace.string()
+              << "#" << run.name << "' shows all of it\n";
+}
+
 void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
-    const std::string run_name = find_run(TraceReader::open(trace), std::to_string(report.run)).name;
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo run = find_run(reader, std::to_string(report.run));
+    if (plain && plain->run != report.run && !json && progress.style != ProgressStyle::json) {
+        const RunInfo before = find_run(reader, std::to_string(plain->run));
+        print_run(before, *plain, engine);
+        print_run(run, report, engine);
+        print_difference(reader, run, before);
+    } else {
+        print_run(run, report, engine);
+    }
+    if (const std::string unreached = say_unreached(reader, run, engine); !unreached.empty()) {
+        std::cerr << unreached << '\n';
+    }
+}
+
+void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const {
+    const std::string& run_name = run.name;
     if (json || progress.style == ProgressStyle::json) {
         nlohmann::json result{{"trace", trace.string()},
                               {"run", run_name},
@@ -182,6 +296,13 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
                               {"restless_windows", report.restless}};
         if (!std::isnan(report.mean_nll)) {
             result["mean_nll"] = report.mean_nll;
+        }
+        if (!patches.empty()) {
+            result["patches"] = patches.size();
+            result["without_patches"] =
+                plain && plain->run != report.run
+                    ? nlohmann::json(find_run(TraceReader::open(trace), std::to_string(plain->run)).name)
+                    : nlohmann::json();
         }
         if (!jsonl.file.empty()) {
             result["lines_left_out"] = lines_left_out;
@@ -213,7 +334,11 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
 
 void RecordVerb::run() {
     check_input();
-    options.level = level == "basic" ? RecordLevel::basic : RecordLevel::steps;
+    const RecordChoice what = RecordChoice::parse(level);
+    options.level = what.level;
+    if (!patch_file.empty()) {
+        patches = read_patch_file(patch_file);
+    }
     options.text_source = jsonl.file.empty()  ? input.source()
                           : jsonl.file == "-" ? "standard input"
                                               : jsonl.file.string();
@@ -237,9 +362,7 @@ void RecordVerb::run() {
     }
     resolve_windows(checkpoint.config, options.context, options.stride);
     Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
-    if (level == "layers") {
-        engine.use_layers_as_steps();
-    }
+    what.apply(engine);
     how.apply(engine);
     const RecordReport report =
         lines ? record_lines(engine, checkpoint, reading, *lines, printer, stop)
@@ -284,9 +407,17 @@ void add_record(CLI::App& program) {
            "basic: what the method computes anyway, a few percent of time; steps: also KL, cosine, "
            "latent difference and margin "
            "at every step, which costs one more head product a step and is what policy replays need; "
-           "layers: of a vanilla model the same after every block, for exits over layers")
-        ->check(CLI::IsMember({"basic", "steps", "layers"}))
+           "layers: of a vanilla model the same after every block, for exits over layers. With commas beside "
+           "one of these: layers, every layer's read-out at every step; states[:LAYERS], the states "
+           "themselves in fp16, at the end of each step or after these layers (all, or as in 0,3-5). What "
+           "that takes is said before the run")
+        ->type_name("LEVEL[,layers][,states[:LAYERS]]")
         ->capture_default_str();
+    app->add_option("--patch", verb->patch_file,
+                    "Put states of another token, step, layer or run in the place of computed ones, as the "
+                    "JSON file says (resources/docs/states.md), and record that beside the run without")
+        ->type_name("FILE");
+    app->add_flag("--patched-only", verb->patched_only, "With --patch: leave the run without it away");
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
     app->add_option("--context", verb->options.context,
                     "Tokens a window (default: what the model was made for, at most 2048)")

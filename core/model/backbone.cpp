@@ -68,6 +68,10 @@ const BackboneEntry& require_entry(const ModelConfig& config) {
     return *entry;
 }
 
+at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass) {
+    return pass.edit ? pass.edit(layer, stream) : stream;
+}
+
 /// Layers add to the stream in place, and the slots' inputs belong to the method.
 at::Tensor in_own_memory(const at::Tensor& stream, const Pass& pass) {
     if (pass.workspace == nullptr) {
@@ -223,7 +227,7 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
     }
     stream = in_own_memory(stream, pass);
     for (std::int64_t l = 0; l < config_.layers; ++l) {
-        stream = layer(l, stream, pass);
+        stream = edited(l, layer(l, stream, pass), pass);
         pass.tap("layer_output", stream, l);
         if (pass.wanted_blocks != nullptr) {
             for (std::size_t i = 0; i < pass.wanted_blocks->size(); ++i) {
@@ -246,7 +250,7 @@ at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int6
     }
     stream = in_own_memory(stream, pass);
     for (std::int64_t l = first; l < last; ++l) {
-        stream = layer(l, stream, pass);
+        stream = edited(l, layer(l, stream, pass), pass);
         pass.tap("layer_output", stream, l);
     }
     return pass.workspace != nullptr ? stream.clone() : stream;

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -81,6 +82,9 @@ struct Pass {
     /// When given: what left these blocks is put there, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
     std::vector<at::Tensor>* block_outputs = nullptr;
+    /// When given: puts other states in the place of what left a layer, [n, d], or gives it back. Only where
+    /// the residual is the usual one.
+    std::function<at::Tensor(std::int64_t layer, const at::Tensor& stream)> edit = {};
     bool adapted = false; ///< by the weights with adapters, where the model has both (Think-at-Hard)
     Workspace* workspace = nullptr; ///< reused buffers; nullptr whenever a gradient is wanted
     bool recompute = false; ///< with gradients: the inside of every MLP is computed again in the backward

@@ -37,6 +37,11 @@ public:
         (void)name;
         return true;
     }
+    /// Of what is wanted, which layers: what must be kept until it is told is kept of these alone.
+    [[nodiscard]] virtual bool wants_layer(std::string_view name, std::int64_t layer) const {
+        (void)layer;
+        return wants(name);
+    }
     /// \p layer is -1 for what belongs to no layer.
     virtual void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                        const at::Tensor& tensor) = 0;
@@ -56,6 +61,10 @@ public:
     [[nodiscard]] bool wants(std::string_view name) const override {
         return std::any_of(all_.begin(), all_.end(),
                            [&](const TapListener* one) { return one->wants(name); });
+    }
+    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
+        return std::any_of(all_.begin(), all_.end(),
+                           [&](const TapListener* one) { return one->wants_layer(name, layer); });
     }
     void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                const at::Tensor& tensor) override {

@@ -37,6 +37,9 @@ void DenseTaps::attends(const Attending& attending) {
 }
 
 void DenseTaps::heard(std::string_view name, std::int64_t, std::int64_t layer, const at::Tensor& tensor) {
+    if (!listener_->wants_layer(name, layer)) {
+        return;
+    }
     at::Tensor& dense = dense_[{std::string(name), layer}];
     if (!dense.defined()) {
         std::vector<std::int64_t> shape = tensor.sizes().vec();

@@ -6,6 +6,7 @@
 #include "core/ponder/engine_impl.h"
 #include "core/ponder/layers.h"
 #include "core/ponder/method.h"
+#include "core/ponder/recorded_signals.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -36,15 +37,6 @@ void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) 
             throw InputError(checkpoint.folder, "finite numbers in " + spec.name, "NaN or infinity",
                              "its training diverged or the file is damaged; use another checkpoint");
         }
-    }
-}
-
-/// Where layers are steps, a step has the attention of one layer only.
-void refuse_attention_of_exits(const EngineParts& parts) {
-    if (parts.layer_steps != nullptr && !parts.choices.attention.none()) {
-        throw InputError(
-            "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
-            "record the exits and the attention as two runs.");
     }
 }
 
@@ -182,7 +174,7 @@ std::string Engine::start_state() const {
 
 void Engine::use_layers_as_steps() {
     impl_->layer_steps = std::make_unique<LayerSteps>(config());
-    refuse_attention_of_exits(*impl_);
+    impl_->refuse_layers_of_exits();
 }
 
 bool Engine::layers_are_steps() const {
@@ -217,7 +209,7 @@ void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
 
 void Engine::use_attention(AttentionChoice choice) {
     impl_->choices.attention = std::move(choice);
-    refuse_attention_of_exits(*impl_);
+    impl_->refuse_layers_of_exits();
 }
 
 std::int64_t Engine::attention_pair_bytes() const {
@@ -277,6 +269,8 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
     StepsOptions options = impl_->steps_options();
     options.read_steps = level == RecordLevel::steps;
     impl_->place(batch, windows);
+    const RunPatches patches = impl_->patches_of(windows);
+    options.patches = patches.empty() ? nullptr : &patches;
     Recorder recorder(impl_->backbone(), impl_->method(), impl_->choices, level,
                       reported_tokens(windows, impl_->device, impl_->runs_parts()));
     options.observer = &recorder;

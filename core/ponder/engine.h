@@ -5,6 +5,8 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/ponder/attention_choice.h"
 #include "core/ponder/kv_policy.h"
+#include "core/ponder/patch.h"
+#include "core/ponder/state_choice.h"
 #include "core/trace/records.h"
 
 #include <cstdint>
@@ -126,6 +128,29 @@ public:
     /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them
     /// for all of its windows, each as wide as the longest. Generation records none.
     void use_attention(AttentionChoice choice);
+    /// Records states from now on, at any level but nll; nothing: not any more. Generation records none.
+    /// InputError: layers where the layers are the steps.
+    void use_states(std::optional<StateChoice> choice);
+    /// Reads every layer out at every step from now on, at any level but nll: a product with the head each.
+    /// InputError: no single residual stream; layers that are the steps.
+    void use_lens(bool wanted);
+    /// Bytes that states and read-outs of layers give for one token; 0: none are recorded.
+    [[nodiscard]] std::int64_t token_bytes() const;
+    /// Bytes of memory that a token takes for them while it is computed.
+    [[nodiscard]] std::int64_t token_room() const;
+    /// Puts these states in the place of what score and inspect_batch compute there, from now on; none: not
+    /// any more. Sequences go by Window::sequence. InputError: counted refreshes, a place that the model does
+    /// not have, a state of another width or with what is no number.
+    void use_patches(std::vector<StatePatch> patches);
+    /// The states at these places, one each; of all_tokens the mean over the tokens read out that ran the
+    /// step. Empty: nothing there was read out or ran. Patches do not count. InputError: a place that the
+    /// model does not have.
+    [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
+                                                            std::span<const StatePlace> places) const;
+    /// InputError unless the model has such a step and layer (of which a patch may be: \p patched).
+    void check_place(const StatePlace& place, bool patched) const;
+    /// Elements of a state of that layer.
+    [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
     /// Bytes of what one token gives to one token it sees, in all of its steps; 0: nothing is recorded.
     [[nodiscard]] std::int64_t attention_pair_bytes() const;
     [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints

@@ -6,6 +6,7 @@
 #include "core/ponder/flops.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/halting.h"
+#include "core/ponder/run_patches.h"
 #include "core/ponder/scoring.h"
 #include "core/ponder/start_state.h"
 #include "core/ponder/steps.h"
@@ -31,6 +32,8 @@ struct EngineParts {
     StartState start;
     std::filesystem::path folder; ///< of the checkpoint
 
+    std::vector<StatePatch> patches = {}; ///< of what score and inspect_batch compute
+
     /// Where a batch's tokens stand in their texts, and what their states begin with, where it matters.
     /// InputError: a file of start states that does not reach so far.
     void place(TokenBatch& batch, std::span<const Window> windows) const;
@@ -44,6 +47,12 @@ struct EngineParts {
     [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), choices); }
     [[nodiscard]] bool decides_by_head() const { return choices.rule && choices.rule->reads_head(); }
     [[nodiscard]] bool plans_rows() const { return choices.keeps_rows(method()); }
+    /// The patches of these windows' tokens.
+    [[nodiscard]] RunPatches patches_of(std::span<const Window> windows) const {
+        return {patches, windows, device};
+    }
+    /// InputError: where layers are steps, a step is one layer: its attention, its state, its read-out.
+    void refuse_layers_of_exits() const;
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;
     /// InputError: ids outside of the vocabulary, a sequence without tokens.

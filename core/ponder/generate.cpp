@@ -144,6 +144,8 @@ private:
         StepsOptions options = impl_.steps_options();
         options.choices.refreshes = std::nullopt; // what is kept in the cache is exact
         options.choices.attention = {};           // of a text, not of what is being written
+        options.choices.states = std::nullopt;
+        options.choices.lens = false;
         options.read_steps = level_ == RecordLevel::steps;
         impl_.place(batch, windows);
         Recorder recorder(impl_.backbone(), impl_.method(), options.choices, level_,

@@ -142,6 +142,8 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
     options.taps = &inspector;
     TokenBatch tokens = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
     options.read_steps = true;
+    const RunPatches patches = impl_->patches_of(windows);
+    options.patches = patches.empty() ? nullptr : &patches;
     impl_->place(tokens, windows);
     const StepsResult run = run_steps(impl_->backbone(), impl_->method(), tokens, options);
     std::map<std::string, NamedArray> arrays = inspector.arrays();

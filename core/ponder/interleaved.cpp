@@ -3,6 +3,7 @@
 
 #include "core/ponder/dense_taps.h"
 #include "core/ponder/flops.h"
+#include "core/ponder/run_patches.h"
 
 #include <ATen/ATen.h>
 
@@ -124,8 +125,21 @@ private:
         }
         pass_flops_.index_add_(0, rows.tokens, slot_flops(cost_, visible.to(at::kLong)));
         const at::Tensor packed = inputs_.view({-1, inputs_.size(2)}).index_select(0, index);
-        const at::Tensor states = backbone_.run(packed, pass);
+        const at::Tensor states = run_patched(packed, pass, rows.tokens, rows.steps);
         hidden_ = at::index_copy(hidden_.view({-1, hidden_.size(2)}), 0, index, states).view_as(hidden_);
+    }
+
+    /// The stack over slots, by token, then step.
+    [[nodiscard]] at::Tensor run_patched(const at::Tensor& input, Pass& pass, const at::Tensor& tokens,
+                                         const at::Tensor& steps) const {
+        const RunPatches* patches = options_.patches;
+        if (patches == nullptr) {
+            return backbone_.run(input, pass);
+        }
+        pass.edit = [&](std::int64_t layer, const at::Tensor& states) {
+            return patches->apply_to_slots(states, tokens, steps, layer);
+        };
+        return patches->apply_to_slots(backbone_.run(input, pass), tokens, steps, StatePlace::end_of_step);
     }
 
     /// The pass over what all slots have become, for those who want its attention: it gives the states that
@@ -391,7 +405,8 @@ private:
                                      walk.key_bias().defined() || !cache.bias.defined()
                                          ? walk.key_bias()
                                          : at::zeros({pass.rows.size(0)}, cache.bias.options()));
-            const at::Tensor states = backbone_.run(slots.input, pass);
+            const at::Tensor states =
+                run_patched(slots.input, pass, slots.tokens, at::full_like(slots.tokens, slots.step));
             used = used.index_add(0, sequence, at::ones_like(sequence));
             inputs_ = with(inputs_, slots.step, slots.tokens, slots.input);
             hidden_ = with(hidden_, slots.step, slots.tokens, states);

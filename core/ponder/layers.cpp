@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/ponder/halting.h"
+#include "core/ponder/run_patches.h"
 
 #include <ATen/ATen.h>
 
@@ -105,7 +106,10 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
         }
         rows.prepare(slots.tokens, pass);
         pass.tap("embeds", slots.input);
-        const at::Tensor state = backbone.block(l, stream, pass);
+        at::Tensor state = backbone.block(l, stream, pass);
+        if (options.patches != nullptr) {
+            state = options.patches->apply(state, slots.tokens, l, StatePlace::end_of_step);
+        }
         pass.tap("hidden", state);
         stream = slots.tokens.defined() ? stream.index_copy(0, slots.tokens, state) : state;
         if (halts && l > 0) {

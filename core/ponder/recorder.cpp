@@ -2,12 +2,14 @@
 #include "core/ponder/recorder.h"
 
 #include "core/ponder/acceleration.h"
-#include "core/ponder/interleaved.h"
+#include "core/ponder/recorded_signals.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace ponderscope {
@@ -28,140 +30,7 @@ at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Te
     return place.defined() ? all.index_copy(0, place, values) : values;
 }
 
-/// The pass over the vocabulary that makes an expected embedding reads the step out as well; not where slots
-/// are computed over and over.
-bool reads_steps_anyway(const Method& method, const RunChoices& choices) {
-    return method.mixture() && !choices.selects(method) && !method.mixes_states() &&
-           method.visibility() != VisibilityRule::interleaved;
-}
-
-/// Refreshes whose movement is recorded.
-std::int64_t recorded_refreshes(const Method& method, const RunChoices& choices) {
-    return choices.iterates(method) ? std::min<std::int64_t>(choices.refreshes.value_or(exact_refreshes), 64)
-                                    : 0;
-}
-
-/// The config as the depth recorder sees it: where layers are the steps, a step has weights of its own layer
-/// only, and they are not recorded.
-ModelConfig mixing_heard(ModelConfig config, const Method& method) {
-    if (method.layers_are_steps()) {
-        config.depth.kind = DepthMixing::none;
-    }
-    return config;
-}
-
 } // namespace
-
-std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
-                                         const RunChoices& choices, RecordLevel level) {
-    std::vector<SignalInfo> signals;
-    if (level == RecordLevel::nll) {
-        return signals;
-    }
-    const bool free_steps = method.max_steps() == 0 || reads_steps_anyway(method, choices);
-    const std::string unit = method.layers_are_steps() ? "layer" : "step";
-    const std::string where = " of the read-out at each " + unit;
-    const auto declare = [&](const char* name, const char* measure, const std::string& title,
-                             const std::string& description, bool candidates = false) {
-        std::vector<std::string> axes{"token", "step"};
-        if (candidates) {
-            axes.emplace_back("candidate");
-        }
-        signals.push_back({name, std::move(axes), measure, title, description});
-    };
-    if (free_steps || level == RecordLevel::steps) {
-        declare(signal::nll, "nats", "NLL by " + unit,
-                "Negative log-likelihood of the next token" + where + ".");
-        declare(signal::entropy, "nats", "Entropy by " + unit, "Entropy of the distribution" + where + ".");
-        declare(signal::max_probability, "probability", "Maximum probability by " + unit,
-                "Largest probability" + where + ".");
-        declare(signal::margin, "probability", "Margin by " + unit,
-                "Largest minus second largest probability" + where + ".");
-        declare(signal::rank, "", "Rank by " + unit,
-                "1 + the number of logits above the next token's" + where + ".");
-        declare(signal::argmax, "", "Most likely token by " + unit,
-                "Id of the largest logit" + where + "; of equals the lowest.");
-        declare(signal::candidate_ids, "", "Candidates by " + unit,
-                "Ids of the most likely tokens" + where + ".", true);
-        declare(signal::candidate_probabilities, "probability", "Candidate probabilities by " + unit,
-                "Probabilities of the most likely tokens" + where + ".", true);
-    }
-    if (level == RecordLevel::steps && method.max_steps() > 0) {
-        const std::string states = method.layers_are_steps() ? "residual stream after the block"
-                                   : config.recurs()         ? "state after the core's blocks"
-                                                             : "state after the final norm";
-        // A stack with a start state has something before its first step.
-        const std::string first =
-            config.recurs() ? "; at step 0 to the start state." : "; 0 at " + unit + " 0.";
-        declare(signal::kl_previous_current, "nats", "KL from the " + unit + " before",
-                "KL(P_{k-1} || P_k): what the " + unit + " before would lose under this " + unit +
-                    "'s distribution; 0 at " + unit + " 0.");
-        declare(signal::kl_current_previous, "nats", "KL to the " + unit + " before",
-                "KL(P_k || P_{k-1}); 0 at " + unit + " 0.");
-        declare(signal::cosine, "", "Cosine to the " + unit + " before",
-                "Cosine of the " + states + " and that of the " + unit + " before" + first);
-        declare(signal::latent_difference, "", "Latent difference",
-                "|h^k - h^{k-1}| / |h^k|, h^k the " + states + first);
-        declare(signal::state_norm, "", "Norm by " + unit, "|h^k|, h^k the " + states + ".");
-        declare(signal::update_cosine, "", "Cosine of successive updates",
-                "Cosine of u^k = h^k - h^{k-1} and u^{k-1}: near 1 the state goes straight on, below 0 it "
-                "turns back; 0 where there are no two updates.");
-        if (method.max_steps() > 1) {
-            declare(signal::acceleration, "", "Acceleration",
-                    "|(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|, h^k the " + states +
-                        "; 0 at " + unit + "s 0 and 1.");
-        }
-        signals.push_back({signal::prediction_depth,
-                           {"token"},
-                           "",
-                           "Prediction depth",
-                           "First " + unit +
-                               " from which on the most likely token stays what it is at the "
-                               "last one."});
-        signals.push_back({signal::answer_flips,
-                           {"token"},
-                           "",
-                           "Answer flips",
-                           "How often the most likely token changes from one " + unit + " to the next."});
-    }
-    for (SignalInfo& own : method.signals()) {
-        if (own.name != signal::expected_nll || level == RecordLevel::steps) {
-            signals.push_back(std::move(own));
-        }
-    }
-    if (method.mixes_states()) {
-        signals.push_back({signal::halting_mass,
-                           {"token", "step"},
-                           "",
-                           "Halting mass",
-                           "Mass of each step's state in the output."});
-    }
-    if (recorded_refreshes(method, choices) > 0) {
-        signals.push_back(
-            {signal::jacobi_difference,
-             {"token", "iteration"},
-             "",
-             "Jacobi difference",
-             "Largest movement of an input of the token's slots in each refresh of all slots; 0 "
-             "once it is still."});
-    }
-    if (choices.iterates(method)) {
-        signals.push_back({signal::scoring_flops,
-                           {"token"},
-                           "FLOPs",
-                           "FLOPs of the passes",
-                           "What the passes over all slots cost for this token; `flops` is what decoding "
-                           "costs."});
-    }
-    for (SignalInfo& depth : DepthRecorder::infos(mixing_heard(config, method))) {
-        signals.push_back(std::move(depth));
-    }
-    if (!choices.attention.none()) {
-        signals.push_back(AttentionForm(choices.attention, method.visibility(), method.max_steps())
-                              .info(choices.attention));
-    }
-    return signals;
-}
 
 Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices,
                    RecordLevel level, ReportedTokens reported)
@@ -183,16 +52,33 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoi
                            reported_.all, reported_.tokens, reported_.longest, options.device());
         listeners_.add(&*attention_);
     }
-    for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
-        const auto& depth = depth_.values();
-        if (const auto found = std::find_if(depth.begin(), depth.end(),
-                                            [&](const auto& one) { return one.first == info.name; });
-            found != depth.end()) {
-            signals_.push_back({info.name, found->second, true, true});
-            continue;
+    if (level != RecordLevel::nll && choices.states) {
+        states_.emplace(*choices.states, StateForm(*choices.states, backbone.config(), method),
+                        reported_.count, options.device());
+        listeners_.add(&*states_);
+    }
+    if (level != RecordLevel::nll && choices.lens) {
+        lens_.emplace(backbone, reported_.count, method.max_steps() + 1, reported_.targets);
+        listeners_.add(&*lens_);
+    }
+    std::map<std::string, Signal> kept_elsewhere;
+    for (const auto& [name, values] : depth_.values()) {
+        kept_elsewhere[name] = {name, values, true, true};
+    }
+    if (attention_) {
+        kept_elsewhere[signal::attention] = {signal::attention, attention_->values(), true, true};
+    }
+    if (states_) {
+        kept_elsewhere[signal::state] = {signal::state, states_->values(), true, true};
+    }
+    if (lens_) {
+        for (const auto& [name, values] : lens_->values()) {
+            kept_elsewhere[name] = {name, values, false, true};
         }
-        if (info.name == signal::attention && attention_) {
-            signals_.push_back({info.name, attention_->values(), true, true});
+    }
+    for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
+        if (const auto found = kept_elsewhere.find(info.name); found != kept_elsewhere.end()) {
+            signals_.push_back(found->second);
             continue;
         }
         std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
@@ -272,6 +158,18 @@ HeadRequest Recorder::request(const Rows& rows, std::int64_t step) const {
     return request;
 }
 
+void Recorder::step_begins(const Slots& slots) {
+    if (states_ || lens_) {
+        const Rows rows = rows_of(slots.tokens);
+        if (states_) {
+            states_->begin(rows);
+        }
+        if (lens_) {
+            lens_->begin(rows);
+        }
+    }
+}
+
 void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) {
     if (level_ == RecordLevel::nll) {
         return;
@@ -300,6 +198,9 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     }
     if (method_.mixes_states()) {
         put_masses(rows, slots, decision);
+    }
+    if (states_) {
+        states_->step_ran(slots.step, slots.hidden);
     }
     if (level_ != RecordLevel::steps || method_.max_steps() == 0) {
         return;

@@ -4,6 +4,8 @@
 #include "core/ponder/attention_recorder.h"
 #include "core/ponder/depth_recorder.h"
 #include "core/ponder/engine.h"
+#include "core/ponder/lens_recorder.h"
+#include "core/ponder/state_recorder.h"
 #include "core/ponder/steps.h"
 
 #include <ATen/core/Tensor.h>
@@ -38,6 +40,7 @@ public:
 
     at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                   const MixtureWish& wish) override;
+    void step_begins(const Slots& slots) override;
     void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override;
     /// The read-out of the output; call once after run_steps.
     void finish(const StepsResult& result);
@@ -60,11 +63,7 @@ public:
 
 private:
     /// Rows of slots that are reported, and their places among the M.
-    struct Rows {
-        at::Tensor local; ///< undefined: all rows of the slots
-        at::Tensor place; ///< undefined: all M in order
-        bool empty = false;
-    };
+    using Rows = RecordedRows;
     [[nodiscard]] Rows rows_of(const at::Tensor& tokens) const;
     void read_output(const StepsResult& result);
     void mark_what_did_not_run();
@@ -88,6 +87,8 @@ private:
     std::vector<Signal> signals_;
     DepthRecorder depth_;
     std::optional<AttentionRecorder> attention_; ///< where it is asked for
+    std::optional<StateRecorder> states_;        ///< likewise
+    std::optional<LensRecorder> lens_;           ///< likewise
     TapListeners listeners_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step
     at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states
@@ -95,9 +96,5 @@ private:
     at::Tensor mass_on_;  ///< [M]: of each token's last step, had it gone on
     at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
 };
-
-/// The signals that a run of this level records, in the order of Recorder::signals.
-std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method& method,
-                                         const RunChoices& choices, RecordLevel level);
 
 } // namespace ponderscope

@@ -3,6 +3,7 @@
 
 #include "core/ponder/interleaved.h"
 #include "core/ponder/layers.h"
+#include "core/ponder/run_patches.h"
 #include "core/ponder/token_by_token.h"
 
 #include <ATen/ATen.h>
@@ -358,7 +359,15 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         }
         kept.prepare(slots, pass);
         pass.tap("embeds", slots.input);
-        const at::Tensor hidden = backbone.run(slots.input, pass);
+        if (options.patches != nullptr) {
+            pass.edit = [&](std::int64_t layer, const at::Tensor& states) {
+                return options.patches->apply(states, slots.tokens, slots.step, layer);
+            };
+        }
+        at::Tensor hidden = backbone.run(slots.input, pass);
+        if (options.patches != nullptr) {
+            hidden = options.patches->apply(hidden, slots.tokens, slots.step, StatePlace::end_of_step);
+        }
         pass.tap(sandwich ? "latent" : "hidden", hidden);
         if (result.steps.defined() && slots.step > 0) {
             if (walk.running().defined()) {

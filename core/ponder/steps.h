@@ -5,6 +5,7 @@
 #include "core/ponder/attention_choice.h"
 #include "core/ponder/forward.h"
 #include "core/ponder/method.h"
+#include "core/ponder/state_choice.h"
 #include "core/ponder/visibility.h"
 #include "core/ponder/walk.h"
 
@@ -17,6 +18,8 @@
 #include <vector>
 
 namespace ponderscope {
+
+class RunPatches;
 
 /// The tokens of one run, packed, with what a pass needs to know about them. N tokens of S sequences.
 struct TokenBatch {
@@ -76,6 +79,8 @@ struct RunChoices {
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded on request, of tokens without a past in a cache
     std::optional<KvPolicy> kv = {}; ///< absent: as the method's authors have it, per_step under another rule
+    std::optional<StateChoice> states = {}; ///< recorded on request
+    bool lens = false;                      ///< every layer is read out at every step, on request
     /// What is seen of tokens that stop; means something under the per-step rule alone.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const {
         return kv ? *kv : method.exits_select() && !rule ? KvPolicy::full : KvPolicy::per_step;
@@ -116,6 +121,7 @@ struct StepsOptions {
     TapListener* taps = nullptr;
     RunChoices choices;
     bool keep_states = false;
+    const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
 };
 
 /// Runs all steps of all tokens. Under the rules in which a step's tokens run together nothing is read back

@@ -2,6 +2,7 @@
 #include "core/ponder/token_by_token.h"
 
 #include "core/base/error.h"
+#include "core/ponder/run_patches.h"
 
 #include <ATen/ATen.h>
 
@@ -23,6 +24,7 @@ public:
                                   const MixtureWish& wish) override {
         return observer_.expected_embedding(renumbered(slots), head, wish);
     }
+    void step_begins(const Slots& slots) override { observer_.step_begins(renumbered(slots)); }
     void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override {
         observer_.step_ran(renumbered(slots), decision, readout);
     }
@@ -40,24 +42,24 @@ private:
 
 /// The tokens at \p place, counted from the beginning of this run, of the sequences that reach so far.
 struct Part {
-    at::Tensor tokens; ///< int64 [m]: of the run
+    std::vector<std::int64_t> numbers; ///< of the tokens in the run
+    at::Tensor tokens;                 ///< the same, int64 [m]
     TokenBatch batch;
 };
 
 Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_rows) {
     Part part;
-    std::vector<std::int64_t> tokens;
     std::int64_t first = 0;
     for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
         if (place < batch.lengths[i]) {
-            tokens.push_back(first + place);
+            part.numbers.push_back(first + place);
             part.batch.lengths.push_back(1);
             part.batch.past.push_back(batch.past[i] + place);
             part.batch.first_rows.push_back(batch.first_rows[i]);
         }
         first += batch.lengths[i];
     }
-    part.tokens = at::tensor(tokens, at::kLong).to(batch.ids.device());
+    part.tokens = at::tensor(part.numbers, at::kLong).to(batch.ids.device());
     const auto pick = [&](const at::Tensor& all) { return select_rows(all, part.tokens); };
     part.batch.ids = pick(batch.ids);
     part.batch.positions = pick(batch.positions);
@@ -95,6 +97,11 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
         if (options.observer != nullptr) {
             observer.emplace(*options.observer, part.tokens);
             here.observer = &*observer;
+        }
+        RunPatches patches;
+        if (options.patches != nullptr) {
+            patches = options.patches->of(part.numbers);
+            here.patches = &patches;
         }
         const StepsResult one = run_steps(backbone, method, part.batch, here);
         if (!result.readout.defined()) {

@@ -25,6 +25,8 @@ at::Tensor StepObserver::expected_embedding(const Slots& slots, const HeadWeight
     return read_out(slots.hidden, head, request).mixture;
 }
 
+void StepObserver::step_begins(const Slots&) {}
+
 void StepObserver::step_ran(const Slots&, const Decision&, const at::Tensor&) {}
 
 at::Tensor Readout::if_stopped(const Slots& slots, const Decision& decision) const {
@@ -73,6 +75,9 @@ void Walk::begin(const at::Tensor& tokens, const at::Tensor& input, const at::Te
     slots_.carry = carry;
     slots_.before = before;
     slots_.last = parts_.method.max_steps() == 0;
+    if (parts_.observer != nullptr) {
+        parts_.observer->step_begins(slots_);
+    }
 }
 
 void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
@@ -152,6 +157,9 @@ void Walk::step() {
     slots_.before = at::Tensor();
     ++slots_.step;
     slots_.last = slots_.step == parts_.method.max_steps();
+    if (parts_.observer != nullptr) {
+        parts_.observer->step_begins(slots_);
+    }
 }
 
 } // namespace ponderscope

@@ -20,6 +20,8 @@ public:
     /// where a gradient is wanted, else read_out.
     virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                           const MixtureWish& wish);
+    /// Before slots run: whose states are heard next. They have their tokens, step and input.
+    virtual void step_begins(const Slots& slots);
     /// After slots ran and their method answered. \p readout: [n, d], the token's read-out had it stopped
     /// here.
     virtual void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout);

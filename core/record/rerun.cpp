@@ -5,6 +5,8 @@
 #include "core/ponder/halting_rules.h"
 #include "core/ponder/policy_halting.h"
 
+#include <nlohmann/json.hpp>
+
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -33,6 +35,11 @@ std::vector<std::vector<std::int32_t>> steps_of(const ReplayTable& table, const 
         next += length;
     }
     return steps;
+}
+
+bool was_patched(const RunInfo& run) {
+    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
+    return choices.is_object() && choices.contains("patches");
 }
 
 } // namespace
@@ -67,6 +74,12 @@ void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const 
             "Run \"" + run.name +
             "\" was recorded with a model that was changed for it, which --rerun does not do again; "
             "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
+    }
+    if (was_patched(run)) {
+        throw InputError("Run \"" + run.name +
+                         "\" was recorded with states put in the place of computed ones, which --rerun does "
+                         "not do again; record the policy with ponderscope record ... --patch FILE --policy "
+                         "SPEC.");
     }
     if (digest != run.checkpoint_digest) {
         throw InputError(checkpoint.folder,

@@ -56,7 +56,7 @@ std::string digest_of(const std::vector<SequenceInput>& sequences) {
     return hash.finish_hex();
 }
 
-std::string choices_of(const Engine& engine) {
+std::string choices_of(const Engine& engine, const std::string& patches) {
     nlohmann::json choices = nlohmann::json::object();
     if (!engine.kv().empty()) {
         choices["kv"] = engine.kv();
@@ -68,6 +68,9 @@ std::string choices_of(const Engine& engine) {
     if (method_info(config.ponder.method).own_rule.signal != nullptr) {
         choices["threshold"] =
             std::isinf(config.ponder.threshold) ? nlohmann::json() : nlohmann::json(config.ponder.threshold);
+    }
+    if (!patches.empty()) {
+        choices["patches"] = nlohmann::json::parse(patches);
     }
     return choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -193,7 +196,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.training_step = options.training_step;
     info.flops_model = engine.flops_model();
     info.step_unit = engine.layers_are_steps() ? "layer" : "step";
-    info.choices = choices_of(engine);
+    info.choices = choices_of(engine, options.patches);
     info.max_steps = engine.max_steps();
     info.layers = config.layers;
     info.vocab_size = config.vocab_size;
@@ -342,16 +345,54 @@ WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std
     return shape;
 }
 
-AttentionPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
+namespace {
+
+/// Of what is recorded on request, in memory at once.
+constexpr std::int64_t recording_room = std::int64_t{512} << 20;
+
+std::int64_t length_of(const SequenceInput& sequence) {
+    return static_cast<std::int64_t>(sequence.ids.size());
+}
+
+} // namespace
+
+RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
+                            const WindowShape& shape) {
+    RecordingPrice price;
+    const std::int64_t each = engine.token_bytes();
+    if (each == 0) {
+        return price;
+    }
+    std::int64_t longest = 0;
+    for (const SequenceInput& sequence : sequences) {
+        price.bytes += length_of(sequence) * each;
+        price.tokens = std::max(price.tokens, length_of(sequence));
+        longest = std::max(longest, std::min(length_of(sequence), shape.context));
+    }
+    price.of_longest = price.tokens * each;
+    // Beside what is kept, a score holds as much on its way to the trace.
+    const std::int64_t fits = recording_room / engine.token_room();
+    if (longest > fits) {
+        throw InputError("--record: the states and read-outs of a window of " + std::to_string(longest) +
+                         " tokens would take " + std::to_string((longest * engine.token_room()) >> 20) +
+                         " MiB of memory, and " + std::to_string(recording_room >> 20) +
+                         " are the most; choose fewer layers" +
+                         (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
+    }
+    price.windows_a_batch = std::max<std::int64_t>(fits / std::max<std::int64_t>(longest, 1), 1);
+    return price;
+}
+
+RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
                                const WindowShape& shape) {
     const std::int64_t pair = engine.attention_pair_bytes();
-    AttentionPrice price;
+    RecordingPrice price;
     if (pair == 0) {
         return price;
     }
     std::int64_t longest = 0;
     for (const SequenceInput& sequence : sequences) {
-        const auto length = static_cast<std::int64_t>(sequence.ids.size());
+        const std::int64_t length = length_of(sequence);
         std::int64_t pairs = 0;
         for (const WindowSpan& span : plan_windows(length, shape.context, shape.stride)) {
             longest = std::max(longest, span.end - span.begin);
@@ -368,7 +409,7 @@ AttentionPrice attention_price(const Engine& engine, const std::vector<SequenceI
         }
     }
     // A window's weights are there at once, each token as wide as the window; a batch shares the same room.
-    constexpr std::int64_t room = std::int64_t{512} << 20;
+    constexpr std::int64_t room = recording_room;
     price.windows_a_batch = room / 4 / std::max<std::int64_t>(longest * longest * pair, 1);
     if (longest * longest > room / pair) {
         const auto fits = static_cast<std::int64_t>(std::sqrt(static_cast<double>(room / pair)));
@@ -395,13 +436,16 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
                          (source.left_out().empty() ? "." : "; " + source.left_out()));
     }
     std::int64_t batch = std::max<std::int64_t>(options.batch, 1);
-    if (engine.attention_pair_bytes() > 0) {
+    if (engine.attention_pair_bytes() > 0 || engine.token_bytes() > 0) {
         // No window is longer than the context.
         const std::int64_t known = source.amount().longest;
         SequenceInput longest;
         longest.ids.resize(
             static_cast<std::size_t>(known > 0 ? std::min(known, shape.context) : shape.context));
-        batch = std::min(batch, attention_price(engine, {longest}, shape).windows_a_batch);
+        for (const auto price_of : {attention_price, states_price}) {
+            const RecordingPrice price = price_of(engine, {longest}, shape);
+            batch = price.bytes > 0 ? std::min(batch, price.windows_a_batch) : batch;
+        }
     }
     RecordReport report;
     RunInfo info = describe_run(engine, checkpoint, source, options, shape, progress, stop);

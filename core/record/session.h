@@ -48,6 +48,7 @@ struct RecordOptions {
     std::string dtype = "float32"; ///< as the engine was loaded
     std::string text_source;       ///< what the user named: files, "prompt", an ids file
     std::uint64_t seed = 0;
+    std::string patches;            ///< JSON of the states that were put in (patch_file.h); empty: none
     std::int64_t training = 0;      ///< RunInfo::training
     std::int64_t training_step = 0; ///< RunInfo::training_step
     bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
@@ -71,16 +72,21 @@ struct WindowShape {
 };
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
-/// What recorded sequence attention (Engine::use_attention) takes in the trace, at most.
-struct AttentionPrice {
+/// What is recorded on request only takes in the trace, at most.
+struct RecordingPrice {
     std::int64_t bytes = 0;           ///< of all sequences; 0: none is recorded
     std::int64_t of_longest = 0;      ///< of the sequence that takes most
     std::int64_t tokens = 0;          ///< of that one
     std::int64_t windows_a_batch = 0; ///< that fit into memory at once
 };
-/// InputError when not even one window does, with a context that would.
-AttentionPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
+/// Of sequence attention (Engine::use_attention). InputError when not even one window fits into memory, with
+/// a context that would.
+RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
                                const WindowShape& shape);
+
+/// Of states and read-outs of layers (Engine::token_bytes); likewise.
+RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
+                            const WindowShape& shape);
 
 /// What record() checks before it writes anything: at least one sequence, at least two tokens in each, every
 /// id below \p vocab_size (InputError). For callers that must not even create a trace for a wrong input.

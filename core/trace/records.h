@@ -166,6 +166,13 @@ inline constexpr const char* reach = "reach";                         ///< r of 
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
 inline constexpr const char* scoring_flops = "scoring_flops";         ///< [token], of Jacobi passes
 inline constexpr const char* attention = "attention"; ///< fp16 [token, step, layer, head, back], on request
+inline constexpr const char* state = "state";         ///< fp16 [token, step(, layer), dim], on request
+// Read-outs of every layer, [token, step, layer], on request.
+inline constexpr const char* layer_nll = "layer_nll";
+inline constexpr const char* layer_entropy = "layer_entropy";
+inline constexpr const char* layer_max_probability = "layer_max_probability";
+inline constexpr const char* layer_rank = "layer_rank";     ///< i32
+inline constexpr const char* layer_argmax = "layer_argmax"; ///< i32
 // Of depth mixing, fp16, computed in any case (methods.md section 3).
 inline constexpr const char* depth_weights = "depth_weights";     ///< [token, step, layer, source, head]
 inline constexpr const char* mhc_read = "mhc_read";               ///< [token, step, sublayer, stream]

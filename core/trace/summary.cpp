@@ -3,6 +3,7 @@
 
 #include "core/base/utf8.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -78,6 +79,44 @@ std::uintmax_t size_of_file(const std::filesystem::path& path) {
     return error ? 0 : size;
 }
 
+/// null: not known, or damaged.
+nlohmann::json choices_of(const RunInfo& run) {
+    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
+    return choices.is_object() ? choices : nlohmann::json();
+}
+
+/// "2 states: sequence 0, token 9, step 0 from sequence 0, token 3, step 0; ...".
+std::string patches_of(const RunInfo& run) {
+    const nlohmann::json choices = choices_of(run);
+    const auto patches = choices.find("patches");
+    if (patches == choices.end() || !patches->is_array()) {
+        return {};
+    }
+    const auto place = [](const nlohmann::json& value) {
+        if (!value.is_object()) {
+            return value.is_string() ? shown(value.get<std::string>()) : "?";
+        }
+        std::string text;
+        for (const char* const key : {"trace", "run", "sequence", "token", "step", "layer"}) {
+            const auto found = value.find(key);
+            if (found != value.end() && (found->is_number_integer() || found->is_string())) {
+                text += (text.empty() ? "" : ", ") + std::string(key) + " " +
+                        (found->is_string() ? shown(found->get<std::string>()) : found->dump());
+            }
+        }
+        return text;
+    };
+    std::string text = plural(static_cast<std::int64_t>(patches->size()), "state");
+    constexpr std::size_t most = 3;
+    for (std::size_t i = 0; i < std::min(patches->size(), most); ++i) {
+        const nlohmann::json& patch = (*patches)[i];
+        text += (i == 0 ? ": " : "; ") +
+                place(patch.is_object() ? patch.value("to", nlohmann::json()) : patch) + " from " +
+                place(patch.is_object() ? patch.value("from", nlohmann::json()) : patch);
+    }
+    return text + (patches->size() > most ? "; ..." : "");
+}
+
 std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     std::string text = "\nRun " + std::to_string(run.id) + ": " + shown(run.name) +
                        (run.complete ? "" : " (partial)") + "\n";
@@ -105,6 +144,7 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
              fixed(run.seconds, 1) + " s" +
              (run.seconds > 0 ? ", " + fixed(static_cast<double>(run.tokens) / run.seconds, 0) + " tokens/s"
                               : ""));
+    line("patches", patches_of(run));
     line("windows", run.context > 0 ? grouped(run.context) + " tokens, stride " + grouped(run.stride) : "");
     line("text", shown(run.text_source));
     line("holds", plural(run.sequences, "sequence") + ", " + plural(run.tokens, "token") + ", " +
@@ -223,6 +263,7 @@ nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
             {"method", valid(run.method)},
             {"depth_mixing", valid(run.depth_mixing)},
             {"policy", valid(run.policy)},
+            {"choices", choices_of(run)},
             {"scoring", valid(run.scoring)},
             {"device", valid(run.device)},
             {"dtype", valid(run.dtype)},

@@ -160,6 +160,61 @@ TEST_P(Ways, WhatIsRecordedChangesNothing) {
     EXPECT_EQ(plain.front().tokens.steps, recorded.front().tokens.steps);
 }
 
+TEST_P(Ways, StatesAreRecordedAndPutBackWhereTheyWere) {
+    const std::vector<std::vector<std::int32_t>> texts{random_ids(11, vocabulary, 1),
+                                                       random_ids(7, vocabulary, 2)};
+    const std::vector<Window> windows{{texts[0], 0, 11}, {texts[1], 0, 7}};
+    const std::int64_t layer = engine_->config().core_begin();
+    EXPECT_THROW((void)StateChoice::parse(std::to_string(engine_->config().core_end()), engine_->config()),
+                 InputError)
+        << "a layer that no step runs";
+    engine_->use_states(StateChoice::parse(std::to_string(layer), engine_->config()));
+    engine_->use_lens(true);
+    const auto before = engine_->score(windows, RecordLevel::steps);
+    std::vector<StatePlace> places;
+    for (std::int64_t token = 1; token < 7; token += 2) {
+        places.push_back({token % 2, token, token % 3, layer});
+        places.push_back({1, token, 0});
+    }
+    const auto states = engine_->states_at(windows, places);
+    const auto recorded = testing::floats_of(before[1], signal::state);
+    const auto width = static_cast<std::size_t>(engine_->config().hidden_size);
+    const std::size_t stride = recorded.size() / 7;
+    std::vector<StatePatch> patches;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto& [sequence, token, step, place] = places[i];
+        const std::int32_t last =
+            before[static_cast<std::size_t>(sequence)].tokens.steps[static_cast<std::size_t>(token)];
+        const bool ran = step <= last || engine_->kv() == "full";
+        ASSERT_EQ(states[i].empty(), !ran) << to_string(places[i]);
+        if (ran) {
+            patches.push_back({places[i], states[i]});
+        }
+        for (std::size_t j = 0; ran && sequence == 1 && place == layer && j < width; ++j) {
+            const std::size_t at =
+                static_cast<std::size_t>(token) * stride + static_cast<std::size_t>(step) * width + j;
+            ASSERT_NEAR(recorded[at], states[i][j], 2e-3 * std::max(1.0F, std::abs(states[i][j])));
+        }
+    }
+    engine_->use_patches(patches);
+    const auto after = engine_->score(windows, RecordLevel::steps);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        EXPECT_LE(largest(after[i].tokens.nll, before[i].tokens.nll), 1e-5);
+        EXPECT_EQ(after[i].tokens.steps, before[i].tokens.steps);
+    }
+    // And another state is seen by what comes after it.
+    engine_->use_patches({{{1, 3, 0, layer}, states[1]}});
+    const auto moved = engine_->score(windows, RecordLevel::steps);
+    EXPECT_LE(largest(moved[0].tokens.nll, before[0].tokens.nll), 2e-5) << "of another sequence";
+    EXPECT_GT(largest(moved[1].tokens.nll, before[1].tokens.nll), 1e-4);
+    const auto alone = [&] {
+        Window window = windows[1];
+        window.sequence = 1;
+        return engine_->score({&window, 1}, RecordLevel::steps).front();
+    }();
+    EXPECT_LE(largest(moved[1].tokens.nll, alone.tokens.nll), rounding(windows));
+}
+
 TEST_P(Ways, CachedDecodingIsTheWholeSequenceEachTime) {
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(6, vocabulary, 7),
                                                          random_ids(3, vocabulary, 8)};

@@ -4,6 +4,7 @@
 #include "core/base/splitmix.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/forward.h"
+#include "core/trace/reader.h"
 
 #include <ATen/ATen.h>
 
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 
 namespace ponderscope::testing {
 
@@ -221,6 +223,23 @@ std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary
                                                         static_cast<std::uint64_t>(vocabulary))));
     }
     return ids;
+}
+
+const SignalChunk* find(const WindowResult& result, const std::string& name) {
+    for (const auto& [signal_name, chunk] : result.signals) {
+        if (signal_name == name) {
+            return &chunk;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<float> floats_of(const WindowResult& result, const std::string& name) {
+    const SignalChunk* chunk = find(result, name);
+    if (chunk == nullptr) {
+        throw std::out_of_range("no signal " + name);
+    }
+    return to_floats(*chunk);
 }
 
 } // namespace ponderscope::testing

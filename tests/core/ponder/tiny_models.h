@@ -46,4 +46,9 @@ void nudge_weights(const Checkpoint& checkpoint, const std::filesystem::path& fo
 /// Ids below \p vocabulary, the same for the same seed.
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed);
 
+/// The signal of a result; nullptr: it has none of that name.
+const SignalChunk* find(const WindowResult& result, const std::string& name);
+/// Its values; std::out_of_range without it.
+std::vector<float> floats_of(const WindowResult& result, const std::string& name);
+
 } // namespace ponderscope::testing

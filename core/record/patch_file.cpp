@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/record/patch_file.h"
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/trace/column_labels.h"
+#include "core/trace/reader.h"
+#include "core/trace/windows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr std::int64_t most_patches = 100'000;
+
+/// What an object of the file says of a place; what it leaves out is as in \p other.
+StatePlace place_of(const JsonObject& object, const StatePlace& other) {
+    StatePlace place = other;
+    place.sequence = object.integer("sequence", 0).value_or(other.sequence);
+    place.token = object.integer("token", 0).value_or(other.token);
+    place.step = object.integer("step", 0).value_or(other.step);
+    const auto layer = object.value().find("layer");
+    if (layer != object.value().end()) { // null: the end of the step
+        place.layer = object.integer("layer", 0).value_or(StatePlace::end_of_step);
+    }
+    return place;
+}
+
+PlannedPatch patch_of(const JsonObject& object) {
+    object.allow_only({"to", "from"});
+    PlannedPatch patch;
+    const JsonObject to = object.required_object("to");
+    to.allow_only({"sequence", "token", "step", "layer"});
+    (void)to.required_integer("token", 0);
+    (void)to.required_integer("step", 0);
+    patch.to = place_of(to, {});
+    const nlohmann::json* from = object.find("from");
+    if (from != nullptr && from->is_string() && (*from == "zero" || *from == "mean")) {
+        patch.source = *from == "zero" ? PlannedPatch::Source::zero : PlannedPatch::Source::mean;
+        return patch;
+    }
+    if (from == nullptr || !from->is_object()) {
+        object.fail("from", "an object with a token, step or layer, \"zero\" or \"mean\"");
+    }
+    const JsonObject source = object.required_object("from");
+    source.allow_only({"trace", "run", "sequence", "token", "step", "layer"});
+    patch.from = place_of(source, patch.to);
+    patch.run = source.text("run").value_or("");
+    if (const auto trace = source.text("trace")) {
+        patch.source = PlannedPatch::Source::trace;
+        patch.trace = std::filesystem::absolute(object.source().parent_path() / *trace).lexically_normal();
+    } else if (!patch.run.empty()) {
+        source.fail("run", "a trace beside it that holds the run",
+                    "add \"trace\", or leave \"run\" out to take the state from these texts themselves");
+    }
+    return patch;
+}
+
+nlohmann::json to_json(const StatePlace& place) {
+    return {
+        {"sequence", place.sequence},
+        {"token", place.token},
+        {"step", place.step},
+        {"layer", place.layer == StatePlace::end_of_step ? nlohmann::json() : nlohmann::json(place.layer)}};
+}
+
+/// The tokens of a window, as the recording computes them.
+Window window_of(const SequenceInput& sequence, std::int64_t number, const WindowSpan& span) {
+    const std::span<const std::int32_t> ids(sequence.ids);
+    return {
+        ids.subspan(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)),
+        span.report_begin - span.begin,
+        span.report_end - span.begin,
+        number,
+        span.begin,
+        static_cast<std::int64_t>(ids.size())};
+}
+
+void require_token(const StatePlace& place, const std::vector<SequenceInput>& sequences) {
+    const auto count = static_cast<std::int64_t>(sequences.size());
+    if (place.sequence >= count) {
+        throw InputError("--patch: expected a sequence from 0 to " + std::to_string(count - 1) + ", found " +
+                         std::to_string(place.sequence) + ".");
+    }
+    const SequenceInput& sequence = sequences[static_cast<std::size_t>(place.sequence)];
+    const auto length = static_cast<std::int64_t>(sequence.ids.size());
+    if (place.token >= length) {
+        throw InputError("--patch: " + sequence.title + " has " + std::to_string(length) +
+                         " tokens, counted from 0, and " + std::to_string(place.token) +
+                         " is none of them; name one of them in \"token\".");
+    }
+}
+
+/// States of runs of the same texts without patches, one each; of those that are none of these, empty.
+std::vector<std::vector<float>> computed_states(const Engine& engine,
+                                                const std::vector<PlannedPatch>& patches,
+                                                const std::vector<SequenceInput>& sequences,
+                                                const WindowShape& shape) {
+    std::vector<std::vector<float>> states(patches.size());
+    std::vector<StatePlace> places;
+    std::vector<std::size_t> whose;
+    std::map<std::pair<std::int64_t, std::int64_t>, Window> windows; // by sequence and first token
+    for (std::size_t i = 0; i < patches.size(); ++i) {
+        const PlannedPatch& patch = patches[i];
+        const bool mean = patch.source == PlannedPatch::Source::mean;
+        if (!mean && patch.source != PlannedPatch::Source::same_run) {
+            continue;
+        }
+        StatePlace place = mean ? patch.to : patch.from;
+        if (mean) {
+            place.token = StatePlace::all_tokens;
+        }
+        const SequenceInput& sequence = sequences[static_cast<std::size_t>(place.sequence)];
+        for (const WindowSpan& span :
+             plan_windows(static_cast<std::int64_t>(sequence.ids.size()), shape.context, shape.stride)) {
+            if (mean || (place.token >= span.report_begin && place.token < span.report_end)) {
+                windows.try_emplace({place.sequence, span.begin}, window_of(sequence, place.sequence, span));
+            }
+        }
+        places.push_back(place);
+        whose.push_back(i);
+    }
+    if (places.empty()) {
+        return states;
+    }
+    std::vector<Window> list;
+    for (const auto& [where, window] : windows) {
+        list.push_back(window);
+    }
+    std::vector<std::vector<float>> taken = engine.states_at(list, places);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        if (taken[i].empty()) {
+            throw InputError("--patch: expected a state of " + to_string(places[i]) +
+                             ", found that the token stopped before that step; take an earlier step, or "
+                             "record with --policy full.");
+        }
+        states[whose[i]] = std::move(taken[i]);
+    }
+    return states;
+}
+
+/// A run whose states are read.
+class SourceRun {
+public:
+    SourceRun(const std::filesystem::path& trace, const std::string& name, const std::string& digest)
+        : reader_(TraceReader::open(trace)),
+          run_(find_run(reader_, name)),
+          place_(trace.string() + "#" + run_.name) {
+        if (run_.checkpoint_digest != digest) {
+            throw InputError(place_ + ": expected a run of the checkpoint that is patched, found one of " +
+                             run_.checkpoint +
+                             ", whose weights differ; a state means nothing to other weights.");
+        }
+        for (const SignalInfo& info : reader_.signals(run_.id)) {
+            if (info.name == signal::state) {
+                info_ = info;
+            }
+        }
+        if (info_.axes.empty()) {
+            throw InputError(place_ + ": expected recorded states, found none; record it with --record states"
+                                      " or states:LAYERS.");
+        }
+    }
+
+    std::vector<float> state(const StatePlace& place) const {
+        const bool of_layers = info_.axes.size() == 4;
+        std::optional<SignalChunk> chunk;
+        if (place.sequence < run_.sequences) {
+            chunk = reader_.signal(run_.id, place.sequence, signal::state, place.token, place.token + 1);
+        }
+        if (!chunk || chunk->shape.size() != info_.axes.size() || chunk->shape.front() != 1 ||
+            place.step >= chunk->shape[1]) {
+            refuse(place, "no such token or step");
+        }
+        std::int64_t row = place.step;
+        if (of_layers) {
+            const auto count = static_cast<std::size_t>(chunk->shape[2]);
+            const std::vector<std::string> labels = column_labels(info_.description, count);
+            const auto label = std::find(labels.begin(), labels.end(), std::to_string(place.layer));
+            if (label == labels.end()) {
+                refuse(place, "states of other layers; name one of them in \"layer\"");
+            }
+            row = row * chunk->shape[2] + (label - labels.begin());
+        } else if (place.layer != StatePlace::end_of_step) {
+            refuse(place, "states at the end of steps; write \"layer\": null in \"from\"");
+        }
+        const std::vector<float> all = to_floats(*chunk);
+        const auto width = static_cast<std::ptrdiff_t>(chunk->shape.back());
+        std::vector<float> state(all.begin() + row * width, all.begin() + (row + 1) * width);
+        if (std::isnan(state.front())) {
+            refuse(place, "that the token stopped before that step");
+        }
+        return state;
+    }
+
+private:
+    [[noreturn]] void refuse(const StatePlace& place, const std::string& found) const {
+        throw InputError(place_ + ": expected a recorded state of " + to_string(place) + ", found " + found +
+                         ".");
+    }
+
+    TraceReader reader_;
+    RunInfo run_;
+    std::string place_;
+    SignalInfo info_;
+};
+
+} // namespace
+
+std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path) {
+    const nlohmann::json json = read_json_file(path);
+    const JsonObject object(json, path);
+    object.allow_only({"patches"});
+    const nlohmann::json& list = object.required_array("patches");
+    if (list.empty() || list.size() > most_patches) {
+        object.fail("patches", "a list of 1 to " + std::to_string(most_patches) + " patches");
+    }
+    std::vector<PlannedPatch> patches;
+    std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>> seen;
+    for (const nlohmann::json& one : list) {
+        const std::string name = "patches[" + std::to_string(patches.size()) + "]";
+        patches.push_back(patch_of(JsonObject(one, path, name)));
+        const StatePlace& to = patches.back().to;
+        if (!seen.insert({to.sequence, to.token, to.step, to.layer}).second) {
+            throw InputError(path, "every place once", name + " with " + to_string(to) + " again",
+                             "leave one of them out");
+        }
+    }
+    return patches;
+}
+
+nlohmann::json to_json(const std::vector<PlannedPatch>& patches) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const PlannedPatch& patch : patches) {
+        nlohmann::json from;
+        switch (patch.source) {
+        case PlannedPatch::Source::zero:
+            from = "zero";
+            break;
+        case PlannedPatch::Source::mean:
+            from = "mean";
+            break;
+        case PlannedPatch::Source::trace:
+            from = to_json(patch.from);
+            from["trace"] = patch.trace.string();
+            from["run"] = patch.run;
+            break;
+        case PlannedPatch::Source::same_run:
+            from = to_json(patch.from);
+            break;
+        }
+        list.push_back({{"to", to_json(patch.to)}, {"from", std::move(from)}});
+    }
+    return list;
+}
+
+void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches,
+                  const std::vector<SequenceInput>& sequences) {
+    for (const PlannedPatch& patch : patches) {
+        require_token(patch.to, sequences);
+        engine.check_place(patch.to, true);
+        if (patch.source == PlannedPatch::Source::same_run) {
+            require_token(patch.from, sequences);
+            engine.check_place(patch.from, false);
+        }
+    }
+}
+
+std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
+                                    const std::vector<SequenceInput>& sequences, const WindowShape& shape,
+                                    const std::string& digest) {
+    check_places(engine, patches, sequences);
+    const auto computed = computed_states(engine, patches, sequences, shape);
+    std::map<std::pair<std::filesystem::path, std::string>, SourceRun> runs;
+    std::vector<StatePatch> states;
+    for (std::size_t i = 0; i < patches.size(); ++i) {
+        const PlannedPatch& patch = patches[i];
+        StatePatch one{patch.to, computed[i]};
+        if (patch.source == PlannedPatch::Source::zero) {
+            one.state.assign(static_cast<std::size_t>(engine.state_width(patch.to.layer)), 0.0F);
+        } else if (patch.source == PlannedPatch::Source::trace) {
+            auto run = runs.find({patch.trace, patch.run});
+            if (run == runs.end()) {
+                run =
+                    runs.emplace(std::pair(patch.trace, patch.run), SourceRun(patch.trace, patch.run, digest))
+                        .first;
+            }
+            one.state = run->second.state(patch.from);
+        }
+        states.push_back(std::move(one));
+    }
+    return states;
+}
+
+} // namespace ponderscope

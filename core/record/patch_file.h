@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/ponder/engine.h"
+#include "core/record/session.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// A state that is to be put in the place of another, and where it is taken from.
+struct PlannedPatch {
+    enum class Source : std::uint8_t {
+        same_run, ///< the run of the same texts without patches
+        trace,    ///< a run that recorded states
+        mean,     ///< over the sequence's tokens in the run without patches
+        zero
+    };
+    StatePlace to;
+    Source source = Source::same_run;
+    StatePlace from;             ///< of same_run and trace
+    std::filesystem::path trace; ///< of trace
+    std::string run;             ///< of trace; empty: its only one
+};
+
+/// {"patches": [{"to": {"token", "step", ...}, "from": {...} | "zero" | "mean"}, ...]}, as the page on states
+/// describes it. Paths are relative to the file's folder. InputError: anything else, a place patched twice.
+std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path);
+
+/// What a run keeps of them (RunInfo::choices): the list of patches of such a file, with everything that it
+/// left out written out.
+nlohmann::json to_json(const std::vector<PlannedPatch>& patches);
+
+/// InputError: a patch of a token that \p sequences do not have, or of a step or layer of another model.
+void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches,
+                  const std::vector<SequenceInput>& sequences);
+
+/// Takes the states from where they are; computes windows of \p sequences without patches where it has to.
+/// \p digest: checkpoint_digest of the engine's weights. InputError: a run of other weights or without that
+/// state, a step that did not run.
+std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
+                                    const std::vector<SequenceInput>& sequences, const WindowShape& shape,
+                                    const std::string& digest);
+
+} // namespace ponderscope

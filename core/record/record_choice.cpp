@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/record/record_choice.h"
+
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+namespace {
+
+/// Parts between commas; numbers belong to the list of layers before them.
+std::vector<std::string> parts_of(const std::string& text) {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string part = text.substr(begin, end - begin);
+        const bool numbers = !part.empty() && part.find_first_not_of("0123456789-") == std::string::npos;
+        if (numbers && !parts.empty() && parts.back().starts_with("states:")) {
+            parts.back() += "," + part;
+        } else {
+            parts.push_back(part);
+        }
+        begin = end + 1;
+    }
+    return parts;
+}
+
+} // namespace
+
+RecordChoice RecordChoice::parse(const std::string& text) {
+    RecordChoice choice;
+    bool named = false;
+    bool layers = false;
+    const auto refuse = [&](const std::string& what) {
+        throw InputError("--record: expected basic, steps, layers, states or states:LAYERS, each once and "
+                         "with commas between them, " +
+                         what + ".");
+    };
+    for (const std::string& part : parts_of(text)) {
+        constexpr std::string_view of_layers = "states:";
+        if (part == "basic" || part == "steps") {
+            if (named) {
+                refuse("found basic or steps twice");
+            }
+            named = true;
+            choice.level = part == "basic" ? RecordLevel::basic : RecordLevel::steps;
+        } else if (part == "layers" && !layers) {
+            layers = true;
+        } else if ((part == "states" || (part.starts_with(of_layers) && part.size() > of_layers.size())) &&
+                   !choice.states) {
+            choice.states = part == "states" ? "" : part.substr(of_layers.size());
+        } else {
+            refuse("found '" + part + "'");
+        }
+    }
+    choice.exits = layers && !named;
+    choice.lens = layers && named;
+    return choice;
+}
+
+void RecordChoice::apply(Engine& engine) const {
+    if (exits) {
+        if (engine.max_steps() > 0) {
+            throw InputError("--record layers makes the blocks of a vanilla model its steps, and this one "
+                             "(method " +
+                             to_string(engine.config().ponder.method) +
+                             ") has steps of its own; write --record steps,layers to read every layer out "
+                             "at every step.");
+        }
+        engine.use_layers_as_steps();
+    }
+    engine.use_lens(lens);
+    engine.use_states(states ? std::optional(StateChoice::parse(*states, engine.config())) : std::nullopt);
+}
+
+} // namespace ponderscope

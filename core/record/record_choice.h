@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/ponder/engine.h"
+
+#include <optional>
+#include <string>
+
+namespace ponderscope {
+
+/// What a run records, as `--record` says it: one of basic and steps (steps, where neither is named), and
+/// beside it, with commas, layers and states[:LAYERS].
+struct RecordChoice {
+    RecordLevel level = RecordLevel::steps;
+    bool exits = false; ///< layers alone: the blocks of a vanilla model are its steps
+    bool lens = false;  ///< layers beside basic or steps: every layer is read out at every step
+    std::optional<std::string> states; ///< LAYERS; empty: the end of each step
+
+    /// InputError: anything else.
+    static RecordChoice parse(const std::string& text);
+    /// InputError: something that the engine's model does not have.
+    void apply(Engine& engine) const;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// --record states and --patch as a user runs them: what it takes is said first, the trace keeps its promises,
+// and a state put in the place of another moves what comes after it.
+#include "core/base/files.h"
+#include "core/base/json.h"
+#include "core/trace/reader.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+
+class StatesCli : public ::testing::Test {
+protected:
+    void SetUp() override {
+        testing::TinyCheckpoint model;
+        model.pondering_steps = 2;
+        model.write(folder_ / "model");
+        testing::TinyCheckpoint{}.write(folder_ / "plain");
+        write_file_atomically(folder_ / "text.txt",
+                              "One gull, two gulls, three gulls and a lamp by the sea.");
+    }
+
+    [[nodiscard]] std::string at(const std::string& name) const { return (folder_ / name).string(); }
+
+    [[nodiscard]] ProgramResult record(const std::string& trace, std::vector<std::string> more,
+                                       const std::string& model = "model") const {
+        std::vector<std::string> arguments{"record", at(model), "--text", at("text.txt"), "-o", at(trace)};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_ponderscope(arguments);
+    }
+
+    void write_patches(const std::string& name, const nlohmann::json& patches) const {
+        write_file_atomically(folder_ / name, nlohmann::json{{"patches", patches}}.dump());
+    }
+
+    static std::vector<float> nll_of(const TraceReader& reader, const std::string& run) {
+        return reader.tokens(find_run(reader, run).id, 0).nll;
+    }
+
+    testing::TemporaryFolder folder_;
+};
+
+TEST_F(StatesCli, ThePriceIsSaidAndTheTraceIsSound) {
+    const ProgramResult result = record("t.ponder", {"--record", "steps,states:0-1,layers"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const TraceReader reader = TraceReader::open(folder_ / "t.ponder");
+    const RunInfo run = find_run(reader, "");
+    const auto state = reader.signal(run.id, 0, signal::state);
+    ASSERT_TRUE(state.has_value());
+    EXPECT_EQ(state->dtype, DType::f16);
+    ASSERT_EQ(state->shape.size(), 4U);
+    EXPECT_EQ(state->shape[1], 3);
+    EXPECT_EQ(state->shape[2], 2);
+    const auto lens = reader.signal(run.id, 0, signal::layer_nll);
+    ASSERT_TRUE(lens.has_value());
+    EXPECT_EQ(lens->shape, (std::vector<std::int64_t>{run.tokens, 3, run.layers}));
+    // In the words of the price: bytes of all tokens, states and five numbers a layer and step.
+    const std::int64_t bytes =
+        static_cast<std::int64_t>(state->data.size()) + run.tokens * 3 * run.layers * 5 * 4;
+    const std::string said = bytes < 1'000'000 ? std::to_string(bytes / 1000) : "MB";
+    EXPECT_NE(result.err.find("--record steps,states:0-1,layers  at most"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << said << " in: " << result.err;
+    EXPECT_EQ(run_ponderscope({"check", at("t.ponder")}).code, 0);
+}
+
+TEST_F(StatesCli, ALevelThatIsNoneIsRefused) {
+    for (const auto& [level, words] :
+         std::vector<std::pair<std::string, std::string>>{{"stepz", "found 'stepz'"},
+                                                          {"steps,basic", "basic or steps twice"},
+                                                          {"states,states", "found 'states'"},
+                                                          {"states:", "found 'states:'"},
+                                                          {"steps,", "found ''"},
+                                                          {"states:9", "expected layers from 0 to"},
+                                                          {"states:x", "found 'x'"},
+                                                          {"layers", "write --record steps,layers"}}) {
+        const ProgramResult result = record("never.ponder", {"--record", level});
+        EXPECT_EQ(result.code, 2) << level;
+        EXPECT_NE(result.err.find(words), std::string::npos) << level << ": " << result.err;
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "never.ponder")) << level;
+    }
+}
+
+TEST_F(StatesCli, AStateOfTheSamePlaceChangesNothing) {
+    ASSERT_EQ(record("t.ponder", {"--record", "states:1", "--name", "source"}).code, 0);
+    write_patches("own.json", {{{"to", {{"token", 6}, {"step", 1}, {"layer", 0}}}, {"from", {{"token", 6}}}},
+                               {{"to", {{"token", 9}, {"step", 2}}}, {"from", {{"token", 9}}}}});
+    ASSERT_EQ(record("t.ponder", {"--patch", at("own.json"), "--name", "own"}).code, 0);
+    write_patches("of_trace.json", {{{"to", {{"token", 6}, {"step", 1}, {"layer", 1}}},
+                                     {"from", {{"trace", "t.ponder"}, {"run", "source"}}}}});
+    ASSERT_EQ(record("t.ponder", {"--patch", at("of_trace.json"), "--name", "half", "--patched-only"}).code,
+              0);
+    const TraceReader reader = TraceReader::open(folder_ / "t.ponder");
+    const auto plain = nll_of(reader, "own");
+    const auto own = nll_of(reader, "own patched");
+    const auto half = nll_of(reader, "half");
+    for (std::size_t t = 0; t + 1 < plain.size(); ++t) {
+        EXPECT_NEAR(own[t], plain[t], 1e-6) << t;
+        EXPECT_NEAR(half[t], plain[t], 5e-3) << t << ": by the rounding of fp16";
+    }
+    EXPECT_EQ(reader.runs().size(), 4U) << "source, own, own patched, half";
+    EXPECT_EQ(run_ponderscope({"check", at("t.ponder")}).code, 0);
+}
+
+TEST_F(StatesCli, AnotherStateMovesWhatComesAfterAndIsWrittenDown) {
+    write_patches("p.json", {{{"to", {{"token", 7}, {"step", 1}, {"layer", 0}}}, {"from", {{"token", 2}}}},
+                             {{"to", {{"token", 8}, {"step", 0}}}, {"from", "zero"}},
+                             {{"to", {{"token", 9}, {"step", 0}}}, {"from", "mean"}}});
+    const ProgramResult result = record("t.ponder", {"--patch", at("p.json"), "--name", "a"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_NE(result.out.find("predictions moved, most at token"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("t.ponder#a patched'"), std::string::npos) << result.out;
+    const TraceReader reader = TraceReader::open(folder_ / "t.ponder");
+    const auto before = nll_of(reader, "a");
+    const auto after = nll_of(reader, "a patched");
+    double moved = 0;
+    for (std::size_t t = 0; t + 1 < before.size(); ++t) {
+        if (t < 7) {
+            EXPECT_NEAR(after[t], before[t], 1e-6) << t;
+        } else {
+            moved = std::max(moved, std::abs(static_cast<double>(after[t]) - before[t]));
+        }
+    }
+    EXPECT_GT(moved, 1e-4);
+
+    const ProgramResult shown = run_ponderscope({"inspect", at("t.ponder")});
+    EXPECT_NE(
+        shown.out.find("3 states: sequence 0, token 7, step 1, layer 0 from sequence 0, token 2, step 1, "
+                       "layer 0; sequence 0, token 8, step 0 from zero"),
+        std::string::npos)
+        << shown.out;
+    const nlohmann::json json =
+        nlohmann::json::parse(run_ponderscope({"inspect", at("t.ponder"), "--json"}).out);
+    EXPECT_EQ(json["runs"][1]["choices"]["patches"].size(), 3U);
+    EXPECT_EQ(run_ponderscope({"compare", at("t.ponder") + "#a", at("t.ponder") + "#a patched"}).code, 0);
+    const ProgramResult rerun = run_ponderscope(
+        {"policy", at("t.ponder") + "#a patched", "--policy", "fixed:n=1", "--rerun", at("model")});
+    EXPECT_EQ(rerun.code, 2);
+    EXPECT_NE(rerun.err.find("--patch FILE --policy"), std::string::npos) << rerun.err;
+}
+
+TEST_F(StatesCli, APatchOfAStepThatDidNotRunSaysSo) {
+    write_patches("p.json", {{{"to", {{"token", 7}, {"step", 2}}}, {"from", "zero"}}});
+    const ProgramResult result =
+        record("t.ponder", {"--patch", at("p.json"), "--policy", "fixed:n=1", "--progress", "none"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_NE(result.err.find("1 of 1 patches changed nothing"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("the token stopped at step 1"), std::string::npos) << result.err;
+}
+
+TEST_F(StatesCli, WrongPatchesAreOneSentenceAndNoTrace) {
+    ASSERT_EQ(record("source.ponder", {"--record", "states"}).code, 0);
+    ASSERT_EQ(record("other.ponder", {"--record", "states"}, "plain").code, 0);
+    ASSERT_EQ(record("bare.ponder", {}).code, 0);
+    const nlohmann::json to{{"token", 5}, {"step", 1}};
+    const nlohmann::json layer{{"token", 5}, {"step", 1}, {"layer", 1}};
+    const std::vector<std::pair<nlohmann::json, std::string>> cases{
+        {nlohmann::json::array(), "a list of 1 to"},
+        {{{{"to", to}}}, "\"zero\" or \"mean\""},
+        {{{{"to", to}, {"from", "nothing"}}}, "\"zero\" or \"mean\""},
+        {{{{"to", to}, {"from", "zero"}, {"scale", 2}}}, "scale"},
+        {{{{"to", {{"token", 5}}}, {"from", "zero"}}}, "step"},
+        {{{{"to", {{"token", -5}, {"step", 1}}}, {"from", "zero"}}}, "token"},
+        {{{{"to", {{"token", 5000}, {"step", 1}}}, {"from", "zero"}}}, "5000 is none of them"},
+        {{{{"to", {{"sequence", 1}, {"token", 5}, {"step", 1}}}, {"from", "zero"}}},
+         "a sequence from 0 to 0"},
+        {{{{"to", {{"token", 5}, {"step", 3}}}, {"from", "zero"}}}, "expected a step from 0 to 2"},
+        {{{{"to", {{"token", 5}, {"step", 1}, {"layer", 77}}}, {"from", "zero"}}}, "expected a layer from 0"},
+        {{{{"to", to}, {"from", "zero"}}, {{"to", to}, {"from", "mean"}}}, "again"},
+        {{{{"to", to}, {"from", {{"run", "x"}}}}}, "a trace beside it"},
+        {{{{"to", to}, {"from", {{"trace", "nowhere.ponder"}}}}}, "nowhere.ponder"},
+        {{{{"to", to}, {"from", {{"trace", "bare.ponder"}}}}}, "record it with --record states"},
+        {{{{"to", to}, {"from", {{"trace", "other.ponder"}}}}}, "whose weights differ"},
+        {{{{"to", layer}, {"from", {{"trace", "source.ponder"}}}}}, "\"layer\": null"},
+        {{{{"to", to}, {"from", {{"trace", "source.ponder"}, {"token", 4000}}}}}, "no such token or step"}};
+    for (const auto& [patches, words] : cases) {
+        write_patches("wrong.json", patches);
+        const ProgramResult result =
+            record("never.ponder", {"--patch", at("wrong.json"), "--progress", "none"});
+        EXPECT_EQ(result.code, 2) << patches.dump();
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        EXPECT_NE(result.err.find(words), std::string::npos) << words << "\n" << result.err;
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "never.ponder")) << patches.dump();
+    }
+    write_file_atomically(folder_ / "wrong.json", "{\"patches\": [");
+    EXPECT_EQ(record("never.ponder", {"--patch", at("wrong.json")}).code, 2);
+    EXPECT_EQ(record("never.ponder", {"--patched-only"}).code, 2);
+}
+
+} // namespace
+} // namespace ponderscope
