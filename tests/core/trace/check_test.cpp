@@ -125,6 +125,29 @@ TEST_F(Check, WhatTheWriterWroteIsSound) {
     EXPECT_EQ(check.chunks, 6);
 }
 
+TEST_F(Check, ATextMayEndWithinACharacterWhereItsTokenDoes) {
+    // As generated texts do. The last token is the bytes that it stands for, or the text is damaged.
+    const fs::path cut = folder / "cut.ponder";
+    for (const char* const word : {"i\xC3", "i"}) {
+        fs::remove(cut);
+        TraceWriter writer(cut);
+        writer.begin_run(run_info("cut"), {});
+        writer.begin_sequence("cut", "one two four si\xC3");
+        TokenColumns columns = tokens();
+        columns.end.back() = 16;
+        writer.append(columns, {});
+        writer.end_sequence();
+        const std::string last = "s" + std::string(word);
+        writer.put_vocabulary({{3, "one"}, {4, " two"}, {5, " four"}, {6, ""}, {7, last}});
+        writer.end_run(1);
+        writer.finish();
+        EXPECT_EQ(lines(check_trace(cut)),
+                  last.size() == 3 ? std::vector<std::string>()
+                                   : std::vector<std::string>{
+                                         "run 1 (cut), sequence 0: its text is no UTF-8"});
+    }
+}
+
 TEST_F(Check, TokensKeepTheirPromises) {
     const std::string one = "run 1 (first), sequence 0";
     const std::string row = "UPDATE token_row SET ";

@@ -319,9 +319,11 @@ TEST_F(Training, MistakesAreNamedInTheCallThatMakesThem) {
     const std::int64_t id = writer.begin_training({}, sample_quantities());
     EXPECT_THROW(writer.put_points(id, {-1, 0, 0}, {{"loss", 0, 1}}), InputError);
     EXPECT_THROW(writer.put_points(id, {1, 0, 0}, {{"loss", max_training_places, 1}}), InputError);
-    writer.put_points(id, {1, 0, 0}, {{"loss", 0, 1}});
+    writer.put_points(id, {0, 0, 0}, {{"loss", 0, 1}}); // before the first step
     writer.finish();
-    EXPECT_EQ(TraceReader::open(path).trainings().at(0).name, "training");
+    const TraceReader reader = TraceReader::open(path);
+    EXPECT_EQ(reader.trainings().at(0).name, "training");
+    EXPECT_EQ(reader.training_curves(id).at(0).step, std::vector<std::int64_t>{0});
 }
 
 TEST_F(Training, AbsurdValuesAreSentences) {
