@@ -42,6 +42,9 @@ struct MethodInfo {
     bool any_steps = false;
     /// Its own exits choose the read-out, as in its authors' code, while every step runs.
     bool exits_select = false;
+    /// Which of another token's slots a slot sees is the method's own rule, so that what later tokens see of
+    /// one that stopped (--kv) cannot be chosen.
+    bool sees_by_own_rule = false;
     /// A file beside config.json by which a folder says that it is of this method; nullptr: none.
     const char* companion = nullptr;
     /// Reads the keys of a format of its own, of a checkpoint whose architecture or companion means this

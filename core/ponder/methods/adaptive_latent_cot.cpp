@@ -9,7 +9,8 @@ MethodInfo adaptive_latent_cot_info() {
             .summary = "Latent steps that see those of earlier tokens, with a router after each "
                        "(adaptive latent CoT, arXiv 2602.08220)",
             .own_rule = {"gate", OwnRule::Form::product_up_to_k, OwnRule::Stops::below},
-            .section_keys = {"threshold", "remainder"}};
+            .section_keys = {"threshold", "remainder"},
+            .sees_by_own_rule = true};
 }
 
 } // namespace ponderscope

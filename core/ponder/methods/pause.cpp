@@ -7,7 +7,8 @@ namespace ponderscope {
 MethodInfo pause_info() {
     return {.kind = MethodKind::pause,
             .summary = "K pause tokens follow every token, and it is read out at the last (arXiv "
-                       "2310.02226)"};
+                       "2310.02226)",
+            .sees_by_own_rule = true};
 }
 
 } // namespace ponderscope

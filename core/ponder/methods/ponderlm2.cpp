@@ -7,7 +7,8 @@ namespace ponderscope {
 MethodInfo ponderlm2_info() {
     return {.kind = MethodKind::ponderlm2,
             .summary = "K latent thoughts follow every token, each the state of the one before "
-                       "(PonderLM-2, arXiv 2509.23184)"};
+                       "(PonderLM-2, arXiv 2509.23184)",
+            .sees_by_own_rule = true};
 }
 
 } // namespace ponderscope

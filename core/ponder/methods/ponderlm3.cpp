@@ -9,7 +9,8 @@ MethodInfo ponderlm3_info() {
             .summary = "As ponderlm2, with a router that gives every token its number of steps "
                        "(PonderLM-3, arXiv 2603.02023)",
             .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::below},
-            .section_keys = {"threshold", "remainder"}};
+            .section_keys = {"threshold", "remainder"},
+            .sees_by_own_rule = true};
 }
 
 } // namespace ponderscope
