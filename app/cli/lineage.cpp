@@ -54,7 +54,8 @@ nlohmann::json to_json(const AttentionMatch& awm) {
             {"n", awm.dimensions()},
             {"chance_deviation", awm.chance_deviation},
             {"z", awm.z},
-            {"z_published", awm.z_published}};
+            {"z_published", awm.z_published},
+            {"common_origin_from", awm.similarity_at(common_origin_z)}};
 }
 
 nlohmann::json to_json(const InvariantTerms& huref) {

@@ -2,6 +2,7 @@
 #include "app/cli/reruns.h"
 
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 #include "core/policy/rerun_difference.h"
 #include "core/ponder/policy_halting.h"
 #include "core/record/rerun.h"
@@ -55,6 +56,9 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
         ModelOptions options = model;
         options.method = options.method.empty() ? source.method : options.method;
         options.dtype = source.dtype;
+        if (const MethodInfo* info = method_info(options.method); info != nullptr && info->any_steps) {
+            options.steps = source.max_steps + 1;
+        }
         const Checkpoint checkpoint = options.open();
         require_weights_of(source, checkpoint, checkpoint_digest(checkpoint, printer.sink(), stop));
         const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);

@@ -93,6 +93,9 @@ struct MethodInfo {
     bool any_steps = false;
     /// Its own exits choose the read-out, as in its authors' code, while every step runs.
     bool exits_select = false;
+    /// Which of another token's slots a slot sees is the method's own rule, so that what later tokens see of
+    /// one that stopped (--kv) cannot be chosen.
+    bool sees_by_own_rule = false;
     /// A format of its own: checkpoints of this architecture, or folders with this file beside config.json,
     /// are of this method, or, where --method says so, of one of \c instead.
     std::optional<Architecture> architecture = {};

@@ -22,6 +22,10 @@ constexpr std::int64_t store_bytes = std::int64_t{512} << 20;
 constexpr double published_mean = 0.00375;
 constexpr double published_deviation = 0.0028;
 
+double deviation_of(const AttentionMatch& match) {
+    return std::max(published_deviation, match.chance_deviation);
+}
+
 /// The cosines of the embeddings' columns over the shared tokens, fp64 [d of the target, d of the base].
 at::Tensor column_cosines(const StoredWeights& base, std::span<const std::int64_t> base_rows,
                           const StoredWeights& target, std::span<const std::int64_t> target_rows,
@@ -259,11 +263,15 @@ void summarise(AttentionMatch& match) {
     match.similarity = (match.query_mean + match.key_mean) / 2;
     const auto n = static_cast<double>(match.dimensions());
     match.chance_deviation = std::sqrt(2.0 / (n * (n - 3)));
-    match.z = (match.similarity - published_mean) / std::max(published_deviation, match.chance_deviation);
+    match.z = (match.similarity - published_mean) / deviation_of(match);
     match.z_published = std::abs(match.similarity - published_mean) / published_deviation;
 }
 
 } // namespace
+
+double AttentionMatch::similarity_at(double wanted) const {
+    return published_mean + wanted * deviation_of(*this);
+}
 
 AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
                                const std::optional<SharedTokens>& shared, const ProgressSink& progress,

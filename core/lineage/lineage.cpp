@@ -71,9 +71,9 @@ std::string to_string(LineageVerdict verdict) {
 }
 
 LineageVerdict lineage_verdict(double z) {
-    return z >= 6   ? LineageVerdict::common_origin
-           : z >= 3 ? LineageVerdict::undecided
-                    : LineageVerdict::none_found;
+    return z >= common_origin_z ? LineageVerdict::common_origin
+           : z >= undecided_z   ? LineageVerdict::undecided
+                                : LineageVerdict::none_found;
 }
 
 Lineage compare_lineage(const Checkpoint& a, const Checkpoint& b, const LineageOptions& options,

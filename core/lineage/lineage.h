@@ -50,6 +50,7 @@ struct AttentionMatch {
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
     [[nodiscard]] std::int64_t dimensions_in_place() const;
     [[nodiscard]] std::int64_t signs_flipped() const;
+    [[nodiscard]] double similarity_at(double z) const; ///< the similarity that has this z
 };
 
 /// HuRef: correlations of W_q W_k, W_v W_o and W_u W_d as token embeddings see them, in the last two layers.
@@ -65,7 +66,8 @@ struct InvariantTerms {
 enum class LineageVerdict : std::uint8_t { common_origin, undecided, none_found };
 /// "common origin", "undecided", "no common origin found".
 std::string to_string(LineageVerdict verdict);
-/// z >= 6: common origin; 3 <= z < 6: undecided; below: none found.
+inline constexpr double common_origin_z = 6; ///< from here on: common origin
+inline constexpr double undecided_z = 3;     ///< from here on: undecided; below: none found
 LineageVerdict lineage_verdict(double z);
 
 struct Lineage {

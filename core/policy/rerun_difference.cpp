@@ -2,11 +2,21 @@
 #include "core/policy/rerun_difference.h"
 
 #include "core/base/error.h"
+#include "core/trace/recorded_choices.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
+
+namespace {
+
+/// Traces of earlier versions say nothing of it.
+bool same_if_known(const std::string& one, const std::string& other) {
+    return one.empty() || other.empty() || one == other;
+}
+
+} // namespace
 
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy) {
     return candidate.policy == policy && candidate.checkpoint_digest == run.checkpoint_digest &&
@@ -14,6 +24,9 @@ bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string
            candidate.scoring == run.scoring && candidate.dtype == run.dtype &&
            candidate.context == run.context && candidate.stride == run.stride &&
            candidate.max_steps == run.max_steps && candidate.step_unit == run.step_unit &&
+           same_if_known(candidate.policy == "full" ? kv_of_rerun(candidate) : recorded_choices(candidate).kv,
+                         kv_of_rerun(run)) &&
+           same_if_known(recorded_choices(candidate).initial_state, recorded_choices(run).initial_state) &&
            candidate.tokens == run.tokens && candidate.complete;
 }
 

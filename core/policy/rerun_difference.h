@@ -30,8 +30,9 @@ struct RerunDifference {
     std::vector<std::int64_t> flops;
 };
 
-/// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method and
-/// tokens, another policy. By what the trace says of both; rerun_difference looks at the tokens.
+/// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method, steps,
+/// start state and tokens, another policy, and of what stopped the same is seen (kv_of_rerun). By what the
+/// trace says of both; rerun_difference looks at the tokens.
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy);
 
 /// \p replayed: of the table of \p run. InputError: other tokens, or none with a target in both.

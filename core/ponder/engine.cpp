@@ -156,10 +156,6 @@ bool Engine::kv_named() const {
     return impl_->choices.kv.has_value();
 }
 
-bool Engine::exits_select() const {
-    return impl_->method().exits_select();
-}
-
 void Engine::use_start_state(const std::string& spec) {
     if (!config().recurs()) {
         throw InputError("--initial-state: the method " + to_string(config().ponder.method) +

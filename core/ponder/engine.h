@@ -115,9 +115,8 @@ public:
     /// it, and `per_step` under another rule than the method's. InputError where the method has no such
     /// choice.
     void use_kv(std::optional<KvPolicy> policy);
-    [[nodiscard]] std::string kv() const;    ///< "full", ...; empty where there is no such choice
-    [[nodiscard]] bool kv_named() const;     ///< use_kv named one
-    [[nodiscard]] bool exits_select() const; ///< the method's own exits choose the read-out (method_info.h)
+    [[nodiscard]] std::string kv() const; ///< "full", ...; empty where there is no such choice
+    [[nodiscard]] bool kv_named() const;  ///< use_kv named one
     /// What a stack with a start state begins with: "random", "random:SEED", "zero", or a safetensors file
     /// with `initial_state` [B, T or more, d], looked for in the checkpoint's folder first. Until it is
     /// called: random, seed 0. InputError: a model without one, a file that is none or has another shape.

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/ponder/halting_rules.h"
 #include "core/ponder/policy_halting.h"
+#include "core/trace/recorded_choices.h"
 
 #include <nlohmann/json.hpp>
 
@@ -105,8 +106,16 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     if (run.scoring != engine.scoring()) {
         engine.use_scoring(refreshes_of(run));
     }
-    if (engine.exits_select() && !engine.kv_named()) {
-        engine.use_kv(KvPolicy::per_step); // what a rerun is for: exits that are taken
+    if (!engine.kv().empty() && !engine.kv_named()) {
+        engine.use_kv(kv_policy_from_string(kv_of_rerun(run)).value_or(KvPolicy::per_step));
+    }
+    if (const std::string start = recorded_choices(run).initial_state; !start.empty()) {
+        engine.use_start_state(start);
+    }
+    if (run.max_steps != engine.max_steps()) {
+        throw InputError("Run \"" + run.name + "\" went " + std::to_string(run.max_steps) +
+                         " steps beyond the first and the model as it is opened now goes " +
+                         std::to_string(engine.max_steps()) + "; rerun it with the run's own steps.");
     }
     if (spec.kind->causal) {
         engine.use_halting(rule_of(spec, engine));

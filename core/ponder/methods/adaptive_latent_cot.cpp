@@ -10,6 +10,7 @@ MethodInfo adaptive_latent_cot_info() {
                        "(adaptive latent CoT, arXiv 2602.08220)",
             .own_rule = {"gate", OwnRule::Form::product_up_to_k, OwnRule::Stops::below},
             .section = {section_keys::threshold, section_keys::remainder},
+            .sees_by_own_rule = true,
             .penalty = {"lambda", "beta"}};
 }
 

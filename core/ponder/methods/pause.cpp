@@ -35,7 +35,8 @@ MethodInfo pause_info() {
             .summary = "K pause tokens follow every token, and it is read out at the last (arXiv "
                        "2310.02226)",
             .read_beside = &read_token,
-            .public_form = {.meant = &meant, .read = &read_public, .keys = {"pause_token_id"}}};
+            .public_form = {.meant = &meant, .read = &read_public, .keys = {"pause_token_id"}},
+            .sees_by_own_rule = true};
 }
 
 } // namespace ponderscope

@@ -39,7 +39,8 @@ MethodInfo ponderlm2_info() {
                             .switched_off = &switched_off,
                             .read = &read_public,
                             .keys = {"num_jacobi_iterations", "interpolation", "interpolation_use_topk",
-                                     "interpolation_topk"}}};
+                                     "interpolation_topk"}},
+            .sees_by_own_rule = true};
 }
 
 } // namespace ponderscope

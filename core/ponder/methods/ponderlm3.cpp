@@ -10,6 +10,7 @@ MethodInfo ponderlm3_info() {
                        "(PonderLM-3, arXiv 2603.02023)",
             .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::below},
             .section = {section_keys::threshold, section_keys::remainder},
+            .sees_by_own_rule = true,
             .penalty = {"lambda"}};
 }
 

@@ -165,6 +165,7 @@ MethodInfo tah_info() {
             .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::at_most},
             .has_section = false,
             .any_steps = true,
+            .sees_by_own_rule = true,
             .companion = "tah_config.json",
             .instead = {MethodKind::vanilla},
             .read = &read,

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace ponderscope {
 namespace {
 
@@ -29,6 +31,9 @@ TEST(LineageVerb, SaysAVerdictAndWhatItRestsOn) {
     EXPECT_EQ(report.at("verdict"), "no common origin found");
     EXPECT_NEAR(report.at("awm").at("similarity").get<double>(), 0.016243, 1e-5);
     EXPECT_LT(report.at("awm").at("z").get<double>(), 3);
+    EXPECT_LT(report.at("awm").at("similarity"), report.at("awm").at("common_origin_from"));
+    EXPECT_NEAR(report.at("awm").at("common_origin_from").get<double>(),
+                0.00375 + 6 * std::max(0.0028, report.at("awm").at("chance_deviation").get<double>()), 1e-12);
     EXPECT_EQ(report.at("awm").at("layer_pairs").size(), 4U);
     EXPECT_EQ(report.at("huref").at("tokens"), 50);
     EXPECT_TRUE(report.at("huref").at("ics").is_number());

@@ -4,6 +4,7 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/trace/reader.h"
+#include "core/trace/recorded_choices.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/support/test_data.h"
 
@@ -112,6 +113,54 @@ INSTANTIATE_TEST_SUITE_P(Cases, PolicyRerun,
                          ::testing::Values("adaponderlm_llama_tau_03", "adaptive_latent_cot_gpt_neox_tau_01",
                                            "ponderlm3_llama_tau_1e4", "vanilla_gpt_neox_layers"),
                          [](const auto& one) { return one.param; });
+
+TEST(PolicyRerunKeeps, StepsStartStateAndWhatIsSeen) {
+    PONDERSCOPE_REQUIRE_GOLDEN("huginn_1_2_1_r3_untied_nobias");
+    const std::filesystem::path golden = testing::golden_case("huginn_1_2_1_r3_untied_nobias");
+    const testing::TemporaryFolder folder;
+    const std::string trace = (folder / "t.ponder").string();
+    const auto record = [&](const std::string& name, const std::vector<std::string>& more,
+                            const std::string& policy = "full") {
+        std::vector<std::string> arguments{"record",
+                                           golden.string(),
+                                           "--ids",
+                                           (golden / "golden.safetensors").string(),
+                                           "--policy",
+                                           policy,
+                                           "--initial-state",
+                                           "random:7",
+                                           "--context",
+                                           "16",
+                                           "--name",
+                                           name,
+                                           "-o",
+                                           trace};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const ProgramResult result = run_ponderscope(arguments);
+        EXPECT_EQ(result.code, 0) << result.err;
+    };
+    record("five", {"--steps", "5"});
+    record("shared", {"--steps", "5", "--kv", "shared"});
+    for (const char* const source : {"five", "shared"}) {
+        const ProgramResult result = run_ponderscope({"policy", trace + "#" + source, "--policy", "fixed:n=2",
+                                                      "--rerun", golden.string(), "--replicates", "200"});
+        ASSERT_EQ(result.code, 0) << result.err;
+    }
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo five = find_run(reader, "five fixed:n=2");
+    const RunInfo shared = find_run(reader, "shared fixed:n=2");
+    for (const RunInfo& run : {five, shared}) {
+        EXPECT_EQ(run.max_steps, 4) << run.name;
+        EXPECT_EQ(recorded_choices(run).initial_state, "random:7") << run.name;
+    }
+    EXPECT_EQ(recorded_choices(five).kv, "per_step");
+    EXPECT_EQ(recorded_choices(shared).kv, "shared");
+    // The same again by hand.
+    record("by hand", {"--steps", "5", "--kv", "shared"}, "fixed:n=2");
+    const RunInfo by_hand = find_run(TraceReader::open(trace), "by hand");
+    EXPECT_NEAR(by_hand.nll_sum, shared.nll_sum, 1e-5);
+    EXPECT_GT(std::abs(by_hand.nll_sum - five.nll_sum), 1e-3);
+}
 
 TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
     PONDERSCOPE_REQUIRE_GOLDEN("adaponderlm_llama_tau_03");

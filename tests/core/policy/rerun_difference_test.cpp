@@ -2,6 +2,7 @@
 #include "core/policy/rerun_difference.h"
 
 #include "core/base/error.h"
+#include "core/trace/recorded_choices.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -46,6 +47,36 @@ TEST(IsRerunOf, TheSameModelAndTokensUnderThatPolicy) {
         EXPECT_FALSE(is_rerun_of(other, base, policy)) << "change " << number;
         ++number;
     }
+}
+
+TEST(IsRerunOf, TakesExitsAndKeepsTheStart) {
+    const std::string policy = "entropy:theta=1.5";
+    const auto with = [](const std::string& of, const std::string& choices) {
+        RunInfo run = run_of(of);
+        run.choices = choices;
+        return run;
+    };
+    // What exits that only choose the read-out did, a rerun takes; shared and skip are kept.
+    const RunInfo read_out = with("learned", R"({"kv": "full", "initial_state": "random:7"})");
+    EXPECT_EQ(kv_of_rerun(read_out), "per_step");
+    EXPECT_TRUE(
+        is_rerun_of(with(policy, R"({"kv": "per_step", "initial_state": "random:7"})"), read_out, policy));
+    EXPECT_FALSE(
+        is_rerun_of(with(policy, R"({"kv": "full", "initial_state": "random:7"})"), read_out, policy));
+    EXPECT_FALSE(
+        is_rerun_of(with(policy, R"({"kv": "shared", "initial_state": "random:7"})"), read_out, policy));
+    EXPECT_FALSE(
+        is_rerun_of(with(policy, R"({"kv": "per_step", "initial_state": "zero"})"), read_out, policy));
+    const RunInfo shared = with("full", R"({"kv": "shared"})");
+    EXPECT_EQ(kv_of_rerun(shared), "shared");
+    EXPECT_TRUE(is_rerun_of(with(policy, R"({"kv": "shared"})"), shared, policy));
+    EXPECT_FALSE(is_rerun_of(with(policy, R"({"kv": "per_step"})"), shared, policy));
+    // Nothing halts: every token ran all steps either way.
+    EXPECT_TRUE(
+        is_rerun_of(with("full", R"({"kv": "full"})"), with("full", R"({"kv": "per_step"})"), "full"));
+    // Earlier versions kept none of it, and what is no text of ours says nothing.
+    EXPECT_TRUE(is_rerun_of(with(policy, ""), read_out, policy));
+    EXPECT_TRUE(is_rerun_of(with(policy, R"({"kv": 3})"), with("full", "[1"), policy));
 }
 
 class RerunDifferenceOfTwoRuns : public ::testing::Test {

@@ -2,6 +2,7 @@
 // Released recurrent-depth models: what later tokens see of one that stopped, stacks of prelude, core and
 // coda, start states. Every way to run them is exact in itself: alone as in a batch, cached as not.
 #include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/policy/policy_spec.h"
 #include "core/ponder/engine.h"
@@ -20,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace ponderscope {
@@ -476,6 +478,25 @@ TEST_P(ReleasedGolden, EqualsTheReference) {
         }
     }
     EXPECT_GE(compared_, 2);
+}
+
+TEST(MethodInfos, SayWhereTheChoiceOfWhatIsSeenIsTheMethodsOwn) {
+    std::set<MethodKind> seen;
+    for (const std::filesystem::path& folder : testing::golden_cases()) {
+        const Checkpoint checkpoint = Checkpoint::open(folder);
+        const MethodKind method = checkpoint.config.ponder.method;
+        if (checkpoint.config.candidate_methods.size() > 1 || !seen.insert(method).second) {
+            continue;
+        }
+        Engine engine = Engine::load(checkpoint);
+        SCOPED_TRACE(folder.filename().string());
+        if (method_info(method).sees_by_own_rule || engine.max_steps() == 0) {
+            EXPECT_THROW(engine.use_kv(KvPolicy::shared), InputError);
+        } else {
+            EXPECT_NO_THROW(engine.use_kv(KvPolicy::shared));
+        }
+    }
+    EXPECT_GE(seen.size(), 10U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ReleasedGolden,
