@@ -18,6 +18,20 @@ if python3 -c 'import torch, transformers' 2>/dev/null; then
 else
     echo "## against transformers: skipped, this Python has no torch and transformers (versions in resources/build/versions.env)"
 fi
+if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'import torch, transformers, ponderscope' 2>/dev/null; then
+    echo "## ps.record, against the bare forward"
+    PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 "$here/python/recording.py"
+else
+    echo "## ps.record: skipped, this Python has no torch, transformers and NumPy"
+fi
+if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'import ponderscope' 2>/dev/null && command -v chromium chromium-browser google-chrome >/dev/null; then
+    echo "## the page in a browser"
+    PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 "$here/python/page_paint.py"
+else
+    echo "## the page in a browser: skipped, there is no Chromium or no NumPy here"
+fi
+echo "## memory of record --jsonl"
+python3 "$here/record/jsonl_memory.py" --ponderscope "$build/bin/ponderscope" --megabytes 1 10
 if python3 -c 'import torch, safetensors' 2>/dev/null; then
     echo "## loading, against safetensors"
     python3 "$here/loading/compare_with_safetensors.py" "$build/bench/loading/loading_bench"

@@ -93,7 +93,8 @@ class SequenceWriter:
             raise ValueError("this sequence has ended; begin another one.")
         if self._run._open_sequence not in (None, self):
             raise ValueError("another sequence of the run is open; end it first.")
-        block = self._checked(ids, spans, nll, entropy, max_probability, rank, steps, flops, signals or {}, last=False)
+        numbers = {"nll": nll, "entropy": entropy, "max_probability": max_probability, "rank": rank, "steps": steps, "flops": flops}
+        block = self._checked(ids, spans, numbers, signals or {}, last=False)
         self._run._open_sequence = self
         self._write(block, ends=False)
 
@@ -119,16 +120,12 @@ class SequenceWriter:
         self,
         ids: ArrayLike,
         spans: ArrayLike | None,
-        nll: ArrayLike | None,
-        entropy: ArrayLike | None,
-        max_probability: ArrayLike | None,
-        rank: ArrayLike | None,
-        steps: ArrayLike | None,
-        flops: ArrayLike | None,
+        numbers: Mapping[str, ArrayLike | None],
         signals: Mapping[str, ArrayLike],
         last: bool,
     ) -> Block:
-        """ValueError before anything is written."""
+        """ValueError before anything is written. ``numbers``: a column of each token, by name."""
+        nll, rank = numbers["nll"], numbers["rank"]
         run = self._run
         highest = (run._vocab_size - 1) if run._vocab_size else INT32_MAX
         id_column = whole_numbers(ids, "ids", 0, highest)
@@ -156,7 +153,8 @@ class SequenceWriter:
                 raise ValueError(f"rank is 0 at token {wrong[0]}, which has an nll: ranks count from 1.")
             rank_column = np.where(np.isnan(nll_column), 0, rank_column) if nll is not None else rank_column
         whole = {}
-        for what, values, high, default in (("steps", steps, run.max_steps, run.max_steps), ("flops", flops, (1 << 63) - 1, 0)):
+        for what, high, default in (("steps", run.max_steps, run.max_steps), ("flops", (1 << 63) - 1, 0)):
+            values = numbers[what]
             whole[what] = np.full(n, default, np.int64) if values is None else whole_numbers(values, what, 0, high)
             if len(whole[what]) != n:
                 raise ValueError(f"{what} has {len(whole[what])} entries for {n} tokens.")
@@ -176,8 +174,8 @@ class SequenceWriter:
             raise ValueError(f"the signals of a sequence changed their names, types or shapes at token {self._tokens}.")
         columns = {
             "id": id_column, "begin": span_column[:, 0], "end": span_column[:, 1], "nll": nll_column,
-            "entropy": real_numbers(entropy, "entropy", n, -1e-3, np.inf),
-            "max_probability": real_numbers(max_probability, "max_probability", n, 0, 1 + 1e-3),
+            "entropy": real_numbers(numbers["entropy"], "entropy", n, -1e-3, np.inf),
+            "max_probability": real_numbers(numbers["max_probability"], "max_probability", n, 0, 1 + 1e-3),
             "rank": rank_column, "steps": whole["steps"], "flops": whole["flops"],
         }  # fmt: skip
         return Block(columns, checked)

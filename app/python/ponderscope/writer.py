@@ -287,7 +287,8 @@ class RunWriter:
         ``group``: what the sequence belongs to with others, an author or a source. ``spans``: [tokens, 2] bytes in the UTF-8 of ``text``; ``flops``: of the matrix products, 2 per multiply-add.
         """
         writer = SequenceWriter(self, text, title, group)
-        block = writer._checked(ids, spans, nll, entropy, max_probability, rank, steps, flops, signals or {}, last=True)
+        numbers = {"nll": nll, "entropy": entropy, "max_probability": max_probability, "rank": rank, "steps": steps, "flops": flops}
+        block = writer._checked(ids, spans, numbers, signals or {}, last=True)
         writer._write(block, ends=True)
         return writer.number
 

@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "a.ponder"
     with ps.Writer(path) as writer:
         for name, counts in (("one", (300, 40)), ("two", (25,))):
-            with writer.run(name, max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
+            with writer.run(name, max_steps=3, vocab_size=50_000, tokens=WORDS, signals=SIGNALS) as run:
                 for seed, count in enumerate(counts):
                     run.sequence(**made_up(seed, count))
     return path
