@@ -12,11 +12,14 @@
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
 
+#include <QJsonArray>
 #include <QMainWindow>
 #include <QSet>
+#include <QTemporaryDir>
 #include <QTimer>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -119,6 +122,11 @@ public slots:
     void giveSteps(qint64 token, int steps);
     /// What if: run A again without a source of its depth attention, in one layer or (-1) in all.
     void leaveSourceOut(int source, int layer);
+    /// Keeps the place of a state of run A, to be carried elsewhere: after \p step of this token, in its end
+    /// or (from 0) after a layer.
+    void takeState(qint64 token, int step, int layer);
+    /// What if: run A again with the state that was taken in the place of that of this token after \p step.
+    void putState(qint64 token, int step);
     /// Help on the panel that has the focus; on the text otherwise.
     void showHelp();
 
@@ -147,10 +155,15 @@ private:
     void showSession();
     /// Run A again with one thing changed.
     struct WhatIf {
-        QString forceSteps; ///< "SEQUENCE/POSITION:STEPS", or empty
-        QString ablate;     ///< "S" or "S:LAYER", or empty
-        QString name;       ///< what is added to the run's
+        QString forceSteps;      ///< "SEQUENCE/POSITION:STEPS", or empty
+        QString ablate;          ///< "S" or "S:LAYER", or empty
+        QString name;            ///< what is added to the run's
+        QJsonArray patches = {}; ///< states that are put in, as a patch file has them
     };
+    /// The file of what a run was patched with and what is put in now; empty: nothing, or it could not be
+    /// written, which is said.
+    [[nodiscard]] std::optional<QString> patchFile(const RunInfo& run, const QJsonArray& more);
+    void fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word);
     void startWhatIf(const WhatIf& question);
     void showTextMenu(qint64 token, const QPoint& place);
     void fillWhatIf(QMenu& menu, qint64 token);
@@ -198,6 +211,15 @@ private:
     WelcomePage* welcome_ = nullptr;
     Tour* tour_ = nullptr;
     ThinkPanel* think_ = nullptr;
+    /// A state that was taken, to be put elsewhere.
+    struct TakenState {
+        RunKey run; ///< not valid: none
+        qint64 sequence = 0, row = 0;
+        int step = 0, layer = -1;
+        QString word;
+    };
+    TakenState taken_;
+    std::unique_ptr<QTemporaryDir> patchFolder_; ///< of the last patch file
     NotesPanel* notes_ = nullptr;
     QAction* undo_ = nullptr;
     QAction* redo_ = nullptr;

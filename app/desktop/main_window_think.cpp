@@ -17,6 +17,8 @@
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QMenu>
 #include <QStandardPaths>
 
@@ -153,6 +155,7 @@ void MainWindow::startWhatIf(const WhatIf& question) {
         return;
     }
     request.fromRun = key.trace + u'#' + QString::number(key.run);
+    request.kv = choices_of(*run).value(QLatin1String("kv")).toString();
     request.forceSteps = question.forceSteps;
     if (!forced.isEmpty()) {
         request.forceSteps += (request.forceSteps.isEmpty() ? QString() : QStringLiteral(",")) + forced;
@@ -160,6 +163,11 @@ void MainWindow::startWhatIf(const WhatIf& question) {
     if (!question.ablate.isEmpty()) {
         request.ablated << question.ablate;
     }
+    const std::optional<QString> patch = patchFile(*run, question.patches);
+    if (!patch) {
+        return;
+    }
+    request.patch = *patch;
     request.name = QString::fromStdString(run->name) + u' ' + question.name;
     // Beside the run it is about, unless that may not be written to.
     const QFileInfo file(key.trace);
@@ -186,6 +194,96 @@ void MainWindow::leaveSourceOut(int source, int layer) {
                            : tr("without source %1 in layer %2").arg(source).arg(layer)});
 }
 
+std::optional<QString> MainWindow::patchFile(const RunInfo& run, const QJsonArray& more) {
+    QJsonArray patches = choices_of(run).value(QLatin1String("patches")).toArray();
+    for (const QJsonValue& one : more) {
+        // A place has one state: the later one.
+        const QJsonValue to = one.toObject().value(QLatin1String("to"));
+        for (qsizetype i = patches.size(); i-- > 0;) {
+            if (patches[i].toObject().value(QLatin1String("to")) == to) {
+                patches.removeAt(i);
+            }
+        }
+        patches.append(one);
+    }
+    if (patches.isEmpty()) {
+        return QString();
+    }
+    patchFolder_ = std::make_unique<QTemporaryDir>();
+    QFile file(patchFolder_->filePath(QStringLiteral("patches.json")));
+    const QByteArray json = QJsonDocument(QJsonObject{{QStringLiteral("patches"), patches}}).toJson();
+    if (!patchFolder_->isValid() || !file.open(QIODevice::WriteOnly) || file.write(json) != json.size() ||
+        !file.flush()) {
+        messages_->show(tr("What is to be put in could not be written to %1: %2.")
+                            .arg(file.fileName(), file.errorString()));
+        return std::nullopt;
+    }
+    return file.fileName();
+}
+
+void MainWindow::takeState(qint64 token, int step, int layer) {
+    const auto block = text_->view().sequence();
+    const qint64 row = selection_.rowOf(token);
+    if (block && row >= 0 && token < static_cast<qint64>(block->tokens.size())) {
+        taken_ = {
+            selection_.runA(),
+            selection_.sequence(),
+            row,
+            step,
+            layer,
+            visible_token(token_bytes(block->tokens, block->text, static_cast<std::size_t>(token)), 20)};
+    }
+}
+
+void MainWindow::putState(qint64 token, int step) {
+    const qint64 row = selection_.rowOf(token);
+    if (row < 0 || !(taken_.run == selection_.runA())) {
+        return;
+    }
+    const auto place = [this](qint64 sequence, qint64 position, int at) {
+        return QJsonObject{
+            {QStringLiteral("sequence"), sequence},
+            {QStringLiteral("token"), position},
+            {QStringLiteral("step"), at},
+            {QStringLiteral("layer"), taken_.layer < 0 ? QJsonValue() : QJsonValue(taken_.layer)}};
+    };
+    startWhatIf(
+        {{},
+         {},
+         tr("with the state of %1 (%2) at %3 (%4)").arg(taken_.row).arg(taken_.step).arg(row).arg(step),
+         {QJsonObject{{QStringLiteral("to"), place(selection_.sequence(), row, step)},
+                      {QStringLiteral("from"), place(taken_.sequence, taken_.row, taken_.step)}}}});
+}
+
+void MainWindow::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word) {
+    const auto after = [&run](int step, int layer) {
+        return layer < 0 ? (run.step_unit == "layer" ? tr("after block %1") : tr("after step %1")).arg(step)
+                         : tr("after step %1, layer %2").arg(step).arg(layer);
+    };
+    const int most = std::min(ran, 64);
+    // A layer is taken where one was chosen, in the Steps or the Depth panel.
+    const int layer = run.step_unit == "layer" ? -1 : selection_.layer();
+    QMenu* take = menu.addMenu(tr("Take the state of “%1”").arg(word));
+    for (int step = 0; step <= most; ++step) {
+        take->addAction(after(step, -1), this, [this, token, step] { takeState(token, step, -1); });
+        if (layer >= 0) {
+            take->addAction(after(step, layer), this,
+                            [this, token, step, layer] { takeState(token, step, layer); });
+        }
+    }
+    if (!taken_.run.isValid() || !(taken_.run == selection_.runA())) {
+        menu.addAction(tr("Carry a state over there"))->setEnabled(false);
+        return;
+    }
+    QString from = taken_.word;
+    QMenu* put =
+        menu.addMenu(tr("Carry the state of “%1” (%2) over there")
+                         .arg(from.replace(u'&', QStringLiteral("&&")), after(taken_.step, taken_.layer)));
+    for (int step = 0; step <= most; ++step) {
+        put->addAction(after(step, taken_.layer), this, [this, token, step] { putState(token, step); });
+    }
+}
+
 void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
     const RunInfo* run = data_.run(selection_.runA());
     const auto block = text_->view().sequence();
@@ -200,8 +298,8 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
                              : QString();
     const int most = static_cast<int>(std::min<qint64>(run->max_steps, 64));
     const int now = block->tokens.steps[static_cast<std::size_t>(row)];
-    QMenu* steps = menu.addMenu(
-        tr("Give “%1” another number of steps").arg(QString(word).replace(u'&', QStringLiteral("&&"))));
+    const QString named = QString(word).replace(u'&', QStringLiteral("&&"));
+    QMenu* steps = menu.addMenu(tr("Give “%1” another number of steps").arg(named));
     steps->setEnabled(most > 0);
     for (int step = 0; step <= most; ++step) {
         QAction* action = steps->addAction(step == now ? tr("%n step(s), as it has", nullptr, step)
@@ -209,6 +307,7 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
                                            this, [this, token, step] { giveSteps(token, step); });
         action->setEnabled(step != now);
     }
+    fillCarry(menu, token, *run, now, named);
     QMenu* sources = menu.addMenu(tr("Leave a layer out of the depth attention"));
     sources->setEnabled(run->depth_mixing == "depth_attention");
     for (int layer = 0; layer + 1 < std::min<qint64>(run->layers, 256); ++layer) {

@@ -94,7 +94,9 @@ constexpr PanelHelp list[] = {
           "cosine "
           "and relative difference of h_k and h_{k−1}; gate, router or halting mass as the method's paper "
           "defines "
-          "it. The tooltip of the list names the definition."),
+          "it. The tooltip of the list names the definition. At the right, of runs recorded with "
+          "“steps,layers”: "
+          "what every layer's read-out says at every step of the chosen word."),
      HELP("Small KL or latent difference says that the read-out stopped moving, not that it is right. Steps "
           "after "
           "the first halted one were not computed: nothing can be read from grey."),

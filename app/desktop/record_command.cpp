@@ -114,6 +114,12 @@ QStringList record_arguments(const RecordRequest& request) {
     option(QStringLiteral("--method"), request.method);
     option(QStringLiteral("--policy"), request.policy);
     option(QStringLiteral("--force-steps"), request.forceSteps);
+    option(QStringLiteral("--patch"), request.patch);
+    if (!request.patch.isEmpty()) {
+        arguments << QStringLiteral("--patched-only");
+    }
+    option(QStringLiteral("--kv"), request.kv);
+    option(QStringLiteral("--initial-state"), request.startState);
     option(QStringLiteral("--jacobi"), request.jacobi);
     for (const QString& source : request.ablated) {
         option(QStringLiteral("--ablate-source"), source);

@@ -14,9 +14,12 @@ struct RecordRequest {
     QString prompt;
     QString fromRun;    ///< TRACE#RUN: its sequences again, instead of a text
     QString forceSteps; ///< "SEQUENCE/POSITION:STEPS"; empty: none
+    QString patch;      ///< file of states that are put in; the run without them is not recorded; empty: none
     int generate = 0;   ///< tokens that the model adds to the prompt
     QString method;     ///< empty: what the checkpoint says
     QString policy;     ///< who halts: "full", "learned"; empty: the method itself
+    QString kv;         ///< what later tokens see of one that stopped; empty: the method's default
+    QString startState; ///< "random:3", "zero", a file; empty: random:0, or the model has none
     QString jacobi;     ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
     QStringList ablated; ///< sources of depth attention that are left out: "3", "0:5"
     QString device = QStringLiteral("cpu");

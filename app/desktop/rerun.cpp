@@ -9,6 +9,7 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QJsonDocument>
 #include <QRegularExpression>
 
 namespace ponderscope {
@@ -61,6 +62,10 @@ QString find_checkpoint(const RunInfo& run, const QString& trace) {
     }
 }
 
+QJsonObject choices_of(const RunInfo& run) {
+    return QJsonDocument::fromJson(QByteArray::fromStdString(run.choices)).object();
+}
+
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy) {
     RecordRequest request;
     request.checkpoint = find_checkpoint(run, trace);
@@ -77,6 +82,7 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
         request.ablated << (one.layer ? QStringLiteral("%1:%2").arg(one.source).arg(*one.layer)
                                       : QString::number(one.source));
     }
+    request.startState = choices_of(run).value(QLatin1String("initial_state")).toString();
     request.device = QString::fromStdString(run.device).section(u' ', 0, 0);
     request.dtype = QString::fromStdString(run.dtype);
     request.level = QString::fromStdString(run.record_level);

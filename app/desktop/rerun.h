@@ -6,6 +6,7 @@
 #include "views/common/background.h"
 #include "views/common/selection.h"
 
+#include <QJsonObject>
 #include <QTemporaryDir>
 
 #include <memory>
@@ -15,6 +16,9 @@ namespace ponderscope {
 /// The recording that repeats a run with another policy: the same checkpoint, windows and precision. The text
 /// is left open.
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy);
+
+/// What was chosen about a run (RunInfo::choices); empty where nothing is known.
+QJsonObject choices_of(const RunInfo& run);
 
 /// The checkpoint folder of a run: as it is named, else relative to the trace's folder or one above it; empty
 /// when it is nowhere.

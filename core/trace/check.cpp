@@ -299,6 +299,12 @@ void TraceChecker::check_run(std::int64_t id) {
     Run run{id, "run " + std::to_string(id) + " (" + printable(row.text(0), 60) + ")", row.integer(1),
             row.integer(2), row.integer(3)};
     check_run_texts(run.place, id);
+    if (database_.has_column("run", "choices")) {
+        Statement choices = database_.prepare("SELECT choices FROM run WHERE id = ?");
+        choices.bind(1, id);
+        const auto chosen = choices.step() ? parsed(choices.text(0)) : std::nullopt;
+        run.all_ran = chosen && chosen->is_object() && chosen->value("kv", nlohmann::json()) == "full";
+    }
     if (run.vocab_size < 1 || run.max_steps < 0 || row.integer(13) < 0 || row.integer(14) < 0 ||
         row.integer(15) < 0 || !(row.real(12) >= 0)) {
         fault(run.place, "vocab_size, max_steps, layers, context, stride or seconds is below what it can be");

@@ -32,6 +32,7 @@ private:
         std::int64_t tokenizer = 0;
         std::int64_t vocab_size = 0;
         std::int64_t max_steps = 0;
+        bool all_ran = false;           ///< an exit only chose the read-out: every step is there
         std::int64_t largest_word = -1; ///< largest id in the vocabulary; -1: there is none
     };
     struct Sequence {

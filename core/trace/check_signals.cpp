@@ -70,7 +70,10 @@ bool is_of_steps_that_ran(const std::string& name) {
                                              signal::cosine,
                                              signal::latent_difference,
                                              signal::candidate_ids,
-                                             signal::candidate_probabilities};
+                                             signal::candidate_probabilities,
+                                             signal::state,
+                                             signal::layer_entropy,
+                                             signal::layer_argmax};
     return names.contains(name);
 }
 
@@ -189,7 +192,7 @@ void TraceChecker::check_values(const Run& run, const std::string& place, const 
     std::int64_t number_behind = -1; // the first token with one
     for (std::int64_t t = 0; t < chunk.shape[0]; ++t) {
         const auto token = static_cast<std::size_t>(chunk.first + t);
-        const std::int64_t last = token < steps.size() ? steps[token] : run.max_steps;
+        const std::int64_t last = token < steps.size() && !run.all_ran ? steps[token] : run.max_steps;
         for (std::int64_t k = 0; k < steps_there; ++k) {
             for (std::int64_t i = 0; i < of_step; i += stride) {
                 const double value = values[static_cast<std::size_t>((t * steps_there + k) * of_step + i)];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/summary.h"
 
+#include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 
 #include <algorithm>
@@ -79,10 +81,17 @@ std::uintmax_t size_of_file(const std::filesystem::path& path) {
     return error ? 0 : size;
 }
 
-/// null: not known, or damaged.
+/// null: not known, or damaged: it may be a stranger's, as deep as that likes.
 nlohmann::json choices_of(const RunInfo& run) {
-    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
-    return choices.is_object() ? choices : nlohmann::json();
+    if (run.choices.empty()) {
+        return {};
+    }
+    try {
+        nlohmann::json choices = parse_json(run.choices, "choices");
+        return choices.is_object() ? choices : nlohmann::json();
+    } catch (const InputError&) {
+        return {};
+    }
 }
 
 /// "2 states: sequence 0, token 9, step 0 from sequence 0, token 3, step 0; ...".

@@ -6,7 +6,7 @@
 #include "views/depth/depth_view.h"
 
 #include "views/depth/depth_charts.h"
-#include "views/depth/depth_grid.h"
+#include "views/common/depth_grid.h"
 #include "views/heatmap/step_map_canvas.h"
 
 namespace ponderscope {

@@ -220,6 +220,8 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
         return winners_figure(spec, data, progress, stop);
     case FigureKind::signal_by_step:
         return signal_by_step_chart(run.trace, run.run, spec.signal, stop);
+    case FigureKind::layers_by_step:
+        return layers_by_step_chart(run.trace, run.run, spec.signal, stop);
     case FigureKind::jacobi_convergence:
         return signal_by_step_chart(run.trace, run.run, signal::jacobi_difference, stop);
     case FigureKind::steps_by_type:

@@ -29,6 +29,7 @@ enum class FigureKind {
     steps_by_type,     ///< mean steps of token classes or of the most frequent types, with intervals
     steps_probability, ///< density of steps against the target's probability
     signal_by_step,    ///< mean and middle half of any signal by step: KL, cosine, entropy
+    layers_by_step,    ///< mean of what every layer says at every step
     jacobi_convergence, ///< how far the latents moved in each refresh
     depth_weights,      ///< mean weights by layer and source
     depth_ablation,     ///< those weights against the change in NLL where a source was left out

@@ -7,6 +7,8 @@
 #include "core/base/error.h"
 #include "core/stats/correlation.h"
 #include "core/stats/significance.h"
+#include "core/trace/column_labels.h"
+#include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/halting/run_slices.h"
 #include "views/halting/spread_series.h"
@@ -56,6 +58,23 @@ SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std:
                                    : "record the run with --record steps, or choose one of those";
     throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by step",
                      known.empty() ? "none" : known, remedy);
+}
+
+/// Names come with or without what all of them begin with.
+SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, const std::string& name) {
+    std::string known;
+    for (const SignalInfo& info : reader.signals(run.id)) {
+        if (info.axes == std::vector<std::string>{"token", "step", "layer"} &&
+            info.name != signal::layer_argmax) {
+            if (info.name == name || info.name == "layer_" + name) {
+                return info;
+            }
+            known += (known.empty() ? "" : ", ") + info.name;
+        }
+    }
+    throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by step and layer",
+                     known.empty() ? "none" : known,
+                     "record the run with --record steps,layers, or choose one of those");
 }
 
 /// Of one step.
@@ -124,6 +143,78 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
                             QString::number(high, 'g', 4), format_count(spread.all.count)));
     }
     chart.series = series.take();
+    return chart;
+}
+
+figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+                                   const std::string& signal, const std::stop_token& stop) {
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo info = find_run(reader, run);
+    const SignalInfo what = find_layer_signal(reader, info, signal);
+    std::vector<Moments> means;
+    std::size_t steps = 0;
+    std::size_t layers = 0;
+    for_each_slice(
+        reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
+            const auto chunk = reader.signal(info.id, sequence.index, what.name, begin, end);
+            if (!chunk || chunk->shape.size() != 3 || chunk->shape[1] <= 0 || chunk->shape[2] <= 0 ||
+                chunk->shape[1] > most_columns || chunk->shape[2] > most_columns) {
+                return;
+            }
+            if (means.empty()) {
+                steps = static_cast<std::size_t>(chunk->shape[1]);
+                layers = static_cast<std::size_t>(chunk->shape[2]);
+                means.resize(steps * layers);
+            }
+            const std::vector<float> values = to_floats(*chunk);
+            const bool whole = chunk->dtype == DType::i32;
+            for (std::size_t i = 0; i < values.size() && values.size() % means.size() == 0; ++i) {
+                const auto value = static_cast<double>(values[i]);
+                // Of a rank, 0 is that there was nothing to predict.
+                if (std::isfinite(value) && !(whole && value <= 0)) {
+                    means[i % means.size()].add(value);
+                }
+            }
+        });
+    Chart chart;
+    const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
+    chart.title = title;
+    chart.x.label = step_word(info.step_unit);
+    chart.y.label = tr("layer");
+    for (std::size_t k = 0; k < steps; ++k) {
+        chart.x.names.push_back(QString::number(k));
+    }
+    for (const std::string& label : column_labels(what.description, layers)) {
+        chart.y.names.push_back(QString::fromStdString(label));
+    }
+    Chart::Series cells;
+    cells.mark = Chart::Mark::cell;
+    double low = 0;
+    double high = 0;
+    for (std::size_t k = 0; k < steps; ++k) {
+        for (std::size_t l = 0; l < layers; ++l) {
+            const Moments& mean = means[k * layers + l];
+            if (mean.count == 0) {
+                continue;
+            }
+            cells.x.push_back(static_cast<double>(k));
+            cells.y.push_back(static_cast<double>(l));
+            cells.value.push_back(mean.mean);
+            cells.labels.push_back(tr("layer %1, %2 %3: mean %4 over %5 tokens")
+                                       .arg(chart.y.names[l], chart.x.label)
+                                       .arg(k)
+                                       .arg(QString::number(mean.mean, 'g', 4), format_count(mean.count)));
+            low = std::min(low, mean.mean);
+            high = std::max(high, mean.mean);
+        }
+    }
+    const QString unit = QString::fromStdString(what.unit);
+    chart.scale = Chart::Scale{unit.isEmpty() ? tr("mean") : tr("mean (%1)").arg(unit), low,
+                               what.unit == "probability" ? 1.0
+                               : high > low               ? nice_ceiling(high)
+                                                          : low + 1,
+                               false};
+    chart.series.push_back(std::move(cells));
     return chart;
 }
 

@@ -19,6 +19,12 @@ namespace ponderscope {
 figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                                    const std::string& signal, const std::stop_token& stop = {});
 
+/// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers upwards, steps
+/// to the right. \p signal: its name, with or without `layer_`. InputError: the run has none such (its own
+/// are named), or its values are ids.
+figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
+                                   const std::string& signal, const std::stop_token& stop = {});
+
 /// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals by the
 /// normal approximation, which takes tokens as independent. \p attribution: whose type a row counts for.
 figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run,

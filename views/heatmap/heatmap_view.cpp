@@ -6,10 +6,12 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/heatmap/layer_map.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
+#include <QHBoxLayout>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
@@ -36,6 +38,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       theme_(context.theme),
       canvas_(new StepMapCanvas(context, this)),
       header_(new MapHeader(context.theme, *canvas_, this)),
+      layers_(new LayerMap(context, this)),
       chooser_(header_->chooser()),
       merge_(new QComboBox(this)),
       loader_(this) {
@@ -52,7 +55,12 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
     layout->addWidget(header_);
-    layout->addWidget(canvas_, 1);
+    auto* maps = new QHBoxLayout;
+    maps->setSpacing(14);
+    maps->addWidget(canvas_, 3);
+    maps->addWidget(layers_, 1);
+    layout->addLayout(maps, 1);
+    connect(layers_, &LayerMap::readoutChanged, header_, &MapHeader::setReadout);
 
     const auto dress = [this] { merge_->setFont(theme_.small()); };
     dress();

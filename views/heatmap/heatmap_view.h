@@ -13,6 +13,7 @@ class QComboBox;
 
 namespace ponderscope {
 
+class LayerMap;
 class MapHeader;
 class MapOptions;
 class StepMapCanvas;
@@ -34,6 +35,8 @@ public:
     void
     setSignalName(const QString& name); ///< kept for runs that have it; otherwise the first of a run is shown
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
+    /// Of the chosen token, for runs that read every layer out.
+    [[nodiscard]] LayerMap* layers() const { return layers_; }
     [[nodiscard]] bool isBusy() const override { return loader_.isBusy(); }
     /// From this number of cells on a pyramid is used; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
@@ -58,6 +61,7 @@ private:
     Theme& theme_;
     StepMapCanvas* canvas_;
     MapHeader* header_;
+    LayerMap* layers_;
     QComboBox* chooser_;
     QComboBox* merge_;
     MipLoader loader_;

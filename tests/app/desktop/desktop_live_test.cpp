@@ -13,11 +13,16 @@
 
 #include <QComboBox>
 #include <QDir>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace ponderscope;
@@ -259,6 +264,60 @@ private slots:
                                    QByteArray::number(static_cast<qlonglong>(run.id))));
         QVERIFY(arguments.contains("--output=" + path.toUtf8()));
         QTRY_VERIFY(stage.window.text().view().showsDifference());
+
+        // A state of another word in the place of this one's.
+        QVERIFY(QFile::remove(said));
+        stage.window.putState(9, 2);
+        QVERIFY2(!stage.window.recorder().isRunning(), "none was taken");
+        stage.window.takeState(4, 1, 5);
+        stage.window.putState(9, 2);
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        QFile again(said);
+        QVERIFY(again.open(QIODevice::ReadOnly));
+        const QList<QByteArray> carried = again.readAll().split('\n');
+        QVERIFY(carried.contains("--patched-only"));
+        const auto patch = std::find_if(carried.begin(), carried.end(),
+                                        [](const QByteArray& one) { return one.startsWith("--patch="); });
+        QVERIFY(patch != carried.end());
+        QFile patches(QString::fromUtf8(patch->mid(8)));
+        QVERIFY(patches.open(QIODevice::ReadOnly));
+        const QJsonArray all =
+            QJsonDocument::fromJson(patches.readAll()).object()[QStringLiteral("patches")].toArray();
+        QCOMPARE(all.size(), 1);
+        const QJsonObject only = all.at(0).toObject();
+        const auto place = [](int token, int step) {
+            return QJsonObject{{QStringLiteral("sequence"), 1},
+                               {QStringLiteral("token"), token},
+                               {QStringLiteral("step"), step},
+                               {QStringLiteral("layer"), 5}};
+        };
+        QCOMPARE(only[QStringLiteral("to")].toObject(), place(8, 2));
+        QCOMPARE(only[QStringLiteral("from")].toObject(), place(3, 1));
+
+        // The same from the menu: two steps for one word, then one for another.
+        const auto choose = [&](qint64 word, const QString& begin, int item) {
+            stage.window.selection().setToken(word);
+            for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
+                if (menu->title().startsWith(QStringLiteral("&What if"))) {
+                    emit menu->aboutToShow();
+                    for (QAction* action : menu->actions()) {
+                        if (action->menu() != nullptr && action->text().startsWith(begin)) {
+                            action->menu()->actions().at(item)->trigger();
+                            return true;
+                        }
+                    }
+                }
+            }
+            return false;
+        };
+        QVERIFY(choose(6, QStringLiteral("Take the state of"), 0));
+        QVERIFY(QFile::remove(said));
+        QVERIFY(choose(11, QStringLiteral("Carry the state of"), 0));
+        QTRY_VERIFY(QFile::exists(said) && !stage.window.recorder().isRunning());
+        QFile third(said);
+        QVERIFY(third.open(QIODevice::ReadOnly));
+        const QByteArray name = third.readAll();
+        QVERIFY2(name.contains("with the state of 5 (0) at 10 (0)"), name.constData());
     }
 };
 

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <stdexcept>
@@ -279,6 +280,50 @@ TEST(Ids, JsonRowsFlatRowAndWhatIsWrong) {
     for (const char* wrong : {"[]", "[[]]", "[[1], 2]", "[[1.5]]", "[[-1]]", "[[\"a\"]]", "{\"a\": 1}",
                               "[[99999999999]]", "[[1, 2"}) {
         EXPECT_THROW(read(wrong), InputError) << wrong;
+    }
+}
+
+TEST_F(Session, AStateIsPutInInEveryWindowThatHoldsItsToken) {
+    RecordOptions options;
+    options.context = 24;
+    options.stride = 12;
+    const auto plain = record_story("ponderlm", "plain.ponder", options).tokens.nll;
+    const auto patched =
+        record_story("ponderlm", "patched.ponder", options, [](Engine& engine) {
+            const std::vector<float> zero(static_cast<std::size_t>(engine.config().hidden_size), 0.0F);
+            engine.use_patches({{{0, 30, 1, 0}, zero}});
+        }).tokens.nll;
+    // Windows begin at 0, 12, 24, 36: read out are tokens up to 22, 34, 46, ...
+    const auto moved = [&](std::size_t begin, std::size_t end) {
+        double most = 0;
+        for (std::size_t t = begin; t < end; ++t) {
+            most = std::max(most, std::abs(static_cast<double>(patched.at(t)) - plain.at(t)));
+        }
+        return most;
+    };
+    EXPECT_LE(moved(0, 30), 1e-6) << "before it";
+    EXPECT_GT(moved(30, 35), 1e-4) << "where it is read out";
+    EXPECT_GT(moved(35, 47), 1e-5) << "where it is context";
+    EXPECT_LE(moved(47, plain.size() - 1), 1e-6) << "windows that do not hold it";
+}
+
+TEST_F(Session, StatesThatNoMemoryHoldsAreRefusedWithAContextThatFits) {
+    Engine engine = Engine::load(Checkpoint::open(folder_ / "ponderlm"));
+    EXPECT_EQ(states_price(engine, {}, {24, 12}).bytes, 0) << "none are recorded";
+    engine.use_states(StateChoice{});
+    EXPECT_EQ(engine.token_bytes(), 3 * 16 * 2);
+    SequenceInput sequence;
+    sequence.ids.resize(1000);
+    const RecordingPrice price = states_price(engine, {sequence, sequence}, {500, 250});
+    EXPECT_EQ(price.bytes, 2 * 1000 * 3 * 16 * 2);
+    EXPECT_EQ(price.of_longest, 1000 * 3 * 16 * 2);
+    EXPECT_GT(price.windows_a_batch, 1);
+    sequence.ids.resize(3'000'000);
+    try {
+        (void)states_price(engine, {sequence}, {3'000'000, 3'000'000});
+        FAIL() << "576 MB at once";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("--context 2796202"), std::string::npos) << error.what();
     }
 }
 

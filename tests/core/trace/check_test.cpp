@@ -260,6 +260,11 @@ TEST_F(Check, StepsThatDidNotRunSaySo) {
     expect("UPDATE chunk SET data = CAST(substr(data, 1, 4) || x'0000c07f' || substr(data, 9) AS BLOB) WHERE "
            "sequence = 1 AND signal = 3",
            one + "gate, chunk from token 0: token 0 has a value behind its last step, where NaN is due");
+    // Where an exit only chose the read-out, every step ran.
+    EXPECT_EQ(
+        found_after("UPDATE run SET choices = '{\"kv\": \"full\"}' WHERE id = 1; UPDATE chunk SET data = "
+                    "zeroblob(60) WHERE sequence = 1 AND signal = 1"),
+        std::vector<std::string>());
     // The first version did not tell them apart.
     EXPECT_EQ(
         found_after(

@@ -141,6 +141,35 @@ TEST(TraceSummary, SaysWhatATraceIs) {
     EXPECT_EQ(json["runs"][1]["faults"][0]["message"], "The disk was slow.");
 }
 
+TEST(TraceSummary, SaysWhichStatesWerePutInWhateverTheFileHolds) {
+    const TemporaryFolder folder;
+    const auto summary_of = [&](const std::string& choices) {
+        std::filesystem::remove(folder / "a.ponder");
+        TraceWriter writer(folder / "a.ponder");
+        RunInfo run = testing::sample_run("patched");
+        run.choices = choices;
+        writer.begin_run(run, {});
+        writer.leave_run(1);
+        writer.finish();
+        const TraceReader reader = TraceReader::open(folder / "a.ponder");
+        return std::pair{trace_summary(reader), trace_summary_json(reader)["runs"][0]["choices"]};
+    };
+    const auto [text, choices] = summary_of(
+        R"({"patches": [{"to": {"token": 9, "step": 1, "layer": null}, "from": {"trace": "b\u001b[31m", "token": 3}},
+                        {"to": {"token": 1}, "from": "zero"}, 7, {}, {}]})");
+    EXPECT_NE(text.find("5 states: token 9, step 1 from trace b"), std::string::npos) << text;
+    EXPECT_NE(text.find("; token 1 from zero; ? from ?; ..."), std::string::npos) << text;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << "control characters reach the terminal";
+    EXPECT_EQ(choices["patches"].size(), 5U);
+    for (const std::string& damaged :
+         {std::string(200'000, '['), std::string("7"), std::string("{\"patches\": 3}"),
+          std::string("{\"a\": ") + std::string(100, '[')}) {
+        const auto [words, json] = summary_of(damaged);
+        EXPECT_EQ(words.find("states:"), std::string::npos);
+        EXPECT_TRUE(json.is_null() || json.is_object());
+    }
+}
+
 TEST(TraceExport, TablesReadBackAsTheSameNumbers) {
     const TemporaryFolder folder;
     {

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
-#include "views/depth/depth_grid.h"
+#include "views/common/depth_grid.h"
 #include "views/depth/depth_view.h"
 #include "views/heatmap/step_map_canvas.h"
 

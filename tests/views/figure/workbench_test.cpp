@@ -4,6 +4,7 @@
 #include "core/policy/replay.h"
 
 #include "core/base/error.h"
+#include "core/trace/column_labels.h"
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
@@ -43,6 +44,11 @@ void copy_run(const fs::path& trace, const std::string& name, const std::string&
     std::vector<SignalInfo> infos;
     if (with_refreshes) {
         infos.push_back({signal::jacobi_difference, {"token", "iteration"}, "", "Movement", "Of latents."});
+        infos.push_back({signal::layer_nll,
+                         {"token", "step", "layer"},
+                         "nats",
+                         "NLL by step and layer",
+                         with_column_labels("What layers say.", {"3", "4", "5"})});
     }
     TraceWriter writer(trace);
     writer.begin_run(info, infos);
@@ -63,6 +69,21 @@ void copy_run(const fs::path& trace, const std::string& name, const std::string&
             chunk.data.resize(values.size() * sizeof(float));
             std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
             all.emplace_back(signal::jacobi_difference, std::move(chunk));
+            // Steps that did not run are NaN; step and layer are told by the digits.
+            const auto steps = static_cast<std::int32_t>(info.max_steps + 1);
+            std::vector<float> lens;
+            for (std::size_t t = 0; t < tokens.size(); ++t) {
+                for (std::int32_t k = 0; k < steps; ++k) {
+                    for (std::int32_t l = 0; l < 3; ++l) {
+                        lens.push_back(k > tokens.steps[t] ? std::nanf("")
+                                                           : static_cast<float>(10 * k + l + 1));
+                    }
+                }
+            }
+            SignalChunk layers{0, DType::f32, {static_cast<std::int64_t>(tokens.size()), steps, 3}, {}};
+            layers.data.resize(lens.size() * sizeof(float));
+            std::memcpy(layers.data.data(), lens.data(), layers.data.size());
+            all.emplace_back(signal::layer_nll, std::move(layers));
         }
         writer.begin_sequence(sequence.title, reader.text(base, sequence.index));
         writer.append(std::move(tokens), std::move(all));
@@ -112,13 +133,14 @@ private slots:
             if (info.uses_b && info.kind != FigureKind::depth_ablation) {
                 rest = QStringLiteral(R"("runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)");
             }
-            if (info.kind == FigureKind::jacobi_convergence) {
+            if (info.kind == FigureKind::jacobi_convergence || info.kind == FigureKind::layers_by_step) {
                 rest = QStringLiteral(R"("runs":["fast"])");
             }
             if (info.kind == FigureKind::signal_by_step) {
                 rest += QStringLiteral(R"(,"signal":"kl_previous_current")");
             }
-            if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::matched_rules || info.kind == FigureKind::depth_ablation) {
+            if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::matched_rules ||
+                info.kind == FigureKind::depth_ablation) {
                 rest += QStringLiteral(R"(,"replicates":200)");
             }
             if (info.kind == FigureKind::training_curves) {
@@ -294,6 +316,25 @@ private slots:
         } catch (const InputError& error) {
             QVERIFY(std::string(error.what()).find("entropy") != std::string::npos); // what there is
         }
+    }
+
+    void layersByStepAreTheirMeans() {
+        const Chart chart = layers_by_step_chart(trace_, "fast", "nll");
+        QCOMPARE(chart.y.names,
+                 (std::vector<QString>{QStringLiteral("3"), QStringLiteral("4"), QStringLiteral("5")}));
+        QCOMPARE(chart.x.names.size(), 4U);
+        const Chart::Series& cells = chart.series.front();
+        QCOMPARE(cells.value.size(), 12U);
+        for (std::size_t i = 0; i < cells.value.size(); ++i) {
+            QCOMPARE(cells.value[i], 10 * cells.x[i] + cells.y[i] + 1);
+        }
+        try {
+            layers_by_step_chart(trace_, "fast", "nothing");
+            QFAIL("no such signal");
+        } catch (const InputError& error) {
+            QVERIFY(std::string(error.what()).find("layer_nll") != std::string::npos);
+        }
+        QVERIFY_EXCEPTION_THROWN(layers_by_step_chart(trace_, "vanilla-1m", "nll"), InputError);
     }
 
     void manyCellsBecomeOneImage() {

@@ -3,9 +3,13 @@
 #include "core/trace/reader.h"
 
 #include "core/base/error.h"
+#include "core/trace/column_labels.h"
+#include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "views/common/depth_grid.h"
 #include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/layer_map.h"
 #include "views/heatmap/map_options.h"
 #include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -84,6 +88,44 @@ StepMap::Cell brute(const StepMap& map, double first, double last, int count, in
         return {StepMap::Kind::halted, 0};
     }
     return {StepMap::Kind::missing, 0};
+}
+
+/// Four tokens, two steps, three layers that are called 4 to 6: the value of a token, step and layer is told
+/// by its digits. The third token stops at step 0.
+void write_lens(const std::filesystem::path& path) {
+    RunInfo run;
+    run.name = "looped";
+    run.method = "looped";
+    run.max_steps = 1;
+    run.layers = 8;
+    run.vocab_size = 50;
+    TraceWriter writer(path);
+    writer.begin_run(run, {{signal::nll, {"token", "step"}, "nats", "NLL by step", ""},
+                           {signal::layer_nll,
+                            {"token", "step", "layer"},
+                            "nats",
+                            "NLL by step and layer",
+                            with_column_labels("What layers say.", {"4", "5", "6"})}});
+    writer.begin_sequence("text", "");
+    SequenceData data = sequence_of({1, 1, 0, 1});
+    data.tokens.nll.back() = none;
+    data.tokens.rank.back() = 0;
+    std::vector<float> lens;
+    for (int t = 0; t < 4; ++t) {
+        for (int k = 0; k < 2; ++k) {
+            for (int l = 0; l < 3; ++l) {
+                lens.push_back(t == 2 && k == 1 ? none : static_cast<float>(100 * t + 10 * k + l));
+            }
+        }
+    }
+    SignalChunk of_layers{0, DType::f32, {4, 2, 3}, {}};
+    of_layers.data.resize(lens.size() * sizeof(float));
+    std::memcpy(of_layers.data.data(), lens.data(), of_layers.data.size());
+    writer.append(std::move(data.tokens), {{signal::nll, chunk_of({1, 2, 3, 4, 5, none, none, none}, 2)},
+                                           {signal::layer_nll, std::move(of_layers)}});
+    writer.end_sequence();
+    writer.end_run(1);
+    writer.finish();
 }
 
 } // namespace
@@ -218,6 +260,33 @@ private slots:
         f.open(folder_ / "basic.ponder");
         QTRY_VERIFY(f.view.canvas()->hint().contains(QStringLiteral("no signals by step")));
         QVERIFY(!f.view.canvas()->map());
+    }
+
+    void everyLayerOfTheChosenWordAtEveryStep() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY(f.view.canvas()->map());
+        QVERIFY(f.view.layers()->isHidden()); // nothing was read out there
+
+        write_lens(folder_ / "lens.ponder");
+        Fixture g;
+        g.open(folder_ / "lens.ponder");
+        DepthGrid* grid = g.view.layers()->grid();
+        QTRY_VERIFY(!g.view.layers()->isHidden());
+        QTRY_VERIFY(grid->hint().contains(QStringLiteral("Choose a word")));
+        g.selection.setToken(2); // shown in the row of the token that predicted it
+        QTRY_COMPARE(grid->layers(), 3);
+        QCOMPARE(grid->sources(), 2);
+        QCOMPARE(grid->value(0, 0), 100.0F);
+        QCOMPARE(grid->value(2, 1), 112.0F);
+        QTest::mouseClick(grid, Qt::LeftButton, {}, grid->cell(2, 1).center().toPoint());
+        QCOMPARE(g.selection.layer(), 6);
+        QCOMPARE(g.selection.step(), 1);
+        QVERIFY2(g.view.readout().contains(QStringLiteral("layer 6 · step 1 · 112 nats")),
+                 qPrintable(g.view.readout()));
+        g.selection.setToken(3);
+        QTRY_VERIFY(std::isnan(grid->value(0, 1))); // it stopped before
+        QCOMPARE(grid->value(1, 0), 201.0F);
     }
 
     void hoverAndClickDriveTheSelection() {

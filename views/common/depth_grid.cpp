@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/depth/depth_grid.h"
+#include "views/common/depth_grid.h"
 
 #include <QKeyEvent>
 #include <QMouseEvent>
