@@ -12,9 +12,10 @@
 
 namespace ponderscope {
 
-/// The recording that repeats a run with another policy: the same checkpoint, windows and precision. The text
-/// is left open.
-RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy);
+/// The recording that repeats a run with another policy: the same checkpoint, windows, precision, steps and
+/// start state. \p kv: what later tokens see of one that stopped. The text is left open.
+RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
+                            const QString& kv);
 
 /// The checkpoint folder of a run: as it is named, else relative to the trace's folder or one above it; empty
 /// when it is nowhere.
