@@ -49,7 +49,9 @@ void add_figure(CLI::App& program) {
     auto verb = std::make_shared<Verb>();
     CLI::App* app = program.add_subcommand(
         "figure", "Make a figure from its JSON spec, the same bytes every time (needs the desktop program)");
-    app->add_option("spec", verb->spec, "Figure spec")->required()->type_name("SPEC.json");
+    app->add_option("spec", verb->spec, "Figure spec; - is standard input")
+        ->required()
+        ->type_name("SPEC.json");
     app->add_option("-o,--output", verb->output, "Figure to write: PDF, SVG, PNG, or CSV of its numbers")
         ->required()
         ->type_name("FILE.pdf|svg|png|csv");

@@ -77,6 +77,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         {"method", to_string(config.ponder.method)},
         {"candidate_methods", methods},
         {"max_steps", config.ponder.max_steps},
+        {"start_state", config.recurs()}, // record --initial-state
         {"depth_mixing", to_string(config.depth.kind)},
         {"layers", config.layers},
         {"hidden_size", config.hidden_size},

@@ -3,6 +3,7 @@
 
 #include "app/desktop/panel_help.h"
 #include "views/common/theme.h"
+#include "views/common/view_command.h"
 
 #include <QDockWidget>
 #include <QHBoxLayout>
@@ -42,6 +43,11 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, bool named, Theme
     ask_ = button(QStringLiteral("?"), tr("What this shows, and what must not be concluded (F1)"));
     ask_->setVisible(help != nullptr);
     connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
+    if (dynamic_cast<ShowsCommand*>(dock->widget()) != nullptr) {
+        QToolButton* copy =
+            button(QStringLiteral("$"), tr("Copy as command: what makes this without the window"));
+        connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
+    }
     QToolButton* out = button(QStringLiteral("❐"), tr("Take the panel out of the window, or put it back"));
     connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
     QToolButton* close = button(QStringLiteral("×"), tr("Close the panel; the View menu brings it back"));
@@ -64,7 +70,7 @@ void DockTitle::paintEvent(QPaintEvent*) {
     const QString text = name ? dock_->windowTitle().toUpper() : panel_help_brief(*help_);
     painter.setFont(font);
     painter.setPen(theme_.colours().soft);
-    const QRect room = rect().adjusted(14, 0, -78, 0);
+    const QRect room = rect().adjusted(14, 0, -100, 0);
     painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
                      QFontMetrics(font).elidedText(text, Qt::ElideRight, room.width()));
 }

@@ -12,7 +12,7 @@ class Theme;
 struct PanelHelp;
 
 /// The slim line above a panel, by which it is dragged: the panel's name or, where a tab or the view itself
-/// names it, what must not be concluded from it; help, float and close at the right.
+/// names it, what must not be concluded from it; help, copy, float and close at the right.
 class DockTitle : public QWidget {
     Q_OBJECT
 public:
@@ -21,6 +21,9 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {120, 22}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }
     void showHelp();
+
+signals:
+    void copyRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -124,6 +124,7 @@ void MainWindow::connectData() {
     });
     connect(&selection_, &Selection::sequenceChanged, this, &MainWindow::showStatus);
     connect(library_, &LibraryPanel::checkRequested, this, &MainWindow::checkTrace);
+    connect(library_, &LibraryPanel::relatedRequested, this, &MainWindow::showRelated);
 }
 
 void MainWindow::connectRecorder() {

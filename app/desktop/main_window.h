@@ -42,6 +42,7 @@ class NotesPanel;
 class PolicyLab;
 class RecordDialog;
 class RecordingStatus;
+class RelatedDialog;
 class Settings;
 class TextPanel;
 class ThinkPanel;
@@ -86,8 +87,9 @@ public:
     bool raisePanel(const QString& name);
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
-    [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; } ///< null unless it is open
-    [[nodiscard]] ExportDialog* exportDialog() { return exportDialog_; } ///< null unless it is open
+    [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; }    ///< null unless it is open
+    [[nodiscard]] RelatedDialog* relatedDialog() { return relatedDialog_; } ///< null unless it is open
+    [[nodiscard]] ExportDialog* exportDialog() { return exportDialog_; }    ///< null unless it is open
     [[nodiscard]] QString statusText() const;
     [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
     [[nodiscard]] Tour* tour() { return tour_; } ///< null unless one is going on
@@ -95,6 +97,8 @@ public:
 public slots:
     void openFiles();
     void showRecordDialog(const ponderscope::RecordRequest& request = {});
+    /// Whether the checkpoints of two runs have a common origin; begins at once when both are there.
+    void showRelated(const ponderscope::RunKey& a, const ponderscope::RunKey& b);
     /// The Export dialog, with what the window shows as its beginning. Nothing without a run.
     void exportFigure(ponderscope::figure::FigureKind kind);
     void restoreDefaultLayout();
@@ -129,6 +133,9 @@ public slots:
     void putState(qint64 token, int step);
     /// Help on the panel that has the focus; on the text otherwise.
     void showHelp();
+    /// To the clipboard: what makes again, outside the window, what \p panel shows. Says so, or why there is
+    /// nothing.
+    void copyCommand(QWidget* panel);
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -172,6 +179,8 @@ private:
     void showWantedRun(const QString& trace);
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
     [[nodiscard]] QString ownTrace(const QString& name) const;
+    /// The panel that has the focus; the text otherwise.
+    [[nodiscard]] QWidget* focusedPanel() const;
     void placeWelcome();
     void addPanel(const QString& name, const QString& title, QWidget* widget, bool header);
     void connectData();
@@ -207,6 +216,7 @@ private:
     MessageBar* messages_ = nullptr;
     RecordingStatus* recording_ = nullptr;
     RecordDialog* recordDialog_ = nullptr;
+    RelatedDialog* relatedDialog_ = nullptr;
     ExportDialog* exportDialog_ = nullptr;
     WelcomePage* welcome_ = nullptr;
     Tour* tour_ = nullptr;

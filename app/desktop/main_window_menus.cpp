@@ -56,7 +56,9 @@ void MainWindow::addPanel(const QString& name, const QString& title, QWidget* wi
     dock->setWidget(widget);
     dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
                       QDockWidget::DockWidgetClosable);
-    dock->setTitleBarWidget(new DockTitle(dock, panel_help(name), header, theme_));
+    auto* line = new DockTitle(dock, panel_help(name), header, theme_);
+    connect(line, &DockTitle::copyRequested, this, [this, dock] { copyCommand(dock->widget()); });
+    dock->setTitleBarWidget(line);
     docks_.push_back(dock);
     dockByName_[name] = dock;
 }
@@ -167,6 +169,8 @@ void MainWindow::buildMenus() {
     edit->addAction(tr("Pre&vious note or bookmark"), QKeySequence(Qt::ALT | Qt::Key_Up), notes_,
                     [this] { notes_->step(-1); });
     edit->addSeparator();
+    edit->addAction(tr("Copy as co&mmand"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
+                    [this] { copyCommand(focusedPanel()); });
     edit->addAction(tr("&Command palette…"), QKeySequence(Qt::CTRL | Qt::Key_K), this,
                     &MainWindow::showPalette);
 
@@ -185,6 +189,8 @@ void MainWindow::buildMenus() {
             selection_.setRunB(a);
         }
     });
+    run->addAction(tr("Related c&heckpoints…"), this,
+                   [this] { showRelated(selection_.runA(), selection_.runB()); });
     run->addSeparator();
     QMenu* whatIf = run->addMenu(tr("&What if, for the selected token"));
     connect(whatIf, &QMenu::aboutToShow, this, [this, whatIf] {
@@ -383,51 +389,9 @@ void MainWindow::showAbout() {
 }
 
 figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
-    figure::FigureSpec spec;
-    spec.kind = kind;
-    const auto name = [this](const RunKey& key) {
-        const RunInfo* run = data_.run(key);
-        return figure::RunName{std::filesystem::path(key.trace.toStdU16String()),
-                               run == nullptr ? std::string() : run->name};
-    };
-    spec.runs.push_back(name(selection_.runA()));
-    const bool difference = text_->view().showsDifference();
-    if (selection_.runB().isValid()) {
-        spec.runs.push_back(name(selection_.runB()));
-    }
-    spec.attribution = selection_.attribution();
+    figure::FigureSpec spec = text_->figureSpec(kind);
     if (kind == figure::FigureKind::step_heatmap && !heatmap_->signalName().isEmpty()) {
         spec.signal = heatmap_->signalName().toStdString();
-    }
-    spec.sequence = selection_.sequence();
-    spec.width_mm = figure::double_column_mm;
-    // What is on the screen: a figure of a whole book helps nobody.
-    const TextView& view = text_->view();
-    const qint64 first = view.firstVisibleToken();
-    const qint64 end = view.endVisibleToken();
-    if (end > first) {
-        spec.tokens = std::array<std::int64_t, 2>{first, end};
-    }
-    spec.annotation = view.annotation().toStdString();
-    switch (view.quantity()) {
-    case Quantity::nll:
-        spec.quantity = difference ? figure::TokenQuantity::nll_difference : figure::TokenQuantity::nll;
-        break;
-    case Quantity::entropy:
-        spec.quantity = figure::TokenQuantity::entropy;
-        break;
-    case Quantity::rank:
-        spec.quantity = figure::TokenQuantity::rank;
-        break;
-    case Quantity::steps:
-        spec.quantity = figure::TokenQuantity::steps;
-        break;
-    case Quantity::maxProbability:
-        spec.quantity = figure::TokenQuantity::max_probability;
-        break;
-    case Quantity::flops:
-        spec.quantity = figure::TokenQuantity::flops;
-        break;
     }
     return spec;
 }

@@ -8,6 +8,7 @@
 #include "app/desktop/top_bar.h"
 #include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
+#include "views/common/view_command.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/policy/policy_lab.h"
@@ -15,6 +16,7 @@
 #include "views/text/text_view.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QDir>
 #include <QDockWidget>
 #include <QDragEnterEvent>
@@ -136,20 +138,37 @@ void MainWindow::recordSample(int model) {
     recorder_.start(sample_request(samples_, samples_.models[static_cast<std::size_t>(model)], folder));
 }
 
-void MainWindow::showHelp() {
-    QWidget* focus = QApplication::focusWidget();
-    const PanelHelp* help = panel_help(QStringLiteral("text"));
-    QWidget* anchor = text_;
-    for (QWidget* at = focus; at != nullptr; at = at->parentWidget()) {
-        if (auto* dock = qobject_cast<QDockWidget*>(at)) {
-            if (const PanelHelp* found = panel_help(dock->objectName())) {
-                help = found;
-                anchor = dock->titleBarWidget();
-            }
-            break;
+QWidget* MainWindow::focusedPanel() const {
+    for (QWidget* at = QApplication::focusWidget(); at != nullptr; at = at->parentWidget()) {
+        if (const auto* dock = qobject_cast<QDockWidget*>(at)) {
+            return dock->widget();
         }
     }
-    show_panel_help(*help, anchor, theme_);
+    return text_;
+}
+
+void MainWindow::showHelp() {
+    auto* dock = qobject_cast<QDockWidget*>(focusedPanel()->parentWidget());
+    const PanelHelp* help = dock == nullptr ? nullptr : panel_help(dock->objectName());
+    if (help != nullptr) {
+        show_panel_help(*help, dock->titleBarWidget(), theme_);
+    } else {
+        show_panel_help(*panel_help(QStringLiteral("text")), text_, theme_);
+    }
+}
+
+void MainWindow::copyCommand(QWidget* panel) {
+    const auto* view = dynamic_cast<ShowsCommand*>(panel);
+    const ViewCommand command = view == nullptr ? ViewCommand() : view->viewCommand();
+    if (command.kind == ViewCommand::Kind::none) {
+        messages_->show(command.text, MessageBar::Kind::notice);
+        return;
+    }
+    QApplication::clipboard()->setText(command.text);
+    messages_->show(command.kind == ViewCommand::Kind::shell
+                        ? tr("Copied, for a terminal: %1").arg(command.text.section(u'\n', 0, 0))
+                        : tr("Copied, for Python: the lines that read these numbers (import ponderscope)."),
+                    MessageBar::Kind::notice);
 }
 
 void MainWindow::startTour() {

@@ -3,10 +3,13 @@
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/message_bar.h"
+#include "app/desktop/related_dialog.h"
+#include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/think_panel.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/welcome.h"
+#include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
 #include "views/notes/notes_panel.h"
 #include "views/text/text_panel.h"
@@ -29,6 +32,7 @@ namespace ponderscope {
 void MainWindow::buildThink() {
     connect(welcome_, &WelcomePage::thinkRequested, this, &MainWindow::showThink);
     connect(think_, &ThinkPanel::thinkRequested, this, &MainWindow::think);
+    think_->fields().setChosen(settings_.runSettings(QStringLiteral("think")));
     connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
     connect(think_, &ThinkPanel::horizonChanged, &text_->view(), &TextView::setHorizon);
     connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
@@ -92,6 +96,7 @@ void MainWindow::showThink() {
 }
 
 void MainWindow::think(const ThinkRequest& request) {
+    settings_.setRunSettings(QStringLiteral("think"), think_->fields().chosen());
     ThinkRequest wanted = request;
     if (wanted.trace.isEmpty()) {
         wanted.trace = ownTrace(QStringLiteral("thinking.ponder"));
@@ -135,6 +140,30 @@ QString MainWindow::checkpointOf(const RunKey& key) const {
     return run == nullptr ? QString() : find_checkpoint(*run, key.trace);
 }
 
+void MainWindow::showRelated(const RunKey& a, const RunKey& b) {
+    if (relatedDialog_ == nullptr) {
+        relatedDialog_ = new RelatedDialog(theme_, this);
+        relatedDialog_->setAttribute(Qt::WA_DeleteOnClose);
+        connect(relatedDialog_, &QObject::destroyed, this, [this] { relatedDialog_ = nullptr; });
+    }
+    if (relatedDialog_->engine().isRunning()) {
+        relatedDialog_->raise();
+        return;
+    }
+    // One that is gone keeps its name, so that the dialog can say which is missing.
+    const auto folder = [this](const RunKey& key) {
+        const RunInfo* run = data_.run(key);
+        const QString found = checkpointOf(key);
+        return run == nullptr || !found.isEmpty() ? found : QString::fromStdString(run->checkpoint);
+    };
+    relatedDialog_->setCheckpoints(folder(a), folder(b));
+    relatedDialog_->show();
+    relatedDialog_->raise();
+    if (relatedDialog_->problem().isEmpty()) {
+        relatedDialog_->startOrStop();
+    }
+}
+
 void MainWindow::startWhatIf(const WhatIf& question) {
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
@@ -146,7 +175,8 @@ void MainWindow::startWhatIf(const WhatIf& question) {
     // A run that was forced already keeps what it was forced to: "learned; forced 12:3".
     const QString policy = QString::fromStdString(run->policy);
     const QString forced = policy.section(QStringLiteral("; forced "), 1);
-    RecordRequest request = rerun_request(*run, key.trace, policy.section(QStringLiteral("; forced "), 0, 0));
+    RecordRequest request = rerun_request(*run, key.trace, policy.section(QStringLiteral("; forced "), 0, 0),
+                                          QString::fromStdString(recorded_choices(*run).kv));
     if (request.checkpoint.isEmpty()) {
         messages_->show(
             tr("The checkpoint %1 of this run is not there any more, so it cannot be run again; put it "
@@ -155,7 +185,6 @@ void MainWindow::startWhatIf(const WhatIf& question) {
         return;
     }
     request.fromRun = key.trace + u'#' + QString::number(key.run);
-    request.kv = choices_of(*run).value(QLatin1String("kv")).toString();
     request.forceSteps = question.forceSteps;
     if (!forced.isEmpty()) {
         request.forceSteps += (request.forceSteps.isEmpty() ? QString() : QStringLiteral(",")) + forced;
@@ -195,7 +224,10 @@ void MainWindow::leaveSourceOut(int source, int layer) {
 }
 
 std::optional<QString> MainWindow::patchFile(const RunInfo& run, const QJsonArray& more) {
-    QJsonArray patches = choices_of(run).value(QLatin1String("patches")).toArray();
+    QJsonArray patches = QJsonDocument::fromJson(QByteArray::fromStdString(run.choices))
+                             .object()
+                             .value(QLatin1String("patches"))
+                             .toArray();
     for (const QJsonValue& one : more) {
         // A place has one state: the later one.
         const QJsonValue to = one.toObject().value(QLatin1String("to"));
@@ -341,6 +373,7 @@ void MainWindow::showTextMenu(qint64 token, const QPoint& place) {
     } else {
         menu.addAction(tr("Find…"), text_, &TextPanel::find);
     }
+    menu.addAction(tr("Copy as command"), this, [this] { copyCommand(text_); });
     menu.addSeparator();
     menu.addAction(tr("Think from here…"), this, [this, token, block] {
         // The text up to here, for the model to go on with.

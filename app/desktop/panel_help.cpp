@@ -54,9 +54,8 @@ constexpr PanelHelp list[] = {
           "two "
           "runs differ is not read off two intervals: Compare pairs them token by token."),
      HELP("intervals are of this text, not of other texts"),
-     HELP("Click makes a run A, Ctrl+click or the context menu makes it B. Ctrl+PageUp and Ctrl+PageDown "
-          "change the "
-          "sequence.")},
+     HELP("Click makes a run A, Ctrl+click or the context menu makes it B, and asks whether the "
+          "checkpoints of two runs are related. Ctrl+PageUp and Ctrl+PageDown change the sequence.")},
     {"notes", HELP("Notes"),
      HELP("Words that you bookmarked or wrote something about. A note belongs to the text, so it shows in "
           "every run "

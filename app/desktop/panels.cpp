@@ -15,11 +15,14 @@
 
 #include <QCoreApplication>
 
+#include <type_traits>
+
 namespace ponderscope {
 namespace {
 
 template <class View>
 QWidget* make(const ViewContext& context, QWidget* parent) {
+    static_assert(std::is_base_of_v<ShowsCommand, View>, "a panel says how to make what it shows");
     return new View(context, parent);
 }
 

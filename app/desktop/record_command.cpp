@@ -22,6 +22,32 @@ bool holds_ids(const QString& file) {
 
 } // namespace
 
+bool is_start_file(const QString& start) {
+    return !start.isEmpty() && start != QLatin1String("zero") && start != QLatin1String("random") &&
+           !start.startsWith(QLatin1String("random:"));
+}
+
+QString problem_of(const RunSettings& settings, const QString& checkpoint) {
+    const QString& start = settings.startState;
+    if (is_start_file(start) && !QFileInfo(checkpoint + u'/' + start).isFile() &&
+        !QFileInfo(start).isFile()) {
+        return tr("Start state: %1 is not a file; choose a safetensors file with initial_state.").arg(start);
+    }
+    return {};
+}
+
+void add_settings(QStringList& arguments, const RunSettings& settings) {
+    if (settings.steps > 0) {
+        arguments << QStringLiteral("--steps=%1").arg(settings.steps);
+    }
+    if (!settings.kv.isEmpty()) {
+        arguments << QStringLiteral("--kv=") + settings.kv;
+    }
+    if (!settings.startState.isEmpty()) {
+        arguments << QStringLiteral("--initial-state=") + settings.startState;
+    }
+}
+
 QString problem_of(const RecordRequest& request) {
     if (request.checkpoint.isEmpty()) {
         return tr("Choose a checkpoint folder.");
@@ -62,6 +88,9 @@ QString problem_of(const RecordRequest& request) {
     if (!request.jacobi.isEmpty() && request.jacobi != QLatin1String("exact") && (!number || refreshes < 0)) {
         return tr("Jacobi refreshes: expected a number from 0 or \"exact\", found \"%1\".")
             .arg(request.jacobi);
+    }
+    if (const QString found = problem_of(request.settings, request.checkpoint); !found.isEmpty()) {
+        return found;
     }
     if (request.trace.isEmpty()) {
         return tr("Choose where the trace is written.");
@@ -118,8 +147,7 @@ QStringList record_arguments(const RecordRequest& request) {
     if (!request.patch.isEmpty()) {
         arguments << QStringLiteral("--patched-only");
     }
-    option(QStringLiteral("--kv"), request.kv);
-    option(QStringLiteral("--initial-state"), request.startState);
+    add_settings(arguments, request.settings);
     option(QStringLiteral("--jacobi"), request.jacobi);
     for (const QString& source : request.ablated) {
         option(QStringLiteral("--ablate-source"), source);
@@ -135,17 +163,10 @@ QStringList record_arguments(const RecordRequest& request) {
     return arguments;
 }
 
-QString shell_command(const QStringList& arguments) {
-    QString line = QStringLiteral("ponderscope");
-    for (const QString& argument : arguments) {
-        bool plain = !argument.isEmpty();
-        for (const QChar c : argument) {
-            plain = plain && (c.isLetterOrNumber() || QStringLiteral("-_=./:,+@%").contains(c));
-        }
-        QString quoted = argument;
-        line += u' ' + (plain ? argument : u'\'' + quoted.replace(u'\'', QStringLiteral("'\\''")) + u'\'');
-    }
-    return line;
+QStringList as_typed(QStringList arguments) {
+    arguments.removeAll(QStringLiteral("--progress=json"));
+    arguments.removeAll(QStringLiteral("--json"));
+    return arguments;
 }
 
 QString find_command_line_program() {

@@ -6,6 +6,22 @@
 
 namespace ponderscope {
 
+/// What a run is given beside text and policy, as the options of the command line have it.
+struct RunSettings {
+    int steps = 0;      ///< recurrences of a model whose steps share all weights; 0: the config's
+    QString kv;         ///< what later tokens see of one that stopped; empty: the method's default
+    QString startState; ///< "random:SEED", "zero", a file; empty: random:0
+    friend bool operator==(const RunSettings&, const RunSettings&) = default;
+};
+
+/// Whether a start state is one that a file holds.
+bool is_start_file(const QString& start);
+/// A sentence about what is wrong with them; empty when nothing is. A file of start states is looked for in
+/// the checkpoint's folder, too.
+QString problem_of(const RunSettings& settings, const QString& checkpoint);
+/// Appends --steps, --kv and --initial-state, where something is chosen.
+void add_settings(QStringList& arguments, const RunSettings& settings);
+
 /// What the Run dialog asks for: one `ponderscope record`.
 struct RecordRequest {
     QString checkpoint; ///< folder
@@ -18,9 +34,8 @@ struct RecordRequest {
     int generate = 0;   ///< tokens that the model adds to the prompt
     QString method;     ///< empty: what the checkpoint says
     QString policy;     ///< who halts: "full", "learned"; empty: the method itself
-    QString kv;         ///< what later tokens see of one that stopped; empty: the method's default
-    QString startState; ///< "random:3", "zero", a file; empty: random:0, or the model has none
-    QString jacobi;     ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
+    RunSettings settings;
+    QString jacobi; ///< refreshes of slots that follow each other: a number, "exact"; empty: the config's
     QStringList ablated; ///< sources of depth attention that are left out: "3", "0:5"
     QString device = QStringLiteral("cpu");
     QString dtype = QStringLiteral("float32");
@@ -42,8 +57,8 @@ QStringList all_methods();
 /// Arguments for `ponderscope`, from "record" on.
 QStringList record_arguments(const RecordRequest& request);
 
-/// As one would type it, for the dialog and for copying.
-QString shell_command(const QStringList& arguments);
+/// \p arguments without what only a program reads: for a person's terminal.
+QStringList as_typed(QStringList arguments);
 
 /// The Qt-free program beside this one or on PATH; empty when there is none.
 QString find_command_line_program();

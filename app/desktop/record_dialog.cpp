@@ -2,8 +2,11 @@
 #include "app/desktop/record_dialog.h"
 
 #include "app/desktop/path_edit.h"
+#include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
+#include "views/common/command_line.h"
 #include "views/common/theme.h"
+#include "views/common/view_command.h"
 
 #include <QComboBox>
 #include <QDateTime>
@@ -72,6 +75,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       method_(new QComboBox(this)),
       policy_(new QComboBox(this)),
       jacobi_(new QLineEdit(this)),
+      fields_(new RunFields(this)),
       device_(new QComboBox(this)),
       dtype_(new QComboBox(this)),
       level_(new QComboBox(this)),
@@ -83,7 +87,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       trace_(
           new PathEdit(PathEdit::Kind::saveFile, tr("Trace"), tr("Traces (*.ponder);;All files (*)"), this)),
       problem_(new QLabel(this)),
-      command_(new QLineEdit(this)),
+      command_(new CommandLine(theme, this)),
       start_(nullptr) {
     setWindowTitle(tr("Record a run"));
     resize(700, 560); // no minimum of its own: the layout knows what its fields need
@@ -109,6 +113,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     number(stride_, 1'000'000, tr("automatic"),
            tr("Tokens from one window to the next; automatic: half the context"));
     number(batch_, 4096, tr("automatic"), tr("Windows computed together"));
+    method_->setObjectName(QStringLiteral("method"));
     method_->setMinimumWidth(210);
     method_->setAccessibleName(tr("Method"));
     method_->setToolTip(tr("How the model ponders. The checkpoint's own unless its keys fit several"));
@@ -139,12 +144,12 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     dtype_->setAccessibleName(tr("Precision"));
     level_->addItem(tr("steps"), QStringLiteral("steps"));
     level_->addItem(tr("basic"), QStringLiteral("basic"));
+    fields_->steps().setMinimumWidth(112);
+    fields_->steps().setButtonSymbols(QAbstractSpinBox::NoButtons);
+    fields_->kv().setMinimumContentsLength(26);
     level_->setAccessibleName(tr("How much is recorded"));
     name_->setPlaceholderText(tr("the folder's name"));
     name_->setAccessibleName(tr("Name of the run"));
-    command_->setReadOnly(true);
-    command_->setFont(theme.mono());
-    command_->setAccessibleName(tr("Command line"));
     problem_->setWordWrap(true);
     problem_->setTextFormat(Qt::PlainText);
     price_->setWordWrap(true);
@@ -193,6 +198,10 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     several({{QString(), method_}, {tr("Device"), device_}, {tr("Precision"), dtype_}});
     label(tr("Policy"), policy_);
     several({{QString(), policy_}, {tr("Jacobi refreshes"), jacobi_}});
+    label(tr("Steps"), &fields_->steps());
+    several({{QString(), &fields_->steps()}, {tr("Later tokens see"), &fields_->kv()}});
+    label(tr("Start state"), &fields_->start());
+    grid->addWidget(&fields_->start(), row++, 1);
     label(tr("Record"), level_);
     {
         auto* line = new QHBoxLayout;
@@ -243,6 +252,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     }
     connect(name_, &QLineEdit::textChanged, this, &RecordDialog::check);
     connect(jacobi_, &QLineEdit::textChanged, this, &RecordDialog::check);
+    connect(fields_, &RunFields::changed, this, &RecordDialog::check);
     asking_.setSingleShot(true);
     asking_.setInterval(250); // a path that is being typed
     connect(&asking_, &QTimer::timeout, this, &RecordDialog::inquire);
@@ -275,6 +285,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     last.device = settings_.dialog(QStringLiteral("device"), last.device).toString();
     last.dtype = settings_.dialog(QStringLiteral("dtype"), last.dtype).toString();
     last.level = settings_.dialog(QStringLiteral("level"), last.level).toString();
+    last.settings = settings_.runSettings(QStringLiteral("record"));
     last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
     setRequest(last);
 }
@@ -370,6 +381,7 @@ void RecordDialog::setRequest(const RecordRequest& request) {
     inquire();
     policy_->setCurrentText(request.policy);
     jacobi_->setText(request.jacobi);
+    fields_->setChosen(request.settings);
     device_->setCurrentText(request.device);
     dtype_->setCurrentText(request.dtype);
     level_->setCurrentIndex(level_->findData(request.level));
@@ -391,6 +403,7 @@ RecordRequest RecordDialog::request() const {
     request.method = method_->currentData().toString();
     request.policy = policy_->currentText().trimmed();
     request.jacobi = jacobi_->text().trimmed();
+    request.settings = fields_->settings();
     request.ablated = ablated_;
     request.device = device_->currentText().trimmed();
     request.dtype = dtype_->currentText();
@@ -404,7 +417,10 @@ RecordRequest RecordDialog::request() const {
 }
 
 QString RecordDialog::problem() const {
-    const QString found = problem_of(request());
+    QString found = problem_of(request());
+    if (found.isEmpty()) {
+        found = fields_->problem();
+    }
     if (found.isEmpty() && changing_) {
         return tr("The files of %1 are still changing; this goes on by itself once they are copied.")
             .arg(checkpoint_->path());
@@ -417,20 +433,21 @@ QString RecordDialog::problem() const {
 }
 
 QString RecordDialog::commandLine() const {
-    return command_->text();
+    return command_->shown();
 }
 
 void RecordDialog::check() {
     if (start_ == nullptr) {
         return;
     }
+    fields_->setModel(known_, method_->currentData().toString(), policy_->currentText().trimmed());
     const QString found = problem();
     const bool exists = QFileInfo(trace_->path()).isFile();
     problem_->setText(!found.isEmpty() ? found : exists ? tr("The run is added to the trace.") : QString());
     start_->setEnabled(found.isEmpty());
     price_->setText(price_of(level_->currentData().toString()));
-    command_->setText(shell_command(record_arguments(request())));
-    command_->setCursorPosition(0);
+    const QStringList arguments = record_arguments(request());
+    command_->setCommand(shell_command(arguments), shell_command(as_typed(arguments)));
     generate_->setEnabled(fromPrompt_->isChecked());
 }
 
@@ -441,6 +458,7 @@ void RecordDialog::remember() {
     settings_.setDialog(QStringLiteral("device"), now.device);
     settings_.setDialog(QStringLiteral("dtype"), now.dtype);
     settings_.setDialog(QStringLiteral("level"), now.level);
+    settings_.setRunSettings(QStringLiteral("record"), fields_->chosen());
 }
 
 } // namespace ponderscope

@@ -17,7 +17,9 @@ class QSpinBox;
 
 namespace ponderscope {
 
+class CommandLine;
 class PathEdit;
+class RunFields;
 class Settings;
 class Theme;
 
@@ -67,6 +69,7 @@ private:
     QComboBox* method_;
     QComboBox* policy_;
     QLineEdit* jacobi_;
+    RunFields* fields_;
     QComboBox* device_;
     QComboBox* dtype_;
     QComboBox* level_;
@@ -78,7 +81,7 @@ private:
     QSpinBox* batch_;
     PathEdit* trace_;
     QLabel* problem_;
-    QLineEdit* command_;
+    CommandLine* command_;
     QPushButton* start_;
 };
 

@@ -5,11 +5,12 @@
 #include "app/desktop/rerun.h"
 
 #include "core/base/files.h"
+#include "core/checkpoint/method_info.h"
+#include "core/trace/recorded_choices.h"
 #include "views/depth/ablation.h"
 
 #include <QDir>
 #include <QFileInfo>
-#include <QJsonDocument>
 #include <QRegularExpression>
 
 namespace ponderscope {
@@ -41,19 +42,18 @@ std::string ids_of(const TraceReader& reader, std::int64_t run, const std::stop_
     return json + "]\n";
 }
 
-} // namespace
-
-QString find_checkpoint(const RunInfo& run, const QString& trace) {
-    const QString named = QString::fromStdString(run.checkpoint);
-    if (QFileInfo(named).isDir()) {
-        return QFileInfo(named).absoluteFilePath();
+/// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
+/// empty when it is nowhere.
+QString find_named(const QString& named, const QString& trace, bool (QFileInfo::*is)() const) {
+    if (const QFileInfo here(named); (here.*is)()) {
+        return here.absoluteFilePath();
     }
     if (QFileInfo(named).isAbsolute() || named.isEmpty()) {
         return {};
     }
     for (QDir folder = QFileInfo(trace).absoluteDir();; folder.cdUp()) {
         const QFileInfo candidate(folder, named);
-        if (candidate.isDir()) {
+        if ((candidate.*is)()) {
             return QDir::cleanPath(candidate.absoluteFilePath());
         }
         if (folder.isRoot()) {
@@ -62,15 +62,27 @@ QString find_checkpoint(const RunInfo& run, const QString& trace) {
     }
 }
 
-QJsonObject choices_of(const RunInfo& run) {
-    return QJsonDocument::fromJson(QByteArray::fromStdString(run.choices)).object();
+} // namespace
+
+QString find_checkpoint(const RunInfo& run, const QString& trace) {
+    return find_named(QString::fromStdString(run.checkpoint), trace, &QFileInfo::isDir);
 }
 
-RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy) {
+RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
+                            const QString& kv) {
     RecordRequest request;
     request.checkpoint = find_checkpoint(run, trace);
     request.method = QString::fromStdString(run.method);
     request.policy = policy;
+    if (const MethodInfo* method = method_info(run.method); method != nullptr && method->any_steps) {
+        request.settings.steps = static_cast<int>(run.max_steps) + 1;
+    }
+    request.settings.kv = kv;
+    request.settings.startState = QString::fromStdString(recorded_choices(run).initial_state);
+    if (is_start_file(request.settings.startState)) {
+        const QString file = find_named(request.settings.startState, trace, &QFileInfo::isFile);
+        request.settings.startState = file.isEmpty() ? request.settings.startState : file;
+    }
     // "jacobi:3"; "exact" is said where a method could be scored otherwise, too.
     const QString scoring = QString::fromStdString(run.scoring);
     if (scoring.startsWith(QLatin1String("jacobi:"))) {
@@ -82,7 +94,6 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
         request.ablated << (one.layer ? QStringLiteral("%1:%2").arg(one.source).arg(*one.layer)
                                       : QString::number(one.source));
     }
-    request.startState = choices_of(run).value(QLatin1String("initial_state")).toString();
     request.device = QString::fromStdString(run.device).section(u' ', 0, 0);
     request.dtype = QString::fromStdString(run.dtype);
     request.level = QString::fromStdString(run.record_level);
@@ -103,7 +114,7 @@ void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy) 
     QString name = QString::fromStdString(run.name);
     name.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9._-]+")), QStringLiteral("-"));
     const QString ids = folder->filePath(tr("tokens-of-%1.json").arg(name.left(80)));
-    RecordRequest request = rerun_request(run, key.trace, policy);
+    RecordRequest request = rerun_request(run, key.trace, policy, QString::fromStdString(kv_of_rerun(run)));
     request.textFile = ids;
     work_.start(
         [key, ids](const std::stop_token& stop) {

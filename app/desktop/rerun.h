@@ -6,19 +6,16 @@
 #include "views/common/background.h"
 #include "views/common/selection.h"
 
-#include <QJsonObject>
 #include <QTemporaryDir>
 
 #include <memory>
 
 namespace ponderscope {
 
-/// The recording that repeats a run with another policy: the same checkpoint, windows and precision. The text
-/// is left open.
-RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy);
-
-/// What was chosen about a run (RunInfo::choices); empty where nothing is known.
-QJsonObject choices_of(const RunInfo& run);
+/// The recording that repeats a run with another policy: the same checkpoint, windows, precision, steps and
+/// start state. \p kv: what later tokens see of one that stopped. The text is left open.
+RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
+                            const QString& kv);
 
 /// The checkpoint folder of a run: as it is named, else relative to the trace's folder or one above it; empty
 /// when it is nowhere.

@@ -4,6 +4,7 @@
 #include "app/desktop/main_window.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
+#include "app/desktop/related_dialog.h"
 #include "app/desktop/tour.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/preview.h"
@@ -175,6 +176,12 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         window.showRecordDialog();
         good = good && dialog(window.recordDialog(), QStringLiteral("dialog-record"));
         window.recordDialog()->close();
+        window.showRelated(window.selection().runA(), window.selection().runB());
+        while (window.relatedDialog()->engine().isRunning()) {
+            QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
+        }
+        good = good && dialog(window.relatedDialog(), QStringLiteral("dialog-related"));
+        window.relatedDialog()->close();
         for (const auto kind : {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
             window.exportFigure(kind);
             window.exportDialog()->resize(1380, 720); // the screen may be one that nobody has

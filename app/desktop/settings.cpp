@@ -113,4 +113,16 @@ void Settings::setDialog(const QString& name, const QVariant& value) {
     file_->setValue(QStringLiteral("record/") + name, value);
 }
 
+RunSettings Settings::runSettings(const QString& of) const {
+    return {.steps = file_->value(of + QStringLiteral("/steps"), 0).toInt(),
+            .kv = file_->value(of + QStringLiteral("/kv")).toString(),
+            .startState = file_->value(of + QStringLiteral("/start-state")).toString()};
+}
+
+void Settings::setRunSettings(const QString& of, const RunSettings& settings) {
+    file_->setValue(of + QStringLiteral("/steps"), settings.steps);
+    file_->setValue(of + QStringLiteral("/kv"), settings.kv);
+    file_->setValue(of + QStringLiteral("/start-state"), settings.startState);
+}
+
 } // namespace ponderscope

@@ -27,7 +27,7 @@ QString problem_of(const ThinkRequest& request) {
     if (request.prompt.trimmed().isEmpty()) {
         return tr("Type a prompt.");
     }
-    return {};
+    return problem_of(request.settings, request.checkpoint);
 }
 
 QStringList generate_arguments(const ThinkRequest& request) {
@@ -48,6 +48,7 @@ QStringList generate_arguments(const ThinkRequest& request) {
         option("--seed", QString::number(request.seed));
     }
     option("--policy", request.policy);
+    add_settings(arguments, request.settings);
     option("--device", request.device);
     option("--output", request.trace);
     if (!request.trace.isEmpty()) {

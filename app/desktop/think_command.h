@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/record_command.h"
+
 #include <QString>
 #include <QStringList>
 
@@ -16,6 +18,7 @@ struct ThinkRequest {
     double topP = 1; ///< of sampling: of those, the smallest set with this much of their probability
     int seed = 0;
     QString policy; ///< empty: the method's own
+    RunSettings settings;
     QString device = QStringLiteral("cpu");
     QString trace; ///< where the run is recorded in the end
 };

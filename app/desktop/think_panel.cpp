@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/think_panel.h"
 
+#include "app/desktop/run_fields.h"
 #include "views/common/format.h"
 
 #include <QComboBox>
@@ -38,6 +39,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
       topP_(new QDoubleSpinBox(this)),
       seed_(new QSpinBox(this)),
       policy_(new QComboBox(this)),
+      fields_(new RunFields(this)),
       think_(new QPushButton(tr("Think"), this)),
       stop_(new QPushButton(tr("Stop"), this)),
       play_(new QToolButton(this)),
@@ -101,7 +103,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         made->setBuddy(buddy);
         return made;
     };
-    // Beside the prompt in three rows of two, so that a narrow window has room for it.
+    // Beside the prompt in rows of two, so that a narrow window has room for it.
     auto* options = new QGridLayout;
     options->setHorizontalSpacing(8);
     options->setVerticalSpacing(4);
@@ -120,6 +122,20 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         options->addWidget(label(text, field), i / 2, i % 2 * 2);
         options->addWidget(field, i / 2, i % 2 * 2 + 1);
     }
+    auto* begins = new QHBoxLayout;
+    begins->setSpacing(8);
+    begins->addWidget(&fields_->steps());
+    begins->addWidget(label(tr("from"), &fields_->start()));
+    begins->addWidget(&fields_->start(), 1);
+    options->addWidget(label(tr("Steps"), &fields_->steps()), 3, 0);
+    options->addLayout(begins, 3, 1, 1, 3);
+    auto* seen = new QHBoxLayout;
+    seen->setSpacing(8);
+    seen->addWidget(label(tr("Later tokens see"), &fields_->kv()));
+    seen->addWidget(&fields_->kv(), 1);
+    options->addLayout(seen, 4, 0, 1, 4);
+    fields_->kv().setMinimumContentsLength(12);
+    fields_->steps().setMinimumWidth(84);
     auto* buttons = new QVBoxLayout;
     buttons->setSpacing(4);
     buttons->addWidget(think_);
@@ -148,6 +164,12 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         if (checkpoint_->itemData(index).toString().isEmpty()) {
             emit checkpointWanted();
         }
+    });
+    connect(checkpoint_, &QComboBox::currentIndexChanged, this, &ThinkPanel::inquire);
+    connect(policy_, &QComboBox::currentIndexChanged, this, &ThinkPanel::showModel);
+    connect(&inquiry_, &CheckpointInquiry::known, this, [this](const CheckpointAbout& about) {
+        known_ = about;
+        showModel();
     });
     connect(temperature_, &QDoubleSpinBox::valueChanged, this, [this](double value) {
         topK_->setEnabled(value > 0);
@@ -180,6 +202,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
 
 void ThinkPanel::setCheckpoints(const QStringList& folders) {
     const QString before = checkpoint_->currentData().toString();
+    const QSignalBlocker quiet(checkpoint_); // asked about once, when all of them are there
     checkpoint_->clear();
     for (const QString& folder : folders) {
         if (checkpoint_->findData(folder) < 0) {
@@ -189,6 +212,7 @@ void ThinkPanel::setCheckpoints(const QStringList& folders) {
     }
     checkpoint_->addItem(tr("Choose a folder…"), QString());
     checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(before)));
+    inquire();
 }
 
 void ThinkPanel::setRequest(const ThinkRequest& request) {
@@ -209,6 +233,7 @@ void ThinkPanel::setRequest(const ThinkRequest& request) {
     topP_->setValue(request.topP);
     seed_->setValue(request.seed);
     policy_->setCurrentIndex(std::max(0, policy_->findData(request.policy)));
+    fields_->setChosen(request.settings);
 }
 
 ThinkRequest ThinkPanel::request() const {
@@ -221,13 +246,38 @@ ThinkRequest ThinkPanel::request() const {
     request.topP = topP_->value();
     request.seed = seed_->value();
     request.policy = policy_->currentData().toString();
+    request.settings = fields_->settings();
     return request;
 }
 
 void ThinkPanel::start() {
-    if (!running_) {
+    if (const QString problem = fields_->problem(); !problem.isEmpty()) {
+        setStatus(problem);
+    } else if (!running_) {
         emit thinkRequested(request());
     }
+}
+
+void ThinkPanel::inquire() {
+    const QString folder = checkpoint_->currentData().toString();
+    if (folder == asked_ || !isVisible()) {
+        return;
+    }
+    asked_ = folder;
+    known_ = {};
+    showModel();
+    if (!folder.isEmpty()) {
+        inquiry_.ask(folder);
+    }
+}
+
+void ThinkPanel::showModel() {
+    fields_->setModel(known_, {}, policy_->currentData().toString());
+}
+
+void ThinkPanel::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    inquire();
 }
 
 void ThinkPanel::setRunning(bool running) {
@@ -310,6 +360,15 @@ bool ThinkPanel::eventFilter(QObject* watched, QEvent* event) {
         }
     }
     return QWidget::eventFilter(watched, event);
+}
+
+ViewCommand ThinkPanel::viewCommand() const {
+    ThinkRequest wanted = request();
+    if (const QString problem = problem_of(wanted); !problem.isEmpty()) {
+        return no_command(problem);
+    }
+    wanted.trace = QStringLiteral("thinking.ponder");
+    return shell_view({as_typed(generate_arguments(wanted))});
 }
 
 } // namespace ponderscope

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/checkpoint_inquiry.h"
 #include "app/desktop/samples.h"
 #include "app/desktop/think_command.h"
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
 #include <QTimer>
@@ -19,12 +21,15 @@ class QToolButton;
 
 namespace ponderscope {
 
+class RunFields;
+
 /// Where a prompt is typed and time is moved: the model's tokens appear in the text, the heatmap and the
 /// inspector as they come; the slider goes back to what was known at each of them, in recorded runs as well.
-class ThinkPanel : public QWidget {
+class ThinkPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
     explicit ThinkPanel(const ViewContext& context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
 
     /// Checkpoints that are offered: those that come with the program, then those that were used.
     void setCheckpoints(const QStringList& folders);
@@ -37,6 +42,8 @@ public:
     [[nodiscard]] bool follows() const { return follows_; }
     [[nodiscard]] QSlider& time() { return *time_; }
     void focusPrompt();
+    [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
+    [[nodiscard]] RunFields& fields() { return *fields_; }
 
 signals:
     void thinkRequested(const ponderscope::ThinkRequest& request);
@@ -47,8 +54,11 @@ signals:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
+    void inquire(); ///< what the chosen checkpoint has; once it is on the screen
+    void showModel();
     void start();
     void showTime();
     void moveTo(int token);
@@ -63,6 +73,10 @@ private:
     QDoubleSpinBox* topP_;
     QSpinBox* seed_;
     QComboBox* policy_;
+    RunFields* fields_;
+    CheckpointInquiry inquiry_;
+    CheckpointAbout known_; ///< of the checkpoint that was asked about last
+    QString asked_;         ///< its folder
     QPushButton* think_;
     QPushButton* stop_;
     QToolButton* play_;

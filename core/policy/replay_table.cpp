@@ -5,6 +5,7 @@
 #include "core/checkpoint/method_info.h"
 #include "core/policy/replay.h"
 #include "core/stats/layout.h"
+#include "core/trace/recorded_choices.h"
 
 #include <algorithm>
 #include <cmath>
@@ -105,9 +106,7 @@ public:
         }
         choose_columns(total);
         // Where an exit only chose the read-out, the steps behind it are there as well.
-        const nlohmann::json choices =
-            nlohmann::json::parse(run_.choices, nullptr, /*allow_exceptions=*/false);
-        all_ran_ = choices.is_object() && choices.value("kv", nlohmann::json()) == "full";
+        all_ran_ = recorded_choices(run_).kv == "full";
         table_.places.reserve(total);
         table_.ran.reserve(total);
         table_.nll.reserve(total);

@@ -249,4 +249,31 @@ void AttentionView::showCell(qint64 token, int row) {
                                                        : tr("not seen: it comes later")));
 }
 
+ViewCommand AttentionView::viewCommand() const {
+    if (!row_ || !info_ || !sequence_) {
+        const QString why = why_no_run(data_, selection_);
+        return no_command(why.isEmpty() ? tr("No token's attention is shown; choose a word of a run that was "
+                                             "recorded with --attention.")
+                                        : why);
+    }
+    const int layer = rows_->currentData().toInt();
+    const bool by_key_step =
+        std::find(info_->axes.begin(), info_->axes.end(), "key_step") != info_->axes.end();
+    QStringList lines;
+    lines << QStringLiteral(
+                 "weights = a.signal(%1, %2, %3, %4)[0, %5].astype(np.float32)  # layer, head, %6back")
+                 .arg(python_quoted(QString::fromStdString(info_->name)))
+                 .arg(sequence_->sequence)
+                 .arg(row_->row())
+                 .arg(row_->row() + 1)
+                 .arg(step())
+                 .arg(by_key_step ? QStringLiteral("step of the key, ") : QString());
+    if (by_key_step) {
+        lines << QStringLiteral("weights = np.nansum(weights, axis=2)");
+    }
+    lines << (layer == all_layers ? QStringLiteral("print(np.nanmean(weights, axis=1))  # layer, tokens back")
+                                  : QStringLiteral("print(weights[%1])  # head, tokens back").arg(layer));
+    return python_view(data_, selection_, lines);
+}
+
 } // namespace ponderscope

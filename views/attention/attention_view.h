@@ -3,6 +3,7 @@
 
 #include "views/attention/attention_row.h"
 #include "views/common/background.h"
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
 #include <QWidget>
@@ -21,10 +22,11 @@ class StepMapCanvas;
 /// row that it shows.
 ///
 /// The token is the pinned one, not the one under the cursor, so that the map can be read while it stays.
-class AttentionView : public QWidget, public LiveView {
+class AttentionView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit AttentionView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] bool isBusy() const override { return reading_.isBusy(); }
     [[nodiscard]] StepMapCanvas* map() const { return map_; }

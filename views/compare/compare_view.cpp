@@ -6,6 +6,7 @@
 #include "views/compare/token_scatter.h"
 #include "views/compare/winners.h"
 #include "views/figure/chart_view.h"
+#include "views/figure/figure_command.h"
 
 #include <QComboBox>
 #include <QEvent>
@@ -364,6 +365,32 @@ void CompareView::setBusy(bool busy) {
     cancel_->setVisible(busy);
     message_->setVisible(!busy);
     emit busyChanged(busy);
+}
+
+ViewCommand CompareView::viewCommand() const {
+    if (const QString why = why_no_run(data_, selection_); !why.isEmpty()) {
+        return no_command(why);
+    }
+    QStringList line{QStringLiteral("compare")};
+    for (const ComparisonRequest::Run& run : request().runs) {
+        line << QString::fromStdU16String(run.trace.u16string()) + u'#' + QString::fromStdString(run.run);
+    }
+    using figure::FigureKind;
+    const QString detail = detail_->currentData().toString();
+    const RunInfo* b = data_.run(selection_.runB());
+    const bool both = b != nullptr && same_text(*data_.run(selection_.runA()), *b);
+    const bool grouped = both && !detail.isEmpty() && detail != QLatin1String("density");
+    figure::FigureSpec spec = figure::window_figure(data_, selection_,
+                                                    grouped ? FigureKind::winners
+                                                    : both  ? FigureKind::nll_comparison
+                                                            : FigureKind::perplexity_table);
+    spec.sequence.reset(); // all of them
+    if (grouped) {
+        spec.by = detail.toStdString();
+    }
+    // A run that is alone has its own numbers and no difference.
+    return {ViewCommand::Kind::shell,
+            (line.size() > 2 ? shell_view({line}).text : QString()) + figure::figure_command(spec)};
 }
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/background.h"
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/compare/run_comparison.h"
 
@@ -28,10 +29,11 @@ class TokenScatter;
 /// difference; beside it token against token for A and B, as points or as a density, or who wins where: by
 /// token class, type, position or difficulty. Computes on a thread of its own, starts by itself when A,
 /// B or the open traces change, can be cancelled. Needs nothing but per-token scalars.
-class CompareView : public QWidget, public LiveView {
+class CompareView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit CompareView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
     ~CompareView() override;
 
     [[nodiscard]] RunsTableModel* model() const { return model_; }

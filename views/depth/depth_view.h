@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/background.h"
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/depth/depth_map.h"
 #include "views/heatmap/mip_loader.h"
@@ -31,11 +32,12 @@ class StepMapCanvas;
 /// token, and the pyramid of the chosen source's map, which is made in the background and kept in the cache.
 ///
 /// Says that weights are not causes, and which layers hardly depend on the token.
-class DepthView : public QWidget, public LiveView {
+class DepthView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     enum class Shown { token, mean, spread };
     explicit DepthView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
     void setShown(Shown shown);

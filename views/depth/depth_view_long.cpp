@@ -9,6 +9,8 @@
 #include "views/common/depth_grid.h"
 #include "views/heatmap/step_map_canvas.h"
 
+#include <algorithm>
+
 namespace ponderscope {
 
 bool DepthView::isLong() const {
@@ -129,6 +131,72 @@ void DepthView::wantPage() {
         asked_ = wanted;
         loader_.page(wanted.first, wanted.second);
     }
+}
+
+ViewCommand DepthView::viewCommand() const {
+    if (signal_.isEmpty()) {
+        const QString why = why_no_run(data_, selection_);
+        return no_command(why.isEmpty() ? tr("This run has no depth mixing.") : why);
+    }
+    const auto axis = [this](const char* name) {
+        const auto found = std::find(info_.axes.begin(), info_.axes.end(), name);
+        return found == info_.axes.end() ? qsizetype{-1} : static_cast<qsizetype>(found - info_.axes.begin());
+    };
+    // token, then step, layer and source, heads last, as it is recorded; put in that order otherwise.
+    QStringList order;
+    const qsizetype step_axis = axis("step");
+    const qsizetype head_axis = axis("head");
+    order << QString::number(axis("token"));
+    if (step_axis >= 0) {
+        order << QString::number(step_axis);
+    }
+    for (qsizetype i = 0; i < static_cast<qsizetype>(info_.axes.size()); ++i) {
+        if (i != axis("token") && i != step_axis && i != head_axis) {
+            order << QString::number(i);
+        }
+    }
+    if (head_axis >= 0) {
+        order << QString::number(head_axis);
+    }
+    const qint64 token = selection_.shown();
+    const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
+    if (shown_ == Shown::token && row < 0) {
+        return no_command(tr("Choose a word first; these are the weights of one token."));
+    }
+    const QString range =
+        shown_ == Shown::token ? QStringLiteral(", %1, %2").arg(row).arg(row + 1) : QString();
+    QStringList lines;
+    lines << QStringLiteral("weights = a.signal(%1, %2%3)  # %4")
+                 .arg(python_quoted(signal_))
+                 .arg(selection_.sequence())
+                 .arg(range, [this] {
+                     QStringList axes;
+                     for (const std::string& name : info_.axes) {
+                         axes << QString::fromStdString(name);
+                     }
+                     return axes.join(QStringLiteral(", "));
+                 }());
+    lines << QStringLiteral("weights = weights.astype(np.float32).transpose(%1)")
+                 .arg(order.join(QStringLiteral(", ")));
+    if (step_axis >= 0) {
+        lines << (selection_.step() >= 0
+                      ? QStringLiteral("weights = weights[:, min(%1, weights.shape[1] - 1)]")
+                            .arg(selection_.step())
+                      : QStringLiteral("steps = a.columns(%1%2)[\"steps\"]\n"
+                                       "weights = weights[np.arange(len(weights)), np.minimum(steps, "
+                                       "weights.shape[1] - 1)]")
+                            .arg(selection_.sequence())
+                            .arg(range));
+    }
+    const bool mean_of_heads =
+        head_axis >= 0 && (selection_.head() < 0 || !depth_ || selection_.head() >= depth_->heads());
+    if (head_axis >= 0 && !mean_of_heads) {
+        lines << QStringLiteral("weights = weights[..., %1]").arg(selection_.head());
+    }
+    const QString heads = mean_of_heads ? QStringLiteral("(0, -1)") : QStringLiteral("0");
+    lines << QStringLiteral("print(np.%1(weights, axis=%2))  # layer, source")
+                 .arg(shown_ == Shown::spread ? QStringLiteral("nanstd") : QStringLiteral("nanmean"), heads);
+    return python_view(data_, selection_, lines);
 }
 
 } // namespace ponderscope

@@ -398,13 +398,14 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
             }
             break;
         case Chart::Mark::bar: {
-            const double wide = plot.width() / std::max(1.0, x_range.high - x_range.low) * 0.72;
+            const double wide = plot.width() / std::max(1.0, x_range.high - x_range.low) * chart.dx * 0.72;
+            const double zero = chart.y.log ? plot.bottom() : std::clamp(py(0), plot.top(), plot.bottom());
             for (std::size_t i = 0; i < count; ++i) {
                 if (!std::isfinite(series.y[i])) {
                     continue;
                 }
                 const double y = py(series.y[i]);
-                const QRectF bar(px(series.x[i]) - wide / 2, y, wide, std::max(0.0, plot.bottom() - y));
+                const QRectF bar(px(series.x[i]) - wide / 2, std::min(y, zero), wide, std::abs(zero - y));
                 list.rect(bar, colour, {}, std::min(2.0, bar.height() / 2));
                 // The whole column answers the cursor: empty bars must be found too.
                 result.places.push_back({s, i, QRectF(bar.left(), plot.top(), wide, plot.height())});

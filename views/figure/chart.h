@@ -62,7 +62,7 @@ struct Chart {
     QString note;  ///< what must not be concluded; below the plot
     Axis x, y;
     std::vector<Series> series;
-    double dx = 1, dy = 1;      ///< of cells
+    double dx = 1, dy = 1;      ///< of cells; dx also of bars, which stand side by side where it is below 1
     std::optional<Scale> scale; ///< of cells
     [[nodiscard]] bool empty() const;
 };

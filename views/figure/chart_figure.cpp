@@ -55,9 +55,14 @@ Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& pro
         }
         const int ink = static_cast<int>(points.size());
         points.push_back({QString::fromStdString(run.name), ink, mean_steps(run), mean_nll(run),
-                          run.flops_sum / static_cast<double>(std::max<std::int64_t>(run.tokens, 1))});
+                          run.flops_sum / static_cast<double>(std::max<std::int64_t>(run.tokens, 1)),
+                          run.seconds > 0 && run.tokens > 0 ? run.seconds / static_cast<double>(run.tokens)
+                                                            : std::nan("")});
     }
-    return front_chart(fronts, points, nullptr);
+    return front_chart(fronts, points, nullptr,
+                       spec.cost == "steps"  ? FrontCost::steps
+                       : spec.cost == "time" ? FrontCost::time
+                                             : FrontCost::compute);
 }
 
 /// The replay table of the first run, and what must be said of it.

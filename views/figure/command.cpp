@@ -21,8 +21,8 @@ namespace {
 constexpr const char* usage =
     "Usage: ponderscope-desktop --figure SPEC.json -o FILE.pdf|svg|png|tex|csv\n"
     "\n"
-    "Makes a figure from its specification, without a window. The numbers that it shows are written\n"
-    "beside it as CSV. The same specification and trace give the same bytes.\n"
+    "Makes a figure from its specification (- is standard input), without a window. The numbers that\n"
+    "it shows are written beside it as CSV. The same specification and trace give the same bytes.\n"
     "\n"
     "Example:\n"
     "  ponderscope-desktop --figure overlay.json -o overlay.pdf\n";

@@ -3,12 +3,13 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "views/common/command_line.h"
 #include "views/figure/command.h"
+#include "views/figure/figure_command.h"
 #include "views/figure/parts.h"
 #include "views/figure/vision.h"
 
 #include <QCheckBox>
-#include <QClipboard>
 #include <QComboBox>
 #include <QCoreApplication>
 #include <QDialogButtonBox>
@@ -16,7 +17,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
-#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -53,15 +53,6 @@ QString translated(const char* text) {
     return QCoreApplication::translate("Figure", text);
 }
 
-/// As a shell takes it.
-QString quoted(const QString& text) {
-    const bool plain = !text.isEmpty() && std::all_of(text.begin(), text.end(), [](QChar c) {
-        return c.isLetterOrNumber() || QStringLiteral("-_=./:,+@%").contains(c);
-    });
-    QString inside = text;
-    return plain ? text : u'\'' + inside.replace(u'\'', QStringLiteral("'\\''")) + u'\'';
-}
-
 } // namespace
 
 ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* parent)
@@ -88,7 +79,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       add_(new QPushButton(tr("Add to the page"), this)),
       clear_(new QPushButton(tr("Clear the page"), this)),
       file_(new QLineEdit(this)),
-      command_(new QLineEdit(this)),
+      command_(new CommandLine(context.theme, this)),
       message_(new QLabel(this)),
       preview_(new FigurePreview),
       buttons_(new QDialogButtonBox(QDialogButtonBox::Close, this)) {
@@ -109,17 +100,13 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     scroll->setMinimumSize(420, 320);
     scroll->setBackgroundRole(QPalette::Mid);
     scroll->setAccessibleName(tr("The figure at true size"));
-    auto* copy = new QPushButton(tr("Copy"), this);
-    command_->setReadOnly(true);
-    command_->setAccessibleName(tr("The command line that makes this figure again"));
-    command_->setToolTip(tr("Makes the same bytes again, once the figure has been exported"));
-    auto* line = new QHBoxLayout;
-    line->addWidget(command_, 1);
-    line->addWidget(copy);
+    command_->setToolTip(
+        tr("Makes the same bytes again, once the figure has been exported; what is copied needs "
+           "only the trace"));
     auto* right = new QVBoxLayout;
     right->addWidget(about_);
     right->addWidget(scroll, 1);
-    right->addLayout(line);
+    right->addWidget(command_);
     buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole)->setDefault(true);
     auto* columns = new QHBoxLayout;
     columns->addWidget(gallery_);
@@ -164,8 +151,6 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
         const QFileInfo info(file());
         setFile(info.path() + u'/' + info.completeBaseName() + u'.' + suffix());
     });
-    connect(copy, &QPushButton::clicked, this,
-            [this] { QGuiApplication::clipboard()->setText(command_->text()); });
     connect(add_, &QPushButton::clicked, this, &ExportDialog::addPanel);
     connect(clear_, &QPushButton::clicked, this, [this] {
         panels_.clear();
@@ -516,18 +501,28 @@ void ExportDialog::setFile(const QString& file) {
     if (format >= 0) {
         format_->setCurrentIndex(format);
     }
-    const QFileInfo info(file);
-    command_->setText(QStringLiteral("ponderscope figure %1 -o %2")
-                          .arg(quoted(info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json")),
-                               quoted(file)));
+    showCommand();
 }
 
 QString ExportDialog::message() const {
     return message_->text();
 }
 
+void ExportDialog::showCommand() {
+    const QFileInfo info(file());
+    command_->setCommand(
+        shell_command({QStringLiteral("figure"),
+                       info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json"),
+                       QStringLiteral("-o"), file()}),
+        figure::figure_command(spec(), file()));
+}
+
+QString ExportDialog::copiedCommand() const {
+    return command_->copied();
+}
+
 QString ExportDialog::commandLine() const {
-    return command_->text();
+    return command_->shown();
 }
 
 void ExportDialog::changed() {
@@ -535,6 +530,7 @@ void ExportDialog::changed() {
 }
 
 void ExportDialog::make() {
+    showCommand();
     if (kind() == FigureKind::panels && panels_.empty()) {
         preview_->setFigure(nullptr, nullptr);
         message_->setText(

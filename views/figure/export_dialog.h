@@ -24,6 +24,8 @@ class QSpinBox;
 
 namespace ponderscope {
 
+class CommandLine;
+
 /// The figure workbench: a gallery of all kinds, what each shows, its look, and the figure itself at true
 /// size; a look at it in grey and as deuteranopes see it; several figures on one page. Writes the figure, its
 /// numbers as CSV and the specification that makes it again (FILE.json), and shows the command line that
@@ -43,6 +45,8 @@ public:
     bool write();
     [[nodiscard]] QString message() const;
     [[nodiscard]] QString commandLine() const;
+    /// What makes the figure with nothing but the trace, exported or not.
+    [[nodiscard]] QString copiedCommand() const;
     [[nodiscard]] QListWidget* gallery() const { return gallery_; }
     [[nodiscard]] figure::FigurePreview* preview() const { return preview_; }
     void setKind(figure::FigureKind kind);
@@ -57,6 +61,7 @@ private:
     void fillChoices(); ///< quantities, signals or groups, as the kind has it
     void changed();
     void make();
+    void showCommand();
     void kindChanged();
     void chooseFile();
     void arrived();
@@ -89,7 +94,7 @@ private:
     QPushButton* add_;
     QPushButton* clear_;
     QLineEdit* file_;
-    QLineEdit* command_;
+    CommandLine* command_;
     QLabel* message_;
     figure::FigurePreview* preview_;
     QDialogButtonBox* buttons_;

@@ -10,7 +10,9 @@
 #include <QtGlobal>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iostream>
 #include <span>
 #include <utility>
 
@@ -37,6 +39,7 @@ constexpr std::array groupings{std::string_view("class"), std::string_view("type
                                std::string_view("position"), std::string_view("difficulty")};
 constexpr std::array training_axes{std::string_view("steps"), std::string_view("tokens"),
                                    std::string_view("seconds")};
+constexpr std::array costs{std::string_view("compute"), std::string_view("steps"), std::string_view("time")};
 constexpr std::array themes{std::string_view("light"), std::string_view("dark")};
 
 constexpr std::array known_keys{
@@ -50,7 +53,7 @@ constexpr std::array known_keys{
     std::string_view("policies"),   std::string_view("by"),         std::string_view("palette"),
     std::string_view("panels"),     std::string_view("columns"),    std::string_view("letters"),
     std::string_view("font"),       std::string_view("curve"),      std::string_view("axis"),
-    std::string_view("smoothing")};
+    std::string_view("smoothing"),  std::string_view("cost")};
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -206,7 +209,7 @@ std::span<const KindInfo> figure_kinds() {
         KindInfo{FigureKind::policy_front, "policy_front",
                  QT_TRANSLATE_NOOP("Figure", "Pareto fronts (replay)"),
                  QT_TRANSLATE_NOOP("Figure", "Perplexity against compute of halting policies."), true, true,
-                 "policies"},
+                 "policies,cost"},
         KindInfo{
             FigureKind::policy_comparison, "policy_comparison",
             QT_TRANSLATE_NOOP("Figure", "Against uniform and geometric (replay)"),
@@ -382,6 +385,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     }
     spec.curve = json.text("curve").value_or(spec.curve);
     spec.axis = one_of(json, "axis", training_axes, spec.axis);
+    spec.cost = one_of(json, "cost", costs, spec.cost);
     spec.smoothing = json.number("smoothing").value_or(spec.smoothing);
     if (!(spec.smoothing >= 0 && spec.smoothing < 1)) {
         json.fail("smoothing", "a number from 0 to below 1, such as 0.9");
@@ -409,6 +413,19 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
 } // namespace
 
 FigureSpec read_figure_spec(const std::filesystem::path& path) {
+    if (path == "-") {
+        constexpr std::size_t longest = std::size_t{16} << 20;
+        std::string json;
+        for (std::array<char, 4096> piece{}; std::cin.good() && json.size() <= longest;) {
+            std::cin.read(piece.data(), piece.size());
+            json.append(piece.data(), static_cast<std::size_t>(std::cin.gcount()));
+        }
+        if (json.size() > longest) {
+            throw InputError("standard input", "a figure's specification", "more than 16 MiB",
+                             "give its JSON alone");
+        }
+        return parse_figure_spec(json, "standard input");
+    }
     return from_json(read_json_file(path), path);
 }
 
@@ -491,6 +508,9 @@ nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::pa
         json["curve"] = spec.curve;
         json["axis"] = spec.axis;
         json["smoothing"] = spec.smoothing;
+    }
+    if (reads("cost") && spec.cost != "compute") {
+        json["cost"] = spec.cost;
     }
     if (reads("scatter")) {
         json["scatter"] = spec.scatter;

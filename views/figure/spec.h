@@ -92,6 +92,7 @@ struct FigureSpec {
     std::string by = "class";          ///< steps_by_type, winners: class, type, position, difficulty
     std::string curve = "loss";        ///< training_curves: "loss", "mean_steps", or a quantity's name
     std::string axis = "steps";        ///< training_curves: "steps", "tokens" or "seconds"
+    std::string cost = "compute";      ///< policy_front: "compute", "steps" or "time"
     double smoothing = 0;              ///< training_curves: weight of what came before, 0 to below 1
     std::string palette = "default";   ///< colours of runs: "default", "okabe_ito", "grey"
     std::vector<FigureSpec> panels;    ///< panels: each with everything of its own but the width
@@ -106,8 +107,9 @@ struct FigureSpec {
 inline constexpr double single_column_mm = 84;
 inline constexpr double double_column_mm = 174;
 
-/// Reads a specification. Relative trace paths are relative to the file's folder. InputError names file, key,
-/// value and what is possible; an unknown key is named together with the nearest known one.
+/// Reads a specification; "-" is standard input. Relative trace paths are relative to the file's folder.
+/// InputError names file, key, value and what is possible; an unknown key is named together with the nearest
+/// known one.
 FigureSpec read_figure_spec(const std::filesystem::path& path);
 /// The same from memory; \p source is named in messages and its folder is where relative paths start.
 FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path& source);

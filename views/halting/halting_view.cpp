@@ -3,6 +3,7 @@
 
 #include "views/common/format.h"
 #include "views/figure/chart_view.h"
+#include "views/figure/figure_command.h"
 #include "views/halting/token_types_model.h"
 
 #include <QComboBox>
@@ -231,6 +232,30 @@ void HaltingView::showStats() {
             chart(kind)->setChart(std::move(made));
         }
     }
+}
+
+ViewCommand HaltingView::viewCommand() const {
+    if (const QString why = why_no_run(context_.data, context_.selection); !why.isEmpty()) {
+        return no_command(why);
+    }
+    // The table, then the charts that are there.
+    ViewCommand command =
+        shell_view({{QStringLiteral("stats"), run_a_reference(context_.data, context_.selection)}});
+    using figure::FigureKind;
+    constexpr std::array kinds{FigureKind::steps_histogram, FigureKind::nll_by_halt_step,
+                               FigureKind::gate_curves, FigureKind::steps_entropy,
+                               FigureKind::steps_probability};
+    static_assert(kinds.size() == all_halting_charts.size());
+    figure::FigureSpec page = figure::window_figure(context_.data, context_.selection, FigureKind::panels);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+        if (stats_ && !charts_[i]->chart().empty()) {
+            page.panels.push_back(figure::window_figure(context_.data, context_.selection, kinds[i]));
+        }
+    }
+    if (!page.panels.empty()) {
+        command.text += figure::figure_command(page, QStringLiteral("halting.pdf"));
+    }
+    return command;
 }
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/background.h"
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/halting/halting_stats.h"
 
@@ -23,10 +24,11 @@ class TokenTypesModel;
 
 /// When the tokens of run A stop: steps, NLL and entropy by halt step, gates by step, and a table of token
 /// types that finds them in the text. Reads the whole run in the background, while it can be seen.
-class HaltingView : public QWidget, public LiveView {
+class HaltingView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit HaltingView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
     void setOnScreen(bool on) override;

@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/reader.h"
 
+#include "views/figure/figure_command.h"
 #include "views/heatmap/heatmap_view.h"
 
 #include "core/base/error.h"
@@ -318,6 +319,21 @@ void HeatmapView::showCell(qint64 token, int step) {
         tr("token %1%2 · %3 %4 · %5")
             .arg(QString::number(token), name.isEmpty() ? QString() : QStringLiteral(" “%1”").arg(name),
                  step_word(run != nullptr ? run->step_unit : "step"), QString::number(step), value));
+}
+
+ViewCommand HeatmapView::viewCommand() const {
+    if (const QString why = why_no_run(data_, selection_); !why.isEmpty() || signal_.isEmpty()) {
+        return no_command(why.isEmpty() ? tr("This run has no signal by step; record it with --record steps.")
+                                        : why);
+    }
+    figure::FigureSpec spec = figure::window_figure(data_, selection_, figure::FigureKind::step_heatmap);
+    spec.signal = signal_.toStdString();
+    const auto first = static_cast<std::int64_t>(std::floor(canvas_->viewFirst()));
+    const auto last = static_cast<std::int64_t>(std::ceil(canvas_->viewLast()));
+    if (canvas_->map() && last > first) {
+        spec.tokens = {std::max<std::int64_t>(first, 0), last};
+    }
+    return figure::figure_view(data_, selection_, spec);
 }
 
 } // namespace ponderscope

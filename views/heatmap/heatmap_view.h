@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/heatmap/mip_loader.h"
 #include "views/heatmap/step_map.h"
@@ -26,10 +27,11 @@ class StepMapCanvas;
 ///
 /// Needs per-step signals in the trace (`record --record steps`, or what a method computes anyway, such as
 /// gates); says so otherwise.
-class HeatmapView : public QWidget, public LiveView {
+class HeatmapView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit HeatmapView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
     void

@@ -60,4 +60,22 @@ void InspectorView::refresh() {
     canvas_->setReport(&report_);
 }
 
+ViewCommand InspectorView::viewCommand() const {
+    const qint64 token = selection_.shown();
+    const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
+    if (row < 0) {
+        return no_command(tr("Choose a word first; the inspector's command is about one token."));
+    }
+    const bool both = data_.run(selection_.runB()) != nullptr;
+    return python_view(
+        data_, selection_,
+        {QStringLiteral("sequence, row = %1, %2").arg(selection_.sequence()).arg(row),
+         QStringLiteral("for run in %1:").arg(both ? QStringLiteral("(a, b)") : QStringLiteral("(a,)")),
+         QStringLiteral(
+             "    print(run.name, {k: v[0] for k, v in run.columns(sequence, row, row + 1).items()})"),
+         QStringLiteral("    for name, axes in run.signals.items():"),
+         QStringLiteral("        print(name, axes[1:], run.signal(name, sequence, row, row + 1)[0])")},
+        both);
+}
+
 } // namespace ponderscope

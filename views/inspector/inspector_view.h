@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/inspector/token_report.h"
 
@@ -14,10 +15,11 @@ class InspectorCanvas;
 /// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
 /// open trace; candidates and curves need per-step signals. Follows hover within a frame: one report, one
 /// paint, no child widgets.
-class InspectorView : public QScrollArea {
+class InspectorView : public QScrollArea, public ShowsCommand {
     Q_OBJECT
 public:
     explicit InspectorView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] const TokenReport& report() const { return report_; }
     /// Candidates a step: 3, or 10 after a click on the section's name.

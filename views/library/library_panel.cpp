@@ -162,13 +162,24 @@ void LibraryPanel::showMenu(const QPoint& position) {
     if (!index.isValid()) {
         return;
     }
-    const auto key = index.data(LibraryModel::KeyRole).value<RunKey>();
     QMenu menu(this);
+    fillMenu(menu, index);
+    menu.exec(runs_->viewport()->mapToGlobal(position));
+}
+
+void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
+    const auto key = index.data(LibraryModel::KeyRole).value<RunKey>();
     if (key.isValid()) {
         menu.addAction(tr("Show as A"), this, [this, index] { choose(index, false); });
         menu.addAction(key == context_.selection.runB() ? tr("No longer compare") : tr("Compare as B"), this,
                        [this, index] { choose(index, true); });
         menu.addSeparator();
+        const RunKey a = context_.selection.runA();
+        const RunKey other = key == a ? context_.selection.runB() : key;
+        menu.addAction(!other.isValid() ? tr("Related to another checkpoint?")
+                       : key == a       ? tr("Related to B?")
+                                        : tr("Related to A?"),
+                       this, [this, a, other] { emit relatedRequested(a, other); });
         menu.addAction(tr("Copy TRACE#RUN"), this, [key, index] {
             QGuiApplication::clipboard()->setText(key.trace + u'#' + index.data(Qt::DisplayRole).toString());
         });
@@ -178,7 +189,6 @@ void LibraryPanel::showMenu(const QPoint& position) {
         menu.addSeparator();
         menu.addAction(tr("Close trace"), this, [this, key] { context_.data.close(key.trace); });
     }
-    menu.exec(runs_->viewport()->mapToGlobal(position));
 }
 
 bool LibraryPanel::eventFilter(QObject* watched, QEvent* event) {
@@ -209,6 +219,14 @@ bool LibraryPanel::eventFilter(QObject* watched, QEvent* event) {
         }
     }
     return QWidget::eventFilter(watched, event);
+}
+
+ViewCommand LibraryPanel::viewCommand() const {
+    QList<QStringList> lines;
+    for (const QString& trace : context_.data.traces()) {
+        lines << QStringList{QStringLiteral("inspect"), trace};
+    }
+    return lines.isEmpty() ? no_command(why_no_run(context_.data, context_.selection)) : shell_view(lines);
 }
 
 } // namespace ponderscope

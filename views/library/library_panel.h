@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
 #include <QWidget>
 
 class QLabel;
 class QListView;
+class QMenu;
+class QModelIndex;
 class QTreeView;
 
 namespace ponderscope {
@@ -17,7 +20,7 @@ class SequenceModel;
 
 /// The left dock: traces with their runs, and the sequences of run A. A click shows a run as A; a click on
 /// the "B" at a row's end, or B on the keyboard, compares with it.
-class LibraryPanel : public QWidget {
+class LibraryPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
     explicit LibraryPanel(const ViewContext& context, QWidget* parent = nullptr);
@@ -25,10 +28,15 @@ public:
     [[nodiscard]] QListView& sequences() { return *sequences_; }
     [[nodiscard]] LibraryModel& model() { return *model_; }
     [[nodiscard]] SequenceModel& sequenceModel() { return *sequenceModel_; }
+    [[nodiscard]] ViewCommand viewCommand() const override;
+    /// What can be done with a trace or a run.
+    void fillMenu(QMenu& menu, const QModelIndex& index);
     [[nodiscard]] QSize sizeHint() const override { return {252, 600}; }
 
 signals:
     void checkRequested(const QString& trace);
+    /// Do the checkpoints of two runs have a common origin? \p b: invalid where only one run is meant.
+    void relatedRequested(const ponderscope::RunKey& a, const ponderscope::RunKey& b);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;

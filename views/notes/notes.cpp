@@ -209,4 +209,9 @@ void Notes::remove(const QString& trace, const Note& note) {
     }
 }
 
+QString Notes::file(const QString& trace) const {
+    const auto place = files_.find(trace);
+    return place == files_.end() ? sidecar(trace) : place->second.path;
+}
+
 } // namespace ponderscope

@@ -39,6 +39,8 @@ public:
     /// Pins \p text to a token, in the place of what was there.
     void put(const RunKey& run, qint64 sequence, qint64 token, const QString& text);
     void remove(const QString& trace, const Note& note);
+    /// Where the notes of an open trace are kept; perhaps not yet.
+    [[nodiscard]] QString file(const QString& trace) const;
     [[nodiscard]] static QString sidecar(const QString& trace);
 
 signals:

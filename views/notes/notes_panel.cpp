@@ -205,4 +205,15 @@ void NotesPanel::step(int direction) {
     }
 }
 
+ViewCommand NotesPanel::viewCommand() const {
+    const QString trace = context_.selection.runA().trace;
+    if (notes_->of(trace).empty()) {
+        return no_command(tr("There are no notes on this trace."));
+    }
+    return {ViewCommand::Kind::python,
+            QStringLiteral("import json\n\nnotes = json.load(open(%1, encoding=\"utf-8\"))\n"
+                           "print(json.dumps(notes, indent=1, ensure_ascii=False))\n")
+                .arg(python_quoted(notes_->file(trace)))};
+}
+
 } // namespace ponderscope

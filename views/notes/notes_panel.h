@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/view_command.h"
 #include "views/notes/notes_model.h"
 
 #include <QWidget>
@@ -12,10 +13,11 @@ class QToolButton;
 namespace ponderscope {
 
 /// The list of notes and bookmarks; a click goes to the word.
-class NotesPanel : public QWidget {
+class NotesPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
     explicit NotesPanel(const ViewContext& context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
     [[nodiscard]] Notes& notes() { return *notes_; }
     [[nodiscard]] NotesModel& model() { return *model_; }
 

@@ -3,6 +3,7 @@
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 
+#include "views/figure/figure_command.h"
 #include "views/policy/policy_lab.h"
 
 #include "views/common/format.h"
@@ -389,6 +390,7 @@ void PolicyLab::tellText() {
 
 ParetoView::ParetoView(ViewContext context, QWidget* parent)
     : QWidget(parent),
+      context_(context),
       shared_(PolicyData::of(context)),
       cost_(new QComboBox(this)),
       chart_(new ChartView(context.theme, this)) {
@@ -433,6 +435,23 @@ void ParetoView::refresh() {
         chart_->setChart(front_chart(*shared_.fronts(), shared_.runs(), nullptr,
                                      static_cast<FrontCost>(cost_->currentData().toInt())));
     }
+}
+
+ViewCommand PolicyLab::viewCommand() const {
+    if (const QString why = why_no_run(context_.data, context_.selection);
+        !why.isEmpty() || spec_.isEmpty()) {
+        return no_command(why.isEmpty() ? tr("No policy is replayed; choose one first.") : why);
+    }
+    return shell_view({{QStringLiteral("policy"), run_a_reference(context_.data, context_.selection),
+                        QStringLiteral("--policy=") + spec_}});
+}
+
+ViewCommand ParetoView::viewCommand() const {
+    figure::FigureSpec spec =
+        figure::window_figure(context_.data, context_.selection, figure::FigureKind::policy_front);
+    const auto cost = static_cast<FrontCost>(cost_->currentData().toInt());
+    spec.cost = cost == FrontCost::steps ? "steps" : cost == FrontCost::time ? "time" : "compute";
+    return figure::figure_view(context_.data, context_.selection, spec);
 }
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/background.h"
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
 #include <QWidget>
@@ -36,10 +37,11 @@ struct ReplayedSteps {
 /// by the steps it would have had, and the point among the fronts of all policies. Everything here is replay
 /// from recorded signals, and says so, but for the exact rerun of the policy: where the open traces hold one,
 /// its numbers and its difference from the replay stand beside it.
-class PolicyLab : public QWidget, public LiveView {
+class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit PolicyLab(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
     ~PolicyLab() override;
 
     [[nodiscard]] bool isBusy() const override;
@@ -102,10 +104,11 @@ private:
 
 /// Perplexity against compute: the fronts of all policies by replay, and the runs over the same text as they
 /// were recorded. Hover names the point and what it cost.
-class ParetoView : public QWidget, public LiveView {
+class ParetoView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit ParetoView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
     [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] ChartView* chart() const { return chart_; }
     [[nodiscard]] QComboBox* cost() const { return cost_; }
@@ -115,6 +118,7 @@ public:
 private:
     void refresh();
 
+    ViewContext context_;
     PolicyData& shared_;
     QComboBox* cost_;
     ChartView* chart_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
+#include "views/figure/spec.h"
 #include "views/text/quantity.h"
 
 #include <QTimer>
@@ -30,10 +32,13 @@ enum class TextZoom {
 };
 
 /// The centre of the window: what colours the text, its legend, the text.
-class TextPanel : public QWidget {
+class TextPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
     explicit TextPanel(const ViewContext& context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
+    /// A figure of what the text shows: its tokens, its colour, A and B.
+    [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
     [[nodiscard]] TextView& view() { return *view_; }
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }

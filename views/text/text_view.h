@@ -59,6 +59,7 @@ public:
     /// show them; the legend says that it is a replay. Cheap enough for a slider.
     void setReplay(TextReplay replay);
     [[nodiscard]] bool showsReplay() const;
+    [[nodiscard]] const TextReplay& replay() const { return replay_; }
 
     [[nodiscard]] const TokenValues& values() const { return values_; }
     [[nodiscard]] const TextLayout& layoutOfText() const { return layout_; }

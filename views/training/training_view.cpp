@@ -2,6 +2,7 @@
 #include "views/training/training_view.h"
 
 #include "views/figure/chart_view.h"
+#include "views/figure/figure_command.h"
 
 #include <QComboBox>
 #include <QGuiApplication>
@@ -345,6 +346,41 @@ void TrainingView::choose(Place place, int series, int index) {
     } else {
         context_.selection.setRunA(key);
     }
+}
+
+ViewCommand TrainingView::viewCommand() const {
+    if (trainings_.empty()) {
+        return no_command(tr("No training is shown."));
+    }
+    figure::FigureSpec page;
+    page.kind = figure::FigureKind::panels;
+    page.width_mm = figure::double_column_mm;
+    const auto axis = static_cast<TrainingAxis>(axis_->currentData().toInt());
+    for (const Place place : {loss, steps, further}) {
+        if (charts_[place]->chart().empty()) {
+            continue;
+        }
+        figure::FigureSpec panel;
+        panel.kind = figure::FigureKind::training_curves;
+        for (const TrainingRecord& training : trainings_) {
+            const bool odd = training.info.name.empty() || training.info.name.find('#') != std::string::npos;
+            panel.runs.push_back(
+                {training.trace, odd ? std::to_string(training.info.id) : training.info.name});
+        }
+        panel.curve = place == loss    ? training_quantity::loss
+                      : place == steps ? training_quantity::mean_steps
+                                       : quantities_->currentData().toString().toStdString();
+        panel.axis = axis == TrainingAxis::tokens    ? "tokens"
+                     : axis == TrainingAxis::seconds ? "seconds"
+                                                     : "steps";
+        panel.smoothing = weight_of(smoothing_->value());
+        page.panels.push_back(std::move(panel));
+    }
+    if (page.panels.empty()) {
+        return no_command(tr("No training is shown."));
+    }
+    page.runs = page.panels.front().runs;
+    return {ViewCommand::Kind::shell, figure::figure_command(page, QStringLiteral("training.pdf"))};
 }
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/background.h"
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/training/training_charts.h"
 
@@ -21,10 +22,11 @@ class ChartView;
 /// How models were trained: loss, mean steps and whatever else the trainings of all open traces tell, over
 /// steps, tokens or time. Follows a training that is still running. Rings are runs that it recorded on its
 /// way; a click selects one. Reads in the background, while it can be seen.
-class TrainingView : public QWidget, public LiveView {
+class TrainingView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit TrainingView(ViewContext context, QWidget* parent = nullptr);
+    [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
     void setOnScreen(bool on) override;

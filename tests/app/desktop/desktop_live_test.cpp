@@ -21,6 +21,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
+#include <QSpinBox>
 
 #include <algorithm>
 #include <cmath>
@@ -228,6 +229,43 @@ private slots:
         wanted.prompt = QStringLiteral("--help");
         QVERIFY(generate_arguments(wanted).contains(QStringLiteral("--prompt=--help")));
         QTRY_VERIFY(!stage.window.thinker().isRunning());
+    }
+
+    void stepsStartAndWhatLaterTokensSeeArePassedOn() {
+        Stage stage;
+        stage.window.show();
+        ThinkPanel& panel = stage.window.thinkPanel();
+        panel.inquiry().setProgram(stage.program(
+            QStringLiteral("inspect.sh"),
+            "echo "
+            "'{\"kind\":\"checkpoint\",\"architecture\":\"parcae\",\"method\":\"parcae\",\"max_steps\":7,"
+            "\"start_state\":true,\"layers\":4,\"parameters\":1000,\"tokenizer\":{}}'\n"));
+        stage.window.thinker().setProgram(stage.program(QStringLiteral("engine.sh"), "exit 2\n"));
+        stage.window.showThink();
+        panel.setRequest(request_in(stage));
+        auto* steps = panel.findChild<QSpinBox*>(QStringLiteral("steps"));
+        auto* kv = panel.findChild<QComboBox*>(QStringLiteral("kv"));
+        auto* start = panel.findChild<QComboBox*>(QStringLiteral("start"));
+        QTRY_VERIFY2(steps->specialValueText().startsWith(u'8'), qPrintable(steps->specialValueText()));
+        steps->setValue(3);
+        kv->setCurrentIndex(kv->findData(QStringLiteral("skip")));
+        start->setCurrentIndex(start->findData(QStringLiteral("zero")));
+        QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
+        QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
+        QCOMPARE(asked.size(), 1);
+        const QStringList arguments = generate_arguments(asked[0][0].value<ThinkRequest>());
+        for (const char* one : {"--steps=3", "--kv=skip", "--initial-state=zero"}) {
+            QVERIFY2(arguments.contains(QLatin1String(one)), one);
+        }
+        QTRY_VERIFY(!stage.window.thinker().isRunning());
+        // Remembered by the next window; a file that is not named yet does not start.
+        MainWindow next(stage.theme, stage.settings);
+        QCOMPARE(next.thinkPanel().request().settings,
+                 (RunSettings{3, QStringLiteral("skip"), QStringLiteral("zero")}));
+        start->setCurrentIndex(start->findData(QStringLiteral("file")));
+        QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
+        QCOMPARE(asked.size(), 1);
+        QVERIFY(panel.status().contains(QStringLiteral("file of start states")));
     }
 
     void whatIfRunsTheSameTokensAgain() {

@@ -6,10 +6,14 @@
 #include "app/desktop/recorder.h"
 #include "app/desktop/settings.h"
 #include "views/common/theme.h"
+#include "views/common/view_command.h"
 
+#include <QComboBox>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QLineEdit>
 #include <QSignalSpy>
+#include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -163,6 +167,102 @@ private slots:
         QCOMPARE(next.request().level, QStringLiteral("basic"));
         QCOMPARE(next.request().trace, QStringLiteral("/some/open.ponder")); // beside what is on the screen
         QVERIFY(!next.grab().isNull());
+    }
+
+    void stepsStartAndWhatLaterTokensSee() {
+        RecordRequest request = valid();
+        request.settings = {.steps = 5,
+                            .kv = QStringLiteral("skip"),
+                            .startState = QStringLiteral("random:18446744073709551")};
+        const QString line = record_arguments(request).join(u' ');
+        QVERIFY2(
+            line.contains(QStringLiteral("--steps=5 --kv=skip --initial-state=random:18446744073709551")),
+            qPrintable(line));
+        QVERIFY(problem_of(request).isEmpty());
+        request.settings.startState = folder_.filePath(QStringLiteral("none.safetensors"));
+        QVERIFY(problem_of(request).contains(QStringLiteral("none.safetensors")));
+        write(folder_.filePath(QStringLiteral("model/start.safetensors")), "x");
+        request.settings.startState = QStringLiteral("start.safetensors"); // in the checkpoint's folder
+        QVERIFY(problem_of(request).isEmpty());
+
+        Settings settings(folder_.filePath(QStringLiteral("fields.ini")));
+        Theme theme(Appearance::light);
+        const auto says = [](const QByteArray& architecture, const QByteArray& method,
+                             const QByteArray& steps, const QByteArray& start) {
+            return "echo '{\"kind\":\"checkpoint\",\"architecture\":\"" + architecture + "\",\"method\":\"" +
+                   method + "\",\"candidate_methods\":[],\"max_steps\":" + steps +
+                   ",\"start_state\":" + start + ",\"layers\":4,\"parameters\":1000,\"tokenizer\":{}}'\n";
+        };
+        RecordDialog dialog(settings, theme, {});
+        dialog.show();
+        auto* steps = dialog.findChild<QSpinBox*>(QStringLiteral("steps"));
+        auto* kv = dialog.findChild<QComboBox*>(QStringLiteral("kv"));
+        auto* start = dialog.findChild<QComboBox*>(QStringLiteral("start"));
+        auto* seed = dialog.findChild<QLineEdit*>(QStringLiteral("seed"));
+        const auto ask = [&](const QByteArray& script, const RunSettings& chosen) {
+            dialog.inquiry().setProgram(program(script));
+            RecordRequest wanted = valid();
+            wanted.settings = chosen;
+            dialog.setRequest(wanted);
+            // Before it is known nothing of what was chosen is dropped.
+            QCOMPARE(dialog.request().settings, chosen);
+            QTRY_VERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("1.00 k parameters")) ||
+                        dialog.aboutCheckpoint().contains(QStringLiteral("1000 parameters")));
+        };
+        // A recurrent model has all of it, and the default's name is said.
+        const RunSettings all{
+            .steps = 8, .kv = QStringLiteral("shared"), .startState = QStringLiteral("random:3")};
+        ask(says("huginn_raven", "huginn", "3", "true"), all);
+        QCOMPARE(dialog.request().settings, all);
+        QVERIFY(steps->isEnabled() && kv->isEnabled() && start->isEnabled() && seed->isVisible());
+        QCOMPARE(seed->text(), QStringLiteral("3"));
+        QVERIFY2(steps->specialValueText().startsWith(u'4'), qPrintable(steps->specialValueText()));
+        QVERIFY(kv->itemText(0).contains(QStringLiteral("(full)")));
+        RecordRequest wanted = dialog.request();
+        wanted.policy = QStringLiteral("entropy:theta=2");
+        dialog.setRequest(wanted);
+        QTRY_VERIFY(kv->itemText(0).contains(QStringLiteral("(per_step)")));
+
+        // The user's own hand: every widget reaches the command line.
+        steps->setValue(2);
+        kv->setCurrentIndex(kv->findData(QStringLiteral("per_step")));
+        seed->clear();
+        QTest::keyClicks(seed, QStringLiteral("12x"));
+        QVERIFY2(dialog.commandLine().contains(
+                     QStringLiteral("--steps=2 --kv=per_step --initial-state=random:12 ")),
+                 qPrintable(dialog.commandLine()));
+        start->setCurrentIndex(start->findData(QStringLiteral("zero")));
+        QVERIFY(dialog.commandLine().contains(QStringLiteral("--initial-state=zero")));
+        QVERIFY(!seed->isVisible());
+        start->setCurrentIndex(start->findData(QStringLiteral("file")));
+        QVERIFY2(dialog.problem().contains(QStringLiteral("file of start states")),
+                 qPrintable(dialog.problem()));
+        auto* file = start->parentWidget()->findChild<PathEdit*>();
+        QVERIFY(file->isVisible());
+        file->setPath(QStringLiteral("start.safetensors"));
+        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
+        QVERIFY(dialog.commandLine().contains(QStringLiteral("--initial-state=start.safetensors")));
+        dialog.remember();
+        QCOMPARE(RecordDialog(settings, theme, {}).request().settings,
+                 (RunSettings{2, QStringLiteral("per_step"), QStringLiteral("start.safetensors")}));
+
+        // A rule of its own and weights for every step: grey, with the reason, and nothing of it is passed
+        // on.
+        ask(says("llama", "ponderlm2", "2", "false"), all);
+        QVERIFY(!steps->isEnabled() && !kv->isEnabled() && !start->isEnabled());
+        QCOMPARE(dialog.request().settings, RunSettings());
+        QVERIFY(!dialog.commandLine().contains(QStringLiteral("--kv")));
+        QVERIFY2(kv->currentText().contains(QStringLiteral("own rule")), qPrintable(kv->currentText()));
+        QVERIFY(!steps->toolTip().isEmpty() && !start->toolTip().isEmpty());
+        QCOMPARE(steps->text(), QStringLiteral("fixed"));
+        // Another method than its own may have it: then what was chosen is back.
+        wanted = dialog.request();
+        dialog.findChild<QComboBox*>(QStringLiteral("method"))
+            ->setCurrentIndex(
+                dialog.findChild<QComboBox*>(QStringLiteral("method"))->findData(QStringLiteral("looped")));
+        QCOMPARE(dialog.request().settings, (RunSettings{8, QStringLiteral("shared"), {}}));
+        ask(says("llama", "vanilla", "0", "false"), all);
+        QVERIFY(!steps->isEnabled() && !kv->isEnabled());
     }
 
     void theCheckpointSaysWhichMethodsThereAre() {

@@ -3,11 +3,13 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
+#include "core/trace/recorded_choices.h"
 
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/settings.h"
+#include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
@@ -42,13 +44,15 @@ struct Stage {
         window.recorder().setProgram(program);
     }
     /// The run that replays start from; the checkpoint by a relative name, as the trace will keep it.
-    [[nodiscard]] bool record() const {
+    [[nodiscard]] bool record(const QStringList& more = {}) const {
         QProcess engine;
         engine.setWorkingDirectory(folder.path());
-        engine.start(program, {QStringLiteral("record"), QStringLiteral("model"), QStringLiteral("--text"),
-                               QStringLiteral("story.txt"), QStringLiteral("--policy"),
-                               QStringLiteral("full"), QStringLiteral("-o"), QStringLiteral("t.ponder"),
-                               QStringLiteral("--progress"), QStringLiteral("none")});
+        engine.start(program,
+                     QStringList{QStringLiteral("record"), QStringLiteral("model"), QStringLiteral("--text"),
+                                 QStringLiteral("story.txt"), QStringLiteral("--policy"),
+                                 QStringLiteral("full"), QStringLiteral("-o"), QStringLiteral("t.ponder"),
+                                 QStringLiteral("--progress"), QStringLiteral("none")} +
+                         more);
         return engine.waitForFinished(60'000) && engine.exitCode() == 0;
     }
     [[nodiscard]] bool open() {
@@ -156,6 +160,61 @@ private slots:
         QCOMPARE(request.trace, stage.trace());
         QVERIFY(request.textFile.endsWith(QStringLiteral(".json")));
         stage.window.recordDialog()->close();
+    }
+
+    void aRecurrentRunKeepsItsStepsItsStartAndWhatIsSeen() {
+        if (!std::filesystem::exists(testing::golden_case("huginn_1_2_1_r3_untied_nobias"))) {
+            QSKIP("reference data golden is absent");
+        }
+        Stage stage;
+        const QDir model(stage.folder.filePath(QStringLiteral("model")));
+        const QDir golden(
+            QString::fromStdString(testing::golden_case("huginn_1_2_1_r3_untied_nobias").string()));
+        for (const char* name : {"config.json", "model.safetensors"}) {
+            QFile::remove(model.filePath(QLatin1String(name)));
+            QVERIFY(QFile::copy(golden.filePath(QLatin1String(name)), model.filePath(QLatin1String(name))));
+        }
+        QVERIFY(stage.record({QStringLiteral("--steps=5"), QStringLiteral("--initial-state=random:7"),
+                              QStringLiteral("--context=32"), QStringLiteral("--kv=full")}));
+        QVERIFY(stage.open());
+        const auto run_named = [&stage](const std::string& of) {
+            const std::vector<RunInfo> runs = TraceReader::open(stage.trace().toStdString()).runs();
+            const auto found = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& run) {
+                return run.complete && run.name.find(of) != std::string::npos;
+            });
+            return found == runs.end() ? RunInfo() : *found;
+        };
+        // What if: nothing else is changed, so that the difference is that of the step alone.
+        stage.window.giveSteps(9, 2);
+        QTRY_VERIFY_WITH_TIMEOUT(run_named("step(s) at 8").complete || run_named("steps at 8").complete,
+                                 60'000);
+        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        const RunInfo asked = TraceReader::open(stage.trace().toStdString()).runs().at(1);
+        QCOMPARE(asked.max_steps, 4);
+        QCOMPARE(recorded_choices(asked).initial_state, std::string("random:7"));
+        QCOMPARE(recorded_choices(asked).kv, std::string("full"));
+        const TraceReader reader = TraceReader::open(stage.trace().toStdString());
+        const TokenColumns before = reader.tokens(1, 0);
+        const TokenColumns after = reader.tokens(2, 0);
+        for (std::size_t i = 0; i < before.size() && i < 30; ++i) {
+            QVERIFY2(i == 8 || before.nll[i] == after.nll[i], qPrintable(QString::number(i)));
+        }
+        QCOMPARE(after.steps[8], 2);
+        QVERIFY(before.nll[8] != after.nll[8]);
+
+        // The lab's rerun takes its exits.
+        QTRY_VERIFY(!stage.window.isBusy());
+        stage.window.selection().setRunA({stage.trace(), 1});
+        QTRY_VERIFY(PolicyData::of({stage.window.data(), stage.window.selection(), stage.theme}).table() !=
+                    nullptr);
+        stage.chooseEntropyInTheMiddle();
+        stage.window.lab().rerunButton()->click();
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.lab().rerunText().contains(QStringLiteral("rerun − replay")),
+                                 60'000);
+        const RunInfo rerun = TraceReader::open(stage.trace().toStdString()).runs().at(2);
+        QCOMPARE(rerun.max_steps, 4);
+        QCOMPARE(recorded_choices(rerun).initial_state, std::string("random:7"));
+        QCOMPARE(recorded_choices(rerun).kv, std::string("per_step"));
     }
 
     void theColourBoxSaysWhatColours() {

@@ -171,6 +171,18 @@ private slots:
         QVERIFY(std::abs(std::stod(rows[5][2]) - std::exp(mean)) < 1e-9);
         QVERIFY(std::abs(std::stod(rows[4][2]) - std::exp(mean)) < 1e-4); // fixed:n=3 is the run itself
         QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        // What the perplexity is set against.
+        spec.cost = "steps";
+        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        const Chart steps = *gather(spec).chart;
+        QVERIFY(steps.x.label.contains(QStringLiteral("step")));
+        spec.cost = "time";
+        QVERIFY(gather(spec).chart->x.label != steps.x.label);
+        QVERIFY(thrown([&] {
+                    parse_figure_spec(R"({"kind":"policy_front","trace":"story.ponder","cost":"euros"})",
+                                      folder_ / "spec.json");
+                }).find("euros") != std::string::npos);
+        spec.cost = "compute";
         spec.policies = {"luck"};
         QVERIFY(thrown([&] { gather(spec); }).find("luck") != std::string::npos);
         spec.kind = FigureKind::gate_curves;

@@ -364,6 +364,43 @@ private slots:
         }
     }
 
+    void barsStandOnZeroAndSideBySide() {
+        Chart chart;
+        chart.dx = 0.5;
+        chart.x.names = {QStringLiteral("one"), QStringLiteral("two")};
+        const double height[] = {1, -0.5};
+        for (int one = 0; one < 2; ++one) {
+            Chart::Series bars;
+            bars.mark = Chart::Mark::bar;
+            bars.ink = one;
+            bars.x = {-0.25 + 0.5 * one, 0.75 + 0.5 * one};
+            bars.y = {height[one], height[one]};
+            chart.series.push_back(bars);
+        }
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list(QSizeF(300, 200));
+        const ChartPlaces places = draw_chart(list, style, {0, 0, 300, 200}, chart);
+        const auto drawn = [&](int ink) {
+            std::vector<QRectF> found;
+            for (const Item& item : list.items()) {
+                const auto* rect = std::get_if<RectItem>(&item);
+                if (rect != nullptr && rect->fill == style.runs[static_cast<std::size_t>(ink)] &&
+                    places.plot.contains(rect->rect.center()) && rect->rect.height() > 10) {
+                    found.push_back(rect->rect);
+                }
+            }
+            return found;
+        };
+        const std::vector<QRectF> up = drawn(0);
+        const std::vector<QRectF> down = drawn(1);
+        QCOMPARE(up.size(), 2U);
+        QCOMPARE(down.size(), 2U);
+        QVERIFY(up[0].bottom() < places.plot.bottom() - 10);
+        QVERIFY(std::abs(up[0].bottom() - down[0].top()) < 1e-6);
+        QVERIFY(std::abs(up[0].height() - 2 * down[0].height()) < 1e-6);
+        QVERIFY(up[0].right() < down[0].left() && down[0].right() < up[1].left());
+    }
+
     void visionIsSimulated() {
         QCOMPARE(as_seen(QColor(Qt::white), Vision::deuteranopia), QColor(Qt::white));
         QCOMPARE(as_seen(QColor(Qt::black), Vision::grey), QColor(Qt::black));

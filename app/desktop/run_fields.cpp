@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/run_fields.h"
+
+#include "app/desktop/path_edit.h"
+#include "core/checkpoint/config_reader.h"
+#include "core/checkpoint/method_info.h"
+
+#include <QAbstractItemView>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QRegularExpressionValidator>
+#include <QSpinBox>
+#include <QWidget>
+
+#include <algorithm>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// Of what later tokens see, in words; the option's own word stands behind, so that both can be learnt here.
+QString words_of_kv(const QString& kv) {
+    if (kv == QLatin1String("full")) {
+        return RunFields::tr("every step of it (full)");
+    }
+    if (kv == QLatin1String("per_step")) {
+        return RunFields::tr("its last step so far (per_step)");
+    }
+    if (kv == QLatin1String("shared")) {
+        return RunFields::tr("its last step, always (shared)");
+    }
+    return RunFields::tr("the steps that it ran (skip)");
+}
+
+QString kv_meaning(const QString& kv) {
+    if (kv == QLatin1String("full")) {
+        return RunFields::tr("Every step runs for every token; an exit only chooses the read-out");
+    }
+    if (kv == QLatin1String("per_step")) {
+        return RunFields::tr("At each step its last one up to that step");
+    }
+    if (kv == QLatin1String("shared")) {
+        return RunFields::tr("Its last step at every step; goes token by token");
+    }
+    return RunFields::tr("At each step that step of it, if it ran; else nothing of it");
+}
+
+} // namespace
+
+RunFields::RunFields(QWidget* parent)
+    : QObject(parent),
+      steps_(new QSpinBox(parent)),
+      kv_(new QComboBox(parent)),
+      start_(new QWidget(parent)),
+      startKind_(new QComboBox(start_)),
+      seed_(new QLineEdit(start_)),
+      startFile_(new PathEdit(PathEdit::Kind::openFile, tr("File of start states"),
+                              tr("Tensors (*.safetensors);;All files (*)"), start_)) {
+    steps_->setRange(0, static_cast<int>(config_limits::steps));
+    steps_->setObjectName(QStringLiteral("steps"));
+    kv_->setObjectName(QStringLiteral("kv"));
+    startKind_->setObjectName(QStringLiteral("start"));
+    seed_->setObjectName(QStringLiteral("seed"));
+    steps_->setAccessibleName(tr("Steps"));
+    kv_->setAccessibleName(tr("Later tokens see"));
+    kv_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    kv_->addItem(QString(), QString());
+    for (const char* kv : {"full", "per_step", "shared", "skip"}) {
+        const QString name = QString::fromLatin1(kv);
+        kv_->addItem(words_of_kv(name), name);
+        kv_->setItemData(kv_->count() - 1, kv_meaning(name), Qt::ToolTipRole);
+    }
+    int widest = 0;
+    for (int i = 1; i < kv_->count(); ++i) {
+        widest = std::max(widest, kv_->fontMetrics().horizontalAdvance(kv_->itemText(i)));
+    }
+    kv_->view()->setMinimumWidth(widest + 96); // the default's name is longer than the others
+    startKind_->setAccessibleName(tr("Start state"));
+    startKind_->addItem(tr("random, of seed"), QStringLiteral("random"));
+    startKind_->addItem(tr("zero"), QStringLiteral("zero"));
+    startKind_->addItem(tr("of a file"), QStringLiteral("file"));
+    seed_->setAccessibleName(tr("Seed of the start state"));
+    seed_->setToolTip(tr("Runs of several seeds show how much of a result is the start's"));
+    seed_->setPlaceholderText(QStringLiteral("0"));
+    seed_->setFixedWidth(72);
+    seed_->setValidator(
+        new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{0,19}")), seed_));
+    auto* row = new QHBoxLayout(start_);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    row->addWidget(startKind_);
+    row->addWidget(seed_);
+    row->addWidget(startFile_, 1);
+    row->addStretch(0);
+    start_->setFocusProxy(startKind_);
+
+    connect(steps_, &QSpinBox::valueChanged, this, &RunFields::choose);
+    connect(kv_, &QComboBox::currentIndexChanged, this, &RunFields::choose);
+    connect(startKind_, &QComboBox::currentIndexChanged, this, &RunFields::choose);
+    connect(seed_, &QLineEdit::textChanged, this, &RunFields::choose);
+    connect(startFile_, &PathEdit::changed, this, &RunFields::choose);
+    setModel({}, {}, {});
+}
+
+void RunFields::setModel(const CheckpointAbout& about, const QString& chosenMethod, const QString& policy) {
+    const QString method = !chosenMethod.isEmpty() ? chosenMethod
+                           : about.ambiguous()     ? QString()
+                                                   : about.method;
+    const MethodInfo* info = method_info(method.toStdString());
+    const QStringList before{whyNoSteps_, whyNoKv_, whyNoStart_, ownSteps_, ownKv_};
+    whyNoSteps_ = whyNoKv_ = whyNoStart_ = QString();
+    ownSteps_ = tr("config's");
+    ownKv_ = tr("the method's own");
+    if (info != nullptr) {
+        const bool pondersNot = info->kind == MethodKind::vanilla;
+        if (!info->any_steps) {
+            whyNoSteps_ = pondersNot ? tr("none") : tr("fixed");
+        } else if (!about.method.isEmpty() && method == about.method) {
+            ownSteps_ = tr("%1, config's").arg(about.maxSteps + 1);
+        }
+        if (pondersNot) {
+            whyNoKv_ = tr("no steps to see");
+        } else if (info->sees_by_own_rule) {
+            whyNoKv_ = tr("%1's own rule").arg(method);
+        } else {
+            const bool own = policy.isEmpty() || policy == QLatin1String("learned");
+            ownKv_ = info->exits_select && own ? tr("default: every step of it (full)")
+                                               : tr("default: its last step so far (per_step)");
+        }
+    }
+    if (!about.folder.isEmpty() && !about.startState) {
+        whyNoStart_ = tr("the embedding");
+    }
+    if (before != QStringList{whyNoSteps_, whyNoKv_, whyNoStart_, ownSteps_, ownKv_}) {
+        show(); // not at every key, which would disturb what is being typed
+    }
+}
+
+void RunFields::setChosen(const RunSettings& settings) {
+    chosen_ = settings;
+    ofFile_ = is_start_file(settings.startState);
+    show();
+}
+
+QString RunFields::problem() const {
+    return ofFile_ && whyNoStart_.isEmpty() && chosen_.startState.isEmpty()
+               ? tr("Choose the file of start states, or another start state.")
+               : QString();
+}
+
+RunSettings RunFields::settings() const {
+    return {.steps = whyNoSteps_.isEmpty() ? chosen_.steps : 0,
+            .kv = whyNoKv_.isEmpty() ? chosen_.kv : QString(),
+            .startState = whyNoStart_.isEmpty() ? chosen_.startState : QString()};
+}
+
+void RunFields::show() {
+    showing_ = true;
+    const RunSettings now = settings();
+    steps_->setEnabled(whyNoSteps_.isEmpty());
+    steps_->setSpecialValueText(whyNoSteps_.isEmpty() ? ownSteps_ : whyNoSteps_);
+    steps_->setValue(now.steps);
+    steps_->setToolTip(whyNoSteps_.isEmpty()
+                           ? tr("Recurrences; steps are then counted from 0 to one less")
+                           : tr("The steps of this method have weights of their own: another number of them "
+                                "would be another model"));
+    kv_->setEnabled(whyNoKv_.isEmpty());
+    kv_->setItemText(0, whyNoKv_.isEmpty() ? ownKv_ : whyNoKv_);
+    kv_->setCurrentIndex(std::max(0, kv_->findData(now.kv)));
+    kv_->setToolTip(whyNoKv_.isEmpty()
+                        ? tr("What later tokens see, at each step, of a token that stopped. It changes the "
+                             "model, and no choice gives what the whole run does")
+                        : tr("What is seen of a token that stopped can be chosen where steps see each other "
+                             "step by step"));
+    start_->setEnabled(whyNoStart_.isEmpty());
+    startKind_->setItemText(0, whyNoStart_.isEmpty() ? tr("random, of seed") : whyNoStart_);
+    const bool file = ofFile_ && whyNoStart_.isEmpty();
+    const bool zero = now.startState == QLatin1String("zero");
+    startKind_->setCurrentIndex(file ? 2 : zero ? 1 : 0);
+    startKind_->setToolTip(whyNoStart_.isEmpty()
+                               ? tr("What the recurrence begins with; it is kept with the run")
+                               : tr("Only recurrent models (huginn, parcae) have a state to begin with"));
+    if (!file && !zero && seed_->text() != now.startState.section(u':', 1)) {
+        seed_->setText(now.startState.section(u':', 1));
+    }
+    if (file && startFile_->path() != now.startState) { // else it would jump while it is typed
+        startFile_->setPath(now.startState);
+    }
+    seed_->setVisible(!file && !zero && whyNoStart_.isEmpty());
+    startFile_->setVisible(file);
+    showing_ = false;
+}
+
+void RunFields::choose() {
+    if (showing_) {
+        return;
+    }
+    if (whyNoSteps_.isEmpty()) {
+        chosen_.steps = steps_->value();
+    }
+    if (whyNoKv_.isEmpty()) {
+        chosen_.kv = kv_->currentData().toString();
+    }
+    if (whyNoStart_.isEmpty()) {
+        const QString kind = startKind_->currentData().toString();
+        const QString seed = seed_->text();
+        const QString random = seed.isEmpty() ? QString() : QStringLiteral("random:") + seed;
+        QString path = startFile_->path();
+        if (!path.isEmpty() && !is_start_file(path)) {
+            path.prepend(QStringLiteral("./")); // a file that is called zero
+        }
+        ofFile_ = kind == QLatin1String("file");
+        chosen_.startState = ofFile_ ? path : kind == QLatin1String("zero") ? kind : random;
+        seed_->setVisible(kind == QLatin1String("random"));
+        startFile_->setVisible(ofFile_);
+    }
+    emit changed();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/desktop/checkpoint_inquiry.h"
+#include "app/desktop/record_command.h"
+
+#include <QObject>
+
+class QComboBox;
+class QLineEdit;
+class QSpinBox;
+class QWidget;
+
+namespace ponderscope {
+
+class PathEdit;
+
+/// The fields of RunSettings: steps, what later tokens see, start state. What the model does not have is grey
+/// and says why; what was chosen there is kept for the next model, and not part of settings(). The widgets
+/// are laid out by whoever asks for them.
+class RunFields : public QObject {
+    Q_OBJECT
+public:
+    explicit RunFields(QWidget* parent);
+
+    [[nodiscard]] QSpinBox& steps() { return *steps_; }
+    [[nodiscard]] QComboBox& kv() { return *kv_; }
+    [[nodiscard]] QWidget& start() { return *start_; }
+
+    /// \p method: that of the run, when it is not the checkpoint's own; \p policy: of the run, by which the
+    /// default of what later tokens see goes. Of a checkpoint that is not known everything can be chosen.
+    void setModel(const CheckpointAbout& about, const QString& method, const QString& policy);
+    void setChosen(const RunSettings& settings);
+    [[nodiscard]] const RunSettings& chosen() const { return chosen_; }
+    /// What is chosen, as far as the model has it.
+    [[nodiscard]] RunSettings settings() const;
+    [[nodiscard]] QString problem() const; ///< a sentence about what is not finished; empty when nothing is
+
+signals:
+    void changed();
+
+private:
+    void show();
+    void choose();
+
+    QSpinBox* steps_;
+    QComboBox* kv_;
+    QWidget* start_;
+    QComboBox* startKind_;
+    QLineEdit* seed_;
+    PathEdit* startFile_;
+    RunSettings chosen_;
+    bool ofFile_ = false; ///< the start state, though it may not be named yet
+    // Why not; empty: it can be chosen.
+    QString whyNoSteps_;
+    QString whyNoKv_;
+    QString whyNoStart_;
+    QString ownSteps_; ///< what the model does when nothing is chosen
+    QString ownKv_;
+    bool showing_ = false;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// "Copy as command": what every panel and dialog gives is run by a shell, or by Python, in an empty folder.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/writer.h"
+
+#include "app/desktop/message_bar.h"
+#include "app/desktop/panels.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/related_dialog.h"
+#include "app/desktop/think_panel.h"
+#include "tests/app/desktop/desktop_stage.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+#include "views/common/command_line.h"
+#include "views/common/view_command.h"
+#include "views/compare/compare_view.h"
+#include "views/depth/depth_view.h"
+#include "views/figure/export_dialog.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/notes/notes_panel.h"
+#include "views/policy/policy_lab.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QDir>
+#include <QDockWidget>
+#include <QProcess>
+#include <QPushButton>
+#include <QSlider>
+#include <QToolButton>
+
+#include <cmath>
+
+using namespace ponderscope;
+using testing::Stage;
+
+namespace {
+
+/// Everything that needs to be quoted.
+const QString awkward = QStringLiteral("it's a \"trace\" #1 $HOME.ponder");
+
+struct Ran {
+    int code = -1;
+    QString out;
+    QString err;
+};
+
+Ran run(const QString& program, const QStringList& arguments, const QString& folder) {
+    QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert(QStringLiteral("PATH"), QFileInfo(QStringLiteral(PONDERSCOPE_PROGRAM)).path() + u':' +
+                                                   environment.value(QStringLiteral("PATH")));
+    environment.insert(QStringLiteral("PYTHONPATH"),
+                       QString::fromStdString((testing::source_tree() / "app/python").string()));
+    environment.insert(QStringLiteral("PYTHONDONTWRITEBYTECODE"), QStringLiteral("1"));
+    process.setProcessEnvironment(environment);
+    process.setWorkingDirectory(folder);
+    process.start(program, arguments);
+    if (!process.waitForFinished(120'000)) {
+        process.kill();
+        return {-1, {}, QStringLiteral("did not end")};
+    }
+    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
+            QString::fromUtf8(process.readAllStandardOutput()),
+            QString::fromUtf8(process.readAllStandardError())};
+}
+
+Ran in_shell(const QString& lines, const QString& folder) {
+    return run(QStringLiteral("/bin/sh"), {QStringLiteral("-ec"), lines}, folder);
+}
+
+/// An interpreter that has what the package needs; empty when there is none.
+QString python() {
+    static const QString found = [] {
+        for (const QString& one : {QStringLiteral(PONDERSCOPE_TEST_PYTHON), QStringLiteral("python3")}) {
+            if (run(one, {QStringLiteral("-c"), QStringLiteral("import numpy")}, QDir::tempPath()).code ==
+                0) {
+                return one;
+            }
+        }
+        return QString();
+    }();
+    return found;
+}
+
+void write_training(const std::string& path) {
+    TraceWriter writer{std::filesystem::path(path)};
+    TrainingInfo info;
+    info.name = "one";
+    const std::int64_t id = writer.begin_training(
+        info, {{"loss", "", "nats", "Loss", "d"}, {"learning_rate", "", "", "Learning rate", "d"}});
+    for (std::int64_t step = 1; step <= 20; ++step) {
+        writer.put_points(id, {step, step * 100, static_cast<double>(step)},
+                          {{"loss", 0, 5.0 - 0.1 * static_cast<double>(step)}, {"learning_rate", 0, 0.001}});
+    }
+    writer.end_training(id, true);
+}
+
+/// A window in which every panel has something to show.
+struct Shown : Stage {
+    Shown() {
+        checkpoint = folder.filePath(QStringLiteral("tiny model"));
+        testing::TinyCheckpoint{.pondering_steps = 2}.write(checkpoint.toStdString());
+        trace = make(awkward, {.sequences = 2, .tokens = 240, .withDepth = true, .withAttention = true});
+        write_training(trace.toStdString());
+        window.resize(1400, 1000);
+        window.show();
+        window.open(trace);
+    }
+    [[nodiscard]] bool ready() {
+        if (!settle()) {
+            return false;
+        }
+        window.selection().setRunA({trace, 1});
+        window.selection().setRunB({trace, 2});
+        window.selection().setSequence(1);
+        window.selection().setToken(30);
+        window.notesPanel().notes().put({trace, 1}, 1, 30, QStringLiteral("look"));
+        ThinkRequest think;
+        think.checkpoint = checkpoint;
+        think.prompt = QStringLiteral("It's \"late\" $HOME\nand\\dark");
+        think.tokens = 3;
+        think.settings.steps = 2;
+        window.thinkPanel().setRequest(think);
+        return settle();
+    }
+    [[nodiscard]] QWidget* panel(const QString& name) {
+        return window.findChild<QDockWidget*>(name)->widget();
+    }
+    /// What a panel gives once it is on the screen and has computed what it shows.
+    [[nodiscard]] ViewCommand commandOf(const QString& name) {
+        window.raisePanel(name);
+        const auto* shows = dynamic_cast<ShowsCommand*>(panel(name));
+        ViewCommand command;
+        (void)QTest::qWaitFor(
+            [&] {
+                command = shows->viewCommand();
+                return !window.isBusy() && command.kind != ViewCommand::Kind::none;
+            },
+            15'000);
+        return command;
+    }
+    /// An empty folder to run it in.
+    [[nodiscard]] QString empty() {
+        const QString path = folder.filePath(QStringLiteral("empty-%1").arg(++count));
+        QDir().mkpath(path);
+        return path;
+    }
+
+    QString checkpoint;
+    QString trace;
+    int count = 0;
+};
+
+} // namespace
+
+class DesktopCommandsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void quoting() {
+        QCOMPARE(shell_quoted(QStringLiteral("plain-1.ponder")), QStringLiteral("plain-1.ponder"));
+        QCOMPARE(shell_quoted(QString()), QStringLiteral("''"));
+        QCOMPARE(python_quoted(QStringLiteral("a\"b\\c\nd")), QStringLiteral("\"a\\\"b\\\\c\\U0000000ad\""));
+        Stage stage;
+        for (const QString& word :
+             {QStringLiteral("it's"), QStringLiteral("$HOME `ls` \\ * ?"), QStringLiteral("two\nlines"),
+              QStringLiteral("-n"), QStringLiteral("~"), QStringLiteral("größer „so“ 😀"), awkward}) {
+            QCOMPARE(in_shell(QStringLiteral("printf %s ") + shell_quoted(word), stage.folder.path()).out,
+                     word);
+            if (!python().isEmpty()) {
+                const Ran ran = run(python(),
+                                    {QStringLiteral("-X"), QStringLiteral("utf8"), QStringLiteral("-c"),
+                                     QStringLiteral("print(%1, end='')").arg(python_quoted(word))},
+                                    stage.folder.path());
+                QCOMPARE(ran.out, word);
+            }
+        }
+    }
+
+    void everyPanelsCommandRuns_data() {
+        QTest::addColumn<QString>("name");
+        QTest::newRow("text") << QStringLiteral("text");
+        for (const Panel& panel : panels()) {
+            QTest::newRow(panel.name) << QString::fromLatin1(panel.name);
+        }
+    }
+    void everyPanelsCommandRuns() {
+        QFETCH(QString, name);
+        Shown shown;
+        QVERIFY(shown.ready());
+        const ViewCommand command =
+            name == QLatin1String("text") ? shown.window.text().viewCommand() : shown.commandOf(name);
+        QVERIFY2(command.kind != ViewCommand::Kind::none,
+                 qPrintable(name + QStringLiteral(": ") + command.text));
+        Ran ran;
+        const QString where = shown.empty();
+        if (command.kind == ViewCommand::Kind::shell) {
+            ran = in_shell(command.text, where);
+        } else {
+            if (python().isEmpty()) {
+                QSKIP("no Python with numpy; run tests/app/python/run_tests.sh once, which makes one");
+            }
+            ran = run(python(), {QStringLiteral("-c"), command.text}, where);
+        }
+        QVERIFY2(ran.code == 0, qPrintable(command.text + u'\n' + ran.err));
+        QVERIFY2(!ran.out.isEmpty() || !QDir(where).entryList(QDir::Files).isEmpty(),
+                 qPrintable(command.text));
+        // The title's button copies the same.
+        if (auto* dock = shown.window.findChild<QDockWidget*>(name)) {
+            QToolButton* copy = nullptr;
+            for (QToolButton* one : dock->titleBarWidget()->findChildren<QToolButton*>()) {
+                copy = one->text() == QLatin1String("$") ? one : copy;
+            }
+            QVERIFY(copy != nullptr);
+            copy->click();
+            QCOMPARE(QApplication::clipboard()->text(), command.text);
+            QVERIFY(shown.window.messages().sentences().join(u' ').contains(QStringLiteral("Copied")));
+        }
+    }
+
+    void itIsOfWhatIsShown() {
+        Shown shown;
+        QVERIFY(shown.ready());
+        TextPanel& text = shown.window.text();
+        QVERIFY(text.viewCommand().text.contains(QStringLiteral("\"sequence\": 1")));
+        text.setQuantity(Quantity::entropy);
+        QVERIFY(text.viewCommand().text.contains(QStringLiteral("\"quantity\": \"entropy\"")));
+        text.setQuantity(Quantity::nll);
+        text.setDifference(true);
+        QVERIFY(text.viewCommand().text.contains(QStringLiteral("nll_difference")));
+        text.setZoom(TextZoom::corpus);
+        QCOMPARE(in_shell(text.viewCommand().text, shown.empty()).code, 0);
+        QVERIFY(text.viewCommand().text.contains(QStringLiteral("--run=vanilla-1m")));
+        text.setZoom(TextZoom::text);
+
+        shown.window.raisePanel(QStringLiteral("heatmap"));
+        QVERIFY(shown.settle());
+        shown.window.heatmap().setSignalName(QStringLiteral("entropy"));
+        QVERIFY(
+            shown.window.heatmap().viewCommand().text.contains(QStringLiteral("\"signal\": \"entropy\"")));
+
+        // The policy and its threshold; the text that it colours.
+        (void)shown.commandOf(QStringLiteral("lab"));
+        PolicyLab& lab = shown.window.lab();
+        lab.policies()->setCurrentIndex(lab.policies()->findText(QStringLiteral("entropy")));
+        lab.slider()->setValue(lab.slider()->maximum() / 2);
+        QVERIFY(lab.viewCommand().text.contains(QStringLiteral("--policy=") + lab.policyText()));
+        QTRY_VERIFY(text.view().showsReplay());
+        const QString folder = shown.empty();
+        const Ran tokens = in_shell(text.viewCommand().text, folder);
+        QVERIFY2(tokens.code == 0, qPrintable(tokens.err));
+        QVERIFY(QFile::exists(folder + QStringLiteral("/tokens.csv")));
+
+        // Who wins where, beside the comparison.
+        (void)shown.commandOf(QStringLiteral("compare"));
+        CompareView& compare = shown.window.compare();
+        compare.detail()->setCurrentIndex(compare.detail()->findData(QStringLiteral("position")));
+        QVERIFY(compare.viewCommand().text.contains(QStringLiteral("\"by\": \"position\"")));
+        const Ran compared = in_shell(compare.viewCommand().text, shown.empty());
+        QVERIFY2(compared.code == 0, qPrintable(compared.err));
+        shown.window.selection().setRunB({});
+        const Ran alone = in_shell(compare.viewCommand().text, shown.empty());
+        QVERIFY2(alone.code == 0, qPrintable(alone.err));
+
+        // The costs of the front.
+        auto* cost = shown.panel(QStringLiteral("pareto"))->findChild<QComboBox*>();
+        for (int i = 0; i < cost->count(); ++i) {
+            cost->setCurrentIndex(i);
+            const Ran front = in_shell(shown.commandOf(QStringLiteral("pareto")).text, shown.empty());
+            QVERIFY2(front.code == 0, qPrintable(cost->itemText(i) + front.err));
+        }
+        if (!python().isEmpty()) {
+            text.setZoom(TextZoom::tokens);
+            const Ran lines = run(python(), {QStringLiteral("-c"), text.viewCommand().text}, shown.empty());
+            QVERIFY2(lines.code == 0, qPrintable(lines.err));
+            QCOMPARE(lines.out.count(u'\n'), 240);
+            for (const auto how :
+                 {DepthView::Shown::token, DepthView::Shown::mean, DepthView::Shown::spread}) {
+                auto* depth = qobject_cast<DepthView*>(shown.panel(QStringLiteral("depth")));
+                depth->setShown(how);
+                const Ran weights =
+                    run(python(), {QStringLiteral("-c"), shown.commandOf(QStringLiteral("depth")).text},
+                        shown.empty());
+                QVERIFY2(weights.code == 0, qPrintable(weights.err));
+                QVERIFY(weights.out.contains(QStringLiteral("[[")));
+            }
+            // The very numbers of the view.
+            auto* depth = qobject_cast<DepthView*>(shown.panel(QStringLiteral("depth")));
+            depth->setShown(DepthView::Shown::token);
+            QTRY_VERIFY(depth->depth().has_value());
+            const DepthMap& map = *depth->depth();
+            const std::vector<float> grid = map.grid(29, -1, -1);
+            const Ran number =
+                run(python(),
+                    {QStringLiteral("-c"),
+                     depth->viewCommand().text + QStringLiteral("print('is', np.nanmean(weights, "
+                                                                "axis=(0, -1))[3, 1])\n")},
+                    shown.empty());
+            const double said = number.out.section(QStringLiteral("is "), -1).trimmed().toDouble();
+            const double wanted = static_cast<double>(grid[static_cast<std::size_t>(3 * map.sources() + 1)]);
+            QVERIFY2(wanted > 0 && std::abs(said - wanted) < 1e-4, qPrintable(number.out));
+        }
+    }
+
+    void withoutARunItSaysWhy() {
+        Stage stage;
+        stage.window.show();
+        QApplication::clipboard()->setText(QStringLiteral("before"));
+        for (const Panel& panel : panels()) {
+            QWidget* view = stage.window.findChild<QDockWidget*>(QString::fromLatin1(panel.name))->widget();
+            const ViewCommand command = dynamic_cast<ShowsCommand*>(view)->viewCommand();
+            QCOMPARE(command.kind, ViewCommand::Kind::none);
+            QVERIFY2(command.text.endsWith(u'.'), panel.name);
+            stage.window.copyCommand(view);
+        }
+        QCOMPARE(stage.window.text().viewCommand().kind, ViewCommand::Kind::none);
+        QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("before"));
+    }
+
+    void dialogs() {
+        Shown shown;
+        QVERIFY(shown.ready());
+        const auto copied = [](QDialog& dialog) {
+            dialog.findChild<CommandLine*>()->findChild<QPushButton*>()->click();
+            return QApplication::clipboard()->text();
+        };
+        // Record
+        RecordRequest request;
+        request.checkpoint = shown.checkpoint;
+        request.fromPrompt = true;
+        request.prompt = QStringLiteral("It's $HOME, \"here\"\nand there");
+        request.settings = {.steps = 2, .kv = QStringLiteral("shared"), .startState = {}};
+        request.trace = shown.folder.filePath(QStringLiteral("recorded by hand.ponder"));
+        shown.window.showRecordDialog(request);
+        const QString record = copied(*shown.window.recordDialog());
+        QVERIFY(!record.contains(QStringLiteral("--progress")));
+        const Ran recorded = in_shell(record, shown.empty());
+        QVERIFY2(recorded.code == 0, qPrintable(record + recorded.err));
+        QVERIFY(QFile::exists(request.trace));
+        shown.window.recordDialog()->close();
+        // The workbench, before anything was exported
+        for (const figure::FigureKind kind :
+             {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
+            shown.window.exportFigure(kind);
+            const QString file = shown.folder.filePath(QStringLiteral("it's a figure.svg"));
+            QFile::remove(file);
+            shown.window.exportDialog()->setFile(file);
+            const Ran made = in_shell(copied(*shown.window.exportDialog()), shown.empty());
+            QVERIFY2(made.code == 0, qPrintable(made.err));
+            QVERIFY(QFile::exists(file));
+            shown.window.exportDialog()->close();
+        }
+        // Related?
+        RelatedDialog related(shown.theme);
+        const QString other = shown.folder.filePath(QStringLiteral("other"));
+        testing::TinyCheckpoint{.seed = 3}.write(other.toStdString());
+        related.setCheckpoints(shown.checkpoint, other);
+        const Ran said = in_shell(copied(related), shown.empty());
+        QVERIFY2(said.code == 0, qPrintable(said.err));
+        QVERIFY(said.out.contains(QStringLiteral("AWM")));
+    }
+};
+
+QTEST_MAIN(DesktopCommandsTest)
+#include "desktop_commands_test.moc"

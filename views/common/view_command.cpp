@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/view_command.h"
+
+#include <QCoreApplication>
+
+namespace ponderscope {
+
+namespace {
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("ViewCommand", text);
+}
+
+QString opened(const QString& name, const RunKey& key, const RunInfo& info) {
+    // A number finds a run whose name is one, too: names go first.
+    const QString run =
+        info.name.empty() ? QString::number(info.id) : python_quoted(QString::fromStdString(info.name));
+    return QStringLiteral("%1 = ps.open(%2).run(%3)\n").arg(name, python_quoted(key.trace), run);
+}
+
+} // namespace
+
+QString shell_quoted(const QString& word) {
+    bool plain = !word.isEmpty();
+    for (const QChar c : word) {
+        plain = plain && (c.isLetterOrNumber() || QStringLiteral("-_=./:,+@%").contains(c));
+    }
+    QString quoted = word;
+    return plain ? word : u'\'' + quoted.replace(u'\'', QStringLiteral("'\\''")) + u'\'';
+}
+
+QString shell_command(const QStringList& arguments) {
+    QString line = QStringLiteral("ponderscope");
+    for (const QString& argument : arguments) {
+        line += u' ' + shell_quoted(argument);
+    }
+    return line;
+}
+
+QString python_quoted(const QString& text) {
+    QString quoted = QStringLiteral("\"");
+    for (const char32_t c : text.toUcs4()) {
+        if (c == U'"' || c == U'\\') {
+            quoted += u'\\';
+            quoted += QChar(static_cast<char16_t>(c));
+        } else if (QChar::isPrint(c)) {
+            quoted += QString::fromUcs4(&c, 1);
+        } else {
+            quoted += QStringLiteral("\\U%1").arg(static_cast<uint>(c), 8, 16, QLatin1Char('0'));
+        }
+    }
+    return quoted + u'"';
+}
+
+QString run_name(const RunInfo& info) {
+    // What follows the last '#' is the run.
+    const QString name = QString::fromStdString(info.name);
+    return name.isEmpty() || name.contains(u'#') ? QString::number(info.id) : name;
+}
+
+QString run_reference(const RunKey& key, const RunInfo& info) {
+    return key.trace + u'#' + run_name(info);
+}
+
+ViewCommand no_command(const QString& why) {
+    return {ViewCommand::Kind::none, why};
+}
+
+ViewCommand shell_view(const QList<QStringList>& lines) {
+    QStringList typed;
+    for (const QStringList& line : lines) {
+        typed << shell_command(line);
+    }
+    return {ViewCommand::Kind::shell, typed.join(u'\n') + u'\n'};
+}
+
+QString why_no_run(const TraceData& data, const Selection& selection) {
+    const RunKey a = selection.runA();
+    if (data.run(a) == nullptr) {
+        return tr("There is no run to make a command for; open a trace first.");
+    }
+    if (data.isLive(a.trace)) {
+        return tr("What is being thought is not on disk yet; there is a command for it once it is recorded.");
+    }
+    return {};
+}
+
+QString run_a_reference(const TraceData& data, const Selection& selection) {
+    const RunKey a = selection.runA();
+    return run_reference(a, *data.run(a));
+}
+
+ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,
+                        bool withB) {
+    if (const QString why = why_no_run(data, selection); !why.isEmpty()) {
+        return no_command(why);
+    }
+    const RunKey a = selection.runA();
+    const RunKey b = selection.runB();
+    QString text = QStringLiteral("import numpy as np\nimport ponderscope as ps\n\n") +
+                   opened(QStringLiteral("a"), a, *data.run(a));
+    if (const RunInfo* other = data.run(b); withB && other != nullptr) {
+        text += opened(QStringLiteral("b"), b, *other);
+    }
+    return {ViewCommand::Kind::python, text + lines.join(u'\n') + u'\n'};
+}
+
+} // namespace ponderscope

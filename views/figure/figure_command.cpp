@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/figure_command.h"
+
+#include <filesystem>
+
+namespace ponderscope::figure {
+
+FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind) {
+    FigureSpec spec;
+    spec.kind = kind;
+    const RunInfo* a = data.run(selection.runA());
+    for (const RunKey& key : {selection.runA(), selection.runB()}) {
+        const RunInfo* run = data.run(key);
+        if (run != nullptr && run->text_digest == a->text_digest) {
+            spec.runs.push_back(
+                {std::filesystem::path(key.trace.toStdU16String()), run_name(*run).toStdString()});
+        }
+    }
+    spec.attribution = selection.attribution();
+    if (!is_chart(kind)) {
+        spec.sequence = selection.sequence();
+    }
+    spec.width_mm = double_column_mm;
+    return spec;
+}
+
+QString figure_command(const FigureSpec& spec, const QString& file) {
+    const std::string_view name = name_of(spec.kind);
+    const QString output =
+        file.isEmpty()
+            ? QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size())) + QStringLiteral(".pdf")
+            : file;
+    // No line of it can be the word that ends it: they begin with a space or a brace.
+    return QStringLiteral("ponderscope figure - -o %1 <<'SPEC'\n%2SPEC\n")
+        .arg(shell_quoted(output),
+             QString::fromStdString(write_figure_spec(spec, std::filesystem::path("/nowhere"))));
+}
+
+ViewCommand figure_view(const TraceData& data, const Selection& selection, const FigureSpec& spec) {
+    const QString why = why_no_run(data, selection);
+    return why.isEmpty() ? ViewCommand{ViewCommand::Kind::shell, figure_command(spec)} : no_command(why);
+}
+
+} // namespace ponderscope::figure
