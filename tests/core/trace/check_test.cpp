@@ -261,10 +261,13 @@ TEST_F(Check, StepsThatDidNotRunSaySo) {
            "sequence = 1 AND signal = 3",
            one + "gate, chunk from token 0: token 0 has a value behind its last step, where NaN is due");
     // Where an exit only chose the read-out, every step ran.
-    EXPECT_EQ(
-        found_after("UPDATE run SET choices = '{\"kv\": \"full\"}' WHERE id = 1; UPDATE chunk SET data = "
-                    "zeroblob(60) WHERE sequence = 1 AND signal = 1"),
-        std::vector<std::string>());
+    const std::string all_ran = "UPDATE run SET choices = '{\"kv\": \"full\"}' WHERE id = 1; ";
+    EXPECT_EQ(found_after(all_ran + "DELETE FROM chunk WHERE sequence = 1 AND signal = 2; UPDATE chunk SET "
+                                    "data = zeroblob(60) WHERE sequence = 1 AND signal = 1"),
+              std::vector<std::string>());
+    expect(all_ran,
+           one +
+               "candidate_ids, chunk from token 0: token 0 ran step 1, where its value says that it did not");
     // The first version did not tell them apart.
     EXPECT_EQ(
         found_after(
