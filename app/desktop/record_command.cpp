@@ -48,21 +48,27 @@ void add_settings(QStringList& arguments, const RunSettings& settings) {
     }
 }
 
-QString problem_of(const RecordRequest& request) {
-    if (request.checkpoint.isEmpty()) {
+QString problem_of_checkpoint(const QString& folder) {
+    if (folder.isEmpty()) {
         return tr("Choose a checkpoint folder.");
     }
-    const QFileInfo folder(request.checkpoint);
-    if (!folder.exists()) {
-        return tr("%1 does not exist.").arg(request.checkpoint);
+    const QFileInfo info(folder);
+    if (!info.exists()) {
+        return tr("%1 does not exist.").arg(folder);
     }
-    if (!folder.isDir()) {
-        return tr("%1 is a file; a checkpoint is a folder with config.json and *.safetensors.")
-            .arg(request.checkpoint);
+    if (!info.isDir()) {
+        return tr("%1 is a file; a checkpoint is a folder with config.json and *.safetensors.").arg(folder);
     }
-    if (!QFileInfo::exists(request.checkpoint + QStringLiteral("/config.json"))) {
+    if (!QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
         return tr("%1 holds no config.json; a checkpoint is a folder with config.json and *.safetensors.")
-            .arg(request.checkpoint);
+            .arg(folder);
+    }
+    return {};
+}
+
+QString problem_of(const RecordRequest& request) {
+    if (const QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
+        return found;
     }
     if (!request.fromRun.isEmpty()) {
         // the run says what is read

@@ -14,6 +14,8 @@ struct RunSettings {
     friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 
+/// What is wrong with a checkpoint's folder as far as its names tell, as a sentence; empty when nothing is.
+QString problem_of_checkpoint(const QString& folder);
 /// Whether a start state is one that a file holds.
 bool is_start_file(const QString& start);
 /// A sentence about what is wrong with them; empty when nothing is. A file of start states is looked for in

@@ -32,21 +32,6 @@ using figure::Chart;
 /// A line says no more than this; a result of a deep model is some hundred kilobytes.
 constexpr qsizetype longest_result = 64 << 20;
 
-QString problem_of(const QString& folder, const QString& which) {
-    if (folder.isEmpty()) {
-        return RelatedDialog::tr("Choose checkpoint %1.").arg(which);
-    }
-    if (!QFileInfo::exists(folder)) {
-        return RelatedDialog::tr("%1 does not exist.").arg(folder);
-    }
-    if (!QFileInfo::exists(folder + QStringLiteral("/config.json"))) {
-        return RelatedDialog::tr("%1 holds no config.json; a checkpoint is a folder with config.json and "
-                                 "*.safetensors.")
-            .arg(folder);
-    }
-    return {};
-}
-
 /// "3", or "3 – 5" where A's layer 3 is compared with B's layer 5.
 QString pair_name(int a, int b) {
     return a == b ? QString::number(a) : QStringLiteral("%1 – %2").arg(a).arg(b);
@@ -209,9 +194,12 @@ void RelatedDialog::setCheckpoints(const QString& a, const QString& b) {
 }
 
 QString RelatedDialog::problem() const {
-    QString found = problem_of(a_->path(), QStringLiteral("A"));
+    if (a_->path().isEmpty() || b_->path().isEmpty()) {
+        return tr("Choose checkpoint %1.").arg(a_->path().isEmpty() ? u'A' : u'B');
+    }
+    QString found = problem_of_checkpoint(a_->path());
     if (found.isEmpty()) {
-        found = problem_of(b_->path(), QStringLiteral("B"));
+        found = problem_of_checkpoint(b_->path());
     }
     if (found.isEmpty() &&
         QFileInfo(a_->path()).canonicalFilePath() == QFileInfo(b_->path()).canonicalFilePath()) {

@@ -173,7 +173,15 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
                    save(*shown,
                         QDir(launch.screenshots).filePath(name + u'-' + suffix + QStringLiteral(".png")));
         };
-        window.showRecordDialog();
+        // Of a checkpoint, where it is there: its fields are those that it has.
+        RecordRequest request;
+        if (const RunInfo* run = window.data().run(window.selection().runA())) {
+            request.checkpoint = find_checkpoint(*run, window.selection().runA().trace);
+        }
+        window.showRecordDialog(request);
+        while (window.recordDialog()->inquiry().isRunning()) {
+            QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
+        }
         good = good && dialog(window.recordDialog(), QStringLiteral("dialog-record"));
         window.recordDialog()->close();
         window.showRelated(window.selection().runA(), window.selection().runB());

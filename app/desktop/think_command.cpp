@@ -2,7 +2,6 @@
 #include "app/desktop/think_command.h"
 
 #include <QCoreApplication>
-#include <QFileInfo>
 
 namespace ponderscope {
 
@@ -20,9 +19,8 @@ QString problem_of(const ThinkRequest& request) {
     if (request.checkpoint.isEmpty()) {
         return tr("Choose a checkpoint: a folder with config.json, *.safetensors and tokenizer.json.");
     }
-    if (!QFileInfo::exists(request.checkpoint + QStringLiteral("/config.json"))) {
-        return tr("%1 holds no config.json; a checkpoint is a folder with config.json and *.safetensors.")
-            .arg(request.checkpoint);
+    if (const QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
+        return found;
     }
     if (request.prompt.trimmed().isEmpty()) {
         return tr("Type a prompt.");

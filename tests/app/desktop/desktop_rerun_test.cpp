@@ -217,6 +217,31 @@ private slots:
         QCOMPARE(recorded_choices(rerun).kv, std::string("per_step"));
     }
 
+    void aFileOfStartStatesIsFoundFromTheTrace() {
+        QTemporaryDir folder;
+        QVERIFY(QDir(folder.path()).mkpath(QStringLiteral("model")));
+        for (const char* name : {"model/start.safetensors", "zero"}) {
+            QFile file(folder.filePath(QLatin1String(name)));
+            QVERIFY(file.open(QIODevice::WriteOnly));
+        }
+        RunInfo run;
+        run.method = "huginn";
+        run.max_steps = 3;
+        run.choices = R"({"kv": "skip", "initial_state": "model/start.safetensors"})";
+        const QString trace = folder.filePath(QStringLiteral("t.ponder"));
+        const auto settings = [&] {
+            return rerun_request(run, trace, QStringLiteral("full"), QStringLiteral("skip")).settings;
+        };
+        QCOMPARE(settings(), (RunSettings{4, QStringLiteral("skip"),
+                                          folder.filePath(QStringLiteral("model/start.safetensors"))}));
+        run.choices = R"({"initial_state": "zero"})"; // no file, though there is one of that name
+        QCOMPARE(settings().startState, QStringLiteral("zero"));
+        run.choices = R"({"initial_state": "gone.safetensors"})";
+        QCOMPARE(settings().startState, QStringLiteral("gone.safetensors"));
+        run.method = "ponderlm2"; // whose steps have weights of their own
+        QCOMPARE(settings().steps, 0);
+    }
+
     void theColourBoxSaysWhatColours() {
         Stage stage;
         QVERIFY(stage.record());
