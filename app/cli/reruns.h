@@ -18,6 +18,7 @@ namespace ponderscope::cli {
 /// How a verb that replays policies runs the model with them, too.
 struct RerunOptions {
     ModelOptions model; ///< without a checkpoint: replays only
+    std::string kv;     ///< empty: as later tokens see it where nothing else is asked
     std::filesystem::path output;
     std::int64_t batch = 8;
 

@@ -3,13 +3,27 @@
 
 #include "core/base/error.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
 
-bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy) {
-    return candidate.policy == policy && candidate.checkpoint_digest == run.checkpoint_digest &&
+std::string run_choice(const RunInfo& run, const char* name) {
+    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, false);
+    const auto found = choices.is_object() ? choices.find(name) : choices.end();
+    return found != choices.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
+                 const std::string& kv) {
+    const std::string seen = run_choice(candidate, "kv");
+    // Where nobody stops, all of them see the same, but that everybody sees the last step at every step.
+    const bool alike = policy == "full" && seen != "shared" && kv != "shared";
+    return (seen.empty() || seen == kv || alike) &&
+           run_choice(candidate, "initial_state") == run_choice(run, "initial_state") &&
+           candidate.policy == policy && candidate.checkpoint_digest == run.checkpoint_digest &&
            candidate.method == run.method && candidate.depth_mixing == run.depth_mixing &&
            candidate.scoring == run.scoring && candidate.dtype == run.dtype &&
            candidate.context == run.context && candidate.stride == run.stride &&

@@ -30,9 +30,17 @@ struct RerunDifference {
     std::vector<std::int64_t> flops;
 };
 
-/// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method and
-/// tokens, another policy. By what the trace says of both; rerun_difference looks at the tokens.
-bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy);
+/// What a run's `choices` say under a name ("kv", "initial_state"); empty: nothing.
+std::string run_choice(const RunInfo& run, const char* name);
+
+/// What later tokens see of one that stopped, in a rerun for which nothing else was asked.
+inline constexpr const char* usual_rerun_kv = "per_step";
+
+/// Whether a run is the rerun of \p policy ("entropy:theta=1.5") for \p run: the same weights, method, start
+/// state and tokens, another policy, and \p kv where the model has that choice. By what the trace says of
+/// both; rerun_difference looks at the tokens.
+bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
+                 const std::string& kv = usual_rerun_kv);
 
 /// \p replayed: of the table of \p run. InputError: other tokens, or none with a target in both.
 RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& replayed,

@@ -2,6 +2,7 @@
 #include "core/record/rerun.h"
 
 #include "core/base/error.h"
+#include "core/policy/rerun_difference.h"
 #include "core/ponder/halting_rules.h"
 #include "core/ponder/policy_halting.h"
 
@@ -92,6 +93,9 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     if (run.scoring != engine.scoring()) {
         engine.use_scoring(refreshes_of(run));
     }
+    if (const std::string start = run_choice(run, "initial_state"); !start.empty()) {
+        engine.use_start_state(start);
+    }
     if (engine.exits_select() && !engine.kv_named()) {
         engine.use_kv(KvPolicy::per_step); // what a rerun is for: exits that are taken
     }
@@ -104,7 +108,9 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     options.stride = run.stride;
     options.text_source = run.text_source;
     options.seed = run.seed;
-    options.run_name = run.name + " " + spec.text();
+    options.run_name =
+        run.name + " " + spec.text() +
+        (engine.kv_named() && engine.kv() != usual_rerun_kv ? " kv=" + engine.kv() : std::string());
     return record(engine, checkpoint, sequences, tokenizer, writer, options, progress, std::move(stop));
 }
 

@@ -47,6 +47,28 @@ TEST(IsRerunOf, TheSameModelAndTokensUnderThatPolicy) {
     }
 }
 
+TEST(IsRerunOf, WhatLaterTokensSeeAndTheStartStateArePartOfIt) {
+    const std::string policy = "entropy:theta=1.5";
+    const auto with = [](const std::string& spec, const std::string& choices) {
+        RunInfo run = run_of(spec);
+        run.choices = choices;
+        return run;
+    };
+    const RunInfo base = with("full", R"({"kv":"full","initial_state":"random:0"})");
+    const RunInfo usual = with(policy, R"({"kv":"per_step","initial_state":"random:0"})");
+    EXPECT_TRUE(is_rerun_of(usual, base, policy));
+    EXPECT_FALSE(is_rerun_of(usual, base, policy, "shared"));
+    EXPECT_TRUE(
+        is_rerun_of(with(policy, R"({"kv":"shared","initial_state":"random:0"})"), base, policy, "shared"));
+    EXPECT_FALSE(is_rerun_of(with(policy, R"({"kv":"per_step","initial_state":"random:7"})"), base, policy));
+    EXPECT_TRUE(is_rerun_of(base, base, "full")) << "where nobody stops, all see the same";
+    EXPECT_FALSE(is_rerun_of(base, base, "full", "shared"))
+        << "the last step at every step is something else";
+    EXPECT_EQ(run_choice(usual, "kv"), "per_step");
+    EXPECT_EQ(run_choice(usual, "threshold"), "");
+    EXPECT_EQ(run_choice(with(policy, "no JSON"), "kv"), "");
+}
+
 class RerunDifferenceOfTwoRuns : public ::testing::Test {
 protected:
     /// Two sequences of 6 and 4 tokens; \p change may alter their columns before they are written.
