@@ -117,10 +117,9 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
 } // namespace
 
 void RunOptions::add_to(CLI::App& verb) {
-    verb.add_option(
-            "--jacobi", jacobi,
-            "Slots that follow each other (ponderlm2, ponderlm3): N refreshes of all of them at once, "
-            "or exact (default: the config's number)")
+    verb.add_option("--jacobi", jacobi,
+                    "Slots that follow each other, as PonderLM-2's: N refreshes of all of them at once, "
+                    "or exact (default: the config's number)")
         ->type_name("N|exact");
     verb.add_option(
             "--policy", policy,
@@ -137,11 +136,14 @@ void RunOptions::add_to(CLI::App& verb) {
             "What later tokens see of one that stopped, at each step: full (that step of it: all steps run, "
             "and an exit only chooses the read-out), per_step (its last step up to that one), shared (its "
             "last step at every step), skip (that step, if it ran). Default: full where a released model's "
-            "own exits are so (ouro, huginn, parcae), per_step under any other policy")
+            "own exits are so (" +
+                method_names([](const MethodInfo& info) { return info.exits_select; }) +
+                "), per_step under any other policy")
         ->type_name("full|per_step|shared|skip");
     verb.add_option(
             "--initial-state", start_state,
-            "What the state of huginn and parcae begins with: random[:SEED], zero, or a safetensors file "
+            "What the state of a recurrent stack with a start state begins with: random[:SEED], zero, or a "
+            "safetensors file "
             "with initial_state [sequences, tokens, width], looked for in the checkpoint's folder first "
             "(default: random:0). Runs of several seeds show how much of a result is the start's")
         ->type_name("random|zero|FILE");

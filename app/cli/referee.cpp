@@ -8,8 +8,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/policy/matched.h"
-#include "core/policy/rerun_difference.h"
+#include "core/policy/matched_reruns.h"
 #include "core/record/rerun.h"
 #include "core/trace/reader.h"
 
@@ -248,13 +247,13 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
     for (const MatchedCell& cell : replayed.rows.front().at_steps) {
         wanted.push_back(cell.cost);
     }
-    std::vector<std::string> names;
-    std::vector<std::vector<std::size_t>> places; // of each rule that can run: into specs
+    std::vector<RerunRule> rules;                 // those that can run
+    std::vector<std::vector<std::size_t>> places; // of each: into specs
     for (const MatchedRow& row : replayed.rows) {
         if (!row.causal) {
             continue;
         }
-        names.push_back(row.name);
+        rules.push_back({row.name, {}});
         places.emplace_back();
         for (const std::string& text : settings_around(row, wanted)) {
             places.back().push_back(place_of(text));
@@ -264,43 +263,13 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
     }
     const std::vector<RunInfo> runs =
         reruns.make(reader, run, table, specs, printer, intervals.bootstrap.stop);
-    const TraceReader exact = TraceReader::open(reruns.trace(reader));
-    const auto setting = [&](std::size_t at) {
-        ReplayResult nothing;
-        nothing.steps = table.ran;
-        nothing.nll = table.nll;
-        const RerunDifference found =
-            rerun_difference(table, nothing, reader, run, exact, runs[at], intervals.bootstrap.stop);
-        return MatchedSetting{specs[at].text(), scored.of(found.steps), scored.of(found.nll),
-                              scored.of(found.flops)};
-    };
-    const auto rule = [&](std::size_t i) {
-        MatchedRule one;
-        one.name = names[i];
+    for (std::size_t i = 0; i < rules.size(); ++i) {
         for (const std::size_t at : places[i]) {
-            one.settings.push_back(setting(at));
+            rules[i].runs.push_back(runs[at]);
         }
-        return one;
-    };
-    const auto base =
-        static_cast<std::size_t>(std::find(names.begin(), names.end(), against) - names.begin());
-    // The reference, rerun, may take a few steps less or more than the replay's: costs that it reaches both
-    // ways.
-    const MatchedRule reference_rule = rule(base);
-    double low = std::numeric_limits<double>::infinity();
-    double high = 0;
-    for (const MatchedSetting& one : reference_rule.settings) {
-        double sum = 0;
-        for (const double steps : one.steps) {
-            sum += steps;
-        }
-        low = std::min(low, sum / static_cast<double>(one.steps.size()));
-        high = std::max(high, sum / static_cast<double>(one.steps.size()));
     }
-    for (double& cost : wanted) {
-        cost = std::clamp(cost, low, high);
-    }
-    return compare_matched(names.size(), rule, base, wanted, scored.layout, intervals.bootstrap);
+    return compare_reruns(table, scored, reader, run, TraceReader::open(reruns.trace(reader)), rules, against,
+                          wanted, intervals.bootstrap);
 }
 
 void RefereeVerb::run() {

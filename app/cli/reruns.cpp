@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/rerun_difference.h"
+#include "core/ponder/kv_policy.h"
 #include "core/ponder/policy_halting.h"
 #include "core/record/rerun.h"
 #include "core/trace/writer.h"
@@ -20,6 +21,11 @@ void RerunOptions::add_to(CLI::App& verb) {
         ->type_name("CHECKPOINT");
     verb.add_option("-o,--output", output, "Trace of the reruns (default: the replayed one)")
         ->type_name("TRACE.ponder");
+    verb.add_option("--kv", kv,
+                    "Of reruns: what later tokens see of one that stopped, per_step, shared, skip or full "
+                    "(resources/docs/recurrent-depth.md). Default: as in the run; per_step where its exits only "
+                    "chose the read-out")
+        ->type_name("POLICY");
     verb.add_option("--batch", batch, "Of reruns: windows computed together")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
@@ -27,8 +33,14 @@ void RerunOptions::add_to(CLI::App& verb) {
 }
 
 void RerunOptions::check() const {
-    if (!output.empty() && !wanted()) {
-        throw InputError("--output is for reruns; name the checkpoint with --rerun CHECKPOINT.");
+    for (const auto& [option, given] : {std::pair{"--output", !output.empty()}, {"--kv", !kv.empty()}}) {
+        if (given && !wanted()) {
+            throw InputError(std::string(option) +
+                             " is for reruns; name the checkpoint with --rerun CHECKPOINT.");
+        }
+    }
+    if (!kv.empty() && !kv_policy_from_string(kv)) {
+        throw InputError("--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
     }
 }
 
@@ -41,7 +53,8 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
     };
     const auto find = [&](const std::vector<RunInfo>& runs, const PolicySpec& spec) {
         const auto found = std::find_if(runs.rbegin(), runs.rend(), [&](const RunInfo& one) {
-            return is_rerun_of(one, source, spec.text()) && one.text_digest == source.text_digest;
+            return is_rerun_of(one, source, spec.text(), kv) &&
+                   one.text_digest == source.text_digest;
         });
         return found == runs.rend() ? nullptr : &*found;
     };
@@ -64,6 +77,9 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
         const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
         const std::vector<SequenceInput> sequences = recorded_sequences(reader, source, stop);
         Engine engine = Engine::load(checkpoint, options.load_options(printer, stop));
+        if (!kv.empty()) {
+            engine.use_kv(kv_policy_from_string(kv));
+        }
         for (const PolicySpec& spec : missing) {
             if (spec.kind->causal) {
                 (void)rule_of(spec, engine); // what the model refuses must leave no file behind

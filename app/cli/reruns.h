@@ -18,6 +18,7 @@ namespace ponderscope::cli {
 /// How a verb that replays policies runs the model with them, too.
 struct RerunOptions {
     ModelOptions model; ///< without a checkpoint: replays only
+    std::string kv;     ///< empty: kv_of_rerun of the run
     std::filesystem::path output;
     std::int64_t batch = 8;
 

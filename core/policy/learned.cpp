@@ -11,8 +11,8 @@ namespace ponderscope::policies {
 
 PolicyKind learned() {
     return {.name = "learned",
-            .rule = "the model's own gate or router is below theta (ouro: its cumulative exit probability "
-                    "has reached it)",
+            .rule = "the model's own gate or router is below theta, or what it adds up over the steps has "
+                    "reached it",
             .source = "arXiv 2603.01914, 2603.02023, 2602.08220, 2510.25741, 2511.08577",
             .parameters = {{.key = "theta",
                             .meaning = "tau of the gate or router; the model's own when absent",

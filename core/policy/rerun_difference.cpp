@@ -18,15 +18,19 @@ bool same_if_known(const std::string& one, const std::string& other) {
 
 } // namespace
 
-bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy) {
+bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
+                 const std::string& kv) {
+    const RecordedChoices chosen = recorded_choices(candidate);
+    const std::string wanted = kv.empty() ? kv_of_rerun(run) : kv;
+    // Where nobody stops, all of them see the same, but that everybody sees the last step at every step.
+    const bool alike = policy == "full" && chosen.kv != "shared" && wanted != "shared";
     return candidate.policy == policy && candidate.checkpoint_digest == run.checkpoint_digest &&
            candidate.method == run.method && candidate.depth_mixing == run.depth_mixing &&
            candidate.scoring == run.scoring && candidate.dtype == run.dtype &&
            candidate.context == run.context && candidate.stride == run.stride &&
            candidate.max_steps == run.max_steps && candidate.step_unit == run.step_unit &&
-           same_if_known(candidate.policy == "full" ? kv_of_rerun(candidate) : recorded_choices(candidate).kv,
-                         kv_of_rerun(run)) &&
-           same_if_known(recorded_choices(candidate).initial_state, recorded_choices(run).initial_state) &&
+           (alike || same_if_known(chosen.kv, wanted)) &&
+           same_if_known(chosen.initial_state, recorded_choices(run).initial_state) &&
            candidate.tokens == run.tokens && candidate.complete;
 }
 

@@ -126,7 +126,9 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     options.stride = run.stride;
     options.text_source = run.text_source;
     options.seed = run.seed;
-    options.run_name = run.name + " " + spec.text();
+    options.run_name =
+        run.name + " " + spec.text() +
+        (engine.kv_named() && engine.kv() != kv_of_rerun(run) ? " kv=" + engine.kv() : std::string());
     return record(engine, checkpoint, sequences, tokenizer, writer, options, progress, std::move(stop));
 }
 

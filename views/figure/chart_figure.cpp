@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Charts as figures: what is read, and how they stand on a page.
 // Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/matched_reruns.h"
 #include "core/policy/replay.h"
 
 #include "core/base/error.h"
@@ -101,8 +102,24 @@ Chart comparison_of(const FigureSpec& spec, FigureData& data, const ProgressSink
 Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                  const std::stop_token& stop) {
     const ReplayTable table = table_of(spec, data, progress, stop);
-    return matched_rules_chart(table, spec.policies, "uniform", spec.quantity == TokenQuantity::flops,
-                               bootstrap_of(spec, stop));
+    const BootstrapOptions options = bootstrap_of(spec, stop);
+    const std::string against = "uniform";
+    // Reruns that the trace holds, as ponderscope referee --rerun leaves them.
+    const TraceReader reader = TraceReader::open(spec.runs.front().trace);
+    const RunInfo run = find_run(reader, spec.runs.front().run);
+    std::vector<std::string> names = spec.policies.empty() ? matched_rules(table) : spec.policies;
+    if (std::find(names.begin(), names.end(), against) == names.end()) {
+        names.push_back(against);
+    }
+    const std::vector<RerunRule> rules = reruns_by_rule(reader.runs(), run, names);
+    std::optional<MatchedComparison> reruns;
+    if (rules.size() > 1 && std::any_of(rules.begin(), rules.end(),
+                                        [&](const RerunRule& rule) { return rule.name == against; })) {
+        reruns =
+            compare_reruns(table, ScoredRows(table), reader, run, reader, rules, against, {}, options);
+    }
+    return matched_rules_chart(table, spec.policies, against, spec.quantity == TokenQuantity::flops, options,
+                               reruns);
 }
 
 Chart sweep_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,

@@ -36,6 +36,38 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
                      " has signals for (" + known + "); found \"" + name + "\".");
 }
 
+/// A rule's cells as a line, and their bounds: bands where it is no oracle.
+struct CellSeries {
+    Chart::Series line, bounds;
+
+    CellSeries(const MatchedRow& row, bool over_flops, const QString& name) {
+        const auto kinds = policy_kinds();
+        line.ink =
+            static_cast<int>(std::find_if(kinds.begin(), kinds.end(),
+                                          [&](const PolicyKind& kind) { return kind.name == row.name; }) -
+                             kinds.begin());
+        line.dashed = !row.causal;
+        bounds = line;
+        line.name = name;
+        for (const MatchedCell& cell : over_flops ? row.at_flops : row.at_steps) {
+            if (std::isnan(cell.difference.value)) {
+                continue;
+            }
+            const Estimate& within = row.causal ? cell.band : cell.difference;
+            line.x.push_back(cell.cost);
+            line.y.push_back(cell.difference.value);
+            line.labels.push_back(
+                tr("%1: %2 nats [%3, %4]")
+                    .arg(QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
+                         format_difference(within.low, 3), format_difference(within.high, 3)));
+            bounds.x.push_back(cell.cost);
+            bounds.y.push_back(cell.difference.value);
+            bounds.low.push_back(within.low);
+            bounds.high.push_back(within.high);
+        }
+    }
+};
+
 } // namespace
 
 std::string usual_policy(const ReplayTable& table) {
@@ -121,7 +153,8 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
 
 figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<std::string>& policies,
                                   const std::string& against, bool over_flops,
-                                  const BootstrapOptions& options) {
+                                  const BootstrapOptions& options,
+                                  const std::optional<MatchedComparison>& reruns) {
     constexpr int costs = 12;
     constexpr int settings = 33;
     if (over_flops && !table.flops) {
@@ -153,40 +186,34 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<st
         tr("Replay: what is halted changes no other token here. Bands hold for all rules and costs together; "
            "oracles know the answer.");
     for (const MatchedRow& row : found.rows) {
-        const auto kinds = policy_kinds();
-        Chart::Series line;
-        line.name = row.causal ? tr("%1 (replay)").arg(QString::fromStdString(row.name))
-                               : tr("%1 (bound)").arg(QString::fromStdString(row.name));
-        line.ink =
-            static_cast<int>(std::find_if(kinds.begin(), kinds.end(),
-                                          [&](const PolicyKind& kind) { return kind.name == row.name; }) -
-                             kinds.begin());
-        line.dashed = !row.causal;
-        Chart::Series band = line;
-        band.mark = Chart::Mark::band;
-        band.name.clear();
-        band.faint = true;
-        for (const MatchedCell& cell : over_flops ? row.at_flops : row.at_steps) {
-            if (std::isnan(cell.difference.value)) {
-                continue;
-            }
-            const Estimate& bounds = row.causal ? cell.band : cell.difference;
-            line.x.push_back(cell.cost);
-            line.y.push_back(cell.difference.value);
-            line.labels.push_back(
-                tr("%1: %2 nats [%3, %4]")
-                    .arg(QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
-                         format_difference(bounds.low, 3), format_difference(bounds.high, 3)));
-            band.x.push_back(cell.cost);
-            band.y.push_back(cell.difference.value);
-            band.low.push_back(bounds.low);
-            band.high.push_back(bounds.high);
-        }
-        if (!line.x.empty()) {
+        const CellSeries cells(row, over_flops,
+                               row.causal ? tr("%1 (replay)").arg(QString::fromStdString(row.name))
+                                          : tr("%1 (bound)").arg(QString::fromStdString(row.name)));
+        if (!cells.line.x.empty()) {
             if (row.causal && row.name != found.reference) {
-                chart.series.push_back(std::move(band));
+                chart.series.push_back(cells.bounds);
+                chart.series.back().mark = Chart::Mark::band;
+                chart.series.back().faint = true;
             }
-            chart.series.push_back(std::move(line));
+            chart.series.push_back(cells.line);
+        }
+    }
+    if (!reruns) {
+        return chart;
+    }
+    chart.note =
+        tr("Lines: replay, in which what is halted changes no other token. Points: the model ran so. "
+           "Bands hold for all rules and costs of a kind together; oracles know the answer.");
+    for (const MatchedRow& row : reruns->rows) {
+        if (row.name == reruns->reference) {
+            continue; // zero
+        }
+        CellSeries cells(row, over_flops, tr("%1 (rerun)").arg(QString::fromStdString(row.name)));
+        if (!cells.line.x.empty()) {
+            cells.bounds.name = cells.line.name;
+            cells.bounds.mark = Chart::Mark::point;
+            cells.bounds.labels = cells.line.labels;
+            chart.series.push_back(std::move(cells.bounds));
         }
     }
     return chart;

@@ -109,6 +109,53 @@ TEST_P(PolicyRerun, TheOracleRunsToTheStepsOfItsReplay) {
     EXPECT_EQ(TraceReader::open(folder_ / "reruns.ponder").runs().at(1).policy, "oracle");
 }
 
+/// Replays and reruns of all rules, at equal steps and equal FLOPs: everywhere the same numbers.
+TEST_P(PolicyRerun, TheRefereeSetsRerunsBesideReplays) {
+    const std::filesystem::path csv = folder_ / "rules.csv";
+    const std::filesystem::path tex = folder_ / "rules.tex";
+    const auto referee = [&](const std::string& replicates) {
+        const ProgramResult result = run_ponderscope(
+            {"referee", trace_ + "#all", "--replicates", replicates, "--policy", "uniform", "--policy",
+             "fixed", "--rerun", golden_.string(), "--csv", csv.string(), "--tex", tex.string(), "--json"});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return nlohmann::json::parse(result.out, nullptr, false);
+    };
+    const nlohmann::json report = referee("200");
+    int reruns = 0;
+    for (const nlohmann::json& cell : report["matched"]) {
+        if (cell["kind"] != "rerun") {
+            continue;
+        }
+        ++reruns;
+        EXPECT_FALSE(cell["nll"]["value"].is_null()) << cell;
+        if (cell["policy"] == "fixed") {
+            EXPECT_LE(cell["band"]["low"], cell["difference"]["low"]) << cell;
+            EXPECT_GE(cell["band"]["high"], cell["difference"]["high"]) << cell;
+            EXPECT_LT(cell["band"]["low"], cell["band"]["high"]) << cell;
+        } else {
+            EXPECT_EQ(cell["difference"]["value"], 0.0);
+        }
+    }
+    EXPECT_EQ(reruns, 2 * 3 * 2) << "two rules, three costs, two axes";
+    const std::string table = read_file(csv);
+    EXPECT_EQ(std::count(table.begin(), table.end(), '\n'),
+              1 + static_cast<std::int64_t>(report["matched"].size()));
+    std::size_t rows = 0;
+    for (std::size_t at = 0; (at = table.find("rerun,", at)) != std::string::npos; ++at) {
+        ++rows;
+    }
+    EXPECT_EQ(rows, static_cast<std::size_t>(reruns)) << table;
+    const std::string latex = read_file(tex);
+    for (const char* part : {"mean steps (replay)", "mean steps (rerun)", "FLOPs (rerun)", "\\toprule"}) {
+        EXPECT_NE(latex.find(part), std::string::npos) << part << " in\n" << latex;
+    }
+    // What ran once is read again.
+    const std::size_t runs = TraceReader::open(trace_).runs().size();
+    EXPECT_GT(runs, 1U);
+    (void)referee("100");
+    EXPECT_EQ(TraceReader::open(trace_).runs().size(), runs);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, PolicyRerun,
                          ::testing::Values("adaponderlm_llama_tau_03", "adaptive_latent_cot_gpt_neox_tau_01",
                                            "ponderlm3_llama_tau_1e4", "vanilla_gpt_neox_layers"),
@@ -181,6 +228,8 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
          "expected the weights of run"},
         {{"--policy", "fixed:n=1", "--rerun", (folder / "nowhere").string()}, "nowhere"},
         {{"--policy", "fixed:n=1", "--output", (folder / "o.ponder").string()}, "--rerun CHECKPOINT"},
+        {{"--policy", "fixed:n=1", "--kv", "skip"}, "--kv is for reruns"},
+        {{"--policy", "fixed:n=1", "--rerun", checkpoint, "--kv", "some"}, "found 'some'"},
     };
     for (const auto& [arguments, says] : cases) {
         std::vector<std::string> all{"policy", trace};
@@ -191,6 +240,45 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
         EXPECT_FALSE(std::filesystem::exists(folder / "o.ponder"));
     }
     EXPECT_EQ(TraceReader::open(trace).runs().size(), 1U);
+}
+
+/// What later tokens see of one that stopped is a rerun's own choice; each is a run of its own.
+TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
+    PONDERSCOPE_REQUIRE_GOLDEN("huginn_1_2_1_r3_untied_nobias");
+    const std::filesystem::path golden = testing::golden_case("huginn_1_2_1_r3_untied_nobias");
+    const testing::TemporaryFolder folder;
+    const std::string trace = (folder / "t.ponder").string();
+    const ProgramResult recorded =
+        run_ponderscope({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
+                         "--initial-state", "random:7", "--policy", "full", "--name", "all", "-o", trace});
+    ASSERT_EQ(recorded.code, 0) << recorded.err;
+    std::vector<double> differences;
+    for (const char* kv : {"full", "per_step", "shared", "skip"}) {
+        const ProgramResult result =
+            run_ponderscope({"policy", trace + "#all", "--policy", "uniform:rate=1", "--replicates", "100",
+                             "--rerun", golden.string(), "--kv", kv, "--json"});
+        ASSERT_EQ(result.code, 0) << result.err;
+        const nlohmann::json report = nlohmann::json::parse(result.out);
+        differences.push_back(report["points"][1]["rerun"]["minus_replay"]["largest"].get<double>());
+        // The draws are those of the replay, and nothing else decides.
+        EXPECT_EQ(report["points"][1]["rerun"]["minus_replay"]["tokens_with_other_steps"], 0) << kv;
+        // Where nobody stops, only what sees the last step at every step differs.
+        EXPECT_EQ(report["points"][0]["rerun"]["minus_replay"]["largest"] == 0.0,
+                  std::string(kv) != "shared");
+    }
+    EXPECT_LT(differences[0], 1e-4) << "every step runs, and its read-out is chosen: the replay";
+    for (std::size_t i = 1; i < differences.size(); ++i) {
+        EXPECT_GT(differences[i], 1e-3) << i;
+    }
+    EXPECT_NE(differences[1], differences[2]);
+    EXPECT_NE(differences[1], differences[3]);
+    const std::vector<RunInfo> runs = TraceReader::open(trace).runs();
+    ASSERT_EQ(runs.size(), 6U);
+    EXPECT_EQ(runs[3].name, "all full kv=shared");
+    EXPECT_EQ(runs[4].name, "all uniform:rate=1,seed=20261122 kv=shared");
+    for (const RunInfo& run : runs) {
+        EXPECT_NE(run.choices.find("random:7"), std::string::npos) << run.name << ": " << run.choices;
+    }
 }
 
 TEST(StatsVerb, TablesCorrelationsAndLabels) {

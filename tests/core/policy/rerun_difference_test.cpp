@@ -77,6 +77,11 @@ TEST(IsRerunOf, TakesExitsAndKeepsTheStart) {
     // Earlier versions kept none of it, and what is no text of ours says nothing.
     EXPECT_TRUE(is_rerun_of(with(policy, ""), read_out, policy));
     EXPECT_TRUE(is_rerun_of(with(policy, R"({"kv": 3})"), with("full", "[1"), policy));
+    // Another choice may be asked for.
+    EXPECT_TRUE(is_rerun_of(with(policy, R"({"kv": "per_step"})"), shared, policy, "per_step"));
+    EXPECT_FALSE(is_rerun_of(with(policy, R"({"kv": "shared"})"), shared, policy, "per_step"));
+    EXPECT_FALSE(is_rerun_of(with("full", R"({"kv": "full"})"), read_out, "full", "shared"))
+        << "the last step at every step is something else, also where nobody stops";
 }
 
 class RerunDifferenceOfTwoRuns : public ::testing::Test {

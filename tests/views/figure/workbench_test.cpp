@@ -297,6 +297,29 @@ private slots:
                 QVERIFY(series.low[i] <= series.y[i] && series.y[i] <= series.high[i]);
             }
         }
+        // What the model did stands beside it, as points with bands of their own.
+        const ScoredRows scored(table);
+        MatchedComparison reruns = compare_matched(
+            2, [&](std::size_t i) { return replayed_rule(table, scored, i == 0 ? "uniform" : "entropy", 9); },
+            0, even_costs(table, scored, 3), scored.layout, options);
+        for (MatchedCell& cell : reruns.rows[1].at_steps) {
+            cell.difference.value += 1;
+            cell.band.low += 1;
+            cell.band.high += 1;
+        }
+        const Chart both = matched_rules_chart(table, {"entropy"}, "uniform", false, options, reruns);
+        QCOMPARE(both.series.size(), 4U);
+        QVERIFY(both.note.contains(QStringLiteral("the model ran so")));
+        const Chart::Series& points = both.series.back();
+        QVERIFY(points.mark == Chart::Mark::point);
+        QCOMPARE(points.name, QStringLiteral("entropy (rerun)"));
+        QCOMPARE(points.ink, matched.series.back().ink);
+        QCOMPARE(points.x, even_costs(table, scored, 3));
+        for (std::size_t i = 0; i < points.y.size(); ++i) {
+            QCOMPARE(points.y[i], reruns.rows[1].at_steps[i].difference.value);
+            QCOMPARE(points.low[i], reruns.rows[1].at_steps[i].band.low);
+            QCOMPARE(points.high[i], reruns.rows[1].at_steps[i].band.high);
+        }
         QVERIFY_EXCEPTION_THROWN(matched_rules_chart(table, {"full"}, "uniform", false, options), InputError);
         const Chart sweep = sweep_chart(table, {"entropy"}, SweepQuantity::steps, {});
         QVERIFY(std::is_sorted(sweep.series[0].x.begin(), sweep.series[0].x.end()));

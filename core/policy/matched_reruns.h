@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/matched.h"
+#include "core/trace/reader.h"
+
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// A rule and the runs in which the model ran with some of its settings.
+struct RerunRule {
+    std::string name;
+    std::vector<RunInfo> runs;
+};
+
+/// The runs of \p runs that are reruns of the table's run with a causal rule of \p names, by rule, the newest
+/// of each setting; with each rule also the run in which every step ran. Rules without a rerun of their own
+/// are left out.
+std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
+                                      const std::vector<std::string>& names);
+
+/// compare_matched on what the model did, not on replays. \p costs: mean steps, moved to what the reference
+/// reaches, since rerun it may take a few steps less or more than replayed; empty: those of its own settings.
+/// \p rerun_trace holds the runs of \p rules, \p trace the table's run. InputError: a rerun over other
+/// tokens; a reference that is none of the rules.
+MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& scored, const TraceReader& trace,
+                                 const RunInfo& run, const TraceReader& rerun_trace,
+                                 const std::vector<RerunRule>& rules, const std::string& reference,
+                                 std::vector<double> costs, const BootstrapOptions& options);
+
+} // namespace ponderscope
