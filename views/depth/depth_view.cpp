@@ -6,9 +6,9 @@
 
 #include "core/base/error.h"
 #include "core/stats/token_dependence.h"
+#include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/depth/depth_charts.h"
-#include "views/common/depth_grid.h"
 #include "views/figure/chart_view.h"
 #include "views/heatmap/map_options.h"
 #include "views/heatmap/scale_bar.h"

@@ -5,8 +5,8 @@
 
 #include "views/depth/depth_view.h"
 
-#include "views/depth/depth_charts.h"
 #include "views/common/depth_grid.h"
+#include "views/depth/depth_charts.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <algorithm>
