@@ -90,7 +90,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       command_(new CommandLine(theme, this)),
       start_(nullptr) {
     setWindowTitle(tr("Record a run"));
-    resize(700, 660); // no minimum of its own: the layout knows what its fields need
+    resize(700, 660);              // no minimum of its own: the layout knows what its fields need
     prompt_->setMinimumHeight(56); // gives way to what is said about the checkpoint
     prompt_->setMaximumHeight(88);
     prompt_->setTabChangesFocus(true);
