@@ -90,7 +90,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       command_(new CommandLine(theme, this)),
       start_(nullptr) {
     setWindowTitle(tr("Record a run"));
-    resize(700, 660); // no minimum of its own: the layout knows what its fields need
+    resize(700, 660);              // no minimum of its own: the layout knows what its fields need
     prompt_->setMinimumHeight(56); // gives way to what is said about the checkpoint
     prompt_->setMaximumHeight(88);
     prompt_->setTabChangesFocus(true);
@@ -115,7 +115,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
            tr("Tokens from one window to the next; automatic: half the context"));
     number(batch_, 4096, tr("automatic"), tr("Windows computed together"));
     method_->setObjectName(QStringLiteral("method"));
-    method_->setMinimumWidth(210);
+    method_->setMinimumWidth(236);
     method_->setAccessibleName(tr("Method"));
     method_->setToolTip(tr("How the model ponders. The checkpoint's own unless its keys fit several"));
     offerMethods({});
@@ -125,12 +125,12 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     policy_->setEditable(true);
     policy_->addItems({QString(), QStringLiteral("full"), QStringLiteral("learned")});
     policy_->lineEdit()->setPlaceholderText(tr("the method's own"));
-    policy_->setMinimumWidth(150);
+    policy_->setMinimumWidth(176);
     policy_->setAccessibleName(tr("Halting policy"));
     policy_->setToolTip(
         tr("Who goes on to the next step. full: nothing halts, which is what replays start from"));
     jacobi_->setPlaceholderText(tr("as the config says"));
-    jacobi_->setFixedWidth(130);
+    jacobi_->setFixedWidth(152);
     jacobi_->setAccessibleName(tr("Jacobi refreshes"));
     jacobi_->setToolTip(
         tr("Where slots follow each other (ponderlm2, ponderlm3): refreshes of all at once, or exact"));
