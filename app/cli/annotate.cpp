@@ -4,6 +4,7 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/trace/annotations.h"
 #include "core/trace/placed_rows.h"
 #include "core/trace/reader.h"
@@ -133,7 +134,7 @@ void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json
                             {"created", one.created},
                             {"fits", misfit.empty()}});
             if (!json) {
-                std::cout << where.trace.string() << "#" << run.name << "  " << one.name << "  "
+                std::cout << where.trace.string() << "#" << visible(run.name) << "  " << one.name << "  "
                           << (one.category ? std::to_string(one.classes.size()) + " classes" : "numbers")
                           << "  " << with_separators(values) << " of " << with_separators(run.tokens)
                           << " tokens" << (misfit.empty() ? "" : "  (" + misfit + ")") << "\n";

@@ -5,6 +5,7 @@
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/stats/byte_alignment.h"
 #include "core/stats/paired.h"
 #include "core/stats/seeds.h"
@@ -274,9 +275,9 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
         std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         return;
     }
-    std::cout << "A  " << references.front() << "\n";
+    std::cout << "A  " << visible(references.front()) << "\n";
     for (std::size_t at = 0; at < comparisons.size(); ++at) {
-        std::cout << "B  " << references[at + 1] << "\n";
+        std::cout << "B  " << visible(references[at + 1]) << "\n";
         print(comparisons[at]);
         std::cout << "   " << intervals.sentence(comparisons[at].resampling)
                   << (paired_seeds ? ", pairs of runs drawn apart from them\n"
@@ -349,9 +350,9 @@ void CompareVerb::run() {
         std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         return;
     }
-    std::cout << "A  " << a.reference << "\n";
+    std::cout << "A  " << visible(a.reference) << "\n";
     for (std::size_t at = 0; at < found.size(); ++at) {
-        std::cout << "B  " << runs[at + 1].reference << "\n";
+        std::cout << "B  " << visible(runs[at + 1].reference) << "\n";
         std::visit([this](const auto& comparison) { print(comparison); }, found[at].found);
         std::cout << lines_of(found[at].by_block, "   difference (nats)") << "   "
                   << intervals.sentence(found[at].resampling()) << "\n";

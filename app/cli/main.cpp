@@ -3,6 +3,7 @@
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 #include <cstdio>
 #include <exception>
@@ -11,7 +12,8 @@
 namespace {
 
 int fail(int code, const std::string& sentence) {
-    std::fprintf(stderr, "ponderscope: %s\n", sentence.c_str());
+    // It may name what a stranger's file says.
+    std::fprintf(stderr, "ponderscope: %s\n", ponderscope::visible(sentence).c_str());
     return code;
 }
 

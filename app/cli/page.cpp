@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `page`: a run, or two side by side, as one HTML file to send.
+#include "core/page/page.h"
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/page/page.h"
+#include "core/base/utf8.h"
 #include "core/trace/reader.h"
 
 #include <nlohmann/json.hpp>
@@ -54,8 +55,8 @@ void PageVerb::run() {
                   << "\n";
         return;
     }
-    std::cout << output.string() << "  " << chosen.front().name
-              << (chosen.size() > 1 ? " beside " + chosen.back().name : "") << ", "
+    std::cout << output.string() << "  " << visible(chosen.front().name)
+              << (chosen.size() > 1 ? " beside " + visible(chosen.back().name) : "") << ", "
               << with_separators(static_cast<std::int64_t>(text.size() / 1000)) << " kB\n";
 }
 
@@ -64,20 +65,25 @@ void PageVerb::run() {
 void add_page(CLI::App& program) {
     auto verb = std::make_shared<PageVerb>();
     CLI::App* app = program.add_subcommand(
-        "page", "Write a run, or two side by side, as one HTML file that needs nothing else: to send or to show");
+        "page",
+        "Write a run, or two side by side, as one HTML file that needs nothing else: to send or to show");
     app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN")->required();
-    app->add_option("--run", verb->runs,
-                    "A run; twice: A and B, of one text. By default the first, and the next one that it can be "
-                    "compared with")
+    app->add_option(
+           "--run", verb->runs,
+           "A run; twice: A and B, of one text. By default the first, and the next one that it can be "
+           "compared with")
         ->type_name("RUN");
     app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("PAGE.html");
     app->add_option("--title", verb->page.title, "Headline; by default the trace's name");
-    app->add_option("--sequence", verb->page.sequences, "Show these sequences, by number from 0; by default all");
-    app->add_option("--max-tokens", verb->page.max_tokens, "Show at most so many tokens")->capture_default_str();
+    app->add_option("--sequence", verb->page.sequences,
+                    "Show these sequences, by number from 0; by default all");
+    app->add_option("--max-tokens", verb->page.max_tokens, "Show at most so many tokens")
+        ->capture_default_str();
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print what was written as JSON");
-    app->footer("Example:\n  ponderscope page story.ponder --run vanilla-neox-1m --run ponderlm-neox-1m -o story.html");
+    app->footer("Example:\n  ponderscope page story.ponder --run vanilla-neox-1m --run ponderlm-neox-1m -o "
+                "story.html");
     app->callback([verb] { verb->run(); });
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/cli/console.h"
 #include "app/cli/report.h"
+#include "core/base/utf8.h"
 
 #include <algorithm>
 #include <array>
@@ -83,8 +84,8 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
     for (const PolicyPoint& point : points) {
         width = std::max(width, name_of(point).size() + 1);
     }
-    std::cout << run << "  replay from recorded signals" << (reran ? ", and exact reruns" : "") << ", "
-              << with_separators(scored) << " scored tokens, "
+    std::cout << visible(run) << "  replay from recorded signals" << (reran ? ", and exact reruns" : "")
+              << ", " << with_separators(scored) << " scored tokens, "
               << (layers_as_steps ? "exits after blocks" : "steps") << " 0 to " << max_steps << "\n";
     std::cout << padded("policy", width) << right(layers_as_steps ? "exit" : "steps", 8) << right("NLL", 9)
               << right("ppl", 10) << right("GFLOP", 12)

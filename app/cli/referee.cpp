@@ -8,6 +8,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/utf8.h"
 #include "core/policy/matched_reruns.h"
 #include "core/record/rerun.h"
 #include "core/trace/reader.h"
@@ -83,7 +84,7 @@ std::string cell_text(const MatchedCell& cell) {
 }
 
 void RefereeReport::print(const IntervalOptions& intervals) const {
-    std::cout << run << "  " << with_separators(scored) << " scored tokens; NLL minus that of "
+    std::cout << visible(run) << "  " << with_separators(scored) << " scored tokens; NLL minus that of "
               << replayed.reference
               << " at equal cost, nats a token [band over the table]: negative thinks better\n";
     for_each_table([](const char* kind, const char* axis, const MatchedComparison& found,

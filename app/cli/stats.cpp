@@ -8,6 +8,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/utf8.h"
 #include "core/stats/labels.h"
 #include "core/stats/paired.h"
 #include "core/stats/rank_correlation.h"
@@ -133,7 +134,7 @@ void print_grouping(const Grouping& grouping) {
               << right("- elsewhere", 26) << right("NLL", 26) << right("drops last", 12) << right("q", 10)
               << "\n";
     for (const LabelledClass& one : grouping.classes) {
-        std::cout << right(one.group.name, 24) << right(with_separators(one.group.count), 10)
+        std::cout << right(visible(one.group.name), 24) << right(with_separators(one.group.count), 10)
                   << right(interval(one.steps, 3), 26) << right(interval(one.steps_difference, 3), 26)
                   << right(interval(one.nll, 3), 26) << right(fixed(100 * one.group.dropped, 1) + " %", 12)
                   << right(q_text(one.group.q), 10) << "\n";
@@ -142,7 +143,7 @@ void print_grouping(const Grouping& grouping) {
 }
 
 void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const {
-    std::cout << run << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
+    std::cout << visible(run) << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
               << "s 0 to " << max_steps << "\n"
               << "NLL            " << interval(estimate.mean_nll, 4) << " nats a token\n"
               << "perplexity     " << interval(estimate.perplexity, 2) << "\n";
@@ -155,8 +156,8 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     }
     std::cout << "steps          " << interval(estimate.mean_steps, 3) << "\n";
     for (const StepsCorrelation& one : correlations) {
-        std::cout << "Spearman of steps and " << one.with << "  " << interval(one.rho, 3) << "  over "
-                  << with_separators(one.tokens)
+        std::cout << "Spearman of steps and " << visible(one.with) << "  " << interval(one.rho, 3)
+                  << "  over " << with_separators(one.tokens)
                   << (std::isnan(one.rho.value) ? "  (one of them does not vary)" : "") << "\n";
     }
     for (const Grouping& grouping : groupings) {

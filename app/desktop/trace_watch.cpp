@@ -2,6 +2,7 @@
 #include "app/desktop/trace_watch.h"
 
 #include <QFile>
+#include <QFileInfo>
 
 #include <algorithm>
 #include <optional>
@@ -39,8 +40,9 @@ QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces) {
             continue;
         }
         qint64 stamp = stamp_of(*info);
+        const QString real = QFileInfo(trace).canonicalFilePath();
         for (const char* beside : {"-wal", ".annotations"}) {
-            const auto other = look(trace + QLatin1String(beside));
+            const auto other = look(real + QLatin1String(beside));
             stamp = std::max(stamp, other ? stamp_of(*other) : 0);
         }
         const Seen now{static_cast<quint64>(info->st_dev), static_cast<quint64>(info->st_ino),

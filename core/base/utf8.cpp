@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/utf8.h"
 
+#include <limits>
+
 #include <cstring>
 
 namespace ponderscope {
@@ -133,6 +135,13 @@ std::size_t utf8_boundary_before(std::string_view text, std::size_t offset) {
     return offset;
 }
 
+bool is_unseen(char32_t code) {
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C || code == 0x200B ||
+           code == 0x200E || code == 0x200F || // joiners are letters of some scripts
+           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF ||
+           (code >= 0xE0000 && code <= 0xE0FFF);
+}
+
 std::string printable(std::string_view text, std::size_t max_bytes) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string result;
@@ -143,12 +152,11 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
         const Utf8Character character = utf8_at(text, offset);
         const auto byte = static_cast<unsigned char>(text[offset]);
         const bool invalid = character.bytes == 1 && byte >= 0x80U;
-        const bool control = character.code < 0x20 || (character.code >= 0x7F && character.code < 0xA0);
         if (text[offset] == '\n') {
             result += "\\n";
         } else if (text[offset] == '\t') {
             result += "\\t";
-        } else if (invalid || control) {
+        } else if (invalid || is_unseen(character.code)) {
             for (std::size_t i = 0; i < character.bytes; ++i) {
                 const auto raw = static_cast<unsigned char>(text[offset + i]);
                 result += "\\x";
@@ -161,6 +169,10 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
         offset += character.bytes;
     }
     return result;
+}
+
+std::string visible(std::string_view text) {
+    return printable(text, std::numeric_limits<std::size_t>::max());
 }
 
 } // namespace ponderscope

@@ -36,8 +36,14 @@ std::size_t utf8_length(std::string_view text);
 /// The largest offset <= \p offset that does not lie inside a character of valid \p text.
 std::size_t utf8_boundary_before(std::string_view text, std::size_t offset);
 
-/// For messages: \p text with control characters and invalid bytes made visible, cut after about \p max_bytes
+/// Not seen where it stands, or makes others stand elsewhere: control characters, marks of direction, spaces
+/// without width. Joiners are letters of some scripts and none of these.
+bool is_unseen(char32_t code);
+
+/// For messages: \p text with such characters and invalid bytes made visible, cut after about \p max_bytes
 /// bytes.
 std::string printable(std::string_view text, std::size_t max_bytes = 60);
+/// The same without a cut: a name from a stranger's file, for a terminal.
+std::string visible(std::string_view text);
 
 } // namespace ponderscope

@@ -78,13 +78,6 @@ bool same_but_case(std::string_view a, std::string_view b) {
                       [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-/// Not seen where it stands, or makes others stand elsewhere.
-bool is_unseen(char32_t code) {
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C ||
-           (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-           (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xE0000 && code <= 0xE0FFF);
-}
-
 std::string in_quotes(std::string_view text) {
     return "\"" + printable(text, 60) + "\"";
 }
@@ -136,7 +129,10 @@ std::string fault_of_class(std::string_view name) {
 }
 
 fs::path annotations_path(const fs::path& trace) {
-    return trace.string() + ".annotations";
+    std::error_code error;
+    const bool link = fs::is_symlink(fs::symlink_status(trace, error));
+    const fs::path real = link ? fs::canonical(trace, error) : trace;
+    return (error ? trace : real).string() + ".annotations";
 }
 
 std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run) {

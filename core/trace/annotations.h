@@ -44,7 +44,7 @@ inline constexpr std::int32_t annotations_version = 1;
 std::span<const Table> annotation_tables();
 } // namespace schema
 
-/// TRACE.ponder.annotations.
+/// TRACE.ponder.annotations; of a link, beside what it leads to.
 std::filesystem::path annotations_path(const std::filesystem::path& trace);
 
 /// Reads the annotations beside a trace. A file that nobody vouches for, as TraceReader reads one.

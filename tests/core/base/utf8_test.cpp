@@ -93,6 +93,11 @@ TEST(Utf8, PrintableShowsWhatATerminalWouldObey) {
                         "1m"),
               "\\xc2\\x9b1m")
         << "C1 control sequences too";
+    EXPECT_EQ(printable("a\xE2\x80\xAE"
+                        "b"),
+              "a\\xe2\\x80\\xaeb");                       // a mark of direction
+    EXPECT_EQ(printable("\xE2\x80\x8D"), "\xE2\x80\x8D"); // a joiner is a letter
+    EXPECT_EQ(visible(std::string(100, 'x') + "\x1B"), std::string(100, 'x') + "\\x1b");
     EXPECT_EQ(printable(std::string(100, 'x'), 10), std::string(10, 'x') + "…");
 }
 

@@ -113,6 +113,57 @@ TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
     EXPECT_EQ(removed.out.find("score"), std::string::npos) << removed.out;
 }
 
+TEST_F(Annotate, NamesFromStrangersDoNotReachTheTerminal) {
+    // An escape sequence, a mark of direction and a script; as names of runs, texts, classes and groups.
+    const std::string name = "<script>x</script>\x1B[31m\xE2\x80\xAEgnp\x7F\xC2\x9B";
+    const std::filesystem::path path = folder_ / "strange.ponder";
+    {
+        TraceWriter writer(path);
+        for (int i = 0; i < 2; ++i) {
+            RunInfo run = testing::sample_run(name);
+            run.method = name;
+            run.notices = nlohmann::json::array({name}).dump();
+            writer.begin_run(run, testing::sample_signals());
+            writer.begin_sequence(name, testing::sample_text(300), name);
+            writer.put_labels({{0, 900, name}, {900, 1000, "other"}});
+            writer.append(testing::sample_tokens(5, 0, 300, 300), testing::sample_chunks(5, 0, 300));
+            writer.end_sequence();
+            writer.end_run(1);
+        }
+        writer.finish();
+    }
+    const std::string strange = path.string();
+    const std::vector<std::vector<std::string>> verbs{
+        {"inspect", strange},
+        {"stats", strange + "#1", "--against", strange + "#2", "--replicates", "100"},
+        {"stats", strange + "#1", "--by", "none"},
+        {"compare", strange, "--replicates", "100"},
+        {"policy", strange + "#1", "--policy", "entropy:theta=2"},
+        {"policy", strange + "#3", "--policy", "entropy:theta=2"},
+        {"page", strange + "#1", "-o", (folder_ / "p.html").string()},
+        {"annotate", strange + "#1", "--csv", csv("token,tag\n1,x\n")},
+        {"annotate", strange + "#1", "--remove", name},
+        {"annotate", strange},
+        {"check", strange},
+        {"export", strange, "-o", (folder_ / "tables").string()},
+        {"merge", strange, "-o", (folder_ / "merged.ponder").string()},
+    };
+    for (const std::vector<std::string>& verb : verbs) {
+        const ProgramResult result = run_ponderscope(verb);
+        const std::string said = result.out + result.err;
+        EXPECT_LT(result.code, 3) << verb[0] << ": " << said;
+        EXPECT_FALSE(said.empty());
+        const auto control = std::find_if(said.begin(), said.end(), [](char c) {
+            const auto byte = static_cast<unsigned char>(c);
+            return (byte < 0x20 && c != '\n') || byte == 0x7F;
+        });
+        EXPECT_TRUE(control == said.end()) << verb[0] << " prints control characters:\n" << said;
+        for (const char* unseen : {"\xE2\x80\xAE", "\xC2\x9B"}) {
+            EXPECT_EQ(said.find(unseen), std::string::npos) << verb[0] << ":\n" << said;
+        }
+    }
+}
+
 TEST_F(Annotate, BytesOfTheTextFindTheirTokens) {
     const TraceReader reader = TraceReader::open(folder_ / "t.ponder");
     const RunInfo run = find_run(reader, "one");

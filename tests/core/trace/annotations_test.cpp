@@ -102,6 +102,10 @@ TEST_F(Annotated, ComeBackAsTheyWerePutAndTheTraceStaysAsItWas) {
     EXPECT_EQ(reader->values(score, 0, 7, 8), (std::vector<double>{-2.25}));
     EXPECT_EQ(reader->values(score, 1, 0, 12), std::vector<double>(12, 0.5));
     EXPECT_EQ(check_trace(path).faults.size(), faults);
+    // A link leads to the same ones.
+    fs::create_symlink(path, folder / "link.ponder");
+    EXPECT_EQ(AnnotationReader::beside(folder / "link.ponder")->all().size(), 2U);
+    fs::remove(folder / "link.ponder");
     // Only the trace and its annotations are there: no lock, no journal, no passing file.
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
 }
