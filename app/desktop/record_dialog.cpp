@@ -50,12 +50,32 @@ QString fingerprint_of(const QString& folder) {
     return all;
 }
 
-QString price_of(const QString& level) {
-    return level == QLatin1String("basic")
-               ? RecordDialog::tr("What the method computes anyway; a few percent of the time")
-               : RecordDialog::tr("Also read-outs, candidates, KL and cosine at every step: one more head "
-                                  "product a step; replays need it");
-}
+/// What --record can be asked for here, and what it takes.
+struct Level {
+    const char* level;
+    const char* name;
+    const char* price;
+};
+constexpr Level levels[] = {
+    {"steps", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps"),
+     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
+                       "Also read-outs, candidates, KL and cosine at every step: one "
+                       "more head product a step; replays need it")},
+    {"basic", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "basic"),
+     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
+                       "What the method computes anyway; a few percent of the time")},
+    {"layers", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "layers as steps"),
+     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
+                       "Of a plain model: a read-out after every layer, so that exits "
+                       "over layers can be replayed; one more head product a layer")},
+    {"steps,layers", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps, every layer"),
+     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
+                       "Also a read-out of every layer at every step: one more head product each")},
+    {"steps,states", QT_TRANSLATE_NOOP("ponderscope::RecordDialog", "steps, states"),
+     QT_TRANSLATE_NOOP("ponderscope::RecordDialog",
+                       "Also the state at the end of every step: 2 bytes times the "
+                       "model's width a token and step")},
+};
 
 } // namespace
 
@@ -143,8 +163,10 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     dtype_->setToolTip(tr("Precision of the products. bfloat16 is several times faster on processors that "
                           "have it, and less exact"));
     dtype_->setAccessibleName(tr("Precision"));
-    level_->addItem(tr("steps"), QStringLiteral("steps"));
-    level_->addItem(tr("basic"), QStringLiteral("basic"));
+    for (const Level& one : levels) {
+        level_->addItem(tr(one.name), QString::fromLatin1(one.level));
+        level_->setItemData(level_->count() - 1, tr(one.price), Qt::ToolTipRole);
+    }
     fields_->steps().setMinimumWidth(112);
     fields_->steps().setButtonSymbols(QAbstractSpinBox::NoButtons);
     fields_->kv().setMinimumContentsLength(26);
@@ -385,7 +407,7 @@ void RecordDialog::setRequest(const RecordRequest& request) {
     fields_->setChosen(request.settings);
     device_->setCurrentText(request.device);
     dtype_->setCurrentText(request.dtype);
-    level_->setCurrentIndex(level_->findData(request.level));
+    level_->setCurrentIndex(std::max(0, level_->findData(request.level)));
     name_->setText(request.name);
     context_->setValue(request.context);
     stride_->setValue(request.stride);
@@ -446,7 +468,7 @@ void RecordDialog::check() {
     const bool exists = QFileInfo(trace_->path()).isFile();
     problem_->setText(!found.isEmpty() ? found : exists ? tr("The run is added to the trace.") : QString());
     start_->setEnabled(found.isEmpty());
-    price_->setText(price_of(level_->currentData().toString()));
+    price_->setText(level_->currentData(Qt::ToolTipRole).toString());
     const QStringList arguments = record_arguments(request());
     command_->setCommand(shell_command(arguments), shell_command(as_typed(arguments)));
     generate_->setEnabled(fromPrompt_->isChecked());

@@ -160,6 +160,14 @@ private slots:
         prompt.jacobi = QStringLiteral("5");
         dialog.setRequest(prompt);
         QCOMPARE(record_arguments(dialog.request()), record_arguments(prompt));
+        for (const char* const level : {"layers", "steps,layers", "steps,states", "steps"}) {
+            RecordRequest more = wanted;
+            more.level = QLatin1String(level);
+            dialog.setRequest(more);
+            QVERIFY2(record_arguments(dialog.request()).contains(QLatin1String("--record=") + more.level),
+                     level);
+        }
+        dialog.setRequest(prompt);
         dialog.remember();
         RecordDialog next(settings, theme, QStringLiteral("/some/open.ponder"));
         QCOMPARE(next.request().checkpoint, wanted.checkpoint);
