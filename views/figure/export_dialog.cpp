@@ -571,12 +571,12 @@ void ExportDialog::chooseFile() {
 }
 
 bool ExportDialog::write() {
-    if (pending_.isActive() || maker_.isBusy() || !maker_.figure()) {
-        // What stands in the preview is what is written; it is not there yet.
-        if (!maker_.isBusy() && !pending_.isActive()) {
-            return false;
-        }
+    // What stands in the preview is what is written.
+    if (pending_.isActive() || maker_.isBusy()) {
         message_->setText(tr("Making the figure… Export again when it is shown."));
+        return false;
+    }
+    if (!maker_.figure()) {
         return false;
     }
     try {
