@@ -128,6 +128,12 @@ std::vector<std::string> Resampling::notices() const {
                           std::to_string(least_clusters) +
                           ": the sample is too small for them; score more texts.");
     }
+    if (kind != IntervalKind::expanded && units < least_units_unexpanded) {
+        notices.push_back("The sample is too small for " +
+                          std::string(kind == IntervalKind::bca ? "bca" : "percentile") +
+                          " intervals, which hold the truth less often than they say below 100 clusters or "
+                          "blocks: take --interval expanded, or score more texts.");
+    }
     if (unit == ResamplingUnit::two_level) {
         notices.emplace_back("Two levels count what varies inside clusters twice: these intervals are too "
                              "wide where clusters are small.");
@@ -140,6 +146,7 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
     check(options);
     Resampling how;
     how.tokens = layout.tokens();
+    how.kind = options.kind;
     how.stretches = static_cast<std::int64_t>(layout.stretches.size());
     how.clusters = layout.clusters();
     how.unit = options.unit != ResamplingUnit::automatic ? options.unit

@@ -41,6 +41,8 @@ struct BootstrapOptions {
 
 /// Clusters from which on whole ones are drawn: fewer say too little of how clusters differ.
 inline constexpr std::int64_t least_clusters = 30;
+/// Clusters or blocks below which intervals that are not expanded hold the truth too seldom.
+inline constexpr double least_units_unexpanded = 100;
 /// The power at which a smallest detectable difference is said.
 inline constexpr double usual_power = 0.8;
 
@@ -64,6 +66,7 @@ struct Resampling {
     std::int64_t stretches = 0;
     std::int64_t tokens = 0;
     double units = 0; ///< independent draws that a replicate consists of: clusters, or blocks
+    IntervalKind kind = IntervalKind::expanded;
 
     /// The same options with what was settled here.
     [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;

@@ -47,6 +47,14 @@ struct Parts {
     }
 };
 
+/// How the runs of a side differ.
+struct Spread {
+    std::int64_t runs = 0;
+    double variance = 0; ///< of their means
+    double between = 0;  ///< what of it is not of their tokens
+    double error = 0;    ///< of the mean over runs, over clusters or blocks
+};
+
 } // namespace
 
 SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>& b,
@@ -153,46 +161,80 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     const Moments spread_b = moments_of(result.means_b);
     result.deviation_a = std::sqrt(spread_a.variance());
     result.deviation_b = std::sqrt(spread_b.variance());
-    // What runs add to the variance of a mean over them, and what of it the replicates show.
-    const auto small_sample = [&](std::initializer_list<const Moments*> runs, double text_variance,
-                                  Parts& parts) {
-        parts.add(text_variance, result.resampling.units - 1);
-        double shown = text_variance * (result.resampling.units - 1) / result.resampling.units;
-        for (const Moments* one : runs) {
-            if (one->count > 1) {
-                const auto n = static_cast<double>(one->count);
-                parts.add(one->variance() / n, n - 1);
-                shown += one->variance() / n * (n - 1) / n;
+    // How much of the runs' variance comes from their tokens, which the text's part has counted already: runs
+    // minus the mean over runs, by units. \p column(s, u): of run s.
+    const auto spread_of = [&](const Moments& runs, const auto& column) {
+        Spread spread{runs.count, runs.count > 1 ? runs.variance() : 0, 0};
+        std::vector<std::vector<double>> by_unit(static_cast<std::size_t>(runs.count));
+        std::vector<double> middle(units.units());
+        for (std::size_t s = 0; s < by_unit.size(); ++s) {
+            by_unit[s] = column(s);
+            for (std::size_t u = 0; u < middle.size(); ++u) {
+                middle[u] += by_unit[s][u] / static_cast<double>(runs.count);
             }
         }
-        return shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()}
-                         : SmallSample::of_units(result.resampling.units);
-    };
-    Moments pairs;
-    for (std::size_t s = 0; paired && s < seeds_a; ++s) {
-        pairs.add(result.means_b[s] - result.means_a[s]);
-    }
-    Parts parts;
-    const SmallSample small = paired ? small_sample({&pairs}, text_error * text_error, parts)
-                                     : small_sample({&spread_a, &spread_b}, text_error * text_error, parts);
-    const auto one_side = [&](std::size_t first, std::size_t seeds, const Moments& spread) {
-        std::vector<double> sum(units.units());
-        for (std::size_t s = 0; s < seeds; ++s) {
-            const std::vector<double> column = units.column(first + s);
+        double of_tokens = 0;
+        for (std::vector<double>& sum : by_unit) {
             for (std::size_t u = 0; u < sum.size(); ++u) {
-                sum[u] += column[u] / static_cast<double>(seeds);
+                sum[u] -= middle[u];
+            }
+            const double error = unit_mean(sum, units.tokens).standard_error;
+            of_tokens += error * error / static_cast<double>(std::max<std::int64_t>(1, runs.count - 1));
+        }
+        spread.between = std::isnan(of_tokens) ? spread.variance : std::max(0.0, spread.variance - of_tokens);
+        spread.error = unit_mean(middle, units.tokens).standard_error;
+        return spread;
+    };
+    const Spread of_a_runs = spread_of(spread_a, [&](std::size_t s) { return units.column(s); });
+    const Spread of_b_runs = spread_of(spread_b, [&](std::size_t s) { return units.column(seeds_a + s); });
+    Spread pairs;
+    if (paired) {
+        Moments apart_by_pair;
+        for (std::size_t s = 0; s < seeds_a; ++s) {
+            apart_by_pair.add(result.means_b[s] - result.means_a[s]);
+        }
+        pairs = spread_of(apart_by_pair, [&](std::size_t s) {
+            std::vector<double> column = units.column(seeds_a + s);
+            const std::vector<double> other = units.column(s);
+            for (std::size_t u = 0; u < column.size(); ++u) {
+                column[u] -= other[u];
+            }
+            return column;
+        });
+    }
+    constexpr std::int64_t few_seeds = 5;
+    const auto estimate = [&](double value, std::vector<double> drawn, double error,
+                              std::initializer_list<const Spread*> runs, Parts& parts) {
+        parts.add(error * error, result.resampling.units - 1);
+        bool few = false;
+        for (const Spread* one : runs) {
+            if (one->runs > 1) {
+                const auto n = static_cast<double>(one->runs);
+                parts.add(one->between / n, n - 1);
+                few = few || one->runs < few_seeds;
             }
         }
-        const double error = unit_mean(sum, units.tokens).standard_error;
-        Parts own;
-        return small_sample({&spread}, error * error, own);
+        const double shown = moments_of(drawn).variance();
+        const SmallSample small = shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()}
+                                            : SmallSample::of_units(result.resampling.units);
+        Estimate found = interval_of(value, std::move(drawn), small, options);
+        if (few && options.kind == IntervalKind::expanded) { // so few runs make few different replicates
+            const double out =
+                student_quantile((1 + options.level) / 2, parts.degrees()) * std::sqrt(parts.variance);
+            found.low = value - out;
+            found.high = value + out;
+        }
+        return found;
     };
-    result.mean_a =
-        interval_of(mean(result.means_a), std::move(of_a), one_side(0, seeds_a, spread_a), options);
-    result.mean_b =
-        interval_of(mean(result.means_b), std::move(of_b), one_side(seeds_a, seeds_b, spread_b), options);
+    Parts of_mean_a;
+    Parts of_mean_b;
+    Parts parts;
+    result.mean_a = estimate(mean(result.means_a), std::move(of_a), of_a_runs.error, {&of_a_runs}, of_mean_a);
+    result.mean_b = estimate(mean(result.means_b), std::move(of_b), of_b_runs.error, {&of_b_runs}, of_mean_b);
     const double difference = mean(result.means_b) - mean(result.means_a);
-    result.difference = interval_of(difference, std::move(of_difference), small, options);
+    result.difference =
+        paired ? estimate(difference, std::move(of_difference), text_error, {&pairs}, parts)
+               : estimate(difference, std::move(of_difference), text_error, {&of_a_runs, &of_b_runs}, parts);
     const double all = std::sqrt(parts.variance);
     result.degrees = parts.degrees();
     result.p = all > 0           ? 2 * student_cdf(-std::abs(difference) / all, result.degrees)
@@ -203,12 +245,11 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
 
     const std::vector<std::string> about = result.resampling.notices();
     result.notices.insert(result.notices.end(), about.begin(), about.end());
-    constexpr std::size_t few_seeds = 5;
     if (one_each) {
         result.notices.emplace_back(
             "A side has one run: what is said of it holds for this checkpoint, not for "
             "the method; train it from several seeds.");
-    } else if (std::min(seeds_a, seeds_b) < few_seeds) {
+    } else if (std::min(seeds_a, seeds_b) < static_cast<std::size_t>(few_seeds)) {
         result.notices.push_back(
             "Fewer than " + std::to_string(few_seeds) +
             " seeds of a method say little of how its runs differ: the interval leans on "

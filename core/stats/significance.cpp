@@ -209,9 +209,12 @@ std::vector<Estimate> simultaneous_bands(std::span<const double> values,
         return bands;
     }
     std::sort(largest.begin(), largest.end());
-    // As much further out as a single interval of that level is moved.
-    const double c = quantile_of_sorted(largest, options.level) * critical_value(small, options) /
-                     normal_quantile((1 + options.level) / 2);
+    // As much further out as a single interval of that level is moved: Student's tails grow faster than the
+    // normal ones, so a band over many is moved more than an interval.
+    const double far = quantile_of_sorted(largest, options.level);
+    BootstrapOptions alone = options;
+    alone.level = 2 * normal_cdf(far) - 1;
+    const double c = alone.level < 1 ? critical_value(small, alone) : far;
     for (Estimate& band : bands) {
         if (band.standard_error > 0) {
             band.low = band.value - c * band.standard_error;

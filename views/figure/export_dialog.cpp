@@ -41,10 +41,6 @@ std::filesystem::path path_of(const QString& text) {
     return std::filesystem::path(text.toStdU16String());
 }
 
-QString text_of(const std::filesystem::path& path) {
-    return QString::fromStdU16String(path.u16string());
-}
-
 QString text_of(std::string_view name) {
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
 }
@@ -119,8 +115,8 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
-    setFile(QFileInfo(text_of(initial_.runs.front().trace)).absolutePath() + u'/' +
-            text_of(name_of(initial_.kind)) + QStringLiteral(".pdf"));
+    setFile(QFileInfo(QString::fromStdU16String(initial_.runs.front().trace.u16string())).absolutePath() +
+            u'/' + text_of(name_of(initial_.kind)) + QStringLiteral(".pdf"));
     kindChanged();
 
     pending_.setSingleShot(true);
@@ -230,7 +226,7 @@ QWidget* ExportDialog::buildForm() {
     add_->setToolTip(tr("A page of several figures: gather them one after the other, then choose Panels"));
 
     std::int64_t tokens = 0;
-    const QString trace = text_of(initial_.runs.front().trace);
+    const QString trace = QString::fromStdU16String(initial_.runs.front().trace.u16string());
     for (const RunInfo& run : data_.runs(trace)) {
         if (run.name == initial_.runs.front().run || initial_.runs.front().run.empty() ||
             std::to_string(run.id) == initial_.runs.front().run) {
@@ -339,7 +335,7 @@ void ExportDialog::fillChoices() {
             shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
         }
     } else if (reads("signal")) {
-        const QString trace = text_of(initial_.runs.front().trace);
+        const QString trace = QString::fromStdU16String(initial_.runs.front().trace.u16string());
         for (const RunInfo& run : data_.runs(trace)) {
             if (run.name != initial_.runs.front().run && !initial_.runs.front().run.empty() &&
                 std::to_string(run.id) != initial_.runs.front().run) {
@@ -443,8 +439,8 @@ FigureSpec ExportDialog::spec() const {
         spec.tokens.reset();
         return spec;
     }
-    const bool whole = first_->value() == 0 && last_->value() == last_->maximum();
     spec.tokens.reset();
+    const bool whole = first_->value() == 0 && last_->value() == last_->maximum();
     if (!whole) {
         spec.tokens = {first_->value(), last_->value()};
         spec.sequence = initial_.sequence.value_or(0);
@@ -589,7 +585,7 @@ bool ExportDialog::write() {
         written.push_back(beside);
         QStringList names;
         for (const std::filesystem::path& one : written) {
-            names.append(text_of(one));
+            names.append(QString::fromStdU16String(one.u16string()));
         }
         emit exported(names);
         return true;

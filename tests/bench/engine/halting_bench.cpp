@@ -3,9 +3,10 @@
 // saved, both against the same model in which nothing halts, measured alternately in one run: 1 means that a
 // token that is not computed costs nothing.
 //   halting_bench [--device cpu] [--tokens 128] [--hidden 256] [--layers 4] [--repeats 5] [--method
-//   adaponderlm]
-// Which tokens go on after step 0 is drawn; those that do run all steps. Random weights; no figure is
-// asserted.
+//   adaponderlm] [--model gpt_neox|ouro] [--batches 1,8,32]
+// Which tokens go on after step 0 is drawn; those that do run all steps. Of ouro also exits at every step,
+// 40, 30, 20 and 10 % of the tokens, which is half of the steps; past tokens are then seen per step. Random
+// weights; no figure is asserted.
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
@@ -25,35 +26,44 @@
 #include <ctime>
 #include <map>
 #include <numeric>
+#include <sstream>
 #include <string>
 
 namespace ponderscope {
 namespace {
 
-/// A share of the tokens goes on after step 0, by the hash of their places; the rest stops there.
+/// After step k a share of all tokens goes on, by the hash of their places; behind the last share that is
+/// given nobody stops any more.
 class Share final : public HaltingRule {
 public:
-    explicit Share(double share) : share_(share) {}
-    [[nodiscard]] std::string name() const override { return "share:" + std::to_string(share_); }
+    explicit Share(std::vector<double> shares) : shares_(std::move(shares)) {}
+    [[nodiscard]] std::string name() const override { return "share:" + std::to_string(shares_.front()); }
     [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
-        if (question.slots.step > 0) {
+        const auto step = static_cast<std::size_t>(question.slots.step);
+        if (step >= shares_.size()) {
             return {};
         }
         // A hash that needs no host: the fraction of a multiple of the golden ratio.
-        const at::Tensor place =
-            (question.places.sequence * 8191 + question.places.position + 1).to(at::kDouble) *
-            0.6180339887498949;
-        return {(place - place.floor()) < share_, {}};
+        at::Tensor place = (question.places.sequence * 8191 + question.places.position + 1).to(at::kDouble) *
+                           0.6180339887498949;
+        if (question.slots.tokens.defined()) {
+            place = place.index_select(0, question.slots.tokens);
+        }
+        return {(place - place.floor()) < shares_[step], {}};
     }
 
 private:
-    double share_;
+    std::vector<double> shares_;
 };
 
 using Options = std::map<std::string, std::string>;
 
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const Options& options) {
     const std::int64_t d = std::stoll(options.at("--hidden"));
+    if (options.at("--model") == "ouro") {
+        return bench::make_random_checkpoint(
+            folder, bench::ouro_config({.d = d, .layers = std::stoll(options.at("--layers"))}));
+    }
     const nlohmann::json config{
         {"model_type", "gpt_neox"},
         {"hidden_size", d},
@@ -91,7 +101,7 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeats) {
+void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeats, bool every_step) {
     std::vector<std::vector<std::int32_t>> ids(static_cast<std::size_t>(batch));
     std::vector<Window> windows;
     for (std::size_t row = 0; row < ids.size(); ++row) {
@@ -102,10 +112,14 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
         windows.push_back({ids[row], 0, tokens});
     }
     // All of them: what it costs that somebody might halt and nobody does.
-    const double shares[] = {1.0, 0.9, 0.5, 0.25, 0.1};
+    std::vector<std::pair<std::string, std::vector<double>>> shares{
+        {"100 %", {1.0}}, {" 90 %", {0.9}}, {" 50 %", {0.5}}, {" 25 %", {0.25}}, {" 10 %", {0.1}}};
+    if (every_step) {
+        shares.emplace_back("60 30 10 %", std::vector<double>{0.6, 0.3, 0.1});
+    }
     std::vector<std::shared_ptr<const HaltingRule>> rules{full_halting()};
-    for (const double share : shares) {
-        rules.push_back(std::make_shared<Share>(share));
+    for (const auto& [name, after] : shares) {
+        rules.push_back(std::make_shared<Share>(after));
     }
     std::vector<std::vector<double>> seconds(rules.size());
     std::vector<std::vector<double>> processor(rules.size());
@@ -132,18 +146,18 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
                 static_cast<long long>(batch), 1e3 * full, -100 * time_saved, -100 * processor_saved);
             continue;
         }
-        std::printf(
-            "  batch %2lld  active %3.0f %%  full %7.1f ms  time saved %5.1f %%  FLOPs saved %5.1f %%  "
-            "ratio %.2f  of processor time %.2f\n",
-            static_cast<long long>(batch), 100 * shares[i - 1], 1e3 * full, 100 * time_saved,
-            100 * flops_saved, time_saved / flops_saved, processor_saved / flops_saved);
+        std::printf("  batch %2lld  active %s  full %7.1f ms  time saved %5.1f %%  FLOPs saved %5.1f %%  "
+                    "ratio %.2f  of processor time %.2f\n",
+                    static_cast<long long>(batch), shares[i - 1].first.c_str(), 1e3 * full, 100 * time_saved,
+                    100 * flops_saved, time_saved / flops_saved, processor_saved / flops_saved);
         std::fflush(stdout);
     }
 }
 
 int run(int argc, char** argv) {
-    Options options{{"--device", "cpu"}, {"--tokens", "128"}, {"--hidden", "256"},
-                    {"--layers", "4"},   {"--repeats", "5"},  {"--method", "adaponderlm"}};
+    Options options{{"--device", "cpu"},     {"--tokens", "128"},    {"--hidden", "256"},
+                    {"--layers", "4"},       {"--repeats", "5"},     {"--method", "adaponderlm"},
+                    {"--model", "gpt_neox"}, {"--batches", "1,8,32"}};
     for (int i = 1; i + 1 < argc; i += 2) {
         const auto found = options.find(argv[i]);
         if (found == options.end()) {
@@ -156,11 +170,14 @@ int run(int argc, char** argv) {
     LoadOptions load;
     load.device = options.at("--device");
     Engine engine = Engine::load(make_checkpoint(folder.path(), options), load);
-    std::printf("%s, d %s, %s layers, %s tokens a sequence, K = 3, %s\n", options.at("--method").c_str(),
-                options.at("--hidden").c_str(), options.at("--layers").c_str(),
-                options.at("--tokens").c_str(), engine.device_name().c_str());
-    for (const std::int64_t batch : {1, 8, 32}) {
-        measure(engine, batch, std::stoll(options.at("--tokens")), std::stoi(options.at("--repeats")));
+    const bool ouro = options.at("--model") == "ouro";
+    std::printf("%s, d %s, %s layers, %s tokens a sequence, K = 3, %s\n",
+                options.at(ouro ? "--model" : "--method").c_str(), options.at("--hidden").c_str(),
+                options.at("--layers").c_str(), options.at("--tokens").c_str(), engine.device_name().c_str());
+    std::istringstream batches(options.at("--batches"));
+    for (std::string batch; std::getline(batches, batch, ',');) {
+        measure(engine, std::stoll(batch), std::stoll(options.at("--tokens")),
+                std::stoi(options.at("--repeats")), ouro);
     }
     return 0;
 }

@@ -9,21 +9,48 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
 namespace ponderscope::bench {
 
+/// The shape of a released Ouro; the defaults are the 1.4B's.
+struct OuroShape {
+    std::int64_t d = 2048, layers = 24, steps = 4, vocabulary = 4096;
+};
+inline nlohmann::json ouro_config(const OuroShape& shape) {
+    return {{"model_type", "ouro"},
+            {"hidden_size", shape.d},
+            {"intermediate_size", shape.d * 11 / 4},
+            {"num_hidden_layers", shape.layers},
+            {"num_attention_heads", std::max<std::int64_t>(1, shape.d / 128)},
+            {"num_key_value_heads", nullptr},
+            {"vocab_size", shape.vocabulary},
+            {"max_position_embeddings", 65536},
+            {"rope_theta", 1e6},
+            {"total_ut_steps", shape.steps},
+            {"early_exit_threshold", nullptr},
+            {"tie_word_embeddings", false}};
+}
+
 /// A checkpoint in Hugging Face layout with that config.json and fresh weights, the same every time.
-inline Checkpoint make_random_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config) {
+inline Checkpoint make_random_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
+                                         DType dtype = DType::f32) {
     std::filesystem::create_directories(folder);
     write_file_atomically(folder / "config.json", config.dump(1));
-    const Parameters parameters =
-        Parameters::initialise(parameter_layout(read_model_config(folder / "config.json")), 7, at::kCPU);
+    std::vector<std::pair<std::string, at::Tensor>> kept;
+    {
+        const Parameters parameters =
+            Parameters::initialise(parameter_layout(read_model_config(folder / "config.json")), 7, at::kCPU);
+        for (const auto& [name, tensor] : parameters.items()) {
+            kept.emplace_back(name, dtype == DType::bf16 ? tensor.detach().to(at::kBFloat16) : tensor);
+        }
+    }
     std::vector<TensorView> tensors;
-    for (const auto& [name, tensor] : parameters.items()) {
+    for (const auto& [name, tensor] : kept) {
         tensors.push_back({name,
-                           DType::f32,
+                           dtype,
                            tensor.sizes().vec(),
                            {static_cast<const std::byte*>(tensor.const_data_ptr()),
                             static_cast<std::size_t>(tensor.nbytes())}});

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How often tests reject what is true, and how often intervals hold the truth, over simulated samples whose
 // truth is known. With PONDERSCOPE_CALIBRATION=full (calibrate.sh) at full size, else smaller.
-#include "core/base/splitmix.h"
 #include "core/stats/bootstrap.h"
 #include "core/stats/paired.h"
+#include "core/stats/seeds.h"
 #include "core/stats/significance.h"
 #include "core/stats/token_groups.h"
+#include "tests/core/stats/simulated.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <numbers>
 
 namespace ponderscope {
 namespace {
+
+using testing::equal_methods;
+using testing::Normal;
 
 bool full_size() {
     const char* asked = std::getenv("PONDERSCOPE_CALIBRATION");
@@ -24,25 +28,15 @@ bool full_size() {
 }
 
 /// Simulated samples of each kind: the standard error of a rate of 5 % is 0.34 % at full size, 1.3 % else.
+/// PONDERSCOPE_CALIBRATION_SAMPLES is another number of them for full size.
 int samples() {
-    return full_size() ? 4000 : 300;
+    const char* asked = std::getenv("PONDERSCOPE_CALIBRATION_SAMPLES");
+    return full_size() ? (asked != nullptr ? std::max(100, std::atoi(asked)) : 4000) : 300;
 }
 
-/// A stream of draws of Gauss.
-class Normal {
-public:
-    explicit Normal(std::uint64_t seed) : seed_(seed) {}
-    double operator()() {
-        const double u = 1 - unit_interval(splitmix64(seed_, draw_++));
-        const double v = unit_interval(splitmix64(seed_, draw_++));
-        return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-    }
-    double uniform() { return unit_interval(splitmix64(seed_, draw_++)); }
-
-private:
-    std::uint64_t seed_;
-    std::uint64_t draw_ = 0;
-};
+int replicates() {
+    return full_size() ? 2000 : 500;
+}
 
 /// Differences of two runs that are none in truth: clusters of \p size tokens (half to one and a half times
 /// that where \p uneven), a share \p correlation of the variance between clusters.
@@ -93,8 +87,9 @@ void try_one(Rates& rates, const std::vector<double>& values, const TokenLayout&
         return total[0] / static_cast<double>(tokens);
     };
     BootstrapOptions options;
-    options.replicates = full_size() ? 2000 : 500;
+    options.replicates = replicates();
     options.seed = seed;
+    options.threads = 1;
     const std::span<const double> list[] = {values};
     const Resampling how = choose_resampling(layout, list, options);
     const Estimate found = bootstrap(sums, {&mean, 1}, how.apply(options)).front();
@@ -136,20 +131,31 @@ void try_one(Rates& rates, const std::vector<double>& values, const TokenLayout&
     rates.classes += groups.types.front().p < 0.05 ? 1 : 0;
 }
 
+/// At full size what is promised; with fewer samples what three standard errors around it allow.
+double slack() {
+    return samples() >= 4000 ? 0 : 3 * 100 * std::sqrt(0.05 * 0.95 / samples());
+}
+
+void expect_coverage(const char* name, double covered) {
+    EXPECT_GE(covered, 93.5 - slack()) << name;
+    EXPECT_LE(covered, 96.5 + slack()) << name;
+}
+
+void expect_rejected(const char* name, double rejected) {
+    EXPECT_GE(rejected, 4 - slack()) << name;
+    EXPECT_LE(rejected, 6.5 + slack()) << name;
+}
+
 void report(const char* name, const Rates& rates) {
     std::printf("%-44s tokens as independent %5.1f %%   sign flips %4.1f %%   class %4.1f %%   equivalence "
                 "%4.1f %%   coverage %4.1f %%\n",
                 name, rates.share(rates.naive), rates.share(rates.flips), rates.share(rates.classes),
                 rates.share(rates.equivalent), rates.share(rates.covered));
     std::fflush(stdout);
-    // At full size what is promised; at the small one what three standard errors around it allow.
-    const double slack = full_size() ? 0 : 3.8;
     for (const int count : {rates.flips, rates.classes, rates.equivalent}) {
-        EXPECT_GE(rates.share(count), 4 - slack) << name;
-        EXPECT_LE(rates.share(count), 6.5 + slack) << name;
+        expect_rejected(name, rates.share(count));
     }
-    EXPECT_GE(rates.share(rates.covered), 93.5 - slack) << name;
-    EXPECT_LE(rates.share(rates.covered), 96.5 + slack) << name;
+    expect_coverage(name, rates.share(rates.covered));
 }
 
 TEST(Calibration, OverClusters) {
@@ -196,6 +202,200 @@ TEST(Calibration, OverBlocksOfOneText) {
             char name[64];
             std::snprintf(name, sizeof name, "one text of %d tokens, AR(1) %.1f", tokens, memory);
             report(name, rates);
+        }
+    }
+}
+
+/// Of a sample, whether each kind of interval holds the mean that is its truth.
+struct Kinds {
+    int tried = 0;
+    int expanded = 0, percentile = 0, bca = 0, two_level = 0;
+    bool said_too_small = false; ///< the output says so of intervals that are not expanded
+
+    void try_one(const std::vector<double>& values, const TokenLayout& layout, double truth,
+                 std::uint64_t seed) {
+        const PrefixSums sums(values, 1, layout);
+        const Statistic mean = [](std::span<const double> total, std::int64_t tokens) {
+            return total[0] / static_cast<double>(tokens);
+        };
+        const std::span<const double> list[] = {values};
+        const auto holds = [&](IntervalKind kind, ResamplingUnit unit) {
+            BootstrapOptions options;
+            options.replicates = replicates();
+            options.seed = seed;
+            options.threads = 1;
+            options.kind = kind;
+            options.unit = unit;
+            const Resampling how = choose_resampling(layout, list, options);
+            for (const std::string& notice : how.notices()) {
+                said_too_small = said_too_small || notice.find("too small for bca") != std::string::npos;
+            }
+            const Estimate found = bootstrap(sums, {&mean, 1}, how.apply(options)).front();
+            return found.low <= truth && truth <= found.high ? 1 : 0;
+        };
+        ++tried;
+        expanded += holds(IntervalKind::expanded, ResamplingUnit::automatic);
+        percentile += holds(IntervalKind::percentile, ResamplingUnit::automatic);
+        bca += holds(IntervalKind::bca, ResamplingUnit::automatic);
+        two_level += layout.clusters() > 1 ? holds(IntervalKind::expanded, ResamplingUnit::two_level) : 0;
+    }
+
+    void report(const char* name) const {
+        const auto share = [this](int count) { return 100.0 * count / tried; };
+        std::printf(
+            "%-44s coverage: expanded %4.1f %%   percentile %4.1f %%   bca %4.1f %%   two-level %4.1f "
+            "%%\n",
+            name, share(expanded), share(percentile), share(bca), share(two_level));
+        std::fflush(stdout);
+        expect_coverage(name, share(expanded));
+        if (!said_too_small) {
+            expect_coverage(name, share(percentile));
+            expect_coverage(name, share(bca));
+        }
+        if (two_level > 0) { // too wide, as the output says
+            EXPECT_GE(share(two_level), 93.5 - slack()) << name;
+        }
+    }
+};
+
+TEST(Calibration, KindsOfIntervals) {
+    for (const int clusters : {30, 50, 200}) {
+        for (const double correlation : {0.0, 0.3, 0.7}) {
+            Kinds kinds;
+            for (int s = 0; s < samples(); ++s) {
+                Normal draw(splitmix64(74, static_cast<std::uint64_t>(s)));
+                const Clustered sample = clustered(draw, clusters, 10, correlation, true);
+                kinds.try_one(sample.values, sample.layout, 0, static_cast<std::uint64_t>(s));
+            }
+            char name[64];
+            std::snprintf(name, sizeof name, "%d clusters, ICC %.1f, 5 to 15 tokens", clusters, correlation);
+            kinds.report(name);
+        }
+    }
+    for (const double memory : {0.0, 0.6}) {
+        Kinds kinds;
+        for (int s = 0; s < samples(); ++s) {
+            Normal draw(splitmix64(75, static_cast<std::uint64_t>(s)));
+            kinds.try_one(series(draw, 4000, memory), {4000}, 0, static_cast<std::uint64_t>(s));
+        }
+        char name[64];
+        std::snprintf(name, sizeof name, "one text of 4000 tokens, AR(1) %.1f", memory);
+        kinds.report(name);
+    }
+}
+
+/// Rules at several costs, none of which differs in truth: how often one of the bands misses zero.
+TEST(Calibration, BandsHoldTogether) {
+    for (const int clusters : {30, 50, 200}) {
+        for (const std::size_t estimates : {std::size_t{3}, std::size_t{18}}) {
+            int together = 0;
+            int alone = 0;
+            for (int s = 0; s < samples(); ++s) {
+                Normal draw(splitmix64(76, static_cast<std::uint64_t>(s)));
+                TokenLayout layout;
+                std::vector<double> values;
+                for (int g = 0; g < clusters; ++g) {
+                    // Costs of one rule are alike, rules less so.
+                    std::vector<double> cluster;
+                    double rule = 0;
+                    for (std::size_t e = 0; e < estimates; ++e) {
+                        rule = e % 3 == 0 ? draw() : rule;
+                        cluster.push_back(std::sqrt(0.2) * rule + std::sqrt(0.1) * draw());
+                    }
+                    for (int t = 0; t < 10; ++t) {
+                        layout.add(g, t > 0);
+                        for (std::size_t e = 0; e < estimates; ++e) {
+                            rule = e % 3 == 0 ? draw() : rule;
+                            values.push_back(cluster[e] + std::sqrt(0.5) * rule + std::sqrt(0.2) * draw());
+                        }
+                    }
+                }
+                const PrefixSums sums(values, estimates, layout);
+                BootstrapOptions options;
+                options.replicates = replicates();
+                options.seed = static_cast<std::uint64_t>(s);
+                options.threads = 1;
+                const Resampling how = choose_resampling(layout, {}, options);
+                std::vector<std::vector<double>> drawn(
+                    estimates, std::vector<double>(static_cast<std::size_t>(options.replicates)));
+                for_each_replicate(sums, how, options,
+                                   [&](std::int64_t r, std::span<const double> total, std::int64_t tokens) {
+                                       for (std::size_t e = 0; e < estimates; ++e) {
+                                           drawn[e][static_cast<std::size_t>(r)] =
+                                               total[e] / static_cast<double>(tokens);
+                                       }
+                                   });
+                std::vector<double> found;
+                for (const double sum : sums.before(sums.tokens())) {
+                    found.push_back(sum / static_cast<double>(sums.tokens()));
+                }
+                const SmallSample small = SmallSample::of_units(how.units);
+                bool all = true;
+                for (const Estimate& band : simultaneous_bands(found, drawn, small, options)) {
+                    all = all && band.low <= 0 && 0 <= band.high;
+                }
+                together += all ? 1 : 0;
+                bool every = true;
+                for (std::size_t e = 0; e < estimates; ++e) {
+                    const Estimate one = interval_of(found[e], drawn[e], small, options);
+                    every = every && one.low <= 0 && 0 <= one.high;
+                }
+                alone += every ? 1 : 0;
+            }
+            char name[64];
+            std::snprintf(name, sizeof name, "%d clusters, %zu estimates", clusters, estimates);
+            const auto share = [](int count) { return 100.0 * count / samples(); };
+            std::printf("%-44s all hold: bands %4.1f %%   intervals %4.1f %%\n", name, share(together),
+                        share(alone));
+            std::fflush(stdout);
+            expect_coverage(name, share(together));
+            EXPECT_LT(share(alone), share(together)) << name << ": intervals are for one estimate";
+        }
+    }
+}
+
+/// Methods that are equally good, runs that differ more than the text does.
+TEST(Calibration, OverSeeds) {
+    struct Case {
+        std::size_t a, b;
+        double between;
+        bool paired;
+    };
+    for (const Case& one :
+         {Case{3, 3, 0.2, false}, Case{5, 5, 0.2, false}, Case{6, 6, 0.2, false}, Case{10, 10, 0.2, false},
+          Case{10, 5, 0.2, false}, Case{6, 6, 0.02, false}, Case{6, 6, 0.2, true}}) {
+        int rejected = 0;
+        int covered = 0;
+        int text_alone = 0;
+        for (int s = 0; s < samples(); ++s) {
+            SeedSample sample = equal_methods(splitmix64(91, static_cast<std::uint64_t>(s)), one.a, one.b,
+                                              one.between, one.paired);
+            BootstrapOptions options;
+            options.replicates = replicates();
+            options.seed = static_cast<std::uint64_t>(s);
+            options.threads = 1;
+            const SeedComparison found = compare_seeds(sample, one.paired, options);
+            rejected += found.p < 0.05 ? 1 : 0;
+            covered += found.difference.low <= 0 && 0 <= found.difference.high ? 1 : 0;
+            sample.a.resize(1);
+            sample.b.resize(1);
+            options.replicates = 50; // p alone, which needs no replicates
+            text_alone += compare_seeds(sample, false, options).p < 0.05 ? 1 : 0;
+        }
+        char name[64];
+        std::snprintf(name, sizeof name, "%zu and %zu seeds that differ by %.2f%s", one.a, one.b, one.between,
+                      one.paired ? ", paired" : "");
+        const auto share = [](int count) { return 100.0 * count / samples(); };
+        std::printf(
+            "%-44s rejected %4.1f %%   coverage %4.1f %%   one checkpoint a side: rejected %4.1f %%\n", name,
+            share(rejected), share(covered), share(text_alone));
+        std::fflush(stdout);
+        if (std::min(one.a, one.b) >= 5) { // below, a sentence says that it leans on the normal
+            expect_rejected(name, share(rejected));
+            expect_coverage(name, share(covered));
+        }
+        if (one.between > 0.1) {
+            EXPECT_GT(share(text_alone), 50) << name;
         }
     }
 }

@@ -4,50 +4,20 @@
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/trace/writer.h"
+#include "tests/core/stats/simulated.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <numbers>
 #include <numeric>
 
 namespace ponderscope {
 namespace {
 
+using testing::equal_methods;
 using testing::TemporaryFolder;
-
-double normal(std::uint64_t seed, std::uint64_t n) {
-    const double u = 1 - unit_interval(splitmix64(seed, 2 * n));
-    const double v = unit_interval(splitmix64(seed, 2 * n + 1));
-    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
-
-/// Two methods that are equally good: 40 clusters of 10 tokens whose difficulty all runs share, and runs that
-/// differ by \p between from each other as a whole.
-SeedSample equal_methods(std::uint64_t seed, std::size_t seeds_a, std::size_t seeds_b, double between) {
-    SeedSample sample;
-    std::uint64_t draw = 0;
-    std::vector<double> difficulty;
-    for (int cluster = 0; cluster < 40; ++cluster) {
-        const double mine = normal(seed, draw++);
-        for (int t = 0; t < 10; ++t) {
-            difficulty.push_back(3 + mine + normal(seed, draw++));
-            sample.layout.add(cluster, t > 0);
-        }
-    }
-    for (std::size_t s = 0; s < seeds_a + seeds_b; ++s) {
-        std::vector<double> run = difficulty;
-        const double own = between * normal(seed, draw++);
-        for (double& value : run) {
-            value += own + 0.3 * normal(seed, draw++);
-        }
-        (s < seeds_a ? sample.a : sample.b).push_back(std::move(run));
-    }
-    return sample;
-}
 
 double mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -91,37 +61,6 @@ TEST(Seeds, EqualTheSlowWay) {
     EXPECT_NEAR(found.difference.standard_error, deviation, 1e-9);
 }
 
-TEST(Seeds, RejectWhatIsTrueAsOftenAsTheySay) {
-    // Runs that differ as a whole: a test over text alone takes every difference of two checkpoints as one of
-    // the methods.
-    constexpr int sets = 400;
-    int text_alone = 0;
-    int covered = 0;
-    int rejected = 0;
-    for (std::uint64_t set = 0; set < sets; ++set) {
-        const SeedSample sample = equal_methods(splitmix64(91, set), 6, 6, 0.2);
-        BootstrapOptions options;
-        options.replicates = 400;
-        options.seed = set;
-        const SeedComparison found = compare_seeds(sample, false, options);
-        rejected += found.p < 0.05 ? 1 : 0;
-        covered += found.difference.low <= 0 && 0 <= found.difference.high ? 1 : 0;
-        SeedSample one = sample;
-        one.a.resize(1);
-        one.b.resize(1);
-        text_alone += compare_seeds(one, false, options).p < 0.05 ? 1 : 0;
-    }
-    std::printf(
-        "equal methods, 6 seeds a side: rejected in %.1f %% (one checkpoint a side: %.1f %%), interval "
-        "covers in %.1f %%\n",
-        100.0 * rejected / sets, 100.0 * text_alone / sets, 100.0 * covered / sets);
-    EXPECT_GE(rejected, sets * 2 / 100);
-    EXPECT_LE(rejected, sets * 8 / 100);
-    EXPECT_GE(covered, sets * 92 / 100);
-    EXPECT_LE(covered, sets * 985 / 1000);
-    EXPECT_GT(text_alone, sets / 2);
-}
-
 TEST(Seeds, SayWhatFewOfThemMean) {
     BootstrapOptions options;
     options.replicates = 100;
@@ -140,8 +79,9 @@ TEST(Seeds, SayWhatFewOfThemMean) {
     SeedSample pairs = equal_methods(6, 5, 5, 0.5);
     for (std::size_t s = 0; s < 5; ++s) {
         pairs.b[s] = pairs.a[s];
-        for (std::size_t t = 0; t < pairs.b[s].size(); ++t) {
-            pairs.b[s][t] += 0.01 + 0.001 * normal(s, t);
+        testing::Normal draw(s);
+        for (double& value : pairs.b[s]) {
+            value += 0.01 + 0.001 * draw();
         }
     }
     EXPECT_LT(compare_seeds(pairs, true, options).p, 1e-4);

@@ -158,6 +158,16 @@ TEST(Significance, BandsHoldTogether) {
         return simultaneous_bands(values, replicates, SmallSample{}, accelerated);
     }();
     EXPECT_EQ(same[0].low, percentile[0].low);
+    // Of few units they lie at Student's quantile with the same tail, further out than single intervals are
+    // moved.
+    const SmallSample few = SmallSample::of_units(12);
+    const double wider = (simultaneous_bands(values, replicates, few, BootstrapOptions{})[0].high - 1) /
+                         bands[0].standard_error;
+    EXPECT_NEAR(wider,
+                std::sqrt(12.0 / 11) *
+                    student_quantile(normal_cdf((bands[0].high - 1) / bands[0].standard_error), 11),
+                1e-6);
+    EXPECT_GT(wider, 1.1 * 3.02 * critical_value(few, BootstrapOptions{}) / 1.96);
     EXPECT_EQ(bands[20].low, 7);
     EXPECT_EQ(bands[20].high, 7);
     EXPECT_THROW(simultaneous_bands(values, std::span(replicates).first(3), SmallSample{}, {}), InputError);

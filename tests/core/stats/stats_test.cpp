@@ -247,6 +247,14 @@ TEST(Bootstrap, WhatIsDrawn) {
     EXPECT_THROW(units(1, {.unit = ResamplingUnit::two_level}), InputError);
     const Resampling few = units(1, {.block = 20});
     EXPECT_NE(few.notices().back().find("2 blocks of 20 tokens"), std::string::npos) << few.notices().back();
+    // Kinds that do not widen for few units say so.
+    for (const auto& [kind, name] :
+         {std::pair{IntervalKind::bca, "bca"}, {IntervalKind::percentile, "percentile"}}) {
+        const std::vector<std::string> said = units(99, {.kind = kind}).notices();
+        ASSERT_EQ(said.size(), 1U) << name;
+        EXPECT_NE(said[0].find("too small for " + std::string(name)), std::string::npos) << said[0];
+        EXPECT_TRUE(units(100, {.kind = kind}).notices().empty()) << name;
+    }
 }
 
 TEST(BlockLength, AgreesWithArch) {
