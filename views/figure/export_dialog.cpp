@@ -45,10 +45,6 @@ QString text_of(const std::filesystem::path& path) {
     return QString::fromStdU16String(path.u16string());
 }
 
-QString text_of(std::string_view name) {
-    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-}
-
 QString translated(const char* text) {
     return QCoreApplication::translate("Figure", text);
 }
@@ -346,12 +342,11 @@ void ExportDialog::fillChoices() {
                 shown_->addItem(name, static_cast<int>(quantity));
             }
         }
-        if (text && !initial_.annotation.empty()) {
-            const QString name = QString::fromStdString(initial_.annotation);
-            shown_->addItem(name, name);
-            shown_->setCurrentIndex(shown_->count() - 1);
-        } else {
-            shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
+        const QString own = QString::fromStdString(text ? initial_.annotation : "");
+        shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
+        if (!own.isEmpty()) {
+            shown_->insertItem(0, own, own);
+            shown_->setCurrentIndex(0);
         }
     } else if (reads("signal")) {
         const QString trace = text_of(initial_.runs.front().trace);
@@ -465,10 +460,9 @@ FigureSpec ExportDialog::spec() const {
         spec.sequence = initial_.sequence.value_or(0);
     }
     if (reads("quantity")) {
-        const QVariant shown = shown_->currentData();
-        const bool annotation = shown.typeId() == QMetaType::QString;
-        spec.annotation = annotation ? shown.toString().toStdString() : std::string();
-        spec.quantity = annotation ? TokenQuantity::nll : static_cast<TokenQuantity>(shown.toInt());
+        const QVariant chosen = shown_->currentData(); // a name is no number, and gives the first quantity
+        spec.quantity = static_cast<TokenQuantity>(chosen.toInt());
+        spec.annotation = chosen.typeId() == QMetaType::QString ? chosen.toString().toStdString() : "";
     }
     if (reads("signal")) {
         spec.signal = shown_->count() > 0 ? shown_->currentData().toString().toStdString() : initial_.signal;
@@ -575,12 +569,9 @@ void ExportDialog::chooseFile() {
 }
 
 bool ExportDialog::write() {
-    if (pending_.isActive() || maker_.isBusy() || !maker_.figure()) {
-        // What stands in the preview is what is written; it is not there yet.
-        if (!maker_.isBusy() && !pending_.isActive()) {
-            return false;
-        }
-        message_->setText(tr("Making the figure… Export again when it is shown."));
+    // What stands in the preview is what is written; it may not be there yet.
+    if (const bool busy = pending_.isActive() || maker_.isBusy(); busy || !maker_.figure()) {
+        message_->setText(busy ? tr("Making the figure… Export again when it is shown.") : message_->text());
         return false;
     }
     try {
