@@ -327,12 +327,11 @@ void ExportDialog::fillChoices() {
                 shown_->addItem(name, static_cast<int>(quantity));
             }
         }
-        if (text && !initial_.annotation.empty()) {
-            const QString name = QString::fromStdString(initial_.annotation);
-            shown_->addItem(name, name);
-            shown_->setCurrentIndex(shown_->count() - 1);
-        } else {
-            shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
+        const QString own = QString::fromStdString(text ? initial_.annotation : "");
+        shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
+        if (!own.isEmpty()) {
+            shown_->insertItem(0, own, own);
+            shown_->setCurrentIndex(0);
         }
     } else if (reads("signal")) {
         const QString trace = QString::fromStdU16String(initial_.runs.front().trace.u16string());
@@ -446,10 +445,9 @@ FigureSpec ExportDialog::spec() const {
         spec.sequence = initial_.sequence.value_or(0);
     }
     if (reads("quantity")) {
-        const QVariant shown = shown_->currentData();
-        const bool annotation = shown.typeId() == QMetaType::QString;
-        spec.annotation = annotation ? shown.toString().toStdString() : std::string();
-        spec.quantity = annotation ? TokenQuantity::nll : static_cast<TokenQuantity>(shown.toInt());
+        const QVariant chosen = shown_->currentData(); // a name is no number, and gives the first quantity
+        spec.quantity = static_cast<TokenQuantity>(chosen.toInt());
+        spec.annotation = chosen.typeId() == QMetaType::QString ? chosen.toString().toStdString() : "";
     }
     if (reads("signal")) {
         spec.signal = shown_->count() > 0 ? shown_->currentData().toString().toStdString() : initial_.signal;
