@@ -14,8 +14,8 @@ TESTS = {
     "core/policy": ["policy_test"],
     "core/stats": ["stats_test --gtest_filter=-Calibration.*", "stats_test --gtest_filter=Calibration.*"],
     "core/trace": ["trace_test --gtest_filter=-TraceCrash.*", "trace_test --gtest_filter=TraceCrash.*"],
-    "core/ponder": ["ponder_forward_test", "ponder_rerun_test", "ponder_released_test", "ponder_recording_test",
-                    "ponder_golden_test", "ponder_engine_test"],
+    "core/ponder": ["ponder_forward_test", "ponder_rerun_test", "ponder_released_test", "ponder_states_test",
+                    "ponder_recording_test", "ponder_golden_test", "ponder_engine_test"],
 }
 # What is found, and what it becomes. Spaces keep templates, pointers and references out.
 CHANGES = [
