@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -89,12 +90,10 @@ int run(int argc, char** argv) {
     double flops = 0;
     std::vector<double> scored;
     for (long long round = -1; round < number("--rounds"); ++round) { // the first is a warm-up
-        const double seconds = seconds_of([&] {
-            flops = 0;
-            for (const std::int64_t one : engine.score({&window, 1}, RecordLevel::nll).front().tokens.flops) {
-                flops += static_cast<double>(one);
-            }
-        });
+        std::vector<WindowResult> result;
+        const double seconds = seconds_of([&] { result = engine.score({&window, 1}, RecordLevel::nll); });
+        const std::vector<std::int64_t>& each = result.front().tokens.flops;
+        flops = std::accumulate(each.begin(), each.end(), 0.0);
         if (round >= 0) {
             scored.push_back(seconds);
         }
