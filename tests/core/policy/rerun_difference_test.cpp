@@ -164,6 +164,15 @@ TEST_F(RerunDifferenceOfTwoRuns, SaysWhereAndHowMuch) {
     EXPECT_EQ(other.steps[7], same.steps[7] + 1);
     EXPECT_NEAR(other.nll[7], same.nll[7] + 2, 1e-6);
     EXPECT_EQ(other.flops[7], same.flops[7] + 1000);
+    // Of equals the first is named, and the very first token is one like any other.
+    EXPECT_EQ(same.largest_sequence, 0);
+    EXPECT_EQ(same.largest_row, 0);
+    const RerunDifference first = difference(write("first", [](std::size_t sequence, TokenColumns& tokens) {
+        tokens.nll[sequence == 0 ? 0 : 1] += sequence == 0 ? 2.0F : 1.0F;
+    }));
+    EXPECT_NEAR(first.largest, 2, 1e-6);
+    EXPECT_EQ(first.largest_sequence, 0);
+    EXPECT_EQ(first.largest_row, 0);
     // By hand, over the tokens with a target.
     double nll = 0;
     double steps = 0;
@@ -175,7 +184,8 @@ TEST_F(RerunDifferenceOfTwoRuns, SaysWhereAndHowMuch) {
             nll += static_cast<double>(tokens.nll[i]);
             steps += tokens.steps[i];
         }
-        flops += static_cast<double>(std::accumulate(tokens.flops.begin(), tokens.flops.end(), std::int64_t{0}));
+        flops +=
+            static_cast<double>(std::accumulate(tokens.flops.begin(), tokens.flops.end(), std::int64_t{0}));
     }
     EXPECT_NEAR(same.mean_nll, nll / 8, 1e-6);
     EXPECT_NEAR(same.mean_steps, steps / 8, 1e-9);
