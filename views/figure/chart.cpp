@@ -95,12 +95,6 @@ QString label_of(const Chart::Axis& axis, double value, double step) {
     return axis.si ? format_si(value) : tick_label(value, step);
 }
 
-QColor ink_of(const Style& style, int ink) {
-    return ink == Chart::soft   ? style.colours.soft
-           : ink == Chart::text ? style.colours.text
-                                : style.runs[static_cast<std::size_t>(ink) % style.runs.size()];
-}
-
 QColor mixed(const QColor& from, const QColor& to, double share) {
     const auto part = [share](float a, float b) { return a + static_cast<float>(share) * (b - a); };
     return QColor::fromRgbF(part(from.redF(), to.redF()), part(from.greenF(), to.greenF()),
@@ -139,15 +133,59 @@ ScaleLegend scale_legend(const Chart& chart, const Style& style) {
     return legend;
 }
 
+std::vector<double> dashes_of(const Style& style, const Series& series) {
+    const int round = round_of(style, series.ink);
+    return series.dashed ? std::vector<double>{4, 3}
+           : round == 0  ? std::vector<double>{}
+           : round == 1  ? std::vector<double>{6, 2, 1.5, 2}
+                         : std::vector<double>{1.5, 2};
+}
+
+void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Series& series,
+                const QColor& colour) {
+    if (series.strong || round_of(style, series.ink) > 0) {
+        list.circle(at, radius, style.colours.panel, {colour, radius * 0.4, {}, false});
+    } else {
+        list.circle(at, radius, colour);
+    }
+}
+
+/// At the words; the last of \p most lines is cut short.
+std::vector<QString> wrapped(const Style& style, const QString& text, double width, int most) {
+    const QStringList words = text.split(u' ', Qt::SkipEmptyParts);
+    std::vector<QString> lines;
+    for (const QString& word : words) {
+        const QString longer = lines.empty() ? word : lines.back() + u' ' + word;
+        if (!lines.empty() &&
+            (static_cast<int>(lines.size()) == most || style.fonts.width(longer, style.small) <= width)) {
+            lines.back() = longer;
+        } else {
+            lines.push_back(word);
+        }
+    }
+    if (!lines.empty()) {
+        lines.back() = style.fonts.elided(lines.back(), style.small, width);
+    }
+    return lines;
+}
+
+double note_line(const Style& style) {
+    return style.size * 1.2;
+}
+
+double legend_line(const Style& style) {
+    return style.size * 1.35;
+}
+
 /// Names of the series above the plot, as many lines as they need. Returns the height.
 double draw_legend(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart) {
     const Fonts& fonts = style.fonts;
     double x = box.left();
     double y = box.top();
-    const double line = style.size * 1.35;
+    const double line = legend_line(style);
     bool any = false;
     for (const Series& series : chart.series) {
-        if (series.name.isEmpty()) {
+        if (series.name.isEmpty() || !series.listed) {
             continue;
         }
         const QString name = fonts.elided(series.name, style.small, box.width() - style.size * 1.5);
@@ -160,11 +198,10 @@ double draw_legend(DisplayList& list, const Style& style, const QRectF& box, con
         const double middle = y + line / 2;
         const QColor colour = ink_of(style, series.ink);
         if (series.mark == Chart::Mark::line) {
-            list.line(
-                {x, middle}, {x + style.size * 1.1, middle},
-                {colour, 1.6, series.dashed ? std::vector<double>{3, 2} : std::vector<double>{}, false});
+            list.line({x, middle}, {x + style.size * 1.1, middle},
+                      {colour, 1.6, dashes_of(style, series), false});
         } else if (series.mark == Chart::Mark::point) {
-            list.circle({x + style.size * 0.55, middle}, style.size * 0.25, colour);
+            draw_point(list, style, {x + style.size * 0.55, middle}, style.size * 0.25, series, colour);
         } else {
             list.rect({x + style.size * 0.2, middle - style.size * 0.35, style.size * 0.7, style.size * 0.7},
                       series.mark == Chart::Mark::band ? mixed(style.colours.panel, colour, 0.25) : colour);
@@ -258,7 +295,25 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
 
 } // namespace
 
-ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart) {
+QColor ink_of(const Style& style, int ink) {
+    return ink == Chart::soft   ? style.colours.soft
+           : ink == Chart::text ? style.colours.text
+                                : style.runs[static_cast<std::size_t>(ink) % style.runs.size()];
+}
+
+int round_of(const Style& style, int ink) {
+    return std::max(0, ink) / static_cast<int>(style.runs.size());
+}
+
+double height_beside_plot(const Style& style, double width, const Chart& chart, int note_lines) {
+    DisplayList nowhere;
+    const double legend = draw_legend(nowhere, style, {0, 0, width, 0}, chart) - 2 * legend_line(style);
+    const auto lines = static_cast<double>(wrapped(style, chart.note, width, note_lines).size());
+    return std::max(0.0, legend - style.size * 0.3) + std::max(0.0, lines - 1) * note_line(style);
+}
+
+ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
+                       int note_lines) {
     const Fonts& fonts = style.fonts;
     const double small = fonts.cap_height(style.small);
     double top = box.top();
@@ -277,10 +332,10 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
         top += small / 2;
     }
     double bottom = box.bottom();
-    if (!chart.note.isEmpty()) {
-        bottom -= style.size * 1.2;
-        list.text(fonts.elided(chart.note, style.small, box.width()),
-                  {box.left(), box.bottom() - fonts.descent(style.small)}, style.small);
+    const std::vector<QString> note = wrapped(style, chart.note, box.width(), note_lines);
+    for (auto words = note.rbegin(); words != note.rend(); ++words) {
+        list.text(*words, {box.left(), bottom - fonts.descent(style.small)}, style.small);
+        bottom -= note_line(style);
     }
     if (!chart.x.label.isEmpty()) {
         list.text(fonts.elided(chart.x.label, style.small, box.width()),
@@ -349,7 +404,12 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
     list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
 
     list.beginClip(plot.adjusted(-4, -4, 4, 1));
-    for (std::size_t s = 0; s < chart.series.size(); ++s) {
+    // Bands behind everything: they would cover what was drawn before them.
+    std::vector<std::size_t> order(chart.series.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::size_t s) { return chart.series[s].mark == Chart::Mark::band; });
+    for (const std::size_t s : order) {
         const Series& series = chart.series[s];
         const QColor colour = series.faint ? mixed(style.colours.panel, ink_of(style, series.ink), 0.35)
                                            : ink_of(style, series.ink);
@@ -359,9 +419,7 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
             std::vector<QPointF> run;
             const auto end_run = [&] {
                 if (run.size() > 1) {
-                    list.polyline(run,
-                                  {colour, 1.6,
-                                   series.dashed ? std::vector<double>{4, 3} : std::vector<double>{}, true});
+                    list.polyline(run, {colour, 1.6, dashes_of(style, series), true});
                 }
                 run.clear();
             };
@@ -388,11 +446,7 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
                               {colour, 1, {}, false});
                 }
                 const double radius = style.size * (series.strong ? 0.5 : 0.28);
-                if (series.strong) {
-                    list.circle(at, radius, style.colours.panel, {colour, style.size * 0.2, {}, false});
-                } else {
-                    list.circle(at, radius, colour);
-                }
+                draw_point(list, style, at, radius, series, colour);
                 result.places.push_back(
                     {s, i, QRectF(at.x() - radius, at.y() - radius, 2 * radius, 2 * radius)});
             }

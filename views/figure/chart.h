@@ -30,7 +30,8 @@ struct Chart {
     enum Ink : int { soft = -2, text = -1, a = 0, b = 1, other = 2 };
 
     struct Series {
-        QString name; ///< in the legend; empty: not named
+        QString name;       ///< in the legend and in tables; empty: not named
+        bool listed = true; ///< false: the legend leaves it out, as another series of its colour says enough
         Mark mark = Mark::line;
         int ink = a; ///< Ink, or other + n
         bool dashed = false;
@@ -80,8 +81,17 @@ struct ChartPlaces {
     [[nodiscard]] const Place* at(QPointF position, double reach) const;
 };
 
-/// Draws into \p box (points on paper, pixels on the screen: \p style says how large letters are).
-ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart);
+/// The colour of a series. Behind the last of the palette they begin anew: how often they have done so, tells
+/// series of one colour apart, by dashes and hollow points.
+QColor ink_of(const Style& style, int ink);
+int round_of(const Style& style, int ink);
+
+/// Draws into \p box (points on paper, pixels on the screen: \p style says how large letters are). The note
+/// takes up to \p note_lines lines and is cut short behind them.
+ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
+                       int note_lines = 1);
+/// What a legend of more than two lines and a note of more than one take of a chart's height.
+double height_beside_plot(const Style& style, double width, const Chart& chart, int note_lines);
 
 /// The very numbers: series, x, y, low, high, value. Places with names are named.
 std::string chart_table(const Chart& chart);

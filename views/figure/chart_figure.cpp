@@ -115,8 +115,7 @@ Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& p
     std::optional<MatchedComparison> reruns;
     if (rules.size() > 1 && std::any_of(rules.begin(), rules.end(),
                                         [&](const RerunRule& rule) { return rule.name == against; })) {
-        reruns =
-            compare_reruns(table, ScoredRows(table), reader, run, reader, rules, against, {}, options);
+        reruns = compare_reruns(table, ScoredRows(table), reader, run, reader, rules, against, {}, options);
     }
     return matched_rules_chart(table, spec.policies, against, spec.quantity == TokenQuantity::flops, options,
                                reruns);
@@ -272,12 +271,15 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     Chart chart = *data.chart;
     chart.title.clear(); // the caption of the paper says it; spec.title is drawn by finish()
     const double above = title_height(spec, style);
-    const double height = spec.height_mm ? *spec.height_mm * points_per_mm - above - 2 * style.margin
-                                         : style.width * (style.width > 300 ? 0.42 : height_of_width);
+    constexpr int note_lines = 8; // on paper no caveat is cut
+    const double asked = spec.height_mm ? *spec.height_mm * points_per_mm - above - 2 * style.margin
+                                        : style.width * (style.width > 300 ? 0.42 : height_of_width) +
+                                              height_beside_plot(style, style.width, chart, note_lines);
+    const double height = std::max(asked, 8 * style.size);
     DisplayList list;
-    draw_chart(list, style, {0, 0, style.width, std::max(height, 8 * style.size)}, chart);
+    draw_chart(list, style, {0, 0, style.width, height}, chart, note_lines);
     Figure figure;
-    figure.page = finish(spec, style, list, std::max(height, 8 * style.size), "ask for more height");
+    figure.page = finish(spec, style, list, height, "ask for more height");
     figure.tables.push_back({"", chart_table(chart)});
     figure.pgfplots =
         chart_pgfplots(chart, style, spec.width_mm, figure.page.size().height() / points_per_mm);

@@ -119,25 +119,25 @@ std::string coordinates(const Series& series, const std::vector<double>& y, bool
     return text;
 }
 
-QColor ink(const Style& style, int number) {
-    return number == Chart::soft   ? style.colours.soft
-           : number == Chart::text ? style.colours.text
-                                   : style.runs[static_cast<std::size_t>(number) % style.runs.size()];
-}
-
 std::string plot_of(const Chart& chart, const Series& series, const Style& style, Colours& colours) {
-    const std::string colour = colours(ink(style, series.ink));
-    const std::string entry = series.name.isEmpty() ? "" : "  \\addlegendentry{" + tex(series.name) + "}\n";
-    const std::string forget = series.name.isEmpty() ? ", forget plot" : "";
+    const std::string colour = colours(ink_of(style, series.ink));
+    const bool listed = series.listed && !series.name.isEmpty();
+    const std::string entry = listed ? "  \\addlegendentry{" + tex(series.name) + "}\n" : "";
+    const std::string forget = listed ? "" : ", forget plot";
+    const int round = round_of(style, series.ink);
     switch (series.mark) {
     case Chart::Mark::line:
-        return "  \\addplot[" + colour + ", thick" + (series.dashed ? ", dashed" : "") +
+        return "  \\addplot[" + colour + ", thick" +
+               (series.dashed ? ", dashed"
+                : round == 1  ? ", dash dot"
+                : round > 1   ? ", dotted"
+                              : "") +
                (series.faint ? ", opacity=0.35" : "") + forget + "] coordinates {\n" +
                coordinates(series, series.y) + "  };\n" + entry;
     case Chart::Mark::point: {
         const bool bounds = !series.low.empty();
-        return "  \\addplot[" + colour + ", only marks, mark size=1.2pt" + forget +
-               (bounds ? ", error bars/.cd, y dir=both, y explicit" : "") + "] coordinates {\n" +
+        return "  \\addplot[" + colour + ", only marks, mark size=1.2pt" + (round > 0 ? ", mark=o" : "") +
+               forget + (bounds ? ", error bars/.cd, y dir=both, y explicit" : "") + "] coordinates {\n" +
                coordinates(series, series.y, bounds) + "  };\n" + entry;
     }
     case Chart::Mark::bar:
@@ -278,7 +278,7 @@ std::string chart_pgfplots(const Chart& chart, const Style& style, double width_
     bool legend = false;
     for (const Series& series : chart.series) {
         plots += plot_of(chart, series, style, colours);
-        legend = legend || !series.name.isEmpty();
+        legend = legend || (series.listed && !series.name.isEmpty());
     }
     std::string note;
     if (!chart.note.isEmpty()) {

@@ -211,6 +211,7 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<st
         CellSeries cells(row, over_flops, tr("%1 (rerun)").arg(QString::fromStdString(row.name)));
         if (!cells.line.x.empty()) {
             cells.bounds.name = cells.line.name;
+            cells.bounds.listed = false; // the colour of its line
             cells.bounds.mark = Chart::Mark::point;
             cells.bounds.labels = cells.line.labels;
             chart.series.push_back(std::move(cells.bounds));

@@ -313,6 +313,7 @@ private slots:
         const Chart::Series& points = both.series.back();
         QVERIFY(points.mark == Chart::Mark::point);
         QCOMPARE(points.name, QStringLiteral("entropy (rerun)"));
+        QVERIFY(!points.listed); // the legend names its line
         QCOMPARE(points.ink, matched.series.back().ink);
         QCOMPARE(points.x, even_costs(table, scored, 3));
         for (std::size_t i = 0; i < points.y.size(); ++i) {
@@ -385,6 +386,66 @@ private slots:
                 QCOMPARE(image->image.pixel(0, 149), ColourMap::viridis().at(0));
             }
         }
+    }
+
+    void manySeriesLeaveRoomForThePlot() {
+        // More of them than the palette has colours, each with a band, and a caveat of several lines.
+        Chart chart;
+        chart.note = QStringLiteral("What is halted changes no other token here, ").repeated(6).trimmed();
+        const Style style(FigureSpec{}, *fonts_);
+        const int colours = static_cast<int>(style.runs.size());
+        for (int i = 0; i < 2 * colours; ++i) {
+            Chart::Series line;
+            line.name = QStringLiteral("a_rule_with_a_name %1").arg(i);
+            line.ink = i;
+            line.x = {0, 1};
+            line.y = {0.0 + i, 1.0 + i};
+            Chart::Series band = line;
+            band.mark = Chart::Mark::band;
+            band.name.clear();
+            band.low = line.y;
+            band.high = {2.0 + i, 3.0 + i};
+            chart.series.push_back(line);
+            chart.series.push_back(band);
+            Chart::Series points = line;
+            points.mark = Chart::Mark::point;
+            points.name = QStringLiteral("unlisted");
+            points.listed = false;
+            chart.series.push_back(points);
+        }
+        const double beside = height_beside_plot(style, 238, chart, 8);
+        DisplayList list;
+        const ChartPlaces places = draw_chart(list, style, {0, 0, 238, 150 + beside}, chart, 8);
+        QVERIFY2(places.plot.height() > 80, qPrintable(QString::number(places.plot.height())));
+        QString words;
+        std::vector<std::vector<double>> dashes;
+        bool line_seen = false;
+        for (const Item& item : list.items()) {
+            if (const auto* text = std::get_if<TextItem>(&item)) {
+                words += text->text + u' ';
+            }
+            const auto* path = std::get_if<PathItem>(&item);
+            if (path != nullptr && path->fill.isValid() && path->path.boundingRect().width() > 100) {
+                QVERIFY2(!line_seen, "a band that is painted over a line");
+            }
+            if (path != nullptr && path->stroke.width == 1.6 && path->path.boundingRect().width() > 100) {
+                line_seen = true;
+                dashes.push_back(path->stroke.dash);
+            }
+        }
+        QVERIFY(line_seen);
+        QVERIFY(!words.contains(u'…'));
+        QVERIFY(!words.contains(QStringLiteral("unlisted")));
+        QCOMPARE(words.count(QStringLiteral("halted")), 6);
+        QCOMPARE(dashes.size(), static_cast<std::size_t>(2 * colours));
+        QVERIFY(dashes[0].empty() && !dashes[static_cast<std::size_t>(colours)].empty());
+        const std::string tikz = chart_pgfplots(chart, style, 84, 52);
+        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("addlegendentry")), 2 * colours);
+        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("dash dot")), colours);
+        // A chart of few series is as high as it was.
+        chart.series.resize(3);
+        chart.note.clear();
+        QCOMPARE(height_beside_plot(style, 238, chart, 8), 0.0);
     }
 
     void barsStandOnZeroAndSideBySide() {
