@@ -12,6 +12,7 @@
 #include "core/record/session.h"
 #include "core/trace/writer.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/timing.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -35,12 +36,9 @@ double seconds_of(const std::function<void()>& work, int repeats) {
     work(); // warm-up
     std::vector<double> times;
     for (int i = 0; i < repeats; ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        work();
-        times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        times.push_back(bench::seconds_of(work));
     }
-    std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-    return times[static_cast<std::size_t>(repeats / 2)];
+    return bench::median(times);
 }
 
 /// FLOPs a second of the forward without a head, and of the best matrix product that this machine makes over
@@ -65,22 +63,14 @@ ForwardSpeed forward_speed(const std::function<void()>& forward, double flops) {
                             {},
                             2.0 * static_cast<double>(n) * 1024 * 2048});
     }
-    const auto seconds = [](const std::function<void()>& work) {
-        const auto begin = std::chrono::steady_clock::now();
-        work();
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    };
-    const auto median = [](std::vector<double> times) {
-        std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
-                         times.end());
-        return times[times.size() / 2];
-    };
+    using bench::median;
+
     std::vector<double> forwards;
     forward(); // warm-up
     for (int round = 0; round < 15; ++round) {
-        forwards.push_back(seconds(forward));
+        forwards.push_back(bench::seconds_of(forward));
         for (Product& one : products) {
-            one.seconds.push_back(seconds([&] { at::mm_out(one.c, one.a, one.b); }));
+            one.seconds.push_back(bench::seconds_of([&] { at::mm_out(one.c, one.a, one.b); }));
         }
     }
     ForwardSpeed speed{flops / median(forwards), 0};
@@ -226,20 +216,18 @@ void measure_mixing(const std::filesystem::path& folder, const char* mixing, std
     std::vector<double> recorded;
     for (int round = -1; round < 5; ++round) { // the first is a warm-up
         for (const RecordLevel level : {RecordLevel::nll, RecordLevel::basic}) {
-            const auto begin = std::chrono::steady_clock::now();
-            static_cast<void>(engine.score(windows, level));
             const double seconds =
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+                bench::seconds_of([&] { static_cast<void>(engine.score(windows, level)); });
             if (round >= 0) {
                 (level == RecordLevel::nll ? alone : recorded).push_back(seconds);
             }
         }
     }
-    std::sort(alone.begin(), alone.end());
-    std::sort(recorded.begin(), recorded.end());
+    const double plain = bench::median(alone);
+    const double kept = bench::median(recorded);
     std::printf(
         "%-15s stride %lld, 12 layers  NLL alone %.3f s, recorded with its weights %.3f s: ratio %.3f\n",
-        mixing, static_cast<long long>(stride), alone[2], recorded[2], recorded[2] / alone[2]);
+        mixing, static_cast<long long>(stride), plain, kept, kept / plain);
 }
 
 void measure_memory(const std::filesystem::path& folder, const Shape& shape) {

@@ -15,13 +15,12 @@
 #include "core/ponder/forward.h"
 #include "core/ponder/halting.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -83,22 +82,15 @@ struct Run {
 };
 
 Run run_once(const Engine& engine, std::span<const Window> windows) {
-    const auto begin = std::chrono::steady_clock::now();
     const std::clock_t clock = std::clock();
-    const std::vector<WindowResult> results = engine.score(windows, RecordLevel::nll);
+    std::vector<WindowResult> results;
     Run run;
+    run.seconds = bench::seconds_of([&] { results = engine.score(windows, RecordLevel::nll); });
     run.processor = static_cast<double>(std::clock() - clock) / CLOCKS_PER_SEC;
-    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     for (const WindowResult& result : results) {
         run.flops = std::accumulate(result.tokens.flops.begin(), result.tokens.flops.end(), run.flops);
     }
     return run;
-}
-
-double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                     values.end());
-    return values[values.size() / 2];
 }
 
 void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeats, bool every_step) {
@@ -135,11 +127,11 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
             }
         }
     }
-    const double full = median(seconds[0]);
+    const double full = bench::median(seconds[0]);
     for (std::size_t i = 1; i < rules.size(); ++i) {
-        const double time_saved = 1 - median(seconds[i]) / full;
+        const double time_saved = 1 - bench::median(seconds[i]) / full;
         const double flops_saved = 1 - flops[i] / flops[0];
-        const double processor_saved = 1 - median(processor[i]) / median(processor[0]);
+        const double processor_saved = 1 - bench::median(processor[i]) / bench::median(processor[0]);
         if (flops_saved <= 0) {
             std::printf(
                 "  batch %2lld  nobody halts  full %7.1f ms  time %+5.1f %%  processor time %+5.1f %%\n",
@@ -155,25 +147,28 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
 }
 
 int run(int argc, char** argv) {
-    Options options{{"--device", "cpu"},     {"--tokens", "128"},    {"--hidden", "256"},
-                    {"--layers", "4"},       {"--repeats", "5"},     {"--method", "adaponderlm"},
-                    {"--model", "gpt_neox"}, {"--batches", "1,8,32"}};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const auto found = options.find(argv[i]);
-        if (found == options.end()) {
-            std::fprintf(stderr, "unknown option %s\n", argv[i]);
-            return 2;
-        }
-        found->second = argv[i + 1];
+    const auto given = bench::options_of(argc, argv,
+                                         {{"--device", "cpu"},
+                                          {"--tokens", "128"},
+                                          {"--hidden", "256"},
+                                          {"--layers", "4"},
+                                          {"--repeats", "5"},
+                                          {"--method", "adaponderlm"},
+                                          {"--model", "gpt_neox"},
+                                          {"--batches", "1,8,32"}});
+    if (!given) {
+        return 2;
     }
+    const Options& options = *given;
     const testing::TemporaryFolder folder;
     LoadOptions load;
     load.device = options.at("--device");
     Engine engine = Engine::load(make_checkpoint(folder.path(), options), load);
     const bool ouro = options.at("--model") == "ouro";
-    std::printf("%s, d %s, %s layers, %s tokens a sequence, K = 3, %s\n",
+    std::printf("%s, d %s, %s layers, %s tokens a sequence, K = 3, %s, load %.1f\n",
                 options.at(ouro ? "--model" : "--method").c_str(), options.at("--hidden").c_str(),
-                options.at("--layers").c_str(), options.at("--tokens").c_str(), engine.device_name().c_str());
+                options.at("--layers").c_str(), options.at("--tokens").c_str(), engine.device_name().c_str(),
+                bench::load());
     std::istringstream batches(options.at("--batches"));
     for (std::string batch; std::getline(batches, batch, ',');) {
         measure(engine, std::stoll(batch), std::stoll(options.at("--tokens")),

@@ -9,15 +9,12 @@
 #include "core/base/splitmix.h"
 #include "core/ponder/engine.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
 #include <ATen/Parallel.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -27,35 +24,26 @@
 namespace ponderscope {
 namespace {
 
-double seconds_of(const std::function<void()>& work) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
-double load() {
-    double average = 0;
-    return ::getloadavg(&average, 1) == 1 ? average : -1;
-}
+using bench::load;
+using bench::median;
+using bench::seconds_of;
 
 int run(int argc, char** argv) {
-    std::map<std::string, std::string> options{
-        {"--hidden", "2048"}, {"--layers", "24"},     {"--steps", "4"}, {"--vocabulary", "49152"},
-        {"--score", "128"},   {"--prompt", "32"},     {"--new", "8"},   {"--rounds", "5"},
-        {"--device", "cpu"},  {"--dtype", "bfloat16"}};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const auto found = options.find(argv[i]);
-        if (found == options.end()) {
-            std::fprintf(stderr, "unknown option %s\n", argv[i]);
-            return 2;
-        }
-        found->second = argv[i + 1];
+    const auto given = bench::options_of(argc, argv,
+                                         {{"--hidden", "2048"},
+                                          {"--layers", "24"},
+                                          {"--steps", "4"},
+                                          {"--vocabulary", "49152"},
+                                          {"--score", "128"},
+                                          {"--prompt", "32"},
+                                          {"--new", "8"},
+                                          {"--rounds", "5"},
+                                          {"--device", "cpu"},
+                                          {"--dtype", "bfloat16"}});
+    if (!given) {
+        return 2;
     }
+    const std::map<std::string, std::string>& options = *given;
     const auto number = [&](const char* option) { return std::stoll(options.at(option)); };
     const bench::OuroShape shape{number("--hidden"), number("--layers"), number("--steps"),
                                  number("--vocabulary")};

@@ -8,6 +8,7 @@
 #include "core/base/splitmix.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
+#include "tests/bench/timing.h"
 
 #include <algorithm>
 #include <chrono>
@@ -30,14 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 using namespace ponderscope;
 using Clock = std::chrono::steady_clock;
+using bench::median;
 
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
 }
 
 /// Processor time of this program. Under other load the clock on the wall says little; this says what the
