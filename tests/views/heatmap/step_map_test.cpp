@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What maps of tokens and steps hold, from rows and from pyramids; nothing is shown here.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "core/base/error.h"
+#include "tests/support/test_data.h"
+#include "tests/views/heatmap/made_up_maps.h"
+#include "views/heatmap/mip_pyramid.h"
+#include "views/heatmap/step_map.h"
+
+#include <QFile>
+#include <QtTest>
+
+#include <cmath>
+#include <random>
+
+using namespace ponderscope;
+using testing::chunk_of;
+using testing::none;
+using testing::sequence_of;
+
+namespace {
+
+/// What columns() promises, said again in the slowest way.
+StepMap::Cell brute(const StepMap& map, double first, double last, int count, int column, std::int64_t step,
+                    StepMap::Merge merge) {
+    const double per = (last - first) / count;
+    const auto begin = static_cast<std::int64_t>(std::floor(first + column * per));
+    const auto end = std::max(begin + 1, static_cast<std::int64_t>(std::floor(first + (column + 1) * per)));
+    double sum = 0;
+    float largest = -std::numeric_limits<float>::infinity();
+    int values = 0;
+    int halted = 0;
+    int others = 0;
+    for (std::int64_t token = begin; token < end; ++token) {
+        const StepMap::Cell cell = map.at(token, step);
+        if (cell.kind == StepMap::Kind::value) {
+            sum += cell.value;
+            largest = std::max(largest, cell.value);
+            ++values;
+        } else if (cell.kind == StepMap::Kind::halted) {
+            ++halted;
+        } else {
+            ++others;
+        }
+    }
+    if (values > 0) {
+        return {StepMap::Kind::value,
+                merge == StepMap::Merge::largest ? largest : static_cast<float>(sum / values)};
+    }
+    // A token that shows no row says nothing; one that ran without a value does.
+    if (halted > 0 && others == 0) {
+        return {StepMap::Kind::halted, 0};
+    }
+    return {StepMap::Kind::missing, 0};
+}
+
+} // namespace
+
+class StepMapTest : public QObject {
+    Q_OBJECT
+private slots:
+    void cellsFollowTheAttribution() {
+        const SequenceData data = sequence_of({1, 0, 1});
+        const SignalChunk chunk = chunk_of({1, 2, 3, 9, 5, none}, 2);
+        const StepMap own(data, chunk, {"gate", {"token", "step"}, "probability", "", ""},
+                          Attribution::predicting);
+        QCOMPARE(own.at(0, 1).value, 2.0F);
+        QCOMPARE(own.at(1, 1).kind, StepMap::Kind::halted); // the 9 there is not a value
+        QCOMPARE(own.at(2, 1).kind, StepMap::Kind::missing);
+        QCOMPARE(own.at(3, 0).kind, StepMap::Kind::missing);
+        const StepMap next(data, chunk, {"gate", {"token", "step"}, "probability", "", ""},
+                           Attribution::predicted);
+        QCOMPARE(next.at(0, 0).kind, StepMap::Kind::missing);
+        QCOMPARE(next.at(1, 1).value, 2.0F);
+        QCOMPARE(next.at(2, 1).kind, StepMap::Kind::halted);
+        QVERIFY(next.hasHalted());
+    }
+
+    void columnsEqualBruteForce_data() {
+        QTest::addColumn<double>("first");
+        QTest::addColumn<double>("last");
+        QTest::addColumn<int>("count");
+        QTest::newRow("a column a token") << 0.0 << 500.0 << 500;
+        QTest::newRow("many tokens a column") << 0.0 << 500.0 << 37;
+        QTest::newRow("many columns a token") << 10.0 << 22.0 << 500;
+        QTest::newRow("fractions") << 3.7 << 301.2 << 113;
+        QTest::newRow("one column") << 0.0 << 500.0 << 1;
+        QTest::newRow("the last token") << 499.0 << 500.0 << 10;
+    }
+    void columnsEqualBruteForce() {
+        QFETCH(double, first);
+        QFETCH(double, last);
+        QFETCH(int, count);
+        std::mt19937 random(5);
+        std::vector<std::int32_t> steps;
+        std::vector<float> values;
+        for (int token = 0; token < 500; ++token) {
+            steps.push_back(static_cast<std::int32_t>(random() % 4));
+            for (int step = 0; step < 4; ++step) {
+                values.push_back(random() % 7 == 0 ? none : static_cast<float>(random() % 1000) / 100 - 3);
+            }
+        }
+        for (const Attribution attribution : {Attribution::predicted, Attribution::predicting}) {
+            const StepMap map(sequence_of(steps), chunk_of(values, 4), {"x", {"token", "step"}, "", "", ""},
+                              attribution);
+            for (const StepMap::Merge merge : {StepMap::Merge::largest, StepMap::Merge::mean}) {
+                const auto cells = map.columns(first, last, count, merge);
+                QCOMPARE(cells.size(), static_cast<std::size_t>(count) * 4);
+                for (int column = 0; column < count; ++column) {
+                    for (std::int64_t step = 0; step < 4; ++step) {
+                        const auto& got =
+                            cells[static_cast<std::size_t>(column) * 4 + static_cast<std::size_t>(step)];
+                        const StepMap::Cell want = brute(map, first, last, count, column, step, merge);
+                        if (attribution == Attribution::predicted && want.kind == StepMap::Kind::missing &&
+                            column == 0) {
+                            continue; // the first token shows no row: its neighbours in the column decide
+                        }
+                        QCOMPARE(got.kind,
+                                 want.kind == StepMap::Kind::missing && got.kind == StepMap::Kind::missing
+                                     ? got.kind
+                                     : want.kind);
+                        if (want.kind == StepMap::Kind::value) {
+                            QVERIFY(std::abs(got.value - want.value) < 1e-5F);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    void scales() {
+        const auto scale = [](const char* name, const char* unit, std::vector<float> values) {
+            std::vector<std::int32_t> steps(values.size(), 0);
+            return StepMap(sequence_of(steps), chunk_of(values, 1), {name, {"token", "step"}, unit, "", ""},
+                           Attribution::predicting)
+                .scale();
+        };
+        QCOMPARE(scale("gate", "probability", {0.2F, 0.7F}).high, 1.0);
+        QCOMPARE(scale("nll", "nats", {0.2F, 7.2F}).low, 0.0);
+        QVERIFY(scale("nll", "nats", std::vector<float>(200, 7.2F)).high >= 7.2);
+        QVERIFY(scale("rank", "", {1, 5, 3000}).logarithmic);
+        QVERIFY(scale("cosine", "", {-0.5F, 0.9F}).low <= -0.5);
+        QCOMPARE(scale("x", "", {none, none}).high, 1.0);
+    }
+
+    void wrongShapesAreRefused() {
+        SignalChunk wide = chunk_of({1, 2, 3, 4}, 2);
+        wide.shape = {1, 2, 2};
+        QVERIFY_EXCEPTION_THROWN(
+            StepMap(sequence_of({0, 0}), wide, {"x", {}, "", "", ""}, Attribution::predicting), InputError);
+        SignalChunk lying = chunk_of({1, 2, 3, 4}, 2);
+        lying.shape = {1'000'000, 2};
+        QVERIFY_EXCEPTION_THROWN(StepMap(sequence_of(std::vector<std::int32_t>(10, 1)), lying,
+                                         {"x", {}, "", "", ""}, Attribution::predicting),
+                                 Error);
+    }
+
+    void aHundredThousandTokensArePaintedWithinAFrame() {
+        std::vector<std::int32_t> steps(100'000, 3);
+        std::vector<float> values(400'000, 0.5F);
+        const StepMap map(sequence_of(steps), chunk_of(values, 4),
+                          {"gate", {"token", "step"}, "probability", "", ""}, Attribution::predicted);
+        QElapsedTimer timer;
+        std::vector<qint64> times;
+        for (int i = 0; i < 15; ++i) {
+            timer.start();
+            const auto cells = map.columns(0, 100'000, 1200, StepMap::Merge::largest);
+            times.push_back(timer.nsecsElapsed());
+            QCOMPARE(cells.size(), std::size_t{4800});
+        }
+        std::sort(times.begin(), times.end());
+        qInfo("columns of 100,000 tokens × 4 steps: %.2f ms (median of 15)",
+              static_cast<double>(times[7]) / 1e6);
+        QVERIFY(times[7] < 100'000'000); // far above what it takes, far below what would be felt as a fault
+                                         // on a busy machine
+    }
+
+    void pyramidsHoldWhatTheRowsHold() {
+        constexpr std::int64_t rows = 1000; // no multiple of a block
+        constexpr std::int64_t steps = 5;
+        std::mt19937 random(5);
+        std::vector<float> values;
+        std::vector<std::int32_t> ran;
+        for (std::int64_t row = 0; row < rows; ++row) {
+            ran.push_back(static_cast<std::int32_t>(random() % 6) - 1);
+            for (std::int64_t step = 0; step < steps; ++step) {
+                values.push_back(random() % 7 == 0 ? none : static_cast<float>(random() % 1000) / 100 - 3);
+            }
+        }
+        MipPyramid::Builder builder(rows, steps);
+        // In pieces that are no blocks.
+        for (std::size_t begin = 0; begin < rows; begin += 37) {
+            const std::size_t n = std::min<std::size_t>(37, rows - begin);
+            builder.add(std::span(values).subspan(begin * steps, n * steps),
+                        std::span(ran).subspan(begin, n));
+        }
+        const MipPyramid mips = std::move(builder).finish();
+        QVERIFY(mips.levels() > 3);
+        QVERIFY(mips.hasHalted());
+        for (std::size_t level = 0; level < mips.levels(); ++level) {
+            const std::int64_t wide = MipPyramid::extent(level);
+            for (std::int64_t number = 0; number * wide < rows; ++number) {
+                for (std::int64_t step = 0; step < steps; ++step) {
+                    double sum = 0;
+                    float largest = -100;
+                    std::uint32_t count = 0;
+                    bool any = false;
+                    for (std::int64_t row = number * wide; row < std::min((number + 1) * wide, rows); ++row) {
+                        const float value = values[static_cast<std::size_t>(row * steps + step)];
+                        if (step > ran[static_cast<std::size_t>(row)]) {
+                            continue;
+                        }
+                        any = true;
+                        if (!std::isnan(value)) {
+                            largest = std::max(largest, value);
+                            sum += value;
+                            ++count;
+                        }
+                    }
+                    const MipPyramid::Block& block = mips.block(level, number, step);
+                    QCOMPARE(block.values(), count);
+                    QCOMPARE(block.ran(), any);
+                    if (count > 0) {
+                        QCOMPARE(block.largest, largest);
+                        QVERIFY(std::abs(static_cast<double>(block.sum) - sum) < 1e-3);
+                    }
+                }
+            }
+        }
+        // Spans of whole blocks are exact, whatever level answers.
+        const MipPyramid::Block some = mips.over(64, 64 + 5 * 16, 0);
+        MipPyramid::Block expected;
+        for (std::int64_t number = 4; number < 9; ++number) {
+            expected.add(mips.block(0, number, 0));
+        }
+        QVERIFY(some.values() >=
+                expected.values()); // a coarser level may reach beyond the end by less than a block
+        QCOMPARE(mips.over(0, 256, 2).values(), mips.block(2, 0, 2).values());
+        QVERIFY(mips.quantile(0) <= mips.quantile(0.5) && mips.quantile(0.5) <= mips.quantile(1));
+
+        // The sidecar gives it back, and nothing else.
+        const auto path = folder_ / "one.mip";
+        QVERIFY(mips.write(path, "key"));
+        const auto again = MipPyramid::read(path, "key");
+        QVERIFY(again.has_value());
+        QCOMPARE(again->rows(), rows);
+        QCOMPARE(again->over(100, 400, 1).sum, mips.over(100, 400, 1).sum);
+        QCOMPARE(again->quantile(0.99), mips.quantile(0.99));
+        QVERIFY(!MipPyramid::read(path, "kez"));
+        QVERIFY(!MipPyramid::read(folder_ / "none.mip", "key"));
+        QVERIFY(!mips.write(folder_ / "no" / "folder.mip", "key"));
+        QFile file(QString::fromStdString(path.string()));
+        QVERIFY(file.open(QIODevice::ReadWrite));
+        const QByteArray whole = file.readAll();
+        for (const qint64 size : {qint64{0}, qint64{7}, qint64{47}, qint64{60}, whole.size() - 1}) {
+            QVERIFY(file.resize(size));
+            QVERIFY(!MipPyramid::read(path, "key"));
+            file.seek(0);
+            file.write(whole);
+            file.flush();
+        }
+        // A header that claims more than there is.
+        for (int byte = 8; byte < 48; ++byte) {
+            QByteArray damaged = whole;
+            damaged[byte] = static_cast<char>(damaged[byte] ^ 0x40);
+            file.seek(0);
+            file.write(damaged);
+            file.flush();
+            const auto read = MipPyramid::read(path, "key");
+            QVERIFY(!read || read->rows() == rows); // only the flag of halted steps may differ
+        }
+    }
+
+    void mapsFromPyramidsShowTheSame() {
+        constexpr std::int64_t tokens = 4096;
+        std::mt19937 random(9);
+        std::vector<std::int32_t> ran(tokens);
+        std::vector<float> values(tokens * 4);
+        for (auto& one : ran) {
+            one = static_cast<std::int32_t>(random() % 4);
+        }
+        for (auto& one : values) {
+            one = static_cast<float>(random() % 1000) / 1000;
+        }
+        const SignalInfo info{"gate", {"token", "step"}, "probability", "", ""};
+        const auto sequence = std::make_shared<const SequenceData>(sequence_of(ran));
+        const StepMap plain(*sequence, chunk_of(values, 4), info, Attribution::predicting);
+        MipPyramid::Builder builder(tokens, 4);
+        builder.add(values, ran);
+        const auto mips = std::make_shared<const MipPyramid>(std::move(builder).finish());
+        auto page = std::make_shared<StepMap::Page>();
+        page->first = 1000;
+        page->values.assign(values.begin() + 4000, values.begin() + 8000);
+        const StepMap large(sequence, mips, page, info, Attribution::predicting);
+        QCOMPARE(large.tokens(), plain.tokens());
+        QCOMPARE(large.scale().high, plain.scale().high);
+        QVERIFY(large.exact(1000, 2000));
+        QVERIFY(!large.exact(999, 2000));
+        const auto same = [&](double first, double last, int count, StepMap::Merge merge) {
+            const auto a = plain.columns(first, last, count, merge);
+            const auto b = large.columns(first, last, count, merge);
+            QCOMPARE(a.size(), b.size());
+            for (std::size_t i = 0; i < a.size(); ++i) {
+                QCOMPARE(a[i].kind, b[i].kind);
+                QVERIFY(std::abs(a[i].value - b[i].value) < 1e-5F);
+            }
+        };
+        for (const auto merge : {StepMap::Merge::largest, StepMap::Merge::mean}) {
+            same(0, 4096, 64, merge);  // 64 tokens a column: a level
+            same(0, 4096, 4, merge);   // 1024
+            same(0, 4096, 256, merge); // 16
+            same(1000, 1100, 300, merge);
+            same(1200, 1700, 100, merge);
+        }
+        QCOMPARE(large.at(1500, 2).value, plain.at(1500, 2).value);
+        QCOMPARE(large.at(0, 9).kind, StepMap::Kind::missing);
+    }
+
+private:
+    testing::TemporaryFolder folder_;
+};
+
+QTEST_GUILESS_MAIN(StepMapTest)
+#include "step_map_test.moc"
