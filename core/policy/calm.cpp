@@ -5,9 +5,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ponderscope::policies {
 namespace {
+
+/// The threshold at this place, of a lambda of one.
+double decay(const TokenPlace& place) {
+    return 0.9 + 0.1 * std::exp(-4.0 * place.position / place.length);
+}
+
+template <PolicySignal signal, std::int64_t first_step>
+double compared(const SignalColumns& columns, std::size_t token, const TokenPlace& place, std::int64_t k) {
+    return k < first_step ? std::numeric_limits<double>::quiet_NaN()
+                          : static_cast<double>(columns.column(signal, k)[token]) / decay(place);
+}
 
 class Calm final : public Policy {
 public:
@@ -16,9 +28,7 @@ public:
 
     void per_token(std::span<const TokenPlace> places, std::span<double> numbers) const override {
         for (std::size_t i = 0; i < places.size(); ++i) {
-            const double along =
-                static_cast<double>(places[i].position) / static_cast<double>(places[i].length);
-            numbers[i] = std::min(1.0, std::max(0.0, lambda_ * (0.9 + 0.1 * std::exp(-4 * along))));
+            numbers[i] = std::clamp(lambda_ * decay(places[i]), 0.0, 1.0);
         }
     }
 
@@ -52,6 +62,7 @@ PolicyKind calm_margin() {
             .source = "arXiv 2207.07061, softmax response",
             .parameters = parameters(),
             .needs = {PolicySignal::margin},
+            .compared = compared<PolicySignal::margin, 0>,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<Calm>(PolicySignal::margin, 0, spec.number("lambda"));
             }};
@@ -63,6 +74,7 @@ PolicyKind calm_cosine() {
             .source = "arXiv 2207.07061, hidden-state saturation",
             .parameters = parameters(),
             .needs = {PolicySignal::cosine},
+            .compared = compared<PolicySignal::cosine, 1>,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<Calm>(PolicySignal::cosine, 1, spec.number("lambda"));
             }};

@@ -4,9 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ponderscope::policies {
 namespace {
+
+double change(float now, float before) {
+    return std::abs(static_cast<double>(now) - static_cast<double>(before));
+}
+
+double compared_change(const SignalColumns& columns, std::size_t token, const TokenPlace&, std::int64_t k) {
+    return k < 1 ? std::numeric_limits<double>::quiet_NaN()
+                 : change(columns.column(PolicySignal::entropy, k)[token],
+                          columns.column(PolicySignal::entropy, k - 1)[token]);
+}
 
 class EntropyDifference final : public Policy {
 public:
@@ -20,8 +31,7 @@ public:
         const float* now = columns.column(PolicySignal::entropy, k).data() + first;
         const float* before = columns.column(PolicySignal::entropy, k - 1).data() + first;
         for (std::size_t i = 0; i < stop.size(); ++i) {
-            stop[i] =
-                std::abs(static_cast<double>(now[i]) - static_cast<double>(before[i])) < threshold_ ? 1 : 0;
+            stop[i] = change(now[i], before[i]) < threshold_ ? 1 : 0;
         }
     }
 
@@ -53,6 +63,7 @@ PolicyKind entropy_difference() {
                             .absent = PolicyParameter::Absent::preset,
                             .value = 1e-3}},
             .needs = {PolicySignal::entropy},
+            .compared = compared_change,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<EntropyDifference>(spec.number("theta"));
             }};

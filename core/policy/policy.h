@@ -71,6 +71,10 @@ struct PolicyKind {
     std::vector<PolicyParameter> parameters; ///< the first is the threshold that sweeps and sliders move
     std::vector<PolicySignal> needs;         ///< recorded signals
     bool causal = true;                      ///< false: a bound, not a policy that can run
+    /// What of a token at step k stands against the threshold, in its unit, NaN at a step that is not judged;
+    /// nullptr: the first of `needs` as it is.
+    double (*compared)(const SignalColumns& columns, std::size_t token, const TokenPlace& place,
+                       std::int64_t k) = nullptr;
     /// InputError when the spec does not fit the run ("fixed:n=7" with K = 3).
     std::unique_ptr<Policy> (*make)(const PolicySpec& spec, const PolicyContext& context) = nullptr;
 

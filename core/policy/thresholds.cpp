@@ -8,29 +8,20 @@
 namespace ponderscope {
 namespace {
 
-/// Of what the rule compares with its threshold: the signal, how much it changed in a step, or the signal
-/// over the bound that decays along the sequence (CALM).
+/// Of what the rule compares with its threshold.
 std::vector<double> quantiles_of(const ReplayTable& table, const PolicyKind& kind, int most) {
     const PolicySignal signal = kind.needs.front();
-    const bool change = kind.name == "entropy_difference";
-    const bool decays = kind.name.starts_with("calm_");
     const auto compared = [&](std::int64_t k, std::size_t i) {
-        const auto now = static_cast<double>(table.columns.column(signal, k)[i]);
-        if (change) {
-            return std::abs(now - static_cast<double>(table.columns.column(signal, k - 1)[i]));
-        }
-        const TokenPlace& place = table.places[i];
-        return decays ? now / (0.9 + 0.1 * std::exp(-4.0 * place.position / std::max(place.length, 1U)))
-                      : now;
+        return kind.compared != nullptr ? kind.compared(table.columns, i, table.places[i], k)
+                                        : static_cast<double>(table.columns.column(signal, k)[i]);
     };
-    const std::int64_t first = change ? 1 : 0;
     // A sample: a threshold is a place on a slider, not a statistic.
     constexpr std::size_t enough = 100'000;
     std::vector<double> values;
     const std::int64_t steps = table.columns.max_steps();
     const std::size_t stride =
         table.tokens() * static_cast<std::size_t>(std::max<std::int64_t>(steps, 1)) / enough + 1;
-    for (std::int64_t k = first; k < steps; ++k) {
+    for (std::int64_t k = 0; k < steps; ++k) {
         for (std::size_t i = 0; i < table.tokens(); i += stride) {
             const double value = compared(k, i);
             if (std::isfinite(value) && k <= table.ran[i]) {
@@ -49,7 +40,7 @@ std::vector<double> quantiles_of(const ReplayTable& table, const PolicyKind& kin
         // everybody stops.
         double low = chosen.front();
         double high = chosen.back();
-        for (std::int64_t k = first; k < steps; ++k) {
+        for (std::int64_t k = 0; k < steps; ++k) {
             for (std::size_t i = 0; i < table.tokens(); ++i) {
                 const double value = compared(k, i);
                 if (std::isfinite(value)) {

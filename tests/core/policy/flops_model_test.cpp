@@ -120,11 +120,11 @@ TEST(FlopsModel, StepsOverTheMiddlePayForWhatIsAroundThem) {
                                          300 + 3 * (1000 + 10 * 4) + 10 * 12 + 2 * 500 + 18 + 103}));
     // A rule that reads the output runs the coda after each step.
     EXPECT_EQ(count(model, {0, 2}, true),
-              (std::vector<std::int64_t>{300 + 1000 + 10 * (2 + 6) + 7 + 103,
-                                         300 + 3 * (1000 + 10 * 4) + 10 * 2 * (2 + 3 * 4) + 2 * 500 + 18 +
-                                             3 * 103}));
+              (std::vector<std::int64_t>{300 + 1000 + 10 * (2 + 6) + 7 + 103, 300 + 3 * (1000 + 10 * 4) +
+                                                                                  10 * 2 * (2 + 3 * 4) +
+                                                                                  2 * 500 + 18 + 3 * 103}));
     EXPECT_EQ(FlopsModel::from_json(model.to_json()), model);
-    for (std::int64_t FlopsModel::* const one :
+    for (std::int64_t FlopsModel::*const one :
          {&FlopsModel::prelude, &FlopsModel::prelude_layers, &FlopsModel::coda_layers}) {
         FlopsModel alone = adaptive();
         alone.*one = 5;

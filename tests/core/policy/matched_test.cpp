@@ -91,6 +91,7 @@ TEST(Matched, FindsTheRuleThatKnowsAndNotTheOneThatDoesNot) {
     EXPECT_LT(found.rows[3].at_steps[2].band.low, 0);
     EXPECT_GT(found.rows[3].at_steps[2].band.high, 0);
     EXPECT_FALSE(found.rows[4].causal);
+    EXPECT_EQ(found.rows[4].curve.front().policy, "oracle of the first 1 read-outs");
     EXPECT_TRUE(std::isnan(found.rows[4].at_steps[1].band.low)); // a bound has no band
     EXPECT_TRUE(found.rows[0].at_flops.empty());                 // the trace does not say
     // Between two settings: linear in the steps.
@@ -151,8 +152,8 @@ TEST(Thresholds, AreNotPassedByWhatEqualsThem) {
             std::ranges::fill(table.columns.column(signal, k), 0.5F);
         }
     }
-    for (const char* const policy : {"entropy:theta=0.5", "entropy_difference:theta=0",
-                                     "second_order:theta=0.5"}) {
+    for (const char* const policy :
+         {"entropy:theta=0.5", "entropy_difference:theta=0", "second_order:theta=0.5"}) {
         EXPECT_EQ(replay(table, PolicySpec::parse(policy)).mean_steps, last_step) << policy;
     }
     EXPECT_EQ(replay(table, PolicySpec::parse("entropy:theta=0.51")).mean_steps, 0);
@@ -177,6 +178,45 @@ TEST(Thresholds, ReachFromNobodyToEverybody) {
     EXPECT_NEAR(steps_at(values.front()), last_step * (1 - 1.0 / (1000 * 39)), 1e-3);
     EXPECT_GT(steps_at(values[4]), 0.5);
     EXPECT_LT(steps_at(values[4]), 2.5);
+}
+
+TEST(Thresholds, OfADifferenceAreThoseOfWhatChanges) {
+    // The entropy falls by 0.5 and 0.25, whatever it is itself; what it did in the last step stops nobody.
+    ReplayTable table = made_up(3);
+    const float entropy[] = {9, 8.5F, 8.25F, 8.125F};
+    for (std::int64_t k = 0; k <= last_step; ++k) {
+        std::ranges::fill(table.columns.column(PolicySignal::entropy, k), entropy[k]);
+    }
+    const PolicyKind& kind = *PolicySpec::parse("entropy_difference:theta=1").kind;
+    const std::vector<double> values = threshold_values(kind, table, 9);
+    ASSERT_GE(values.size(), 3U);
+    EXPECT_NEAR(values.front(), 0.25 * (1 - 2e-4), 1e-9);
+    EXPECT_NEAR(values.back(), 0.5 * (1 + 2e-4), 1e-9);
+    EXPECT_TRUE(std::ranges::find(values, 0.25) != values.end()) << "what it is compared with, exactly";
+    const auto steps_at = [&](double value) { return replay(table, policy_at(kind, value)).mean_steps; };
+    EXPECT_EQ(steps_at(values.front()), last_step);
+    EXPECT_EQ(steps_at(values.back()), 1);
+    EXPECT_EQ(steps_at(0.251), 2);
+}
+
+TEST(Thresholds, OfADecayingBoundAreThoseBeforeTheDecay) {
+    // All cosines are 0.8, so the first tokens stop at 0.8 and the last ones at what is nearly 0.8 / 0.9.
+    ReplayTable table = made_up(3);
+    table.columns.add(PolicySignal::cosine);
+    for (std::int64_t k = 0; k <= last_step; ++k) {
+        std::ranges::fill(table.columns.column(PolicySignal::cosine, k), 0.8F);
+    }
+    const PolicyKind& kind = *PolicySpec::parse("calm_cosine:lambda=1").kind;
+    const std::vector<double> values = threshold_values(kind, table, 40);
+    ASSERT_EQ(values.size(), 40U); // a value for each place of a sequence
+    const double at_end = 0.8F / (0.9 + 0.1 * std::exp(-4.0 * 39 / 40));
+    EXPECT_NEAR(values.front(), 0.8 * (1 - 2e-4), 1e-6);
+    EXPECT_NEAR(values.back(), at_end * (1 + 2e-4), 1e-6);
+    const auto steps_at = [&](double value) { return replay(table, policy_at(kind, value)).mean_steps; };
+    EXPECT_EQ(steps_at(values.front()), 1); // the first state is compared with none
+    EXPECT_EQ(steps_at(values.back()), last_step);
+    // Of 39 tokens that count those from the middle one on stop at the middle value.
+    EXPECT_NEAR(steps_at(values[20]), 1 + 2 * 20.0 / 39, 0.06);
 }
 
 TEST(SecondOrder, NeedsThreeStatesAndSoManyHits) {
@@ -208,6 +248,10 @@ TEST(Agreement, CountsWhatBothDid) {
     EXPECT_NEAR(found.nll.value, 0.5 / 78, 1e-6);
     EXPECT_EQ(found.step_differences,
               (std::vector<std::pair<std::int32_t, std::int64_t>>{{-1, 1}, {0, 75}, {1, 2}}));
+    std::vector<double> quantiles;
+    std::ranges::transform(found.nll_quantiles, std::back_inserter(quantiles),
+                           &std::pair<double, double>::first);
+    EXPECT_EQ(quantiles, (std::vector<double>{0, 0.05, 0.25, 0.5, 0.75, 0.95, 1}));
     EXPECT_NEAR(found.nll_quantiles.back().second, 0.5, 1e-6);
     EXPECT_EQ(found.nll_quantiles[3].second, 0);
     const std::vector<float> none(table.tokens(), std::numeric_limits<float>::quiet_NaN());

@@ -141,6 +141,10 @@ TEST(Sweep, ReadsRangesAndLists) {
     EXPECT_EQ(Sweep::parse(" lambda = 0.9, 0.1 ").values, (std::vector<double>{0.9, 0.1}));
     EXPECT_EQ(Sweep::parse("theta=3:4:6").values, (std::vector<double>{3, 3.2, 3.4, 3.6, 3.8, 4}));
     EXPECT_EQ(Sweep::parse("n=3:0:4").values, (std::vector<double>{3, 2, 1, 0}));
+    // Between the ends twelve digits; the ends are what was written, to the last bit.
+    const Sweep written = Sweep::parse("theta=0.12345678901234567:0.98765432109876543:3");
+    EXPECT_EQ(written.values,
+              (std::vector<double>{0.12345678901234567, 0.555555555056, 0.98765432109876543}));
     const Sweep ratios = Sweep::parse("theta=1e-4:1:5:log");
     ASSERT_EQ(ratios.values.size(), 5U);
     EXPECT_EQ(ratios.values.front(), 1e-4);

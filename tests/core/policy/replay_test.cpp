@@ -258,6 +258,7 @@ struct TraceOptions {
     std::vector<std::int64_t> nll_shape{3, 3};
     std::string nll_name = signal::nll;
     bool targets = true;
+    std::size_t flops_of_steps = 0; ///< 0: as sample_run says
 };
 
 std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const TraceOptions& options) {
@@ -267,6 +268,14 @@ std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const 
     run.method = options.method;
     run.max_steps = options.max_steps;
     run.config = options.config;
+    if (options.flops_of_steps > 0) {
+        FlopsModel model;
+        model.steps.assign(options.flops_of_steps, 1000);
+        model.windows = {0};
+        model.decisions.assign(options.flops_of_steps - 1, 0);
+        run.flops_model = model.to_json();
+        run.step_unit = "step"; // the model above is of one
+    }
     writer.begin_run(run, {{options.nll_name, {"token", "step"}, "nats", "NLL", "."},
                            {signal::gate, {"token", "step"}, "", "Gate", "."}});
     writer.begin_sequence("one", testing::sample_text(3));
@@ -290,6 +299,17 @@ std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const 
 ReplayTable load(const std::filesystem::path& path) {
     const TraceReader reader = TraceReader::open(path);
     return ReplayTable::load(reader, find_run(reader, "run"));
+}
+
+TEST(ReplayTable, TakesTheCostsOfARunWithAsManySteps) {
+    for (const std::size_t steps : {2U, 3U, 4U}) { // with step 0, of K = 2
+        const testing::TemporaryFolder folder;
+        TraceOptions options;
+        options.flops_of_steps = steps;
+        const ReplayTable table = load(write_trace(folder, options));
+        EXPECT_EQ(table.flops.has_value(), steps == 3) << steps;
+        EXPECT_EQ(table.windows.size(), steps == 3 ? 1U : 0U) << steps;
+    }
 }
 
 TEST(ReplayTable, ReadsTheOwnRuleOfTheMethod) {

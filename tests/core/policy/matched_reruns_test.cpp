@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/matched_reruns.h"
+
+#include "core/base/error.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace ponderscope {
+namespace {
+
+constexpr std::int64_t length = 6;
+constexpr std::int64_t sequences = 4;
+
+class MatchedReruns : public ::testing::Test {
+protected:
+    /// A run in which every token takes as many steps and costs \p nll nats, more by a little for each place.
+    void write(TraceWriter& writer, const std::string& policy, std::int32_t steps, float nll) const {
+        RunInfo run = testing::sample_run(policy);
+        run.policy = policy;
+        writer.begin_run(run, {});
+        for (std::int64_t s = 0; s < sequences; ++s) {
+            writer.begin_sequence("s", testing::sample_text(length));
+            TokenColumns tokens =
+                testing::sample_tokens(3 + static_cast<std::uint64_t>(s), 0, length, length);
+            for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
+                tokens.steps[t] = steps;
+                if (t + 1 < static_cast<std::size_t>(length)) {
+                    tokens.nll[t] = nll + 0.125F * static_cast<float>(t);
+                }
+            }
+            writer.append(std::move(tokens), {});
+            writer.end_sequence();
+        }
+        writer.end_run(1);
+    }
+
+    /// The run in which nobody stops, then reruns: two rules with two settings each, one setting twice.
+    TraceReader trace() const {
+        TraceWriter writer(folder_ / "t.ponder");
+        write(writer, "full", 3, 1);
+        write(writer, "entropy:theta=2", 1, 9); // a newer one says otherwise
+        write(writer, "entropy:theta=2", 1, 3);
+        write(writer, "kl:theta=0.9", 1, 4);
+        write(writer, "entropy:theta=1", 2, 1.5F);
+        write(writer, "kl:theta=0.1", 2, 2);
+        writer.finish();
+        return TraceReader::open(folder_ / "t.ponder");
+    }
+
+    static ReplayTable table_of(const TraceReader& reader, const RunInfo& run) {
+        ReplayTable table;
+        for (std::int64_t s = 0; s < sequences; ++s) {
+            const TokenColumns tokens = reader.tokens(run.id, s);
+            table.sequences.push_back(length);
+            table.ran.insert(table.ran.end(), tokens.steps.begin(), tokens.steps.end());
+            table.nll.insert(table.nll.end(), tokens.nll.begin(), tokens.nll.end());
+            for (std::uint32_t t = 0; t < length; ++t) {
+                table.places.push_back({static_cast<std::uint32_t>(s), t, length});
+            }
+        }
+        table.finish();
+        return table;
+    }
+
+    testing::TemporaryFolder folder_;
+};
+
+TEST_F(MatchedReruns, TakesTheNewestOfEachSettingOfCausalRules) {
+    const TraceReader reader = trace();
+    const std::vector<RunInfo> runs = reader.runs();
+    // second_order has no rerun, oracle can have none.
+    const auto rules = reruns_by_rule(runs, runs.at(0), {"second_order", "kl", "oracle", "entropy"});
+    ASSERT_EQ(rules.size(), 2U);
+    EXPECT_EQ(rules[0].name, "kl");
+    EXPECT_EQ(rules[1].name, "entropy");
+    for (const RerunRule& rule : rules) {
+        ASSERT_EQ(rule.runs.size(), 3U) << rule.name;
+        EXPECT_EQ(rule.runs.back().policy, "full") << rule.name;
+    }
+    const auto newest = std::ranges::find(rules[1].runs, "entropy:theta=2", &RunInfo::policy);
+    ASSERT_NE(newest, rules[1].runs.end());
+    EXPECT_EQ(newest->id, runs.at(2).id);
+    // Of another text, and of a run of its own, nothing is a rerun.
+    RunInfo other = runs.at(0);
+    other.text_digest += "x";
+    EXPECT_TRUE(reruns_by_rule(runs, other, {"kl", "entropy"}).empty());
+}
+
+TEST_F(MatchedReruns, AreSetAgainstTheReferenceAtItsCosts) {
+    const TraceReader reader = trace();
+    const std::vector<RunInfo> runs = reader.runs();
+    const ReplayTable table = table_of(reader, runs.at(0));
+    const ScoredRows scored(table);
+    const auto rules = reruns_by_rule(runs, runs.at(0), {"kl", "entropy"});
+    BootstrapOptions options;
+    options.replicates = 100;
+    const MatchedComparison own =
+        compare_reruns(table, scored, reader, runs.at(0), reader, rules, "entropy", {}, options);
+    EXPECT_EQ(own.reference, "entropy");
+    ASSERT_EQ(own.rows.size(), 2U);
+    ASSERT_EQ(own.rows[0].name, "kl");
+    // Costs that nobody named are what the reference's own settings took: 1, 2 and 3 steps.
+    ASSERT_EQ(own.rows[0].at_steps.size(), 3U);
+    const double noise = 0.125 * 2; // of places 0 to 4, the mean
+    const double margin[] = {4, 2, 1};
+    const double entropy[] = {3, 1.5, 1};
+    for (std::size_t c = 0; c < 3; ++c) {
+        EXPECT_NEAR(own.rows[0].at_steps[c].cost, static_cast<double>(c + 1), 1e-12);
+        EXPECT_NEAR(own.rows[0].at_steps[c].nll.value, margin[c] + noise, 1e-6);
+        EXPECT_NEAR(own.rows[1].at_steps[c].nll.value, entropy[c] + noise, 1e-6);
+        EXPECT_NEAR(own.rows[0].at_steps[c].difference.value, margin[c] - entropy[c], 1e-6);
+    }
+    // Costs beyond what the reference reaches are moved to its ends; between settings lies a line.
+    const MatchedComparison moved =
+        compare_reruns(table, scored, reader, runs.at(0), reader, rules, "kl", {0.5, 1.5, 7}, options);
+    EXPECT_NEAR(moved.rows[1].at_steps.at(0).cost, 1, 1e-12);
+    EXPECT_NEAR(moved.rows[1].at_steps.at(1).difference.value, 2.25 - 3, 1e-6);
+    EXPECT_NEAR(moved.rows[1].at_steps.at(2).cost, 3, 1e-12);
+}
+
+TEST_F(MatchedReruns, WithoutTheReferenceSaySo) {
+    const TraceReader reader = trace();
+    const std::vector<RunInfo> runs = reader.runs();
+    const ReplayTable table = table_of(reader, runs.at(0));
+    const auto rules = reruns_by_rule(runs, runs.at(0), {"kl"});
+    try {
+        (void)compare_reruns(table, ScoredRows(table), reader, runs.at(0), reader, rules, "entropy", {}, {});
+        FAIL() << "entropy has no rerun";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("reruns of entropy"), std::string::npos) << error.what();
+    }
+}
+
+} // namespace
+} // namespace ponderscope
