@@ -42,10 +42,8 @@ double own_threshold(const RunInfo& run) {
     if (own_rule(run) == nullptr) {
         return std::numeric_limits<double>::quiet_NaN();
     }
-    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
-    if (choices.is_object() && choices.contains("threshold")) {
-        const nlohmann::json& threshold = choices["threshold"];
-        return threshold.is_number() ? threshold.get<double>() : std::numeric_limits<double>::quiet_NaN();
+    if (const auto threshold = recorded_choices(run).threshold) {
+        return *threshold;
     }
     const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
     if (config.is_object() && config.contains("pondering") && config["pondering"].is_object()) {

@@ -16,11 +16,18 @@ bool same_if_known(const std::string& one, const std::string& other) {
     return one.empty() || other.empty() || one == other;
 }
 
+bool same_start(const RecordedChoices& one, const RecordedChoices& other) {
+    return one.initial_state_digest.empty() || other.initial_state_digest.empty()
+               ? same_if_known(one.initial_state, other.initial_state)
+               : one.initial_state_digest == other.initial_state_digest; // whatever the file's name
+}
+
 } // namespace
 
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
                  const std::string& kv) {
     const RecordedChoices chosen = recorded_choices(candidate);
+    const RecordedChoices own = recorded_choices(run);
     const std::string wanted = kv.empty() ? kv_of_rerun(run) : kv;
     // Where nobody stops, all of them see the same, but that everybody sees the last step at every step.
     const bool alike = policy == "full" && chosen.kv != "shared" && wanted != "shared";
@@ -29,9 +36,8 @@ bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string
            candidate.scoring == run.scoring && candidate.dtype == run.dtype &&
            candidate.context == run.context && candidate.stride == run.stride &&
            candidate.max_steps == run.max_steps && candidate.step_unit == run.step_unit &&
-           (alike || same_if_known(chosen.kv, wanted)) &&
-           same_if_known(chosen.initial_state, recorded_choices(run).initial_state) &&
-           candidate.tokens == run.tokens && candidate.complete;
+           (alike || same_if_known(chosen.kv, wanted)) && same_start(chosen, own) &&
+           changes_of(candidate) == changes_of(run) && candidate.tokens == run.tokens && candidate.complete;
 }
 
 RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& replayed,

@@ -168,6 +168,10 @@ std::string Engine::start_state() const {
     return config().recurs() ? impl_->start.text(config()) : "";
 }
 
+std::string Engine::start_state_digest() const {
+    return impl_->start.digest();
+}
+
 void Engine::use_layers_as_steps() {
     impl_->layer_steps = std::make_unique<LayerSteps>(config());
     impl_->refuse_layers_of_exits();

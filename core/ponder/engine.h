@@ -122,6 +122,7 @@ public:
     /// called: random, seed 0. InputError: a model without one, a file that is none or has another shape.
     void use_start_state(const std::string& spec);
     [[nodiscard]] std::string start_state() const; ///< as it is stored with a run; empty: the model has none
+    [[nodiscard]] std::string start_state_digest() const; ///< of the states in a file; empty: of no file
     [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
     /// Records sequence attention of these layers and heads from now on, at any level but nll; none: not any
     /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them

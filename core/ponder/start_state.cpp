@@ -2,6 +2,7 @@
 #include "core/ponder/start_state.h"
 
 #include "core/base/error.h"
+#include "core/base/sha256.h"
 #include "core/base/splitmix.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/model/parameters.h"
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <span>
 #include <vector>
 
 namespace ponderscope {
@@ -85,7 +87,13 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
             "--initial-state: expected random, random:SEED, zero or a safetensors file, found '" + spec +
             "', and no such file here or in " + folder.string() + ".");
     }
-    start.rows_ = read_states(start.path_, config);
+    start.rows_ = read_states(start.path_, config).contiguous();
+    // Of shape and numbers: the same states in another file or dtype are the same.
+    const std::vector<std::int64_t> shape = start.rows_.sizes().vec();
+    const std::span values(start.rows_.const_data_ptr<float>(),
+                           static_cast<std::size_t>(start.rows_.numel()));
+    Sha256 hash;
+    start.digest_ = hash.update(std::as_bytes(std::span(shape))).update(std::as_bytes(values)).finish_hex();
     return start;
 }
 

@@ -27,6 +27,7 @@ public:
     /// for one of them.
     [[nodiscard]] at::Tensor states(std::span<const Window> windows, const ModelConfig& config) const;
     [[nodiscard]] std::string text(const ModelConfig& config) const; ///< "random:0", "zero", the file's path
+    [[nodiscard]] const std::string& digest() const { return digest_; } ///< of a file's states; else empty
 
 private:
     enum class Kind : std::uint8_t { random, zero, file };
@@ -34,6 +35,7 @@ private:
     std::uint64_t seed_ = 0;
     std::filesystem::path path_;
     at::Tensor rows_; ///< fp32 [B, T, d] of a file
+    std::string digest_;
 };
 
 } // namespace ponderscope

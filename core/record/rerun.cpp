@@ -6,8 +6,6 @@
 #include "core/ponder/policy_halting.h"
 #include "core/trace/recorded_choices.h"
 
-#include <nlohmann/json.hpp>
-
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -38,11 +36,6 @@ std::vector<std::vector<std::int32_t>> steps_of(const ReplayTable& table, const 
     return steps;
 }
 
-bool was_patched(const RunInfo& run) {
-    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
-    return choices.is_object() && choices.contains("patches");
-}
-
 } // namespace
 
 std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
@@ -70,17 +63,17 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
 }
 
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest) {
-    if (run.notices.find("Changed for this run") != std::string::npos) {
-        throw InputError(
-            "Run \"" + run.name +
-            "\" was recorded with a model that was changed for it, which --rerun does not do again; "
-            "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
-    }
-    if (was_patched(run)) {
+    if (!recorded_choices(run).patches.empty()) {
         throw InputError("Run \"" + run.name +
                          "\" was recorded with states put in the place of computed ones, which --rerun does "
                          "not do again; record the policy with ponderscope record ... --patch FILE --policy "
                          "SPEC.");
+    }
+    if (!changes_of(run).empty()) {
+        throw InputError(
+            "Run \"" + run.name +
+            "\" was recorded with a model that was changed for it, which --rerun does not do again; "
+            "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
     }
     if (digest != run.checkpoint_digest) {
         throw InputError(checkpoint.folder,
@@ -106,11 +99,18 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     if (run.scoring != engine.scoring()) {
         engine.use_scoring(refreshes_of(run));
     }
+    const KvPolicy own_kv = kv_policy_from_string(kv_of_rerun(run)).value_or(KvPolicy::per_step);
     if (!engine.kv().empty() && !engine.kv_named()) {
-        engine.use_kv(kv_policy_from_string(kv_of_rerun(run)).value_or(KvPolicy::per_step));
+        engine.use_kv(own_kv);
     }
-    if (const std::string start = recorded_choices(run).initial_state; !start.empty()) {
-        engine.use_start_state(start);
+    const RecordedChoices chosen = recorded_choices(run);
+    if (!chosen.initial_state.empty()) {
+        engine.use_start_state(chosen.initial_state);
+        if (!chosen.initial_state_digest.empty() &&
+            engine.start_state_digest() != chosen.initial_state_digest) {
+            throw InputError(chosen.initial_state, "the start states of run \"" + run.name + "\"",
+                             "others; the file has changed since", "rerun it with the file as it was");
+        }
     }
     if (run.max_steps != engine.max_steps()) {
         throw InputError("Run \"" + run.name + "\" went " + std::to_string(run.max_steps) +
@@ -128,7 +128,7 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     options.seed = run.seed;
     options.run_name =
         run.name + " " + spec.text() +
-        (engine.kv_named() && engine.kv() != kv_of_rerun(run) ? " kv=" + engine.kv() : std::string());
+        (!engine.kv().empty() && engine.kv() != to_string(own_kv) ? " kv=" + engine.kv() : std::string());
     return record(engine, checkpoint, sequences, tokenizer, writer, options, progress, std::move(stop));
 }
 

@@ -64,6 +64,9 @@ std::string choices_of(const Engine& engine, const std::string& patches) {
     if (!engine.start_state().empty()) {
         choices["initial_state"] = engine.start_state();
     }
+    if (const std::string digest = engine.start_state_digest(); !digest.empty()) {
+        choices["initial_state_digest"] = digest;
+    }
     const ModelConfig& config = engine.config();
     if (method_info(config.ponder.method).own_rule.signal != nullptr) {
         choices["threshold"] =

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/recorded_choices.h"
 #include "core/trace/check.h"
 
 #include "core/base/error.h"
@@ -302,8 +303,7 @@ void TraceChecker::check_run(std::int64_t id) {
     if (database_.has_column("run", "choices")) {
         Statement choices = database_.prepare("SELECT choices FROM run WHERE id = ?");
         choices.bind(1, id);
-        const auto chosen = choices.step() ? parsed(choices.text(0)) : std::nullopt;
-        run.all_ran = chosen && chosen->is_object() && chosen->value("kv", nlohmann::json()) == "full";
+        run.all_ran = choices.step() && recorded_choices(choices.text(0)).kv == "full";
     }
     if (run.vocab_size < 1 || run.max_steps < 0 || row.integer(13) < 0 || row.integer(14) < 0 ||
         row.integer(15) < 0 || !(row.real(12) >= 0)) {

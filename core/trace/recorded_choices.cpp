@@ -3,15 +3,48 @@
 
 #include <nlohmann/json.hpp>
 
+#include <limits>
+#include <utility>
+
 namespace ponderscope {
 
+RecordedChoices recorded_choices(std::string_view choices) {
+    const nlohmann::json json = nlohmann::json::parse(choices, nullptr, /*allow_exceptions=*/false);
+    RecordedChoices chosen;
+    if (!json.is_object()) {
+        return chosen;
+    }
+    for (const auto& [key, text] : {std::pair{"kv", &chosen.kv},
+                                    {"initial_state", &chosen.initial_state},
+                                    {"initial_state_digest", &chosen.initial_state_digest}}) {
+        const auto found = json.find(key);
+        if (found != json.end() && found->is_string()) {
+            *text = found->get<std::string>();
+        }
+    }
+    if (const auto threshold = json.find("threshold"); threshold != json.end()) {
+        chosen.threshold =
+            threshold->is_number() ? threshold->get<double>() : std::numeric_limits<double>::quiet_NaN();
+    }
+    if (const auto patches = json.find("patches"); patches != json.end()) {
+        chosen.patches = patches->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+    return chosen;
+}
+
 RecordedChoices recorded_choices(const RunInfo& run) {
-    const nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, false);
-    const auto text = [&choices](const char* key) {
-        const auto found = choices.is_object() ? choices.find(key) : choices.end();
-        return found != choices.end() && found->is_string() ? found->get<std::string>() : std::string();
-    };
-    return {text("kv"), text("initial_state")};
+    return recorded_choices(run.choices);
+}
+
+std::string changes_of(const RunInfo& run) {
+    std::string changes = recorded_choices(run).patches;
+    const nlohmann::json notices = nlohmann::json::parse(run.notices, nullptr, /*allow_exceptions=*/false);
+    for (const nlohmann::json& notice : notices.is_array() ? notices : nlohmann::json::array()) {
+        if (notice.is_string() && notice.get<std::string>().starts_with("Changed for this run")) {
+            changes += "\n" + notice.get<std::string>();
+        }
+    }
+    return changes;
 }
 
 std::string kv_of_rerun(const RunInfo& run) {

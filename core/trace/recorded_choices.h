@@ -3,17 +3,28 @@
 
 #include "core/trace/records.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace ponderscope {
 
 /// What was chosen about a run beside its policy (RunInfo::choices), as the options of `ponderscope record`
-/// take it. Empty: the method has no such choice, or an earlier version did not keep it.
+/// take it. Empty: the method has no such choice, or an earlier version did not keep it. It is a stranger's
+/// text: what is none of ours says nothing.
 struct RecordedChoices {
-    std::string kv;            ///< "full", "per_step", "shared", "skip"
-    std::string initial_state; ///< "random:SEED", "zero", the name of a file
+    std::string kv;                   ///< "full", "per_step", "shared", "skip"
+    std::string initial_state;        ///< "random:SEED", "zero", the name of a file
+    std::string initial_state_digest; ///< of the states in that file
+    std::optional<double> threshold;  ///< of the method's own rule; NaN: it never stops
+    std::string patches;              ///< JSON array; empty: none
 };
+RecordedChoices recorded_choices(std::string_view choices);
 RecordedChoices recorded_choices(const RunInfo& run);
+
+/// What made the model of a run another one than its checkpoint: states put in the place of others, sources
+/// left out. Equal for runs that were changed alike; empty: nothing.
+std::string changes_of(const RunInfo& run);
 
 /// The kv of a rerun of \p run with another policy: the run's own, except that where every step runs and
 /// exits only choose the read-out there would be nothing to rerun; then exits are taken, `per_step`.

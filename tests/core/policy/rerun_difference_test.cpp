@@ -84,6 +84,42 @@ TEST(IsRerunOf, TakesExitsAndKeepsTheStart) {
         << "the last step at every step is something else, also where nobody stops";
 }
 
+TEST(IsRerunOf, TheSameChangesOfTheModel) {
+    const std::string policy = "entropy:theta=1.5";
+    const auto changed = [](const std::string& of, const std::string& choices, const std::string& notices) {
+        RunInfo run = run_of(of);
+        run.choices = choices;
+        run.notices = notices;
+        return run;
+    };
+    const std::string patch = R"({"patches": [{"to": {"token": 1}, "from": "zero"}]})";
+    const std::string other = R"({"patches": [{"to": {"token": 2}, "from": "zero"}]})";
+    const std::string ablated = R"(["A notice.", "Changed for this run: layer 1 is left out."])";
+    const RunInfo plain = changed("full", "{}", "[]");
+    EXPECT_TRUE(is_rerun_of(changed(policy, "{}", R"(["Another notice."])"), plain, policy));
+    EXPECT_FALSE(is_rerun_of(changed(policy, patch, "[]"), plain, policy));
+    EXPECT_FALSE(is_rerun_of(changed(policy, "{}", ablated), plain, policy));
+    EXPECT_FALSE(is_rerun_of(plain, changed("learned", patch, "[]"), "full"));
+    // What was changed alike is compared.
+    EXPECT_TRUE(is_rerun_of(changed(policy, patch, "[]"), changed("full", patch, "[]"), policy));
+    EXPECT_FALSE(is_rerun_of(changed(policy, patch, "[]"), changed("full", other, "[]"), policy));
+    EXPECT_TRUE(is_rerun_of(changed(policy, "", ablated), changed("full", "", ablated), policy));
+}
+
+TEST(IsRerunOf, StartStatesOfAFileAreTheirNumbers) {
+    const std::string policy = "entropy:theta=1.5";
+    const auto from = [](const std::string& of, const std::string& file, const std::string& digest) {
+        RunInfo run = run_of(of);
+        run.choices = R"({"initial_state": ")" + file + R"(", "initial_state_digest": ")" + digest + "\"}";
+        return run;
+    };
+    const RunInfo base = from("full", "s.safetensors", "ab");
+    EXPECT_TRUE(is_rerun_of(from(policy, "/moved/s.safetensors", "ab"), base, policy));
+    EXPECT_FALSE(is_rerun_of(from(policy, "s.safetensors", "cd"), base, policy));
+    EXPECT_TRUE(is_rerun_of(from(policy, "s.safetensors", ""), base, policy)) << "earlier versions kept none";
+    EXPECT_FALSE(is_rerun_of(from(policy, "t.safetensors", ""), base, policy));
+}
+
 class RerunDifferenceOfTwoRuns : public ::testing::Test {
 protected:
     /// Two sequences of 6 and 4 tokens; \p change may alter their columns before they are written.
