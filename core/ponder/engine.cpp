@@ -204,6 +204,7 @@ void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
         throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
                          std::to_string(*refreshes) + ".");
     }
+    refuse_patches_of_passes(refreshes && !impl_->patches.empty());
     impl_->choices.refreshes = refreshes;
 }
 

@@ -142,11 +142,11 @@ public:
     /// any more. Sequences go by Window::sequence. InputError: counted refreshes, a place that the model does
     /// not have, a state of another width or with what is no number.
     void use_patches(std::vector<StatePatch> patches);
-    /// The states at these places, one each; of all_tokens the mean over the tokens read out that ran the
-    /// step. Empty: nothing there was read out or ran. Patches do not count. InputError: a place that the
-    /// model does not have.
-    [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
-                                                            std::span<const StatePlace> places) const;
+    /// The states at these places of windows that are computed together; of all_tokens the sum over the
+    /// sequence's tokens that are read out and ran the step. Patches do not count. InputError: a place that
+    /// the model does not have. MemoryExhausted: compute fewer windows together.
+    [[nodiscard]] std::vector<StateSum> states_at(std::span<const Window> windows,
+                                                  std::span<const StatePlace> places) const;
     /// InputError unless the model has such a step and layer (of which a patch may be: \p patched).
     void check_place(const StatePlace& place, bool patched) const;
     /// Elements of a state of that layer.

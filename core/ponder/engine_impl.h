@@ -61,6 +61,9 @@ struct EngineParts {
 
 struct Engine::Impl : EngineParts {};
 
+/// InputError where slots are computed by a counted number of passes.
+void refuse_patches_of_passes(bool counted);
+
 class Engine::Pending {
 public:
     Pending(ScoreTransfer transfer, const EngineParts& parts)

@@ -12,45 +12,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
+#include <vector>
 
 namespace ponderscope {
 
 namespace {
 
-/// Takes states at chosen places of a run.
+/// Sums of states at chosen places of a run, kept on its device until it has ended.
 class StateCatcher final : public StepObserver, public TapListener {
 public:
-    StateCatcher(std::span<const StatePlace> places, std::span<const Window> windows, at::Device device)
-        : places_(places), taken_(places.size()), count_(places.size(), 0) {
+    StateCatcher(std::span<const StatePlace> places, std::span<const Window> windows, at::Device device) {
+        std::map<Where, Members> members;
         for (const StatePlace& place : places) {
-            std::vector<std::int64_t> tokens;
-            std::int64_t first = 0;
-            for (std::size_t i = 0; i < windows.size(); ++i) {
-                const Window& window = windows[i];
-                const std::int64_t number =
-                    window.sequence >= 0 ? window.sequence : static_cast<std::int64_t>(i);
-                for (std::int64_t t = window.report_begin; number == place.sequence && t < window.report_end;
-                     ++t) {
-                    if (place.token == StatePlace::all_tokens || window.first + t == place.token) {
-                        tokens.push_back(first + t);
-                    }
-                }
-                first += static_cast<std::int64_t>(window.ids.size());
-            }
-            wanted_.push_back(at::tensor(tokens, at::kLong).to(device));
+            Members& of_step = members[{place.layer, place.step}];
+            auto& wanted = place.token == StatePlace::all_tokens ? of_step.sequences : of_step.tokens;
+            const auto row = static_cast<std::int64_t>(of_step.tokens.size() + of_step.sequences.size());
+            rows_.emplace_back(Where{place.layer, place.step},
+                               wanted.try_emplace({place.sequence, place.token}, row).first->second);
+        }
+        for (const auto& [where, of_step] : members) {
+            Group group;
+            group.rows = static_cast<std::int64_t>(of_step.tokens.size() + of_step.sequences.size());
+            group.of_token = row_of_tokens(of_step.tokens, windows, false, group.rows).to(device);
+            group.of_sequence = row_of_tokens(of_step.sequences, windows, true, group.rows).to(device);
+            groups_.emplace(where, std::move(group));
         }
     }
 
     [[nodiscard]] bool wants(std::string_view name) const override { return name == "layer_output"; }
     [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
-        return wants(name) && std::any_of(places_.begin(), places_.end(),
-                                          [&](const StatePlace& place) { return place.layer == layer; });
-    }
-    /// The next \p count tokens of the windows are computed together.
-    void next_batch(std::int64_t count) {
-        first_ += count_in_batch_;
-        count_in_batch_ = count;
+        const auto group = groups_.lower_bound({layer, 0});
+        return wants(name) && group != groups_.end() && group->first.first == layer;
     }
     void step_begins(const Slots& slots) override { tokens_ = slots.tokens; }
     void heard(std::string_view, std::int64_t step, std::int64_t layer, const at::Tensor& tensor) override {
@@ -60,44 +54,88 @@ public:
         take(slots.step, StatePlace::end_of_step, slots.hidden);
     }
 
-    [[nodiscard]] std::vector<std::vector<float>> states() const {
-        std::vector<std::vector<float>> all(places_.size());
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            if (count_[i] > 0) {
-                const at::Tensor mean = (taken_[i] / static_cast<double>(count_[i])).to(at::kCPU);
-                all[i].assign(mean.const_data_ptr<float>(), mean.const_data_ptr<float>() + mean.numel());
+    /// In the order of the places.
+    [[nodiscard]] std::vector<StateSum> sums() const {
+        std::map<Where, std::pair<at::Tensor, at::Tensor>> on_host;
+        for (const auto& [where, group] : groups_) {
+            if (group.sums.defined()) {
+                on_host[where] = {group.sums.cpu(), group.counts.cpu()};
             }
+        }
+        std::vector<StateSum> all(rows_.size());
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto& [where, row] = rows_[i];
+            const auto found = on_host.find(where);
+            if (found == on_host.end()) {
+                continue;
+            }
+            const auto& [sums, counts] = found->second;
+            all[i].tokens = counts.const_data_ptr<std::int64_t>()[row];
+            const float* const begin = sums.const_data_ptr<float>() + row * sums.size(1);
+            all[i].sum.assign(begin, begin + sums.size(1));
         }
         return all;
     }
 
 private:
+    using Where = std::pair<std::int64_t, std::int64_t>;                        ///< layer, step
+    using Rows = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>; ///< by sequence and token
+    struct Members {
+        Rows tokens, sequences;
+    };
+    struct Group {
+        std::int64_t rows = 0;
+        at::Tensor of_token, of_sequence; ///< int64 [tokens of the run]: its row of sums; `rows`: none
+        at::Tensor sums, counts;          ///< fp32 [rows + 1, d], int64 [rows + 1]
+    };
+
+    static at::Tensor row_of_tokens(const Rows& wanted, std::span<const Window> windows, bool of_sequence,
+                                    std::int64_t none) {
+        std::vector<std::int64_t> rows;
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const Window& window = windows[i];
+            const std::int64_t number = window.sequence >= 0 ? window.sequence : static_cast<std::int64_t>(i);
+            for (std::int64_t t = 0; t < static_cast<std::int64_t>(window.ids.size()); ++t) {
+                const bool read_out = t >= window.report_begin && t < window.report_end;
+                const auto row =
+                    wanted.find({number, of_sequence ? StatePlace::all_tokens : window.first + t});
+                rows.push_back(read_out && row != wanted.end() ? row->second : none);
+            }
+        }
+        return at::tensor(rows, at::kLong);
+    }
+
     void take(std::int64_t step, std::int64_t layer, const at::Tensor& states) {
-        for (std::size_t i = 0; i < places_.size(); ++i) {
-            if (places_[i].step != step || places_[i].layer != layer) {
-                continue;
-            }
-            const at::Tensor numbers =
-                tokens_.defined() ? tokens_ + first_
-                                  : at::arange(first_, first_ + states.size(0), wanted_[i].options());
-            const at::Tensor rows = at::nonzero(at::isin(numbers, wanted_[i])).view(-1);
-            if (rows.size(0) > 0) {
-                const at::Tensor sum = states.index_select(0, rows).to(at::kFloat).sum(0);
-                taken_[i] = taken_[i].defined() ? taken_[i] + sum : sum;
-                count_[i] += rows.size(0);
-            }
+        const auto found = groups_.find({layer, step});
+        if (found == groups_.end()) {
+            return;
+        }
+        Group& group = found->second;
+        if (!group.sums.defined()) {
+            group.sums = at::zeros({group.rows + 1, states.size(1)}, states.options().dtype(at::kFloat));
+            group.counts = at::zeros({group.rows + 1}, group.of_token.options());
+        }
+        const at::Tensor values = states.to(at::kFloat);
+        for (const at::Tensor& of_all : {group.of_token, group.of_sequence}) {
+            const at::Tensor rows = tokens_.defined() ? of_all.index_select(0, tokens_) : of_all;
+            group.sums.index_add_(0, rows, values);
+            group.counts.index_add_(0, rows, at::ones_like(rows));
         }
     }
 
-    std::span<const StatePlace> places_;
-    std::vector<at::Tensor> wanted_; ///< a place: int64, tokens of the run
-    std::vector<at::Tensor> taken_;  ///< a place: fp32 [d], the sum
-    std::vector<std::int64_t> count_;
-    at::Tensor tokens_; ///< of the step that runs, in its batch
-    std::int64_t first_ = 0, count_in_batch_ = 0;
+    std::vector<std::pair<Where, std::int64_t>> rows_; ///< of the places
+    std::map<Where, Group> groups_;
+    at::Tensor tokens_; ///< of the step that runs; undefined: all
 };
 
 } // namespace
+
+void refuse_patches_of_passes(bool counted) {
+    if (counted) {
+        throw InputError("States are put in where slots are computed exactly: refreshes that are counted "
+                         "would reach others from them than from what was computed; choose --jacobi exact.");
+    }
+}
 
 void EngineParts::refuse_layers_of_exits() const {
     if (layer_steps != nullptr && !choices.attention.none()) {
@@ -158,6 +196,9 @@ std::int64_t Engine::state_width(std::int64_t layer) const {
 
 void Engine::check_place(const StatePlace& place, bool patched) const {
     const Method& method = impl_->method();
+    if (patched) {
+        refuse_patches_of_passes(impl_->choices.refreshes && impl_->choices.iterates(method));
+    }
     const auto refuse = [&](const std::string& expected, const std::string& what) {
         throw InputError("A state of " + to_string(place) + ": expected " + expected + "; " + what + ".");
     };
@@ -184,10 +225,6 @@ void Engine::check_place(const StatePlace& place, bool patched) const {
 }
 
 void Engine::use_patches(std::vector<StatePatch> patches) {
-    if (!patches.empty() && impl_->choices.refreshes && impl_->choices.iterates(impl_->method())) {
-        throw InputError("States are put in where slots are computed exactly: refreshes that are counted "
-                         "would reach others from them than from what was computed; choose --jacobi exact.");
-    }
     for (const StatePatch& patch : patches) {
         check_place(patch.to, true);
         const std::int64_t width = state_width(patch.to.layer);
@@ -206,8 +243,8 @@ void Engine::use_patches(std::vector<StatePatch> patches) {
     impl_->patches = std::move(patches);
 }
 
-std::vector<std::vector<float>> Engine::states_at(std::span<const Window> windows,
-                                                  std::span<const StatePlace> places) const try {
+std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
+                                        std::span<const StatePlace> places) const try {
     for (const StatePlace& place : places) {
         check_place(place, false);
     }
@@ -217,20 +254,15 @@ std::vector<std::vector<float>> Engine::states_at(std::span<const Window> window
     StateCatcher catcher(places, windows, impl_->device);
     options.observer = &catcher;
     options.taps = &catcher;
-    constexpr std::size_t together = 8; // as a recording has them
-    for (std::size_t begin = 0; begin < windows.size(); begin += together) {
-        const auto some = windows.subspan(begin, std::min(together, windows.size() - begin));
-        std::vector<std::span<const std::int32_t>> sequences;
-        for (const Window& window : some) {
-            impl_->check_ids(window.ids);
-            sequences.push_back(window.ids);
-        }
-        TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
-        impl_->place(batch, some);
-        catcher.next_batch(batch.size());
-        (void)run_steps(impl_->backbone(), impl_->method(), batch, options);
+    std::vector<std::span<const std::int32_t>> sequences;
+    for (const Window& window : windows) {
+        impl_->check_ids(window.ids);
+        sequences.push_back(window.ids);
     }
-    return catcher.states();
+    TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
+    impl_->place(batch, windows);
+    (void)run_steps(impl_->backbone(), impl_->method(), batch, options);
+    return catcher.sums();
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->device);
 }

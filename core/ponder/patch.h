@@ -27,4 +27,11 @@ struct StatePatch {
     std::vector<float> state;
 };
 
+/// States of a place, added up over tokens.
+struct StateSum {
+    std::vector<float> sum;
+    std::int64_t tokens = 0;                       ///< 0: nothing there was read out, or ran
+    [[nodiscard]] std::vector<float> mean() const; ///< empty: of no token
+};
+
 } // namespace ponderscope

@@ -15,6 +15,13 @@ std::string to_string(const StatePlace& place) {
            (place.layer == StatePlace::end_of_step ? "" : ", layer " + std::to_string(place.layer));
 }
 
+std::vector<float> StateSum::mean() const {
+    std::vector<float> mean(tokens > 0 ? sum.size() : 0);
+    std::transform(sum.begin(), sum.begin() + static_cast<std::ptrdiff_t>(mean.size()), mean.begin(),
+                   [this](float value) { return value / static_cast<float>(tokens); });
+    return mean;
+}
+
 RunPatches::RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows,
                        at::Device device) {
     // A token may be context in one window and read out in another: it is patched in both.
