@@ -16,10 +16,6 @@ namespace ponderscope {
 
 namespace {
 
-at::Tensor pick(const at::Tensor& tensor, const at::Tensor& rows) {
-    return tensor.defined() && rows.defined() ? tensor.index_select(0, rows) : tensor;
-}
-
 bool is_integer(const std::string& name) {
     return name == signal::rank || name == signal::argmax || name == signal::candidate_ids ||
            name == signal::prediction_depth || name == signal::answer_flips;
@@ -129,31 +125,35 @@ void Recorder::keep(const HeadResult& result, const at::Tensor& place, std::int6
     put(signal::kl_current_previous, place, step, result.kl_current_previous);
 }
 
-Recorder::Rows Recorder::rows_of(const at::Tensor& tokens) const {
+const Recorder::Rows& Recorder::rows_of(const at::Tensor& tokens) {
+    if (rows_ && tokens.is_same(rows_of_)) {
+        return *rows_; // a step asks several times, and each answer may wait for the device
+    }
+    rows_of_ = tokens;
     if (reported_.count == 0) {
-        return {{}, {}, true};
+        rows_ = {{}, {}, true};
+    } else if (!tokens.defined()) {
+        rows_ = {reported_.tokens, {}, false};
+    } else if (!reported_.tokens.defined()) {
+        rows_ = {{}, tokens, false};
+    } else {
+        const at::Tensor place = reported_.place.index_select(0, tokens);
+        const at::Tensor local = at::nonzero(place >= 0).view(-1);
+        rows_ = {local, place.index_select(0, local), local.size(0) == 0};
     }
-    if (!tokens.defined()) {
-        return {reported_.tokens, {}, false};
-    }
-    if (!reported_.tokens.defined()) {
-        return {{}, tokens, false};
-    }
-    const at::Tensor place = reported_.place.index_select(0, tokens);
-    const at::Tensor local = at::nonzero(place >= 0).view(-1);
-    return {local, place.index_select(0, local), local.size(0) == 0};
+    return *rows_;
 }
 
 HeadRequest Recorder::request(const Rows& rows, std::int64_t step) const {
     HeadRequest request;
-    request.targets = pick(reported_.targets, rows.place);
+    request.targets = select_rows(reported_.targets, rows.place);
     if (level_ == RecordLevel::nll) {
         return request;
     }
     request.distribution = true;
     request.candidates = candidates_;
     if (level_ == RecordLevel::steps && step > 0) {
-        request.previous = pick(earlier_readout_, rows.place);
+        request.previous = select_rows(earlier_readout_, rows.place);
     }
     return request;
 }
@@ -181,17 +181,17 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     }
     depth_.place(slots.hidden.size(0), slots.step, rows.local, rows.place);
     if (decision.value.defined() && (!slots.last || method_.values_last_step())) {
-        put(signal::gate, rows.place, slots.step, pick(decision.value, rows.local));
+        put(signal::gate, rows.place, slots.step, select_rows(decision.value, rows.local));
     }
     for (const auto& [name, values] : decision.notes) {
         if (values.dim() == 1) {
-            put(name, rows.place, slots.step, pick(values, rows.local));
+            put(name, rows.place, slots.step, select_rows(values, rows.local));
             continue;
         }
         // Known of all steps at once, run or not.
         for (Signal& entry : signals_) {
             if (entry.name == name) {
-                entry.values = replaced(entry.values, rows.place, pick(values, rows.local));
+                entry.values = replaced(entry.values, rows.place, select_rows(values, rows.local));
                 entry.by_step = false;
             }
         }
@@ -205,11 +205,11 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     if (level_ != RecordLevel::steps || method_.max_steps() == 0) {
         return;
     }
-    const at::Tensor now = pick(slots.hidden, rows.local);
+    const at::Tensor now = select_rows(slots.hidden, rows.local);
     const at::Tensor wide = now.to(at::kFloat);
     if (slots.step > 0 || slots.before.defined()) {
         const at::Tensor before =
-            (slots.step > 0 ? pick(state_, rows.place) : pick(slots.before, rows.local)).to(at::kFloat);
+            (slots.step > 0 ? select_rows(state_, rows.place) : select_rows(slots.before, rows.local)).to(at::kFloat);
         const at::Tensor norm = wide.norm(2, 1);
         // A start state of zeros has no direction.
         put(signal::cosine, rows.place, slots.step,
@@ -217,7 +217,7 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
         put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
         const at::Tensor update = wide - before;
         if (slots.step > (backbone_.config().recurs() ? 0 : 1)) { // a start state makes the first update
-            const at::Tensor last = pick(update_, rows.place);
+            const at::Tensor last = select_rows(update_, rows.place);
             put(signal::update_cosine, rows.place, slots.step,
                 at::nan_to_num((update * last).sum(1) / (update.norm(2, 1) * last.norm(2, 1))));
             if (slots.step > 1) {
@@ -228,23 +228,23 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     }
     put(signal::state_norm, rows.place, slots.step, wide.norm(2, 1));
     if (decision.expected_mass.defined()) {
-        const at::Tensor part = wide * pick(decision.expected_mass, rows.local).unsqueeze(1);
+        const at::Tensor part = wide * select_rows(decision.expected_mass, rows.local).unsqueeze(1);
         expected_ = slots.step == 0 ? kept(expected_, rows.place, part)
-                                    : replaced(expected_, rows.place, pick(expected_, rows.place) + part);
+                                    : replaced(expected_, rows.place, select_rows(expected_, rows.place) + part);
     }
     if (slots.step == 0) {
         state_ = kept(state_, rows.place, now);
-        readout_ = kept(readout_, rows.place, pick(readout, rows.local));
+        readout_ = kept(readout_, rows.place, select_rows(readout, rows.local));
     } else {
         state_ = replaced(state_, rows.place, now);
         // Of a token that halted earlier, both keep its own last two steps.
-        const at::Tensor earlier = pick(readout_, rows.place);
+        const at::Tensor earlier = select_rows(readout_, rows.place);
         earlier_readout_ = earlier_readout_.defined() ? replaced(earlier_readout_, rows.place, earlier)
                                                       : replaced(readout_, rows.place, earlier);
-        readout_ = replaced(readout_, rows.place, pick(readout, rows.local));
+        readout_ = replaced(readout_, rows.place, select_rows(readout, rows.local));
     }
     if (extra_steps_) {
-        keep(read_out(pick(readout, rows.local).to(backbone_.head().head.scalar_type()), backbone_.head(),
+        keep(read_out(select_rows(readout, rows.local).to(backbone_.head().head.scalar_type()), backbone_.head(),
                       request(rows, slots.step)),
              rows.place, slots.step);
     }
@@ -283,15 +283,15 @@ void Recorder::follow_answers(const at::Tensor& last) {
 /// As if every token stopped here; those that come back a step later had gone on.
 void Recorder::put_masses(const Rows& rows, const Slots& slots, const Decision& decision) {
     if (slots.step > 0) {
-        put(signal::halting_mass, rows.place, slots.step - 1, pick(mass_on_, rows.place));
+        put(signal::halting_mass, rows.place, slots.step - 1, select_rows(mass_on_, rows.place));
     }
     const at::Tensor stopped = decision.mass_stop.defined()
-                                   ? pick(decision.mass_stop, rows.local)
+                                   ? select_rows(decision.mass_stop, rows.local)
                                    : at::ones({rows.place.defined() ? rows.place.size(0) : reported_.count},
                                               at::TensorOptions(at::kFloat).device(slots.hidden.device()));
     put(signal::halting_mass, rows.place, slots.step, stopped);
     if (!slots.last) {
-        const at::Tensor on = pick(decision.mass_on, rows.local);
+        const at::Tensor on = select_rows(decision.mass_on, rows.local);
         mass_on_ = mass_on_.defined() ? replaced(mass_on_, rows.place, on) : on;
     }
 }
@@ -340,10 +340,10 @@ void Recorder::finish(const StepsResult& result) {
     all_ran = result.all_ran;
     if (at::Tensor* all = find(signal::jacobi_difference); all != nullptr && result.differences.defined()) {
         const std::int64_t ran = std::min(all->size(1), result.differences.size(1));
-        all->narrow(1, 0, ran).copy_(pick(result.differences.narrow(1, 0, ran), reported_.tokens));
+        all->narrow(1, 0, ran).copy_(select_rows(result.differences.narrow(1, 0, ran), reported_.tokens));
     }
     if (at::Tensor* all = find(signal::scoring_flops); all != nullptr && result.pass_flops.defined()) {
-        all->copy_(pick(result.pass_flops, reported_.tokens));
+        all->copy_(select_rows(result.pass_flops, reported_.tokens));
     }
     if (reported_.count == 0) {
         nll = at::empty({0}, at::TensorOptions(at::kFloat).device(result.readout.device()));
@@ -351,14 +351,14 @@ void Recorder::finish(const StepsResult& result) {
         return;
     }
     read_output(result);
-    follow_answers(steps.defined() ? pick(steps, reported_.tokens) : at::Tensor());
+    follow_answers(steps.defined() ? select_rows(steps, reported_.tokens) : at::Tensor());
     if (steps.defined() && !all_ran) {
         mark_what_did_not_run();
     }
 }
 
 void Recorder::read_output(const StepsResult& result) {
-    const at::Tensor last = steps.defined() ? pick(steps, reported_.tokens) : at::Tensor(); // K_t of the M
+    const at::Tensor last = steps.defined() ? select_rows(steps, reported_.tokens) : at::Tensor(); // K_t of the M
     if (at::Tensor* all = find(signal::expected_nll); all != nullptr && expected_.defined()) {
         if (!steps.defined() || all_ran) {
             HeadRequest of_mean;
@@ -387,7 +387,7 @@ void Recorder::read_output(const StepsResult& result) {
     if (wanted.previous.defined() && last.defined()) {
         wanted.previous_rows = last > 0;
     }
-    const HeadResult read = read_out(pick(result.readout, reported_.tokens), backbone_.head(), wanted);
+    const HeadResult read = read_out(select_rows(result.readout, reported_.tokens), backbone_.head(), wanted);
     nll = read.nll;
     rank = read.rank;
     entropy = read.entropy;
@@ -431,7 +431,7 @@ void Recorder::put_last(const HeadResult& result, const at::Tensor& last) {
 
 /// Behind each token's last step.
 void Recorder::mark_what_did_not_run() {
-    const at::Tensor last = pick(steps, reported_.tokens).unsqueeze(1);
+    const at::Tensor last = select_rows(steps, reported_.tokens).unsqueeze(1);
     for (Signal& entry : signals_) {
         if (!entry.by_step) {
             continue;
