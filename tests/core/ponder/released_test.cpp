@@ -5,9 +5,9 @@
 #include "core/checkpoint/method_info.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/policy/policy_spec.h"
-#include "core/ponder/engine.h"
-#include "core/ponder/halting_rules.h"
-#include "core/ponder/policy_halting.h"
+#include "core/ponder/engine/engine.h"
+#include "core/ponder/halting/halting_rules.h"
+#include "core/ponder/halting/policy_halting.h"
 #include "tests/core/ponder/tiny_models.h"
 #include "tests/support/test_data.h"
 
