@@ -5,7 +5,6 @@
 #include "core/model/head_fields.h"
 #include "core/model/head_shares.h"
 #include "core/model/head_state.h"
-#include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
 #include "tests/core/model/head_cases.h"
 
@@ -416,33 +415,6 @@ TEST(ReadOut, OnTheGpu) {
     const auto got = on_device(equal);
     EXPECT_TRUE(at::equal(got.candidate_ids, at::arange(10, at::kLong).expand({3, 10})));
     EXPECT_EQ(got.rank.max().item<std::int64_t>(), 1);
-}
-
-TEST(OnlineSums, EqualTheSumsInDoubleHoweverTheyAreMerged) {
-    const auto logits = normal({1000}, 141) * 9;
-    const auto* x = logits.const_data_ptr<float>();
-    for (const int parts : {1, 2, 7, 256}) {
-        std::vector<kernels::OnlineSums> sums(static_cast<std::size_t>(parts));
-        for (int i = 0; i < 1000; ++i) {
-            sums[static_cast<std::size_t>(i % parts)].push(x[i]);
-        }
-        kernels::OnlineSums total;
-        for (const auto& part : sums) {
-            total.merge(part);
-        }
-        const auto log_p = at::log_softmax(logits.to(at::kDouble), 0);
-        EXPECT_NEAR(total.log_sum_exp(), at::logsumexp(logits.to(at::kDouble), {0}).item<double>(), 1e-5);
-        EXPECT_NEAR(total.entropy(), -(log_p.exp() * log_p).sum().item<double>(), 1e-5);
-    }
-    kernels::OnlineSums nothing;
-    nothing.push(-std::numeric_limits<float>::infinity());
-    nothing.merge({});
-    EXPECT_EQ(nothing.sum, 0);
-    nothing.push(3);
-    EXPECT_FLOAT_EQ(nothing.log_sum_exp(), 3);
-    EXPECT_EQ(nothing.entropy(), 0);
-    nothing.push(std::numeric_limits<float>::quiet_NaN());
-    EXPECT_TRUE(std::isnan(nothing.log_sum_exp()));
 }
 
 TEST(ReadOut, RefusesWhatDoesNotFit) {
