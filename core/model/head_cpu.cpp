@@ -275,6 +275,18 @@ struct TileSums {
     alignas(64) std::int32_t larger[most];
 };
 
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// How many of a column's elements are +infinity; NaN if one of them is NaN.
+float infinities(const float* column, std::int64_t rows, std::int64_t stride) {
+    float count = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const float x = column[r * stride];
+        count += x == infinity ? 1 : x != x ? x : 0;
+    }
+    return count;
+}
+
 void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, const float* head,
                       std::ptrdiff_t head_stride, const float* embedding, std::ptrdiff_t embedding_stride,
                       Partial& part) {
@@ -324,6 +336,11 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, c
                      sums.previous_sum, sums.forward, sums.backward);
     }
     const bool shared = job_.mixture && job_.rate == 1;
+    // +infinity above its own maximum is NaN to the loops: such columns are counted by hand, before.
+    float infinite[TileSums::most];
+    for (std::int64_t j = 0; j < columns; ++j) {
+        infinite[j] = sums.maximum[j] == infinity ? infinities(tile_.data() + j, rows, n * k.lanes) : 0;
+    }
     k.exponentials(tile_.data(), rows, n, sums.maximum, 1, shared, sums.sum,
                    job_.weighted ? sums.weighted : nullptr);
     if (job_.mixture) {
@@ -339,7 +356,7 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, c
     }
     for (std::int64_t j = 0; j < columns; ++j) {
         auto& state = states[j];
-        state.sum += sums.sum[j];
+        state.sum += sums.maximum[j] == infinity ? infinite[j] : sums.sum[j];
         state.larger += sums.larger[j];
         if (job_.weighted) {
             state.weighted += sums.weighted[j];
@@ -368,21 +385,20 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
     for (std::int64_t column = 0; column < columns_; ++column) {
         const auto token = first_ + column;
         const auto& state = total.states[static_cast<std::size_t>(column)];
-        const double log_sum_exp = state.log_sum_exp();
-        put<float>(result.log_sum_exp, token, log_sum_exp);
+        put<float>(result.log_sum_exp, token, state.log_sum_exp());
         if (job_.targets != nullptr) {
             const bool has_target = job_.targets[token] >= 0;
             const double logit = pivots_[static_cast<std::size_t>(column)];
             put<float>(result.nll, token,
-                       has_target ? log_sum_exp - logit : std::numeric_limits<double>::quiet_NaN());
+                       has_target ? -state.log_probability(logit) : std::numeric_limits<double>::quiet_NaN());
             result.rank.data_ptr<std::int64_t>()[token] = has_target ? state.larger + 1 : 0;
         }
         put<float>(result.entropy, token, state.entropy());
         const float* values = largest.values.data() + column * job_.list_length;
         const std::int32_t* ids = largest.ids.data() + column * job_.list_length;
         if (request.distribution) {
-            const double best = std::exp(values[0] - log_sum_exp);
-            const double second = job_.vocabulary > 1 ? std::exp(values[1] - log_sum_exp) : 0;
+            const double best = std::exp(state.log_probability(values[0]));
+            const double second = job_.vocabulary > 1 ? std::exp(state.log_probability(values[1])) : 0;
             put<float>(result.max_probability, token, best);
             put<float>(result.margin, token, best - second);
             result.argmax.data_ptr<std::int64_t>()[token] = ids[0];
@@ -390,7 +406,7 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
         for (std::int64_t i = 0; i < request.candidates; ++i) {
             result.candidate_ids.data_ptr<std::int64_t>()[token * request.candidates + i] = ids[i];
             put<float>(result.candidate_probabilities, token * request.candidates + i,
-                       std::exp(values[i] - log_sum_exp));
+                       std::exp(state.log_probability(values[i])));
         }
         if (request.previous.defined()) {
             put<float>(result.kl_previous_current, token, state.kl_previous_current());
@@ -401,7 +417,8 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
         }
         float* mixture = result.mixture.data_ptr<float>() + token * job_.depth;
         if (job_.truncated_mixture) {
-            double divisor = 0;
+            // A NaN is in no list.
+            double divisor = std::isnan(state.sum) ? state.sum : 0;
             for (std::int64_t i = 0; i < request.top_k; ++i) {
                 divisor += std::exp((static_cast<double>(values[i]) - values[0]) * job_.rate);
             }
