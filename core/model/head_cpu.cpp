@@ -74,8 +74,8 @@ public:
     }
 
     /// One part of the vocabulary, by itself.
-    Partial run(std::int64_t chunk) {
-        Partial part = empty();
+    void run(std::int64_t chunk, Partial& part) {
+        clear(part);
         const auto begin = chunk * job_.tiling.rows_per_chunk;
         const auto end = std::min(begin + job_.tiling.rows_per_chunk, job_.vocabulary);
         for (auto row = begin; row < end; row += job_.tiling.rows_per_tile) {
@@ -84,7 +84,6 @@ public:
                 run_group(group, row, std::min(job_.tiling.rows_per_tile, end - row), part);
             }
         }
-        return part;
     }
 
     /// total += part, both relative to the larger maxima of the two.
@@ -113,16 +112,19 @@ public:
 
     [[nodiscard]] Partial empty() const {
         Partial part;
-        part.states.resize(static_cast<std::size_t>(columns_));
-        if (job_.operands.mixture) {
-            part.mixtures = products_.no_mixtures();
-        }
+        clear(part);
         return part;
     }
 
     void finish(const Partial& total, const HeadRequest& request, HeadResult& result);
 
 private:
+    void clear(Partial& part) const {
+        part.states.assign(static_cast<std::size_t>(columns_), {});
+        if (job_.operands.mixture) {
+            products_.clear_mixtures(part.mixtures);
+        }
+    }
     void run_group(std::int64_t group, std::int64_t row, std::int64_t rows, Partial& part);
 
     const Job& job_;
@@ -150,6 +152,18 @@ struct TileSums {
     alignas(64) float backward[most];
     alignas(64) std::int32_t larger[most];
 };
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// How many of a column's elements are +infinity; NaN if one of them is NaN.
+float infinities(const float* column, std::int64_t rows, std::int64_t stride) {
+    float count = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const float x = column[r * stride];
+        count += x == infinity ? 1 : x != x ? x : 0;
+    }
+    return count;
+}
 
 void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, Partial& part) {
     const auto& k = job_.k;
@@ -195,6 +209,11 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, P
                      sums.previous_sum, sums.forward, sums.backward);
     }
     const bool shared = mixture && job_.rate == 1;
+    // +infinity above its own maximum is NaN to the loops: such columns are counted by hand, before.
+    float infinite[TileSums::most];
+    for (std::int64_t j = 0; j < columns; ++j) {
+        infinite[j] = sums.maximum[j] == infinity ? infinities(tile_.data() + j, rows, n * k.lanes) : 0;
+    }
     k.exponentials(tile_.data(), rows, n, sums.maximum, 1, shared, sums.sum,
                    job_.weighted ? sums.weighted : nullptr);
     if (mixture) {
@@ -209,7 +228,7 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, P
     }
     for (std::int64_t j = 0; j < columns; ++j) {
         auto& state = states[j];
-        state.sum += sums.sum[j];
+        state.sum += sums.maximum[j] == infinity ? infinite[j] : sums.sum[j];
         state.larger += sums.larger[j];
         if (job_.weighted) {
             state.weighted += sums.weighted[j];
@@ -238,21 +257,20 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
     for (std::int64_t column = 0; column < columns_; ++column) {
         const auto token = first_ + column;
         const auto& state = total.states[static_cast<std::size_t>(column)];
-        const double log_sum_exp = state.log_sum_exp();
-        put<float>(result.log_sum_exp, token, log_sum_exp);
+        put<float>(result.log_sum_exp, token, state.log_sum_exp());
         if (job_.targets != nullptr) {
             const bool has_target = job_.targets[token] >= 0;
             const double logit = pivots_[static_cast<std::size_t>(column)];
             put<float>(result.nll, token,
-                       has_target ? log_sum_exp - logit : std::numeric_limits<double>::quiet_NaN());
+                       has_target ? -state.log_probability(logit) : std::numeric_limits<double>::quiet_NaN());
             result.rank.data_ptr<std::int64_t>()[token] = has_target ? state.larger + 1 : 0;
         }
         put<float>(result.entropy, token, state.entropy());
         const float* values = largest.values.data() + column * job_.list_length;
         const std::int32_t* ids = largest.ids.data() + column * job_.list_length;
         if (request.distribution) {
-            const double best = std::exp(values[0] - log_sum_exp);
-            const double second = job_.vocabulary > 1 ? std::exp(values[1] - log_sum_exp) : 0;
+            const double best = std::exp(state.log_probability(values[0]));
+            const double second = job_.vocabulary > 1 ? std::exp(state.log_probability(values[1])) : 0;
             put<float>(result.max_probability, token, best);
             put<float>(result.margin, token, best - second);
             result.argmax.data_ptr<std::int64_t>()[token] = ids[0];
@@ -260,7 +278,7 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
         for (std::int64_t i = 0; i < request.candidates; ++i) {
             result.candidate_ids.data_ptr<std::int64_t>()[token * request.candidates + i] = ids[i];
             put<float>(result.candidate_probabilities, token * request.candidates + i,
-                       std::exp(values[i] - log_sum_exp));
+                       std::exp(state.log_probability(values[i])));
         }
         if (request.previous.defined()) {
             put<float>(result.kl_previous_current, token, state.kl_previous_current());
@@ -272,7 +290,8 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
         const auto depth = job_.operands.depth;
         float* mixture = result.mixture.data_ptr<float>() + token * depth;
         if (job_.truncated_mixture) {
-            double divisor = 0;
+            // A NaN is in no list.
+            double divisor = std::isnan(state.sum) ? state.sum : 0;
             for (std::int64_t i = 0; i < request.top_k; ++i) {
                 divisor += std::exp((static_cast<double>(values[i]) - values[0]) * job_.rate);
             }
@@ -314,18 +333,21 @@ void run(const Job& job, const std::vector<std::int64_t>& ends, const HeadReques
                 const bool whole = first_chunk == 0 && last_chunk == job.chunks();
                 Block block(job, index);
                 Partial total = block.empty();
+                Partial part;
                 Piece piece{index, first_chunk, {}, {}};
                 for (auto chunk = first_chunk; chunk < last_chunk; ++chunk) {
-                    Partial part = block.run(chunk);
-                    if (whole) {
+                    // From the first chunk on sums are folded at once: the order is the same.
+                    block.run(chunk, first_chunk == 0 ? part : piece.parts.emplace_back());
+                    if (first_chunk == 0) {
                         block.fold(total, part);
-                    } else {
-                        piece.parts.push_back(std::move(part));
                     }
                 }
                 if (whole) {
                     block.finish(total, request, result);
                 } else {
+                    if (first_chunk == 0) {
+                        piece.parts.push_back(std::move(total));
+                    }
                     piece.largest = std::move(block.largest);
                     pieces[static_cast<std::size_t>(share)].push_back(std::move(piece));
                 }
@@ -391,13 +413,25 @@ HeadOperands::Form form_of(const at::Tensor& h, const HeadWeights& weights, cons
                                                                   : HeadOperands::Form::bf16;
 }
 
+/// Tiles that suit the first cache, and blocks that suit the second. The matrix unit takes up rows of tables
+/// faster than memory brings them: its blocks are larger, so that each row is used more often.
+HeadTiling suited(HeadTiling tiling, const HeadOperands& operands) {
+    const bool unit = operands.form == HeadOperands::Form::matrix_unit;
+    if (tiling.rows_per_tile == 0) {
+        tiling.rows_per_tile = unit && operands.depth <= 512 ? 256 : 128;
+    }
+    if (tiling.block_bytes == 0) {
+        tiling.block_bytes = (unit ? 8 : 1) * std::int64_t{512} * 1024;
+    }
+    return tiling;
+}
+
 } // namespace
 
 HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
                         const HeadTiling& tiling) {
     Job job;
     auto& operands = job.operands;
-    job.tiling = tiling;
     job.tokens = h.size(0);
     operands.depth = h.size(1);
     job.vocabulary = weights.head.size(0);
@@ -406,6 +440,7 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
         return result;
     }
     operands.form = form_of(h, weights, request, tiling);
+    job.tiling = suited(tiling, operands);
     operands.head = HeadTable(weights.head);
     job.states = h.to(operands.state_type()).contiguous();
     if (request.previous.defined()) {
@@ -439,9 +474,14 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
     const auto element_bytes = operands.form == HeadOperands::Form::fp32 ? 4 : 2;
     const auto group_bytes = operands.depth * job.width() *
                              (element_bytes * (job.previous.defined() ? 2 : 1) + (operands.mixture ? 4 : 0));
+    const std::int64_t threads = at::get_num_threads();
+    // Blocks that several threads share cost memory.
+    const auto own_groups = (job.tokens + threads * job.width() - 1) / (threads * job.width());
+    const auto most_groups =
+        operands.form == HeadOperands::Form::matrix_unit ? std::clamp<std::int64_t>(own_groups, 8, 32) : 8;
     const HeadShares shares =
         share_head(job.tokens, job.chunks(), job.k.lanes, operands.vectors(),
-                   std::clamp<std::int64_t>(tiling.block_bytes / group_bytes, 1, 8), at::get_num_threads());
+                   std::clamp<std::int64_t>(job.tiling.block_bytes / group_bytes, 1, most_groups), threads);
     job.groups_per_block = shares.groups_per_block;
     run(job, shares.ends, request, result);
     return result;

@@ -172,8 +172,11 @@ void HeadProducts::logits_on_unit(const PackedStates& states, const std::int64_t
 
 // Mixtures of a group lie as [depth][tokens], but on the matrix unit as [tokens][depth].
 
-AlignedArray<float> HeadProducts::no_mixtures() const {
-    return {static_cast<std::size_t>(groups() * o_.depth * width_), 0.0F};
+void HeadProducts::clear_mixtures(AlignedArray<float>& mixtures) const {
+    if (mixtures.size() == 0) {
+        mixtures = AlignedArray<float>(static_cast<std::size_t>(groups() * o_.depth * width_));
+    }
+    mixtures.fill(0);
 }
 
 void HeadProducts::mix(std::int64_t group, const float* tile, float* mixtures) {
@@ -196,8 +199,10 @@ void HeadProducts::rescale(std::int64_t group, const float* factors, float* mixt
         return;
     }
     for (std::int64_t j = 0; j < columns(group); ++j) {
-        for (std::int64_t i = 0; factors[j] != 1 && i < o_.depth; ++i) {
-            out[j * o_.depth + i] *= factors[j];
+        const float factor = factors[j];
+        if (factor != 1) {
+            std::transform(out + j * o_.depth, out + (j + 1) * o_.depth, out + j * o_.depth,
+                           [factor](float x) { return factor * x; });
         }
     }
 }

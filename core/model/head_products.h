@@ -68,8 +68,8 @@ public:
     /// The logits of one word a token, by the very additions that make them in the tiles; -1: left as it is.
     void logits_of(const PackedStates& states, const std::int64_t* words, float* logits);
 
-    /// Expected embeddings of all groups, zero: what the functions below add to.
-    [[nodiscard]] kernels::AlignedArray<float> no_mixtures() const;
+    /// Expected embeddings of all groups, set to zero: what the functions below add to.
+    void clear_mixtures(kernels::AlignedArray<float>& mixtures) const;
     /// += Σ_r tile[r][j] · embedding of the taken row r.
     void mix(std::int64_t group, const float* tile, float* mixtures);
     /// Multiplies a token's mixture by its factor.

@@ -67,7 +67,7 @@ struct TileKernels {
 
     /// For both Kullback–Leibler divergences of P = softmax of columns of p, Q likewise, with dp = p -
     /// p_maximum, dq = q - q_maximum: q_sum = Σ exp(dq), forward = Σ exp(dp) · (dp - dq), backward = Σ
-    /// exp(dq) · (dq - dp).
+    /// exp(dq) · (dq - dp); +infinity where a word is impossible (-infinity) in the other one alone.
     void (*divergence)(const float* p, const float* q, std::int64_t rows, int vectors, const float* p_maximum,
                        const float* q_maximum, float* q_sum, float* forward, float* backward);
 

@@ -230,14 +230,18 @@ void divergence_of(const float* p, const float* q, std::int64_t rows, const floa
         Vector s = {};
         Vector f = {};
         Vector b = {};
+        const Vector infinity = splat(__builtin_inff());
         for (std::int64_t r = 0; r < rows; ++r) {
-            const Vector dp = distance(vectors_at(p)[r * N + v], pm);
-            const Vector dq = distance(vectors_at(q)[r * N + v], qm);
+            const Vector x = vectors_at(p)[r * N + v];
+            const Vector y = vectors_at(q)[r * N + v];
+            const Vector dp = distance(x, pm);
+            const Vector dq = distance(y, qm);
             const Vector ep = exponential_of(dp);
             const Vector eq = exponential_of(dq);
             s += eq;
-            f += ep * (dp - dq);
-            b += eq * (dq - dp);
+            // A word that is impossible in one of them alone.
+            f += (y == -infinity) & (x > -infinity) ? infinity : ep * (dp - dq);
+            b += (x == -infinity) & (y > -infinity) ? infinity : eq * (dq - dp);
         }
         vectors_at(q_sum)[v] = s;
         vectors_at(forward)[v] = f;

@@ -245,8 +245,9 @@ TEST(ReadOut, StrangeNumbersStayWhereTheyAre) {
     c.h[3][2] = nan;
     c.h[4][0] = infinity;
     const auto got = read_out(c.h, c.weights, c.request);
+    EXPECT_TRUE(std::isnan(got.log_sum_exp[3].item<double>()));
+    EXPECT_EQ(got.log_sum_exp[4].item<double>(), infinity); // some word's logit is
     for (const std::int64_t row : {3L, 4L}) {
-        EXPECT_TRUE(std::isnan(got.log_sum_exp[row].item<double>()));
         EXPECT_TRUE(std::isnan(got.nll[row].item<double>()));
         EXPECT_TRUE(std::isnan(got.entropy[row].item<double>()));
         EXPECT_TRUE(std::isnan(got.max_probability[row].item<double>()));
@@ -256,6 +257,78 @@ TEST(ReadOut, StrangeNumbersStayWhereTheyAre) {
     }
     expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
     expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
+}
+
+TEST(ReadOut, EndsOfTheNumbersAgreeWithTheReference) {
+    // h chooses a column of the head: products of 1e20 reach the infinities, exactly in every order of
+    // adding.
+    const std::int64_t vocabulary = 700;
+    const auto column = [&](std::initializer_list<std::pair<std::int64_t, double>> words) {
+        auto logits = normal({vocabulary}, 71, 2);
+        for (const auto& [word, logit] : words) {
+            logits[word] = logit;
+        }
+        return logits;
+    };
+    const auto all = [&](double logit) { return at::full({vocabulary}, logit, at::kFloat); };
+    auto stepped = all(-1e35);
+    stepped.narrow(0, 650, 50).copy_(normal({50}, 72));
+    auto falling = all(-1e35);
+    falling.narrow(0, 0, 50).copy_(normal({50}, 73));
+    const std::vector<at::Tensor> columns = {
+        column({}),
+        column({{3, -infinity}}),
+        column({{3, -30}, {650, -infinity}}),
+        column({{3, -infinity}, {400, -infinity}, {699, 5000}}),
+        column({{5, infinity}}),
+        column({{0, infinity}, {699, infinity}}),
+        stepped,
+        falling,
+        all(-1e35),
+        all(-infinity),
+    };
+    for (std::size_t p = 0; p < columns.size(); ++p) {
+        for (std::size_t q = 0; q < columns.size(); ++q) {
+            SCOPED_TRACE(std::to_string(p) + " against " + std::to_string(q));
+            Case c;
+            c.weights.head = at::stack({columns[p], columns[q]}, 1).mul(1e-20).clamp(-1e20, 1e20);
+            c.weights.embedding = normal({vocabulary, 2}, 74);
+            c.h = at::tensor({1e20F, 0.0F}).view({1, 2});
+            c.request.previous = at::tensor({0.0F, 1e20F}).view({1, 2});
+            c.request.targets = at::full({1}, 3, at::kLong);
+            c.request.distribution = true;
+            c.request.candidates = 10;
+            c.request.mixture = true;
+            for (const std::int64_t top_k : {0L, 20L}) {
+                c.request.top_k = top_k;
+                const auto expected = read_out_reference(c.h, c.weights, c.request);
+                HeadTiling small;
+                small.rows_per_chunk = 64;
+                small.rows_per_tile = 16;
+                for (const auto& got :
+                     {read_out(c.h, c.weights, c.request), read_out_cpu(c.h, c.weights, c.request, small)}) {
+                    for (const auto field : head_result_fields) {
+                        if (field != &HeadResult::candidate_ids && field != &HeadResult::argmax) {
+                            const auto& wanted = expected.*field;
+                            const auto size = wanted.to(at::kDouble).nan_to_num(0, 0, 0).abs().max();
+                            EXPECT_LE(largest_difference(got.*field, wanted),
+                                      1e-5 * (1 + size.item<double>()))
+                                << "got " << got.*field << ", expected " << wanted;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    // A NaN is in no list of the largest, but leaves no distribution to mix.
+    auto c = make_case(4, 400, 16, 2, 75);
+    c.h[2][3] = nan;
+    c.request.top_k = 7;
+    const auto got = read_out(c.h, c.weights, c.request);
+    const auto expected = read_out_reference(c.h, c.weights, c.request);
+    EXPECT_LE(largest_difference(got.mixture, expected.mixture), 1e-5);
+    EXPECT_LE(largest_difference(got.entropy, expected.entropy), 1e-5);
+    EXPECT_TRUE(got.entropy[2].isnan().item<bool>());
 }
 
 TEST(ReadOut, WordsOfNoProbability) {
@@ -361,12 +434,9 @@ TEST(ReadOut, InfiniteLogitsOfBrainFloats) {
         c.h[3][2] = nan;
         c.h[4][0] = infinity;
         const auto got = read_out_cpu(c.h, c.weights, c.request, tiling);
-        for (const std::int64_t row : {3L, 4L}) {
-            EXPECT_TRUE(std::isnan(got.log_sum_exp[row].item<double>()));
-            EXPECT_TRUE(std::isnan(got.entropy[row].item<double>()));
-            EXPECT_TRUE(got.mixture[row].isnan().all().item<bool>());
-            EXPECT_LT(got.candidate_ids[row].max().item<std::int64_t>(), 400);
-        }
+        EXPECT_TRUE(got.entropy.narrow(0, 3, 2).isnan().all().item<bool>());
+        EXPECT_TRUE(got.mixture.narrow(0, 3, 2).isnan().all().item<bool>());
+        EXPECT_LT(got.candidate_ids.max().item<std::int64_t>(), 400);
         expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
         expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
 
