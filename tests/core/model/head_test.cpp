@@ -6,6 +6,7 @@
 #include "core/model/head_shares.h"
 #include "core/model/head_state.h"
 #include "core/model/kernels/tile.h"
+#include "core/model/matrix_unit.h"
 #include "tests/core/model/head_cases.h"
 
 #include <ATen/ATen.h>
@@ -78,6 +79,25 @@ HeadResult rows_of(const HeadResult& all, std::int64_t begin, std::int64_t lengt
         }
     }
     return part;
+}
+
+/// Weights and states in bfloat16.
+Case brain_floats(Case c) {
+    for (auto* tensor : {&c.h, &c.weights.head, &c.weights.embedding, &c.request.previous}) {
+        *tensor = tensor->defined() ? tensor->to(at::kBFloat16) : *tensor;
+    }
+    return c;
+}
+
+/// The loops, and the matrix unit where this processor has one.
+std::vector<HeadTiling> ways_of_bf16() {
+    HeadTiling loops;
+    loops.matrix_unit = false;
+    std::vector<HeadTiling> ways{loops};
+    if (MatrixUnit::available()) {
+        ways.emplace_back();
+    }
+    return ways;
 }
 
 Case narrowed(const Case& c, std::int64_t begin, std::int64_t length) {
@@ -350,6 +370,88 @@ TEST(ReadOut, HalfPrecisionWeights) {
                 // The products are exact in fp32 sums; nothing is rounded to the weights' type on the way.
                 expect_close(read_out(c.h, c.weights, c.request), in_double(c), {3e-6, 2e-5, 2e-5});
             }
+        }
+    }
+}
+
+TEST(ReadOut, BrainFloatsInLoopsAndOnTheMatrixUnit) {
+    struct Shape {
+        std::int64_t n, vocabulary, d;
+    };
+    for (const auto& tiling : ways_of_bf16()) {
+        for (const auto& shape : {Shape{1, 1, 2}, Shape{3, 33, 6}, Shape{17, 130, 64}, Shape{40, 2049, 34},
+                                  Shape{75, 5003, 128}, Shape{33, 300, 512}}) {
+            SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.vocabulary) + ", d " +
+                         std::to_string(shape.d) + (tiling.matrix_unit ? ", unit" : ", loops"));
+            for (const double temperature : {1.0, 0.6}) {
+                auto c = brain_floats(make_case(shape.n, shape.vocabulary, shape.d, 4, 171));
+                c.weights.head_bias = normal({shape.vocabulary}, 172);
+                c.request.temperature = temperature;
+                const auto expected = in_double(c);
+                const auto got = read_out_cpu(c.h, c.weights, c.request, tiling);
+                expect_close(got, expected, {1e-6, 2e-5, 2e-5});
+                EXPECT_LE(largest_difference(got.nll, expected.nll), 1e-5);
+                EXPECT_TRUE(at::equal(got.rank, expected.rank));
+                EXPECT_TRUE(at::equal(got.argmax, expected.argmax));
+                EXPECT_TRUE(at::equal(got.candidate_ids, expected.candidate_ids));
+            }
+        }
+    }
+}
+
+TEST(ReadOut, ARowOfBrainFloatsDependsNeitherOnTheOthersNorOnThreads) {
+    const auto c = brain_floats(make_case(201, 4601, 40, 4, 173));
+    for (auto tiling : ways_of_bf16()) {
+        SCOPED_TRACE(tiling.matrix_unit ? "unit" : "loops");
+        const auto whole = read_out_cpu(c.h, c.weights, c.request, tiling);
+        EXPECT_GE(whole.rank.min().item<std::int64_t>(), 0);
+        for (const std::int64_t length : {1L, 15L, 16L, 17L, 32L, 33L, 100L}) {
+            const auto part = narrowed(c, 40, length);
+            SCOPED_TRACE(length);
+            expect_same_bits(read_out_cpu(part.h, part.weights, part.request, tiling),
+                             rows_of(whole, 40, length));
+        }
+        const int threads = at::get_num_threads();
+        for (const int other : {1, 2, 3}) {
+            at::set_num_threads(other);
+            expect_same_bits(read_out_cpu(c.h, c.weights, c.request, tiling), whole);
+        }
+        at::set_num_threads(threads);
+        tiling.block_bytes = 20'000;
+        expect_same_bits(read_out_cpu(c.h, c.weights, c.request, tiling), whole);
+    }
+}
+
+TEST(ReadOut, InfiniteLogitsOfBrainFloats) {
+    for (const auto& tiling : ways_of_bf16()) {
+        SCOPED_TRACE(tiling.matrix_unit ? "unit" : "loops");
+        auto c = brain_floats(make_case(20, 400, 16, 2, 174));
+        c.weights.head_bias = at::zeros({400});
+        c.request.targets = at::full({20}, 5, at::kLong);
+        const auto before = read_out_cpu(c.h, c.weights, c.request, tiling);
+        c.h = c.h.clone();
+        c.h[3][2] = nan;
+        c.h[4][0] = infinity;
+        const auto got = read_out_cpu(c.h, c.weights, c.request, tiling);
+        EXPECT_TRUE(got.entropy.narrow(0, 3, 2).isnan().all().item<bool>());
+        EXPECT_TRUE(got.mixture.narrow(0, 3, 2).isnan().all().item<bool>());
+        EXPECT_LT(got.candidate_ids.max().item<std::int64_t>(), 400);
+        expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
+        expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
+
+        c = brain_floats(make_case(20, 400, 16, 2, 175));
+        c.weights.head_bias = at::zeros({400});
+        c.weights.head_bias.narrow(0, 3, 394).fill_(-infinity);
+        c.request.targets = at::full({20}, 1, at::kLong);
+        expect_close(read_out_cpu(c.h, c.weights, c.request, tiling), in_double(c), {});
+        c.weights.head_bias.narrow(0, 3, 394).fill_(-1e35);
+        expect_close(read_out_cpu(c.h, c.weights, c.request, tiling), in_double(c), {});
+        c.request.previous = at::Tensor();
+        for (const double all : {-infinity, infinity}) {
+            SCOPED_TRACE(all);
+            c.weights.head_bias = at::zeros({400});
+            c.weights.head_bias.narrow(0, 0, all > 0 ? 1 : 400).fill_(all);
+            expect_close(read_out_cpu(c.h, c.weights, c.request, tiling), in_double(c), {});
         }
     }
 }
