@@ -130,12 +130,17 @@ class Annotations:
         if not self.path.exists():
             return
         layout.check_header(self.path, layout.ANNOTATIONS)
-        self._database = sqlite3.connect(layout.uri_of(self.path), uri=True, isolation_level=None, check_same_thread=False)
+        self._database = sqlite3.connect(
+            layout.uri_of(self.path), timeout=0.3, uri=True, isolation_level=None, check_same_thread=False
+        )
         try:
             for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
                 self._database.execute(f"PRAGMA {pragma}")
             layout.check_tables(self._database, self.path, layout.ANNOTATIONS)
             self._read_list()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise self._trouble(error) from error
         except BaseException:
             self.close()
             raise
@@ -216,7 +221,12 @@ class Annotations:
         try:
             return self._database.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise layout.refusal(self.path, "sound annotations", f"a damaged file ({error})", REMEDY) from error
+            raise self._trouble(error) from error
+
+    def _trouble(self, error: sqlite3.DatabaseError) -> Exception:
+        if "locked" in str(error):  # no writer of ours does that: they put another file in its place
+            return OSError(f"{self.path}: another program holds a lock on it; close that program and try again.")
+        return layout.refusal(self.path, "sound annotations", f"a damaged file ({error})", REMEDY)
 
 
 def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int, list[Any]]:

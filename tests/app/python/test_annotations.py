@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,19 @@ def test_damaged_ones_say_so(path: Path, change: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         ps.annotate(path, "two", "other", [1.0] * 25)
     assert beside(path).read_bytes() == before
+
+
+def test_a_lock_of_another_program_is_said_as_one(path: Path) -> None:
+    ps.annotate(path, "two", "tag", ["a"] * 25)
+    other = sqlite3.connect(beside(path), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    began = time.monotonic()
+    with ps.open(path) as trace, pytest.raises(OSError, match="another program holds a lock on it"):
+        trace.run("two").annotation("tag")
+    assert time.monotonic() - began < 3
+    other.close()
+    with ps.open(path) as trace:
+        assert trace.run("two").annotation("tag")[0] == "a"
 
 
 def test_the_program_reads_and_writes_the_same_file(ponderscope: Any, path: Path, tmp_path: Path) -> None:
