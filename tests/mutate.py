@@ -33,7 +33,7 @@ NO_LINE = re.compile(r"^\s*(//|/\*|#|\*)|static_assert|template <|InputError|Env
 
 
 def places(folder: pathlib.Path, root: pathlib.Path):
-    for file in sorted(root.glob("*.cpp")) + sorted((root / "methods").glob("*.cpp")):
+    for file in sorted(root.rglob("*.cpp")):
         for number, line in enumerate(file.read_text().split("\n")):
             if NO_LINE.search(line):
                 continue

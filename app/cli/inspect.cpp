@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/checkpoint/peculiarities.h"
-#include "core/ponder/runnable.h"
+#include "core/ponder/engine/runnable.h"
 #include "core/trace/reader.h"
 #include "core/trace/summary.h"
 

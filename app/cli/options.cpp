@@ -4,8 +4,8 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
-#include "core/ponder/halting_rules.h"
-#include "core/ponder/policy_halting.h"
+#include "core/ponder/halting/halting_rules.h"
+#include "core/ponder/halting/policy_halting.h"
 #include "core/record/recorded_sequences.h"
 
 #include <charconv>

@@ -3,7 +3,7 @@
 
 #include "app/cli/console.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/record/session.h"
 #include "core/text/tokenizer.h"
 

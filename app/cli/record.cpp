@@ -179,7 +179,8 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
                                            [](const PlannedPatch& patch) { return !patch.trace.empty(); })
                                    ? checkpoint_digest(checkpoint, printer.sink(), stop)
                                    : "";
-    std::vector<StatePatch> states = take_states(engine, patches, sequences, shape, digest);
+    std::vector<StatePatch> states =
+        take_states(engine, patches, sequences, shape, options.batch, digest, printer.sink(), stop);
     // What is wrong in them must leave no file behind either.
     engine.use_patches(states);
     engine.use_patches({});

@@ -4,8 +4,8 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/rerun_difference.h"
-#include "core/ponder/kv_policy.h"
-#include "core/ponder/policy_halting.h"
+#include "core/ponder/choices/kv_policy.h"
+#include "core/ponder/halting/policy_halting.h"
 #include "core/record/rerun.h"
 #include "core/trace/writer.h"
 

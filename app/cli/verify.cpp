@@ -9,8 +9,8 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/policy/policy_spec.h"
-#include "core/ponder/halting_rules.h"
-#include "core/ponder/policy_halting.h"
+#include "core/ponder/halting/halting_rules.h"
+#include "core/ponder/halting/policy_halting.h"
 
 #include <algorithm>
 #include <cmath>

@@ -24,6 +24,8 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
     TORCH_CHECK(q.scalar_type() == k.scalar_type() && q.scalar_type() == v.scalar_type(),
                 "attend: dtypes differ");
     TORCH_CHECK(q.device() == k.device() && q.device() == v.device(), "attend: devices differ");
+    TORCH_CHECK(k.size(0) <= std::numeric_limits<std::int32_t>::max(), "attend: ", k.size(0),
+                " K/V rows, more than ranges can name");
     TORCH_CHECK(visibility.window >= 0, "attend: a window cannot be negative");
     TORCH_CHECK(visibility.causal.empty() || !visibility.ranges.defined(),
                 "attend: visibility is given both as causal blocks and as ranges");

@@ -244,9 +244,11 @@ private:
                 last_begin = std::max(last_begin, own.begin);
                 first_end = std::min(first_end, own.end);
             }
-            for (auto row = rows.begin; row < rows.end; row += static_cast<std::int32_t>(rows_per_tile)) {
-                const auto count = std::min<std::int64_t>(rows_per_tile, rows.end - row);
-                run_tile(row, count, kv_head, vectors, row < last_begin || row + count > first_end);
+            // 64 bits: the last step may lead past 2³¹.
+            for (std::int64_t row = rows.begin; row < rows.end; row += rows_per_tile) {
+                const auto count = std::min(rows_per_tile, rows.end - row);
+                run_tile(static_cast<std::int32_t>(row), count, kv_head, vectors,
+                         row < last_begin || row + count > first_end);
             }
         }
         for (std::int64_t j = 0; j < columns; ++j) {

@@ -41,7 +41,7 @@ at::Tensor with_contiguous_heads(const at::Tensor& tensor) {
 
 bool attend_cuda_fits(const at::Tensor& q) {
     const auto type = q.scalar_type();
-    return q.is_cuda() && q.size(2) <= kernels::largest_cuda_head &&
+    return q.is_cuda() && kernels::fits_cuda_head(q.size(2)) &&
            (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf);
 }
 

@@ -113,7 +113,8 @@ DepthMixed depth_mix_cpu(const at::Tensor& q, const at::Tensor& k, const at::Ten
         float* weights = want_weights ? mixed.weights.mutable_data_ptr<float>() : nullptr;
         auto* target = mixed.value.mutable_data_ptr<scalar_t>();
         const auto* queries = q.const_data_ptr<scalar_t>();
-        const std::int64_t work = heads * size * static_cast<std::int64_t>(keys.size());
+        const std::int64_t work =
+            std::max<std::int64_t>(1, heads * size) * static_cast<std::int64_t>(keys.size());
         at::parallel_for(
             0, n, std::max<std::int64_t>(1, 16384 / work), [&](std::int64_t begin, std::int64_t end) {
                 mix_slots(queries, keys, values, target, weights, begin, end, heads, q.size(1) / heads, size);

@@ -51,7 +51,10 @@ struct HeadResult {
 /// cache and never exist as [n, V] (on a GPU: as some thousand rows at a time, and nothing is read back).
 /// h: [n, d], states after the final norm, in any float type; fp32, bf16 and fp16 weights are multiplied with
 /// fp32 sums. No gradient. On the CPU the result of a row does not depend on the other rows, their number or
-/// the threads, bit for bit. A NaN among a row's logits makes its probabilities NaN; ids stay valid.
+/// the threads, bit for bit. A NaN among a row's logits makes its probabilities NaN; ids stay valid. So does
+/// +infinity, whose log_sum_exp is +infinity; logits that are all -infinity have -infinity and no
+/// probabilities either. A divergence is infinite where a word is impossible (-infinity) in the second
+/// distribution alone.
 /// c10::Error when shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/head_cpu.h"
 
+#include "core/model/head_products.h"
 #include "core/model/head_shares.h"
 #include "core/model/head_state.h"
-#include "core/model/head_table.h"
 #include "core/model/kernels/aligned.h"
 #include "core/model/kernels/tile.h"
 
@@ -20,33 +20,22 @@ namespace ponderscope {
 namespace {
 
 using kernels::AlignedArray;
-using kernels::TileKernels;
-
-/// States of a block of tokens, packed with one token a column, group after group.
-struct PackedStates {
-    AlignedArray<float> fp32;
-    AlignedArray<std::uint32_t> bf16_pairs;
-};
 
 /// The request, with pointers in the place of tensors.
 struct Job {
-    const TileKernels& k = kernels::tile_kernels();
+    HeadOperands operands;
+    const kernels::TileKernels& k = operands.k;
     HeadTiling tiling;
-    std::int64_t tokens = 0, depth = 0, vocabulary = 0;
-    at::Tensor states, previous; ///< contiguous, fp32 or bf16
-    HeadTable head, embedding;
-    AlignedArray<float> bias;
-    float softcap = 0; ///< c of c·tanh(logit / c); 0: none
+    std::int64_t tokens = 0, vocabulary = 0;
+    at::Tensor states, previous; ///< contiguous, of the operands' type
     const std::int64_t* targets = nullptr;
-    bool bf16 = false; ///< the processor multiplies bf16 as it lies
     bool weighted = false;
-    bool mixture = false;           ///< over the whole vocabulary
     bool truncated_mixture = false; ///< over the top_k largest
     float rate = 1;                 ///< 1 / temperature
     std::int64_t list_length = 0;
     std::int64_t groups_per_block = 1;
 
-    [[nodiscard]] std::int64_t width() const { return static_cast<std::int64_t>(k.lanes) * k.max_vectors; }
+    [[nodiscard]] std::int64_t width() const { return operands.width(); }
     [[nodiscard]] std::int64_t block_tokens() const { return groups_per_block * width(); }
     [[nodiscard]] std::int64_t blocks() const { return (tokens + block_tokens() - 1) / block_tokens(); }
     [[nodiscard]] std::int64_t chunks() const {
@@ -57,7 +46,7 @@ struct Job {
 /// What a part of the vocabulary gave for a block.
 struct Partial {
     std::vector<ColumnState> states;
-    AlignedArray<float> mixtures; ///< a group: [depth, width of the group]
+    AlignedArray<float> mixtures;
 };
 
 /// One thread's work on one block of tokens.
@@ -67,38 +56,42 @@ public:
         : job_(job),
           first_(index * job.block_tokens()),
           columns_(std::min(job.block_tokens(), job.tokens - first_)),
+          products_(job.operands, columns_, job.tiling.rows_per_tile),
+          states_(products_.pack(job.states, first_)),
           largest(columns_, job.list_length) {
-        pack(job_.states, states_);
-        if (job_.previous.defined()) {
-            pack(job_.previous, previous_);
-        }
         const auto tile_size = static_cast<std::size_t>(job_.tiling.rows_per_tile * job_.width());
         tile_ = AlignedArray<float>(tile_size);
         if (job_.previous.defined()) {
+            previous_ = products_.pack(job_.previous, first_);
             previous_tile_ = AlignedArray<float>(tile_size);
         }
-        const auto padded = static_cast<std::size_t>(groups() * job_.width());
+        const auto padded = static_cast<std::size_t>(products_.groups() * job_.width());
         thresholds_ = AlignedArray<float>(padded, -std::numeric_limits<float>::infinity());
-        find_pivots(padded);
+        if (job_.targets != nullptr) {
+            pivots_ = AlignedArray<float>(padded, std::numeric_limits<float>::infinity());
+            products_.logits_of(states_, job_.targets + first_, pivots_.data());
+        }
     }
 
     /// One part of the vocabulary, by itself.
-    Partial run(std::int64_t chunk) {
-        Partial part = empty();
+    void run(std::int64_t chunk, Partial& part) {
+        clear(part);
         const auto begin = chunk * job_.tiling.rows_per_chunk;
         const auto end = std::min(begin + job_.tiling.rows_per_chunk, job_.vocabulary);
         for (auto row = begin; row < end; row += job_.tiling.rows_per_tile) {
-            run_tile(row, std::min(job_.tiling.rows_per_tile, end - row), part);
+            products_.take(row, std::min(job_.tiling.rows_per_tile, end - row));
+            for (std::int64_t group = 0; group < products_.groups(); ++group) {
+                run_group(group, row, std::min(job_.tiling.rows_per_tile, end - row), part);
+            }
         }
-        return part;
     }
 
     /// total += part, both relative to the larger maxima of the two.
     void fold(Partial& total, Partial& part) const {
         AlignedArray<float> total_factor(static_cast<std::size_t>(job_.width()), 1.0F);
         AlignedArray<float> part_factor(static_cast<std::size_t>(job_.width()), 1.0F);
-        for (std::int64_t group = 0; group < groups(); ++group) {
-            for (std::int64_t j = 0; j < group_columns(group); ++j) {
+        for (std::int64_t group = 0; group < products_.groups(); ++group) {
+            for (std::int64_t j = 0; j < products_.columns(group); ++j) {
                 auto& a = total.states[static_cast<std::size_t>(group * job_.width() + j)];
                 auto& b = part.states[static_cast<std::size_t>(group * job_.width() + j)];
                 const double maximum = std::max(a.maximum, b.maximum);
@@ -109,152 +102,37 @@ public:
                     static_cast<float>(b.raise(maximum, previous, job_.rate));
                 a.add(b);
             }
-            if (job_.mixture) {
-                float* into = total.mixtures.data() + group * job_.depth * job_.width();
-                float* from = part.mixtures.data() + group * job_.depth * job_.width();
-                job_.k.rescale(into, job_.depth, vectors(group), total_factor.data());
-                job_.k.rescale(from, job_.depth, vectors(group), part_factor.data());
-                job_.k.accumulate(from, job_.depth * vectors(group) * job_.k.lanes, 1, into);
+            if (job_.operands.mixture) {
+                products_.rescale(group, total_factor.data(), total.mixtures.data());
+                products_.rescale(group, part_factor.data(), part.mixtures.data());
+                products_.add(group, part.mixtures.data(), total.mixtures.data());
             }
         }
     }
 
     [[nodiscard]] Partial empty() const {
         Partial part;
-        part.states.resize(static_cast<std::size_t>(columns_));
-        if (job_.mixture) {
-            part.mixtures =
-                AlignedArray<float>(static_cast<std::size_t>(groups() * job_.depth * job_.width()), 0.0F);
-        }
+        clear(part);
         return part;
     }
 
     void finish(const Partial& total, const HeadRequest& request, HeadResult& result);
 
 private:
-    [[nodiscard]] std::int64_t groups() const { return (columns_ + job_.width() - 1) / job_.width(); }
-    [[nodiscard]] std::int64_t group_columns(std::int64_t group) const {
-        return std::min(job_.width(), columns_ - group * job_.width());
-    }
-    [[nodiscard]] int vectors(std::int64_t group) const {
-        return static_cast<int>((group_columns(group) + job_.k.lanes - 1) / job_.k.lanes);
-    }
-
-    void pack(const at::Tensor& from, PackedStates& to) const {
-        const auto size = static_cast<std::size_t>(groups() * job_.depth * job_.width());
-        if (job_.bf16) {
-            to.bf16_pairs = AlignedArray<std::uint32_t>(size / 2, 0U);
-        } else {
-            to.fp32 = AlignedArray<float>(size, 0.0F);
-        }
-        for (std::int64_t group = 0; group < groups(); ++group) {
-            const auto stride = static_cast<std::int64_t>(vectors(group)) * job_.k.lanes;
-            const auto offset = group * job_.depth * job_.width();
-            for (std::int64_t j = 0; j < group_columns(group); ++j) {
-                const auto element = (first_ + group * job_.width() + j) * job_.depth;
-                if (job_.bf16) {
-                    const auto* row = static_cast<const std::uint16_t*>(from.const_data_ptr()) + element;
-                    std::uint32_t* column = to.bf16_pairs.data() + offset / 2 + j;
-                    for (std::int64_t i = 0; i < job_.depth / 2; ++i) {
-                        column[i * stride] = row[2 * i] | static_cast<std::uint32_t>(row[2 * i + 1]) << 16;
-                    }
-                } else {
-                    const float* row = static_cast<const float*>(from.const_data_ptr()) + element;
-                    float* column = to.fp32.data() + offset + j;
-                    for (std::int64_t i = 0; i < job_.depth; ++i) {
-                        column[i * stride] = row[i];
-                    }
-                }
-            }
+    void clear(Partial& part) const {
+        part.states.assign(static_cast<std::size_t>(columns_), {});
+        if (job_.operands.mixture) {
+            products_.clear_mixtures(part.mixtures);
         }
     }
-
-    void multiply(const PackedStates& states, std::int64_t group, std::int64_t row, std::int64_t rows,
-                  const float* table, std::ptrdiff_t stride, float* tile) const {
-        const float* bias = job_.bias.size() > 0 ? job_.bias.data() + row : nullptr;
-        const auto offset = group * job_.depth * job_.width();
-        if (job_.bf16) {
-            job_.k.product_bf16(job_.head.halves(row), job_.head.stride(), rows, job_.depth / 2,
-                                states.bf16_pairs.data() + offset / 2, vectors(group), tile, bias);
-        } else {
-            job_.k.product(table, stride, rows, job_.depth, states.fp32.data() + offset, vectors(group), tile,
-                           bias);
-        }
-        if (job_.softcap > 0) {
-            const auto count = rows * vectors(group) * job_.k.lanes;
-            for (std::int64_t i = 0; i < count; ++i) {
-                tile[i] = job_.softcap * std::tanh(tile[i] / job_.softcap);
-            }
-        }
-    }
-
-    /// The first group's product; meanwhile the embedding's rows are called into the cache. `mix` goes
-    /// through them across, which no hardware prefetcher foresees.
-    void multiply_and_fetch(std::int64_t row, std::int64_t rows, const float* head,
-                            std::ptrdiff_t head_stride, const float* embedding,
-                            std::ptrdiff_t embedding_stride) {
-        constexpr std::int64_t step = 8;
-        constexpr std::int64_t line = 16; // floats
-        const auto width = static_cast<std::int64_t>(vectors(0)) * job_.k.lanes;
-        for (std::int64_t r = 0; r < rows; r += step) {
-            const auto count = std::min(step, rows - r);
-            for (std::int64_t i = r; i < r + count; ++i) {
-                for (std::int64_t j = 0; j < job_.depth; j += line) {
-                    __builtin_prefetch(embedding + i * embedding_stride + j, 0, 2);
-                }
-            }
-            multiply(states_, 0, row + r, count, head == nullptr ? nullptr : head + r * head_stride,
-                     head_stride, tile_.data() + r * width);
-        }
-    }
-
-    /// The targets' logits, by the very additions that will make them again in the tiles.
-    void find_pivots(std::size_t padded) {
-        if (job_.targets == nullptr) {
-            return;
-        }
-        pivots_ = AlignedArray<float>(padded, std::numeric_limits<float>::infinity());
-        AlignedArray<float> logits(static_cast<std::size_t>(job_.width()));
-        AlignedArray<float> scratch;
-        for (std::int64_t column = 0; column < columns_; ++column) {
-            const auto target = job_.targets[first_ + column];
-            if (target < 0) {
-                continue;
-            }
-            std::ptrdiff_t stride = 0;
-            const float* table = job_.bf16 ? nullptr : job_.head.rows(job_.k, target, 1, scratch, stride);
-            const auto group = column / job_.width();
-            multiply(states_, group, target, 1, table, stride, logits.data());
-            pivots_[static_cast<std::size_t>(column)] =
-                logits[static_cast<std::size_t>(column - group * job_.width())];
-        }
-    }
-
-    void run_tile(std::int64_t row, std::int64_t rows, Partial& part) {
-        const auto& k = job_.k;
-        std::ptrdiff_t head_stride = 0;
-        std::ptrdiff_t embedding_stride = 0;
-        const float* head = job_.bf16 ? nullptr : job_.head.rows(k, row, rows, head_scratch_, head_stride);
-        const float* embedding = nullptr;
-        if (job_.mixture) {
-            const bool same = !job_.bf16 && job_.embedding.same_as(job_.head);
-            embedding = same ? head : job_.embedding.rows(k, row, rows, embedding_scratch_, embedding_stride);
-            embedding_stride = same ? head_stride : embedding_stride;
-        }
-        for (std::int64_t group = 0; group < groups(); ++group) {
-            run_group(group, row, rows, head, head_stride, embedding, embedding_stride, part);
-        }
-    }
-
-    void run_group(std::int64_t group, std::int64_t row, std::int64_t rows, const float* head,
-                   std::ptrdiff_t head_stride, const float* embedding, std::ptrdiff_t embedding_stride,
-                   Partial& part);
+    void run_group(std::int64_t group, std::int64_t row, std::int64_t rows, Partial& part);
 
     const Job& job_;
     std::int64_t first_;
     std::int64_t columns_;
+    HeadProducts products_;
     PackedStates states_, previous_;
-    AlignedArray<float> tile_, previous_tile_, pivots_, thresholds_, head_scratch_, embedding_scratch_;
+    AlignedArray<float> tile_, previous_tile_, pivots_, thresholds_;
 
 public:
     LargestLogits largest;
@@ -275,24 +153,31 @@ struct TileSums {
     alignas(64) std::int32_t larger[most];
 };
 
-void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, const float* head,
-                      std::ptrdiff_t head_stride, const float* embedding, std::ptrdiff_t embedding_stride,
-                      Partial& part) {
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// How many of a column's elements are +infinity; NaN if one of them is NaN.
+float infinities(const float* column, std::int64_t rows, std::int64_t stride) {
+    float count = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const float x = column[r * stride];
+        count += x == infinity ? 1 : x != x ? x : 0;
+    }
+    return count;
+}
+
+void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, Partial& part) {
     const auto& k = job_.k;
     const bool compares = job_.previous.defined();
-    const int n = vectors(group);
-    const auto columns = group_columns(group);
+    const bool mixture = job_.operands.mixture;
+    const int n = products_.vectors(group);
+    const auto columns = products_.columns(group);
     const auto first = static_cast<std::size_t>(group * job_.width());
     ColumnState* states = part.states.data() + first;
     TileSums sums;
 
-    if (group == 0 && embedding != nullptr && embedding != head) {
-        multiply_and_fetch(row, rows, head, head_stride, embedding, embedding_stride);
-    } else {
-        multiply(states_, group, row, rows, head, head_stride, tile_.data());
-    }
+    products_.logits(states_, group, tile_.data());
     if (compares) {
-        multiply(previous_, group, row, rows, head, head_stride, previous_tile_.data());
+        products_.logits(previous_, group, previous_tile_.data());
     }
     std::fill_n(sums.maximum, TileSums::most, std::numeric_limits<float>::lowest());
     std::fill_n(sums.previous_maximum, TileSums::most, std::numeric_limits<float>::lowest());
@@ -323,28 +208,32 @@ void Block::run_group(std::int64_t group, std::int64_t row, std::int64_t rows, c
         k.divergence(tile_.data(), previous_tile_.data(), rows, n, sums.maximum, sums.previous_maximum,
                      sums.previous_sum, sums.forward, sums.backward);
     }
-    const bool shared = job_.mixture && job_.rate == 1;
+    const bool shared = mixture && job_.rate == 1;
+    // +infinity above its own maximum is NaN to the loops: such columns are counted by hand, before.
+    float infinite[TileSums::most];
+    for (std::int64_t j = 0; j < columns; ++j) {
+        infinite[j] = sums.maximum[j] == infinity ? infinities(tile_.data() + j, rows, n * k.lanes) : 0;
+    }
     k.exponentials(tile_.data(), rows, n, sums.maximum, 1, shared, sums.sum,
                    job_.weighted ? sums.weighted : nullptr);
-    if (job_.mixture) {
+    if (mixture) {
         if (!shared) {
             // The tile still holds logits: the distribution and the mixture have different exponentials.
             k.exponentials(tile_.data(), rows, n, sums.maximum, job_.rate, true, sums.tempered, nullptr);
         }
-        float* mixture = part.mixtures.data() + group * job_.depth * job_.width();
         if (rescaled) {
-            k.rescale(mixture, job_.depth, n, sums.factor);
+            products_.rescale(group, sums.factor, part.mixtures.data());
         }
-        k.mix(embedding, embedding_stride, rows, job_.depth, tile_.data(), n, mixture);
+        products_.mix(group, tile_.data(), part.mixtures.data());
     }
     for (std::int64_t j = 0; j < columns; ++j) {
         auto& state = states[j];
-        state.sum += sums.sum[j];
+        state.sum += sums.maximum[j] == infinity ? infinite[j] : sums.sum[j];
         state.larger += sums.larger[j];
         if (job_.weighted) {
             state.weighted += sums.weighted[j];
         }
-        if (job_.mixture) {
+        if (mixture) {
             state.tempered += shared ? sums.sum[j] : sums.tempered[j];
         }
         if (compares) {
@@ -368,21 +257,20 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
     for (std::int64_t column = 0; column < columns_; ++column) {
         const auto token = first_ + column;
         const auto& state = total.states[static_cast<std::size_t>(column)];
-        const double log_sum_exp = state.log_sum_exp();
-        put<float>(result.log_sum_exp, token, log_sum_exp);
+        put<float>(result.log_sum_exp, token, state.log_sum_exp());
         if (job_.targets != nullptr) {
             const bool has_target = job_.targets[token] >= 0;
             const double logit = pivots_[static_cast<std::size_t>(column)];
             put<float>(result.nll, token,
-                       has_target ? log_sum_exp - logit : std::numeric_limits<double>::quiet_NaN());
+                       has_target ? -state.log_probability(logit) : std::numeric_limits<double>::quiet_NaN());
             result.rank.data_ptr<std::int64_t>()[token] = has_target ? state.larger + 1 : 0;
         }
         put<float>(result.entropy, token, state.entropy());
         const float* values = largest.values.data() + column * job_.list_length;
         const std::int32_t* ids = largest.ids.data() + column * job_.list_length;
         if (request.distribution) {
-            const double best = std::exp(values[0] - log_sum_exp);
-            const double second = job_.vocabulary > 1 ? std::exp(values[1] - log_sum_exp) : 0;
+            const double best = std::exp(state.log_probability(values[0]));
+            const double second = job_.vocabulary > 1 ? std::exp(state.log_probability(values[1])) : 0;
             put<float>(result.max_probability, token, best);
             put<float>(result.margin, token, best - second);
             result.argmax.data_ptr<std::int64_t>()[token] = ids[0];
@@ -390,7 +278,7 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
         for (std::int64_t i = 0; i < request.candidates; ++i) {
             result.candidate_ids.data_ptr<std::int64_t>()[token * request.candidates + i] = ids[i];
             put<float>(result.candidate_probabilities, token * request.candidates + i,
-                       std::exp(values[i] - log_sum_exp));
+                       std::exp(state.log_probability(values[i])));
         }
         if (request.previous.defined()) {
             put<float>(result.kl_previous_current, token, state.kl_previous_current());
@@ -399,28 +287,24 @@ void Block::finish(const Partial& total, const HeadRequest& request, HeadResult&
         if (!request.mixture) {
             continue;
         }
-        float* mixture = result.mixture.data_ptr<float>() + token * job_.depth;
+        const auto depth = job_.operands.depth;
+        float* mixture = result.mixture.data_ptr<float>() + token * depth;
         if (job_.truncated_mixture) {
-            double divisor = 0;
+            // A NaN is in no list.
+            double divisor = std::isnan(state.sum) ? state.sum : 0;
             for (std::int64_t i = 0; i < request.top_k; ++i) {
                 divisor += std::exp((static_cast<double>(values[i]) - values[0]) * job_.rate);
             }
-            std::fill_n(mixture, job_.depth, 0.0F);
+            std::fill_n(mixture, depth, 0.0F);
             for (std::int64_t i = 0; i < request.top_k; ++i) {
                 const double weight =
                     std::exp((static_cast<double>(values[i]) - values[0]) * job_.rate) / divisor;
                 std::ptrdiff_t stride = 0;
-                job_.k.accumulate(job_.embedding.rows(job_.k, ids[i], 1, scratch, stride), job_.depth,
+                job_.k.accumulate(job_.operands.embedding.rows(job_.k, ids[i], 1, scratch, stride), depth,
                                   static_cast<float>(weight), mixture);
             }
         } else {
-            const auto group = column / job_.width();
-            const float* from =
-                total.mixtures.data() + group * job_.depth * job_.width() + (column - group * job_.width());
-            const auto stride = static_cast<std::int64_t>(vectors(group)) * job_.k.lanes;
-            for (std::int64_t i = 0; i < job_.depth; ++i) {
-                mixture[i] = static_cast<float>(from[i * stride] / state.tempered);
-            }
+            products_.read(column, total.mixtures.data(), state.tempered, mixture);
         }
     }
 }
@@ -449,18 +333,21 @@ void run(const Job& job, const std::vector<std::int64_t>& ends, const HeadReques
                 const bool whole = first_chunk == 0 && last_chunk == job.chunks();
                 Block block(job, index);
                 Partial total = block.empty();
+                Partial part;
                 Piece piece{index, first_chunk, {}, {}};
                 for (auto chunk = first_chunk; chunk < last_chunk; ++chunk) {
-                    Partial part = block.run(chunk);
-                    if (whole) {
+                    // From the first chunk on sums are folded at once: the order is the same.
+                    block.run(chunk, first_chunk == 0 ? part : piece.parts.emplace_back());
+                    if (first_chunk == 0) {
                         block.fold(total, part);
-                    } else {
-                        piece.parts.push_back(std::move(part));
                     }
                 }
                 if (whole) {
                     block.finish(total, request, result);
                 } else {
+                    if (first_chunk == 0) {
+                        piece.parts.push_back(std::move(total));
+                    }
                     piece.largest = std::move(block.largest);
                     pieces[static_cast<std::size_t>(share)].push_back(std::move(piece));
                 }
@@ -515,33 +402,56 @@ HeadResult empty_result(std::int64_t n, std::int64_t depth, const HeadRequest& r
     return result;
 }
 
+HeadOperands::Form form_of(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
+                           const HeadTiling& tiling) {
+    if (weights.head.scalar_type() != at::kBFloat16 || h.scalar_type() != at::kBFloat16 ||
+        h.size(1) % 2 != 0 || kernels::tile_kernels().product_bf16 == nullptr) {
+        return HeadOperands::Form::fp32;
+    }
+    const bool whole = !request.mixture || weights.embedding.scalar_type() == at::kBFloat16;
+    return tiling.matrix_unit && whole && MatrixUnit::available() ? HeadOperands::Form::matrix_unit
+                                                                  : HeadOperands::Form::bf16;
+}
+
+/// Tiles that suit the first cache, and blocks that suit the second. The matrix unit takes up rows of tables
+/// faster than memory brings them: its blocks are larger, so that each row is used more often.
+HeadTiling suited(HeadTiling tiling, const HeadOperands& operands) {
+    const bool unit = operands.form == HeadOperands::Form::matrix_unit;
+    if (tiling.rows_per_tile == 0) {
+        tiling.rows_per_tile = unit && operands.depth <= 512 ? 256 : 128;
+    }
+    if (tiling.block_bytes == 0) {
+        tiling.block_bytes = (unit ? 8 : 1) * std::int64_t{512} * 1024;
+    }
+    return tiling;
+}
+
 } // namespace
 
 HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request,
                         const HeadTiling& tiling) {
     Job job;
-    job.tiling = tiling;
+    auto& operands = job.operands;
     job.tokens = h.size(0);
-    job.depth = h.size(1);
+    operands.depth = h.size(1);
     job.vocabulary = weights.head.size(0);
-    auto result = empty_result(job.tokens, job.depth, request);
+    auto result = empty_result(job.tokens, operands.depth, request);
     if (job.tokens == 0) {
         return result;
     }
-    job.head = HeadTable(weights.head);
-    job.bf16 = job.k.product_bf16 != nullptr && weights.head.scalar_type() == at::kBFloat16 &&
-               h.scalar_type() == at::kBFloat16 && job.depth % 2 == 0;
-    const auto type = job.bf16 ? at::kBFloat16 : at::kFloat;
-    job.states = h.to(type).contiguous();
+    operands.form = form_of(h, weights, request, tiling);
+    job.tiling = suited(tiling, operands);
+    operands.head = HeadTable(weights.head);
+    job.states = h.to(operands.state_type()).contiguous();
     if (request.previous.defined()) {
-        job.previous = request.previous.to(type).contiguous();
+        job.previous = request.previous.to(operands.state_type()).contiguous();
     }
     if (weights.head_bias.defined()) {
         const auto bias = weights.head_bias.to(at::kFloat).contiguous();
-        job.bias = AlignedArray<float>(static_cast<std::size_t>(job.vocabulary));
-        std::copy_n(bias.const_data_ptr<float>(), job.vocabulary, job.bias.data());
+        operands.bias = AlignedArray<float>(static_cast<std::size_t>(job.vocabulary));
+        std::copy_n(bias.const_data_ptr<float>(), job.vocabulary, operands.bias.data());
     }
-    job.softcap = static_cast<float>(weights.softcap);
+    operands.softcap = static_cast<float>(weights.softcap);
     at::Tensor targets;
     if (request.targets.defined()) {
         targets = request.targets.contiguous();
@@ -549,23 +459,29 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
     }
     job.weighted = request.distribution;
     job.truncated_mixture = request.mixture && request.top_k > 0 && request.top_k < job.vocabulary;
-    job.mixture = request.mixture && !job.truncated_mixture;
+    operands.mixture = request.mixture && !job.truncated_mixture;
     job.rate = static_cast<float>(1.0 / request.temperature);
     job.list_length =
         std::max(request.candidates, request.distribution ? std::min<std::int64_t>(2, job.vocabulary) : 0);
     if (request.mixture) {
-        job.embedding = HeadTable(weights.embedding);
+        operands.embedding = HeadTable(weights.embedding);
     }
     if (job.truncated_mixture) {
         job.list_length = std::max(job.list_length, request.top_k);
     }
     // Packed states, and those of the step before, and the mixture, of all groups of a block shall stay in
     // the cache.
-    const auto group_bytes = job.depth * job.width() *
-                             ((job.bf16 ? 2 : 4) * (job.previous.defined() ? 2 : 1) + (job.mixture ? 4 : 0));
+    const auto element_bytes = operands.form == HeadOperands::Form::fp32 ? 4 : 2;
+    const auto group_bytes = operands.depth * job.width() *
+                             (element_bytes * (job.previous.defined() ? 2 : 1) + (operands.mixture ? 4 : 0));
+    const std::int64_t threads = at::get_num_threads();
+    // Blocks that several threads share cost memory.
+    const auto own_groups = (job.tokens + threads * job.width() - 1) / (threads * job.width());
+    const auto most_groups =
+        operands.form == HeadOperands::Form::matrix_unit ? std::clamp<std::int64_t>(own_groups, 8, 32) : 8;
     const HeadShares shares =
-        share_head(job.tokens, job.chunks(), job.k.lanes, job.k.max_vectors,
-                   std::clamp<std::int64_t>(tiling.block_bytes / group_bytes, 1, 8), at::get_num_threads());
+        share_head(job.tokens, job.chunks(), job.k.lanes, operands.vectors(),
+                   std::clamp<std::int64_t>(job.tiling.block_bytes / group_bytes, 1, most_groups), threads);
     job.groups_per_block = shares.groups_per_block;
     run(job, shares.ends, request, result);
     return result;

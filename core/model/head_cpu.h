@@ -5,12 +5,13 @@
 
 namespace ponderscope {
 
-/// How much a tile holds. A token's result depends on none of it but rows_per_chunk.
+/// How much a tile holds. A token's result depends on none of it but the rows.
 struct HeadTiling {
-    std::int64_t rows_per_tile = 128;   ///< words of a logit tile
+    std::int64_t rows_per_tile = 0;     ///< words of a logit tile; 0: what suits
     std::int64_t rows_per_chunk = 2048; ///< words whose sums are folded into the total at once
     std::int64_t block_bytes =
-        512 * 1024; ///< of packed states and mixtures that shall stay in a core's cache
+        0;                   ///< of packed states and mixtures that shall stay in a core's cache; 0: likewise
+    bool matrix_unit = true; ///< bf16 on the processor's matrix unit, where there is one
 };
 
 /// read_out for checked requests on the CPU: h, weights in fp32, bf16 or fp16; request.previous_rows

@@ -49,10 +49,11 @@ at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights) {
 
 /// Σ over the words of the list, renormalised. A few tokens at a time: their words' embeddings exist side by
 /// side.
-at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const HeadWeights& weights,
-                    double temperature) {
+at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const at::Tensor& log_sum,
+                    const HeadWeights& weights, double temperature) {
     const auto d = weights.embedding.size(1);
-    const auto p = at::softmax(values / temperature, 1);
+    // A NaN is in no list, but in the sum.
+    const auto p = at::softmax(values / temperature, 1).add_(log_sum.mul(0).unsqueeze(1));
     auto mixture = at::empty({values.size(0), d}, values.options());
     const auto rows = std::max<std::int64_t>(1, (std::int64_t{256} << 20) / (4 * ids.size(1) * d));
     for (std::int64_t begin = 0; begin < values.size(0); begin += rows) {
@@ -96,6 +97,10 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
     rows.vocabulary = vocabulary;
     result.log_sum_exp = at::empty({n}, floats);
     rows.log_sum_exp = result.log_sum_exp.data_ptr<float>();
+    const auto maximum = at::empty({n}, floats);
+    const auto log_sum = at::empty({n}, floats);
+    rows.maximum = maximum.data_ptr<float>();
+    rows.log_sum = log_sum.data_ptr<float>();
     const auto targets = request.targets.defined() ? request.targets.contiguous() : at::Tensor();
     if (targets.defined()) {
         result.nll = at::empty({n}, floats);
@@ -116,7 +121,7 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
     check_queued(kernels::head_rows_cuda(rows, stream), h);
 
     const auto probabilities = [&](std::int64_t count) {
-        return (values.narrow(1, 0, count) - result.log_sum_exp.unsqueeze(1)).exp_();
+        return (values.narrow(1, 0, count) - maximum.unsqueeze(1)).sub_(log_sum.unsqueeze(1)).exp_();
     };
     if (request.distribution) {
         const auto p = probabilities(std::min<std::int64_t>(2, vocabulary));
@@ -130,20 +135,24 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
     }
     if (request.previous.defined()) {
         const auto previous = logits_of(request.previous, weights);
-        const auto previous_log_sum_exp = at::empty({n}, floats);
+        const auto previous_maximum = at::empty({n}, floats);
+        const auto previous_log_sum = at::empty({n}, floats);
         kernels::HeadRows plain;
         plain.logits = previous.const_data_ptr<float>();
         plain.rows = n;
         plain.vocabulary = vocabulary;
-        plain.log_sum_exp = previous_log_sum_exp.data_ptr<float>();
+        plain.maximum = previous_maximum.data_ptr<float>();
+        plain.log_sum = previous_log_sum.data_ptr<float>();
         check_queued(kernels::head_rows_cuda(plain, stream), h);
         result.kl_current_previous = at::empty({n}, floats);
         result.kl_previous_current = at::empty({n}, floats);
         kernels::DivergenceRows pair;
         pair.p = rows.logits;
         pair.q = plain.logits;
-        pair.p_log_sum_exp = rows.log_sum_exp;
-        pair.q_log_sum_exp = plain.log_sum_exp;
+        pair.p_maximum = rows.maximum;
+        pair.p_log_sum = rows.log_sum;
+        pair.q_maximum = plain.maximum;
+        pair.q_log_sum = plain.log_sum;
         pair.rows = n;
         pair.vocabulary = vocabulary;
         pair.forward = result.kl_current_previous.data_ptr<float>();
@@ -157,9 +166,10 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
     }
     if (request.mixture) {
         const bool truncated = request.top_k > 0 && request.top_k < vocabulary;
-        result.mixture = truncated ? mix_list(values.narrow(1, 0, request.top_k),
-                                              ids.narrow(1, 0, request.top_k), weights, request.temperature)
-                                   : mix_all(logits, weights, request.temperature);
+        result.mixture = truncated
+                             ? mix_list(values.narrow(1, 0, request.top_k), ids.narrow(1, 0, request.top_k),
+                                        log_sum, weights, request.temperature)
+                             : mix_all(logits, weights, request.temperature);
     }
     return result;
 }

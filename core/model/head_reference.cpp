@@ -19,10 +19,12 @@ at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights, at::Scalar
     return logits;
 }
 
-/// Σ p (log p - log q), a term with p = 0 being 0.
+/// Σ p (log p - log q), a term with p = 0 being 0; infinite where a word is impossible in q alone, however
+/// small p is.
 at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
-    const auto p = log_p.exp();
-    return at::where(p > 0, p * (log_p - log_q), at::zeros_like(p)).sum(-1);
+    const double infinity = std::numeric_limits<double>::infinity();
+    const auto terms = (log_p.exp() * (log_p - log_q)).masked_fill(log_q.eq(-infinity), infinity);
+    return terms.masked_fill(log_p.eq(-infinity), 0).sum(-1);
 }
 
 } // namespace
@@ -51,7 +53,7 @@ HeadResult read_out_reference(const at::Tensor& h, const HeadWeights& weights, c
     }
     if (request.distribution) {
         const auto p = log_p.exp();
-        result.entropy = at::where(p > 0, p * log_p, at::zeros_like(p)).sum(-1).neg().to(at::kFloat);
+        result.entropy = at::where(p.eq(0), at::zeros_like(p), p * log_p).sum(-1).neg().to(at::kFloat);
         const auto best = p.gather(1, order.narrow(1, 0, std::min<std::int64_t>(2, order.size(1))));
         result.max_probability = best.select(1, 0).to(at::kFloat);
         result.margin = best.size(1) > 1 ? (best.select(1, 0) - best.select(1, 1)).to(at::kFloat)

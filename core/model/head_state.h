@@ -29,13 +29,14 @@ struct ColumnState {
         if (to == maximum && previous_to == previous_maximum) {
             return 1;
         }
-        const double up = to - maximum;
-        const double previous_up = previous_to - previous_maximum;
+        // Maxima of +infinity stay where they are.
+        const double up = to == maximum ? 0 : to - maximum;
+        const double previous_up = previous_to == previous_maximum ? 0 : previous_to - previous_maximum;
         const double factor = std::exp(-up);
         const double previous_factor = std::exp(-previous_up);
         weighted = factor * (weighted - sum * up);
-        forward = factor * (forward - sum * (up - previous_up));
-        backward = previous_factor * (backward - previous_sum * (previous_up - up));
+        forward = moved(forward, factor, sum * (up - previous_up));
+        backward = moved(backward, previous_factor, previous_sum * (previous_up - up));
         sum *= factor;
         previous_sum *= previous_factor;
         const double mixing = rate == 1 ? factor : std::exp(-up * rate);
@@ -55,21 +56,30 @@ struct ColumnState {
         larger += other.larger;
     }
 
+    /// +infinity where a logit is; -infinity where all are.
     [[nodiscard]] double log_sum_exp() const { return maximum + std::log(sum); }
-    [[nodiscard]] double entropy() const { return not_negative(std::log(sum) - weighted / sum); }
+    /// log Σ e^dx. NaN where there is no distribution: a logit is +infinity, or all are -infinity.
+    [[nodiscard]] double log_sum() const {
+        const bool none = maximum == std::numeric_limits<double>::infinity() || sum == 0;
+        return none ? std::numeric_limits<double>::quiet_NaN() : std::log(sum);
+    }
+    /// Of one logit. Not x - log_sum_exp(): next to a maximum of -1e35 the sum would be lost.
+    [[nodiscard]] double log_probability(double x) const { return x - maximum - log_sum(); }
+    [[nodiscard]] double entropy() const { return not_negative(log_sum() - weighted / sum); }
     [[nodiscard]] double kl_current_previous() const {
-        return divergence(forward / sum - (std::log(sum) - std::log(previous_sum)));
+        return not_negative(forward / sum - (std::log(sum) - std::log(previous_sum)));
     }
     [[nodiscard]] double kl_previous_current() const {
-        return divergence(backward / previous_sum - (std::log(previous_sum) - std::log(sum)));
+        return not_negative(backward / previous_sum - (std::log(previous_sum) - std::log(sum)));
     }
 
 private:
     /// Rounding may fall short of zero. NaN passes.
     static double not_negative(double value) { return value < 0 ? 0 : value; }
-    /// A probability of exactly 0 under the second distribution was taken as e^-3e38.
-    static double divergence(double value) {
-        return value > 1e30 ? std::numeric_limits<double>::infinity() : not_negative(value);
+    /// A divergence's sum is infinite for good once a word is possible in one distribution and not in the
+    /// other: factors of 0 leave it so.
+    static double moved(double value, double factor, double change) {
+        return value == std::numeric_limits<double>::infinity() ? value : factor * (value - change);
     }
 };
 

@@ -206,8 +206,10 @@ MatchedComparison compare_matched(std::size_t rules, const std::function<Matched
                 "expected mean steps that " + base.name + " reaches, from " +
                 std::to_string(ends.steps.front()) + " to " + std::to_string(ends.steps.back()) + ", found " +
                 std::to_string(cost) +
-                "; record the run with --policy full, so that every step is there, or compare at "
-                "fewer steps.");
+                (cost < ends.steps.front()
+                     ? "; compare at more steps."
+                     : "; record the run with --policy full, so that every step is there, or compare at "
+                       "fewer steps."));
         }
         if (!std::isnan(ends.flops.front())) {
             flops.push_back(at_cost(ends.steps, ends.flops, cost));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/model/backbone.h"
+#include "core/ponder/choices/kv_policy.h"
 #include "core/ponder/training.h"
-#include "core/ponder/visibility.h"
 #include "core/trace/records.h"
 
 #include <ATen/core/Tensor.h>
@@ -62,7 +62,7 @@ public:
     explicit Method(const ModelConfig& config);
     virtual ~Method() = default;
 
-    /// Whether step k is block k of the stack (layers.h), and not another pass through it.
+    /// Whether step k is block k of the stack (layer_steps.h), and not another pass through it.
     [[nodiscard]] virtual bool layers_are_steps() const { return false; }
 
     [[nodiscard]] MethodKind kind() const { return config_.method; }

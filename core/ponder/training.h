@@ -12,7 +12,14 @@
 
 namespace ponderscope {
 
-struct StepStates;
+/// The slots (t, k) of one step k.
+struct StepStates {
+    at::Tensor tokens; ///< int64 [n_k], ascending: which token each row belongs to. Undefined: all N in order
+    at::Tensor input;  ///< [n_k, d], what went into the slot
+    at::Tensor hidden; ///< [n_k, d], the state after the final norm
+    at::Tensor value; ///< fp32 [n_k], the gate or router value that decided after it; undefined where nothing
+                      ///< decides
+};
 
 /// The n smallest gates of a batch that is computed in pieces (AdaPonderLM, methods.md section 5: the pool is
 /// the whole batch), found before any piece has its gradient.

@@ -3,12 +3,15 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/record/batches.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
 #include "core/trace/windows.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +23,7 @@ namespace ponderscope {
 namespace {
 
 constexpr std::int64_t most_patches = 100'000;
+constexpr std::int64_t most_tokens = std::int64_t{1} << 40; // of a sequence
 
 /// What an object of the file says of a place; what it leaves out is as in \p other.
 StatePlace place_of(const JsonObject& object, const StatePlace& other) {
@@ -99,53 +103,112 @@ void require_token(const StatePlace& place, const std::vector<SequenceInput>& se
     }
 }
 
-/// States of runs of the same texts without patches, one each; of those that are none of these, empty.
-std::vector<std::vector<float>> computed_states(const Engine& engine,
-                                                const std::vector<PlannedPatch>& patches,
-                                                const std::vector<SequenceInput>& sequences,
-                                                const WindowShape& shape) {
-    std::vector<std::vector<float>> states(patches.size());
-    std::vector<StatePlace> places;
-    std::vector<std::size_t> whose;
-    std::map<std::pair<std::int64_t, std::int64_t>, Window> windows; // by sequence and first token
-    for (std::size_t i = 0; i < patches.size(); ++i) {
-        const PlannedPatch& patch = patches[i];
-        const bool mean = patch.source == PlannedPatch::Source::mean;
-        if (!mean && patch.source != PlannedPatch::Source::same_run) {
-            continue;
-        }
-        StatePlace place = mean ? patch.to : patch.from;
-        if (mean) {
-            place.token = StatePlace::all_tokens;
-        }
-        const SequenceInput& sequence = sequences[static_cast<std::size_t>(place.sequence)];
-        for (const WindowSpan& span :
-             plan_windows(static_cast<std::int64_t>(sequence.ids.size()), shape.context, shape.stride)) {
-            if (mean || (place.token >= span.report_begin && place.token < span.report_end)) {
-                windows.try_emplace({place.sequence, span.begin}, window_of(sequence, place.sequence, span));
+/// States of runs of the same texts without patches.
+class ComputedStates {
+public:
+    ComputedStates(const std::vector<PlannedPatch>& patches, const std::vector<SequenceInput>& sequences,
+                   const WindowShape& shape) {
+        std::map<std::pair<std::int64_t, std::int64_t>, Window> windows; // by sequence and first token
+        for (const PlannedPatch& patch : patches) {
+            const std::optional<StatePlace> place = place_for(patch);
+            if (!place || !sums_.try_emplace(key_of(*place)).second) {
+                continue; // many tokens may be given the same mean
+            }
+            places_.push_back(*place);
+            const SequenceInput& sequence = sequences[static_cast<std::size_t>(place->sequence)];
+            for (const WindowSpan& span :
+                 plan_windows(static_cast<std::int64_t>(sequence.ids.size()), shape.context, shape.stride)) {
+                if (is_within(*place, place->sequence, span.report_begin, span.report_end)) {
+                    windows.try_emplace({place->sequence, span.begin},
+                                        window_of(sequence, place->sequence, span));
+                }
             }
         }
-        places.push_back(place);
-        whose.push_back(i);
-    }
-    if (places.empty()) {
-        return states;
-    }
-    std::vector<Window> list;
-    for (const auto& [where, window] : windows) {
-        list.push_back(window);
-    }
-    std::vector<std::vector<float>> taken = engine.states_at(list, places);
-    for (std::size_t i = 0; i < taken.size(); ++i) {
-        if (taken[i].empty()) {
-            throw InputError("--patch: expected a state of " + to_string(places[i]) +
-                             ", found that the token stopped before that step; take an earlier step, or "
-                             "record with --policy full.");
+        for (const auto& [where, window] : windows) {
+            windows_.push_back(window);
         }
-        states[whose[i]] = std::move(taken[i]);
     }
-    return states;
-}
+
+    void compute(const Engine& engine, std::int64_t batch, const ProgressSink& progress,
+                 const std::stop_token& stop) {
+        const auto take = [&](std::size_t begin, std::size_t end) {
+            const auto some = std::span<const Window>(windows_).subspan(begin, end - begin);
+            std::vector<StatePlace> here;
+            std::copy_if(places_.begin(), places_.end(), std::back_inserter(here), [&](const auto& place) {
+                return std::any_of(some.begin(), some.end(), [&](const Window& window) {
+                    return is_within(place, window.sequence, window.first + window.report_begin,
+                                     window.first + window.report_end);
+                });
+            });
+            return std::pair(here, engine.states_at(some, here));
+        };
+        const auto keep = [&](std::pair<std::vector<StatePlace>, std::vector<StateSum>> taken, std::size_t,
+                              std::size_t end) {
+            for (std::size_t i = 0; i < taken.first.size(); ++i) {
+                StateSum& sum = sums_.at(key_of(taken.first[i]));
+                const StateSum& more = taken.second[i];
+                if (more.tokens == 0) {
+                    continue;
+                }
+                sum.sum.resize(more.sum.size(), 0.0F);
+                std::transform(sum.sum.begin(), sum.sum.end(), more.sum.begin(), sum.sum.begin(),
+                               std::plus<>());
+                sum.tokens += more.tokens;
+            }
+            if (progress) {
+                progress({"taking states", static_cast<std::int64_t>(end),
+                          static_cast<std::int64_t>(windows_.size()), "windows"});
+            }
+        };
+        run_in_batches(windows_.size(), static_cast<std::size_t>(std::max<std::int64_t>(batch, 1)), stop,
+                       take, keep);
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+    }
+
+    /// Empty: \p patch takes none of these.
+    [[nodiscard]] std::vector<float> state_for(const PlannedPatch& patch) const {
+        const std::optional<StatePlace> place = place_for(patch);
+        if (!place) {
+            return {};
+        }
+        const StateSum& sum = sums_.at(key_of(*place));
+        if (sum.tokens == 0) {
+            throw InputError("--patch: expected a state of " + to_string(*place) + ", found that " +
+                             (place->token == StatePlace::all_tokens ? "no token ran that step"
+                                                                     : "the token stopped before that step") +
+                             "; take an earlier step, or record with --policy full.");
+        }
+        return sum.mean();
+    }
+
+private:
+    using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+    static Key key_of(const StatePlace& place) {
+        return {place.sequence, place.token, place.step, place.layer};
+    }
+    static bool is_within(const StatePlace& place, std::int64_t sequence, std::int64_t begin,
+                          std::int64_t end) {
+        return place.sequence == sequence &&
+               (place.token == StatePlace::all_tokens || (place.token >= begin && place.token < end));
+    }
+    static std::optional<StatePlace> place_for(const PlannedPatch& patch) {
+        if (patch.source == PlannedPatch::Source::same_run) {
+            return patch.from;
+        }
+        if (patch.source != PlannedPatch::Source::mean) {
+            return std::nullopt;
+        }
+        StatePlace place = patch.to;
+        place.token = StatePlace::all_tokens;
+        return place;
+    }
+
+    std::vector<StatePlace> places_; ///< once each
+    std::vector<Window> windows_;
+    std::map<Key, StateSum> sums_;
+};
 
 /// A run whose states are read.
 class SourceRun {
@@ -164,16 +227,19 @@ public:
                 info_ = info;
             }
         }
-        if (info_.axes.empty()) {
-            throw InputError(place_ + ": expected recorded states, found none; record it with --record states"
-                                      " or states:LAYERS.");
+        const std::vector<std::string> of_steps{"token", "step", "dim"};
+        const std::vector<std::string> of_layers{"token", "step", "layer", "dim"};
+        if (info_.axes != of_steps && info_.axes != of_layers) {
+            throw InputError(place_ + ": expected recorded states, found " +
+                             (info_.axes.empty() ? "none" : "a signal of that name with other axes") +
+                             "; record it with --record states or states:LAYERS.");
         }
     }
 
     std::vector<float> state(const StatePlace& place) const {
         const bool of_layers = info_.axes.size() == 4;
         std::optional<SignalChunk> chunk;
-        if (place.sequence < run_.sequences) {
+        if (place.sequence < run_.sequences && place.token < most_tokens) {
             chunk = reader_.signal(run_.id, place.sequence, signal::state, place.token, place.token + 1);
         }
         if (!chunk || chunk->shape.size() != info_.axes.size() || chunk->shape.front() != 1 ||
@@ -276,14 +342,15 @@ void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches
 
 std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
                                     const std::vector<SequenceInput>& sequences, const WindowShape& shape,
-                                    const std::string& digest) {
+                                    std::int64_t batch, const std::string& digest,
+                                    const ProgressSink& progress, const std::stop_token& stop) {
     check_places(engine, patches, sequences);
-    const auto computed = computed_states(engine, patches, sequences, shape);
+    ComputedStates computed(patches, sequences, shape);
+    computed.compute(engine, batch, progress, stop);
     std::map<std::pair<std::filesystem::path, std::string>, SourceRun> runs;
     std::vector<StatePatch> states;
-    for (std::size_t i = 0; i < patches.size(); ++i) {
-        const PlannedPatch& patch = patches[i];
-        StatePatch one{patch.to, computed[i]};
+    for (const PlannedPatch& patch : patches) {
+        StatePatch one{patch.to, computed.state_for(patch)};
         if (patch.source == PlannedPatch::Source::zero) {
             one.state.assign(static_cast<std::size_t>(engine.state_width(patch.to.layer)), 0.0F);
         } else if (patch.source == PlannedPatch::Source::trace) {

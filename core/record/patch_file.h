@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/record/session.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -39,11 +39,12 @@ nlohmann::json to_json(const std::vector<PlannedPatch>& patches);
 void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches,
                   const std::vector<SequenceInput>& sequences);
 
-/// Takes the states from where they are; computes windows of \p sequences without patches where it has to.
-/// \p digest: checkpoint_digest of the engine's weights. InputError: a run of other weights or without that
-/// state, a step that did not run.
+/// Takes the states from where they are; computes windows of \p sequences without patches where it has to,
+/// \p batch of them together. \p digest: checkpoint_digest of the engine's weights. InputError: a run of
+/// other weights or without that state, a step that did not run. Cancelled on \p stop.
 std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
                                     const std::vector<SequenceInput>& sequences, const WindowShape& shape,
-                                    const std::string& digest);
+                                    std::int64_t batch, const std::string& digest,
+                                    const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
 } // namespace ponderscope

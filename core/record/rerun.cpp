@@ -2,8 +2,8 @@
 #include "core/record/rerun.h"
 
 #include "core/base/error.h"
-#include "core/ponder/halting_rules.h"
-#include "core/ponder/policy_halting.h"
+#include "core/ponder/halting/halting_rules.h"
+#include "core/ponder/halting/policy_halting.h"
 #include "core/trace/recorded_choices.h"
 
 #include <charconv>

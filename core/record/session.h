@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/progress.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "core/trace/writer.h"
 

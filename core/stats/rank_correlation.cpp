@@ -19,8 +19,11 @@ struct Scored {
     TokenLayout layout;
 };
 
+/// \p what, \p remedy: of the sentence where nothing is kept.
 template <typename Keep>
-Scored read_scored(const TraceReader& trace, const RunInfo& run, const std::stop_token& stop, Keep keep) {
+Scored read_scored(const TraceReader& trace, const RunInfo& run, const std::stop_token& stop, Keep keep,
+                   const std::string& what = "scored tokens",
+                   const std::string& remedy = "let the recording get further") {
     constexpr std::int64_t page = 1 << 16;
     Scored scored;
     ClusterNumbers clusters;
@@ -47,8 +50,8 @@ Scored read_scored(const TraceReader& trace, const RunInfo& run, const std::stop
         }
     }
     if (scored.steps.empty()) {
-        throw InputError(trace.path().string() + "#" + run.name +
-                         ": expected scored tokens, found none; let the recording get further.");
+        throw InputError(trace.path().string() + "#" + run.name + ": expected " + what + ", found none; " +
+                         remedy + ".");
     }
     return scored;
 }
@@ -140,8 +143,9 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
         values.push_back(annotations.values(annotation, sequence.index, 0, sequence.tokens));
     }
     std::vector<double> theirs;
-    const Scored scored =
-        read_scored(trace, run, options.stop, [&](std::int64_t sequence, std::int64_t position) {
+    const Scored scored = read_scored(
+        trace, run, options.stop,
+        [&](std::int64_t sequence, std::int64_t position) {
             const std::vector<double>& of = values[static_cast<std::size_t>(sequence)];
             const auto meant = static_cast<std::size_t>(position) + (place == LabelPlace::prediction ? 1 : 0);
             const bool has = meant < of.size() && !std::isnan(of[meant]);
@@ -149,7 +153,10 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
                 theirs.push_back(of[meant]);
             }
             return has;
-        });
+        },
+        "scored tokens with a number of annotation \"" + annotation.name + "\"",
+        "annotate tokens that have a next one, or take the numbers of the tokens themselves with --label-of "
+        "token");
     return {annotation.name, static_cast<std::int64_t>(theirs.size()),
             spearman_with_interval(scored.steps, theirs, scored.layout, options)};
 }

@@ -50,9 +50,8 @@ struct Parts {
 /// How the runs of a side differ.
 struct Spread {
     std::int64_t runs = 0;
-    double variance = 0; ///< of their means
-    double between = 0;  ///< what of it is not of their tokens
-    double error = 0;    ///< of the mean over runs, over clusters or blocks
+    double between = 0; ///< the variance of their means that is not of their tokens
+    double error = 0;   ///< of the mean over runs, over clusters or blocks
 };
 
 } // namespace
@@ -164,7 +163,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     // How much of the runs' variance comes from their tokens, which the text's part has counted already: runs
     // minus the mean over runs, by units. \p column(s, u): of run s.
     const auto spread_of = [&](const Moments& runs, const auto& column) {
-        Spread spread{runs.count, runs.count > 1 ? runs.variance() : 0, 0};
+        const double variance = runs.count > 1 ? runs.variance() : 0;
         std::vector<std::vector<double>> by_unit(static_cast<std::size_t>(runs.count));
         std::vector<double> middle(units.units());
         for (std::size_t s = 0; s < by_unit.size(); ++s) {
@@ -181,9 +180,8 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
             const double error = unit_mean(sum, units.tokens).standard_error;
             of_tokens += error * error / static_cast<double>(std::max<std::int64_t>(1, runs.count - 1));
         }
-        spread.between = std::isnan(of_tokens) ? spread.variance : std::max(0.0, spread.variance - of_tokens);
-        spread.error = unit_mean(middle, units.tokens).standard_error;
-        return spread;
+        return Spread{runs.count, std::isnan(of_tokens) ? variance : std::max(0.0, variance - of_tokens),
+                      unit_mean(middle, units.tokens).standard_error};
     };
     const Spread of_a_runs = spread_of(spread_a, [&](std::size_t s) { return units.column(s); });
     const Spread of_b_runs = spread_of(spread_b, [&](std::size_t s) { return units.column(seeds_a + s); });
@@ -219,8 +217,9 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
                                             : SmallSample::of_units(result.resampling.units);
         Estimate found = interval_of(value, std::move(drawn), small, options);
         if (few && options.kind == IntervalKind::expanded) { // so few runs make few different replicates
+            found.standard_error = std::sqrt(parts.variance);
             const double out =
-                student_quantile((1 + options.level) / 2, parts.degrees()) * std::sqrt(parts.variance);
+                student_quantile((1 + options.level) / 2, parts.degrees()) * found.standard_error;
             found.low = value - out;
             found.high = value + out;
         }

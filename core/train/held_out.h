@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/progress.h"
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 #include "core/train/step_census.h"
 
 #include <chrono>

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/checkpoint/method_info.h"
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 
 #include <cstdint>
 #include <vector>

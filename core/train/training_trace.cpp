@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace ponderscope::bench {
 
@@ -30,6 +33,89 @@ double seconds_of(const Work& work) {
 inline double load() {
     double average = 0;
     return ::getloadavg(&average, 1) == 1 ? average : -1;
+}
+
+/// What the machine did while something was measured, in parts of its processors' time, from one or more
+/// stretches: whether others had them, or the host behind a virtual machine took them away. Linux; elsewhere
+/// only the load is known.
+class Busy {
+public:
+    void begin() { before_ = now(); }
+    void end() {
+        const Times after = now();
+        total_.all += after.all - before_.all;
+        total_.idle += after.idle - before_.idle;
+        total_.stolen += after.stolen - before_.stolen;
+        total_.own += after.own - before_.own;
+    }
+    /// "load 3.9, others 12 %, stolen 1 %"
+    [[nodiscard]] std::string text() const {
+        char line[80];
+        if (total_.all <= 0) {
+            std::snprintf(line, sizeof line, "load %.1f", load());
+            return line;
+        }
+        const double others = total_.all - total_.idle - total_.stolen - total_.own;
+        std::snprintf(line, sizeof line, "load %.1f, others %.0f %%, stolen %.0f %%", load(),
+                      100 * std::max(0.0, others / total_.all), 100 * total_.stolen / total_.all);
+        return line;
+    }
+
+private:
+    struct Times {
+        double all = 0, idle = 0, stolen = 0, own = 0; ///< seconds of all processors
+    };
+    static Times now() {
+        Times times;
+        std::ifstream file("/proc/stat");
+        std::string name;
+        double part = 0;
+        file >> name;
+        for (int i = 0; i < 8 && file >> part; ++i) { // user nice system idle iowait irq softirq steal
+            part /= static_cast<double>(::sysconf(_SC_CLK_TCK));
+            times.all += part;
+            times.idle += i == 3 || i == 4 ? part : 0;
+            times.stolen += i == 7 ? part : 0;
+        }
+        for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+            ::rusage usage{};
+            ::getrusage(who, &usage);
+            for (const auto& time : {usage.ru_utime, usage.ru_stime}) {
+                times.own += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+            }
+        }
+        return times;
+    }
+    Times before_, total_;
+};
+
+/// The median of one of several things to do, and what the machine did meanwhile.
+struct Timed {
+    double seconds = 0;
+    std::string machine;
+};
+
+/// Each of several things to do, in rounds that are interleaved, so that what else the machine does meets all
+/// of them alike. A round before them warms up.
+template <typename Actions>
+std::vector<Timed> interleaved(const Actions& actions, int rounds) {
+    std::vector<std::vector<double>> seconds(actions.size());
+    std::vector<Busy> busy(actions.size());
+    for (int round = -1; round < rounds; ++round) {
+        for (std::size_t i = 0; i < actions.size(); ++i) {
+            busy[i].begin();
+            const double taken = seconds_of(actions[i]);
+            if (round >= 0) {
+                busy[i].end();
+                seconds[i].push_back(taken);
+            }
+        }
+    }
+    std::vector<Timed> timed;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+        timed.push_back({median(seconds[i]), busy[i].text()});
+    }
+    return timed;
 }
 
 /// "--name value" pairs over what is preset. Nothing, and what there is to choose on standard error, for any

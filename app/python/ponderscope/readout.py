@@ -87,7 +87,7 @@ def largest(logits: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tenso
 
 
 def _movements(states: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """How the states [n, d] of the steps lie to each other, [n, steps] each, as core/ponder/recorder.cpp has it."""
+    """How the states [n, d] of the steps lie to each other, [n, steps] each, as core/ponder/recording/recorder.cpp has it."""
     names = ["cosine", "latent_difference", "state_norm", "update_cosine"] + (["acceleration"] if len(states) > 2 else [])
     values = {name: states[0].new_zeros(states[0].shape[0], len(states), dtype=torch.float32) for name in names}
     before: torch.Tensor | None = None

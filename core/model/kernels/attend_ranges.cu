@@ -7,6 +7,7 @@
 #include "core/model/kernels/attend_ranges.h"
 
 #include "core/model/kernels/device_elements.cuh"
+#include "core/model/kernels/launch.cuh"
 #include "core/model/kernels/online_sums.h"
 
 #include <cuda_bf16.h>
@@ -80,22 +81,23 @@ __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRang
 
     std::int64_t visible = 0;
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
-        const std::int32_t length = ranges[2 * m + 1] - ranges[2 * m];
+        const std::int64_t length = std::int64_t{ranges[2 * m + 1]} - ranges[2 * m];
         visible += length > 0 ? length : 0;
     }
     RangeTrim trim = RangeTrim::of(visible, a.window);
     float maximum = -3.4028234e38F;
     float sum = 0;
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
-        const std::int32_t end = ranges[2 * m + 1];
-        const std::int32_t begin = trim.first(ranges[2 * m], end);
+        // Unsigned, since rows past the end may lie past 2³¹.
+        const auto end = static_cast<std::uint32_t>(ranges[2 * m + 1]);
+        const auto begin = static_cast<std::uint32_t>(trim.first(ranges[2 * m], ranges[2 * m + 1]));
         // Every lane makes every round, since all take part in the shuffles.
-        for (std::int32_t base = begin; base < end; base += teams * rows_at_once) {
+        for (std::uint32_t base = begin; base < end; base += teams * rows_at_once) {
             float score[rows_at_once];
             float highest = maximum;
 #pragma unroll
             for (int r = 0; r < rows_at_once; ++r) {
-                const std::int32_t row = base + r * teams + team;
+                const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
                 float dot = 0;
                 if (row < end) {
 #pragma unroll
@@ -132,7 +134,7 @@ __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRang
             }
 #pragma unroll
             for (int r = 0; r < rows_at_once; ++r) {
-                const std::int32_t row = base + r * teams + team;
+                const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
                 if (row < end) {
                     const float p = __expf(score[r] - maximum);
                     sum += p;
@@ -195,16 +197,16 @@ void launch(const AttendRanges& a, cudaStream_t stream) {
                          on_boundary(a.v, a.v_stride, a.v_head_stride);
     switch ((a.head_size + team_lanes * chunk - 1) / (team_lanes * chunk)) {
     case 1:
-        attend_kernel<T, 1><<<grid, block, 0, stream>>>(a, aligned);
+        launch_kernel(attend_kernel<T, 1>, grid, block, 0, stream, a, aligned);
         break;
     case 2:
-        attend_kernel<T, 2><<<grid, block, 0, stream>>>(a, aligned);
+        launch_kernel(attend_kernel<T, 2>, grid, block, 0, stream, a, aligned);
         break;
     case 3:
-        attend_kernel<T, 3><<<grid, block, 0, stream>>>(a, aligned);
+        launch_kernel(attend_kernel<T, 3>, grid, block, 0, stream, a, aligned);
         break;
     default:
-        attend_kernel<T, 4><<<grid, block, 0, stream>>>(a, aligned);
+        launch_kernel(attend_kernel<T, 4>, grid, block, 0, stream, a, aligned);
         break;
     }
 }
@@ -215,7 +217,7 @@ const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream) {
     if (arguments.queries == 0) {
         return nullptr;
     }
-    if (arguments.head_size < 1 || arguments.head_size > largest_cuda_head) {
+    if (!fits_cuda_head(arguments.head_size)) {
         return "the head size is outside of 1 .. 256";
     }
     const auto cuda_stream = static_cast<cudaStream_t>(stream);
@@ -230,8 +232,7 @@ const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream) {
         launch<__nv_bfloat16>(arguments, cuda_stream);
         break;
     }
-    const cudaError_t error = cudaGetLastError();
-    return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+    return launch_error();
 }
 
 } // namespace ponderscope::kernels

@@ -30,7 +30,9 @@ struct AttendRanges {
     Element element = Element::f32;
 };
 
-constexpr std::int64_t largest_cuda_head = 256;
+constexpr bool fits_cuda_head(std::int64_t head_size) {
+    return head_size >= 1 && head_size <= 256;
+}
 
 /// Queues the kernel on a cudaStream_t. Returns null, or what the CUDA runtime says is wrong.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);

@@ -6,6 +6,7 @@
 #include "core/model/kernels/depth_mix.h"
 
 #include "core/model/kernels/device_elements.cuh"
+#include "core/model/kernels/launch.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -131,13 +132,13 @@ void launch(const DepthMix& a, cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>((a.rows * a.kv_heads + warps_per_block - 1) / warps_per_block);
     constexpr unsigned threads = 32 * warps_per_block;
     if (a.head_size <= 32) {
-        mix_kernel<T, 1><<<blocks, threads, 0, stream>>>(a);
+        launch_kernel(mix_kernel<T, 1>, blocks, threads, 0, stream, a);
     } else if (a.head_size <= 64) {
-        mix_kernel<T, 2><<<blocks, threads, 0, stream>>>(a);
+        launch_kernel(mix_kernel<T, 2>, blocks, threads, 0, stream, a);
     } else if (a.head_size <= 128) {
-        mix_kernel<T, 4><<<blocks, threads, 0, stream>>>(a);
+        launch_kernel(mix_kernel<T, 4>, blocks, threads, 0, stream, a);
     } else {
-        mix_kernel<T, 8><<<blocks, threads, 0, stream>>>(a);
+        launch_kernel(mix_kernel<T, 8>, blocks, threads, 0, stream, a);
     }
 }
 
@@ -163,8 +164,7 @@ const char* depth_mix_cuda(const DepthMix& arguments, void* stream) {
         launch<__nv_bfloat16>(arguments, queue);
         break;
     }
-    const cudaError_t error = cudaGetLastError();
-    return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+    return launch_error();
 }
 
 } // namespace ponderscope::kernels

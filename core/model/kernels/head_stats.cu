@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One block a row of logits.
+// One block a row of logits. Counters of words are unsigned: the last step of a loop may lead past 2³¹.
 #include "core/model/kernels/head_stats.h"
 
 #include "core/model/kernels/device_elements.cuh"
+#include "core/model/kernels/launch.cuh"
 #include "core/model/kernels/online_sums.h"
 
 #include <cuda_runtime.h>
@@ -81,18 +82,19 @@ __device__ Candidate block_first(Candidate own, Candidate* scratch) {
 }
 
 /// The list when many logits are equal or hardly any is finite: one pass over the row for each place.
-__device__ void select_slowly(const float* row, std::int32_t vocabulary, int length, float* values,
+__device__ void select_slowly(const float* row, unsigned vocabulary, int length, float* values,
                               std::int64_t* ids) {
     __shared__ Candidate scratch[warps];
     Candidate last{INFINITY, -1};
     int place = 0;
     for (; place < length; ++place) {
         Candidate own{-INFINITY, -1};
-        for (std::int32_t v = static_cast<std::int32_t>(threadIdx.x); v < vocabulary; v += threads) {
+        for (unsigned v = threadIdx.x; v < vocabulary; v += threads) {
             const float x = row[v];
-            const bool after = place == 0 || comes_before(last.value, last.id, x, v);
-            if (x == x && after && (own.id < 0 || comes_before(x, v, own.value, own.id))) {
-                own = {x, v};
+            const auto id = static_cast<std::int32_t>(v);
+            const bool after = place == 0 || comes_before(last.value, last.id, x, id);
+            if (x == x && after && (own.id < 0 || comes_before(x, id, own.value, own.id))) {
+                own = {x, id};
             }
         }
         const Candidate found = block_first(own, scratch);
@@ -107,7 +109,7 @@ __device__ void select_slowly(const float* row, std::int32_t vocabulary, int len
     }
     // Only NaN are left: they follow by id.
     if (threadIdx.x == 0) {
-        for (std::int32_t v = 0; place < length && v < vocabulary; ++v) {
+        for (unsigned v = 0; place < length && v < vocabulary; ++v) {
             if (row[v] != row[v]) {
                 values[place] = row[v];
                 ids[place] = v;
@@ -126,7 +128,7 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
     __shared__ Candidate found[collected_most];
 
     const std::int64_t index = blockIdx.x;
-    const auto vocabulary = static_cast<std::int32_t>(a.vocabulary);
+    const auto vocabulary = static_cast<unsigned>(a.vocabulary);
     const float* row = a.logits + index * a.vocabulary;
     const std::int64_t target = a.targets != nullptr ? a.targets[index] : -1;
     const bool has_target = target >= 0 && target < a.vocabulary;
@@ -135,7 +137,7 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
     OnlineSums own;
     int larger = 0;
     float highest = -INFINITY;
-    for (std::int32_t v = static_cast<std::int32_t>(threadIdx.x); v < vocabulary; v += threads) {
+    for (unsigned v = threadIdx.x; v < vocabulary; v += threads) {
         const float x = row[v];
         own.push(x);
         larger += x > pivot ? 1 : 0;
@@ -144,9 +146,15 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
     const OnlineSums total = block_merge(own, merge_scratch);
     const int all_larger = block_sum(larger, count_scratch);
     if (threadIdx.x == 0) {
-        a.log_sum_exp[index] = total.log_sum_exp();
+        if (a.log_sum_exp != nullptr) {
+            a.log_sum_exp[index] = total.log_sum_exp();
+        }
+        if (a.log_sum != nullptr) {
+            a.maximum[index] = total.maximum;
+            a.log_sum[index] = total.log_sum();
+        }
         if (a.nll != nullptr) {
-            a.nll[index] = has_target ? total.log_sum_exp() - pivot : NAN;
+            a.nll[index] = has_target ? total.log_sum() - (pivot - total.maximum) : NAN;
         }
         if (a.rank != nullptr) {
             a.rank[index] = has_target ? all_larger + 1 : 0;
@@ -177,12 +185,12 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
         bound = highest;
     }
     __syncthreads();
-    for (std::int32_t v = static_cast<std::int32_t>(threadIdx.x); v < vocabulary; v += threads) {
+    for (unsigned v = threadIdx.x; v < vocabulary; v += threads) {
         const float x = row[v];
         if (x >= bound) {
             const int place = atomicAdd(&collected, 1);
             if (place < collected_most) {
-                found[place] = {x, v};
+                found[place] = {x, static_cast<std::int32_t>(v)};
             }
         }
     }
@@ -210,36 +218,38 @@ __global__ void __launch_bounds__(threads) divergence_kernel(DivergenceRows a) {
     const std::int64_t index = blockIdx.x;
     const float* p = a.p + index * a.vocabulary;
     const float* q = a.q + index * a.vocabulary;
-    const float p_log_sum = a.p_log_sum_exp[index];
-    const float q_log_sum = a.q_log_sum_exp[index];
+    const float p_maximum = a.p_maximum[index];
+    const float p_log_sum = a.p_log_sum[index];
+    const float q_maximum = a.q_maximum[index];
+    const float q_log_sum = a.q_log_sum[index];
     // Sums of a thread are short (a 256th of the row): fp32 is enough; the block's are added up in double.
     float forward = 0;
     float backward = 0;
     for (std::int64_t v = threadIdx.x; v < a.vocabulary; v += threads) {
-        const float log_p = fmaxf(p[v] - p_log_sum, -3.0e38F);
-        const float log_q = fmaxf(q[v] - q_log_sum, -3.0e38F);
-        forward += expf(log_p) * (log_p - log_q);
-        backward += expf(log_q) * (log_q - log_p);
+        const float x = p[v];
+        const float y = q[v];
+        // Finite, so that 0 · it is 0.
+        const float log_p = fmaxf(x - p_maximum - p_log_sum, -3.0e38F);
+        const float log_q = fmaxf(y - q_maximum - q_log_sum, -3.0e38F);
+        forward += y == -INFINITY && x != -INFINITY ? INFINITY : expf(log_p) * (log_p - log_q);
+        backward += x == -INFINITY && y != -INFINITY ? INFINITY : expf(log_q) * (log_q - log_p);
     }
     const double all_forward = block_sum(static_cast<double>(forward), scratch);
     const double all_backward = block_sum(static_cast<double>(backward), scratch);
     if (threadIdx.x == 0) {
         const auto divergence = [&](double value) {
-            // fmaxf above drops NaN: it is in the normalisers.
+            // fmaxf above drops NaN: it is in the sums.
             if (p_log_sum != p_log_sum || q_log_sum != q_log_sum) {
                 return NAN;
             }
-            return value > 1e30 ? INFINITY : value < 0 ? 0.0F : static_cast<float>(value);
+            return value < 0 ? 0.0F : static_cast<float>(value);
         };
         a.forward[index] = divergence(all_forward);
         a.backward[index] = divergence(all_backward);
     }
 }
 
-const char* last_error() {
-    const cudaError_t error = cudaGetLastError();
-    return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
-}
+constexpr const char* too_many = "more rows or words than the kernel takes";
 
 } // namespace
 
@@ -247,21 +257,27 @@ const char* head_rows_cuda(const HeadRows& arguments, void* stream) {
     if (arguments.rows == 0) {
         return nullptr;
     }
+    if (arguments.rows > most_cuda_rows || arguments.vocabulary > most_cuda_rows) {
+        return too_many;
+    }
     if (arguments.list_length > longest_cuda_list || arguments.list_length > arguments.vocabulary) {
         return "the list of candidates is too long";
     }
-    head_rows_kernel<<<static_cast<unsigned>(arguments.rows), threads, 0,
-                       static_cast<cudaStream_t>(stream)>>>(arguments);
-    return last_error();
+    launch_kernel(head_rows_kernel, static_cast<unsigned>(arguments.rows), threads, 0,
+                  static_cast<cudaStream_t>(stream), arguments);
+    return launch_error();
 }
 
 const char* divergence_rows_cuda(const DivergenceRows& arguments, void* stream) {
     if (arguments.rows == 0) {
         return nullptr;
     }
-    divergence_kernel<<<static_cast<unsigned>(arguments.rows), threads, 0,
-                        static_cast<cudaStream_t>(stream)>>>(arguments);
-    return last_error();
+    if (arguments.rows > most_cuda_rows) {
+        return too_many;
+    }
+    launch_kernel(divergence_kernel, static_cast<unsigned>(arguments.rows), threads, 0,
+                  static_cast<cudaStream_t>(stream), arguments);
+    return launch_error();
 }
 
 } // namespace ponderscope::kernels

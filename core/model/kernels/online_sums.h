@@ -24,7 +24,7 @@ struct OnlineSums {
         if (x > maximum) {
             raise(x);
         }
-        float difference = x - maximum;
+        float difference = x == maximum ? 0 : x - maximum;          // of +infinity too
         difference = difference < -3.0e38F ? -3.0e38F : difference; // 0 · it is 0
         const float e = expf(difference);
         sum += e;
@@ -41,19 +41,24 @@ struct OnlineSums {
         weighted += other.weighted;
     }
 
+    /// +infinity where a logit is; -infinity where all are.
     PONDERSCOPE_HOST_DEVICE float log_sum_exp() const { return maximum + logf(sum); }
+    /// log Σ e^(x - maximum). NaN where there is no distribution: a logit is +infinity, or all are -infinity.
+    PONDERSCOPE_HOST_DEVICE float log_sum() const {
+        return maximum == INFINITY || sum == 0 ? NAN : logf(sum);
+    }
     PONDERSCOPE_HOST_DEVICE float entropy() const {
-        const float value = logf(sum) - weighted / sum;
+        const float value = log_sum() - weighted / sum;
         return value < 0 ? 0 : value;
     }
 
 private:
     PONDERSCOPE_HOST_DEVICE void raise(float to) {
-        const float up = to - maximum;
+        const float up = to == maximum ? 0 : to - maximum;
         const float factor = expf(-up);
-        // Nothing was summed yet where the old maximum is the lowest number; up may be infinite then.
-        weighted = sum == 0 ? 0 : factor * (weighted - sum * up);
-        sum = sum == 0 ? 0 : sum * factor;
+        // Where nothing is left of the sums, `up` may be so large that its product is infinite.
+        weighted = factor == 0 ? 0 : factor * (weighted - sum * up);
+        sum *= factor;
         maximum = to;
     }
 };

@@ -34,6 +34,16 @@ struct TileKernels {
                          std::int64_t pairs, const std::uint32_t* queries, int vectors, float* tile,
                          const float* bias);
 
+    /// Operands of the matrix unit (core/model/matrix_unit.h); null with product_bf16. Rows in pairs:
+    /// pairs[r / 2][i] holds (row r, row r + 1) of element i, 0 after the last row.
+    void (*pair_rows)(const std::uint16_t* table, std::ptrdiff_t row_stride, std::int64_t rows,
+                      std::int64_t depth, std::uint32_t* pairs);
+    /// Columns of a tile as rows of bfloat16, in two parts whose sum is the element within 2^-17 of it:
+    /// high[j * stride + r / 2] holds (r, r + 1), 0 after the last row up to a multiple of 32; stride is at
+    /// least as long. Not for infinities.
+    void (*split_columns)(const float* tile, std::int64_t rows, int vectors, std::int64_t stride,
+                          std::uint32_t* high, std::uint32_t* low);
+
     /// out[i][j] += Σ_r table[r * row_stride + i] · tile[r][j], for i in 0 .. depth-1.
     void (*mix)(const float* table, std::ptrdiff_t row_stride, std::int64_t rows, std::int64_t depth,
                 const float* tile, int vectors, float* out);
@@ -57,7 +67,7 @@ struct TileKernels {
 
     /// For both Kullback–Leibler divergences of P = softmax of columns of p, Q likewise, with dp = p -
     /// p_maximum, dq = q - q_maximum: q_sum = Σ exp(dq), forward = Σ exp(dp) · (dp - dq), backward = Σ
-    /// exp(dq) · (dq - dp).
+    /// exp(dq) · (dq - dp); +infinity where a word is impossible (-infinity) in the other one alone.
     void (*divergence)(const float* p, const float* q, std::int64_t rows, int vectors, const float* p_maximum,
                        const float* q_maximum, float* q_sum, float* forward, float* backward);
 

@@ -230,14 +230,18 @@ void divergence_of(const float* p, const float* q, std::int64_t rows, const floa
         Vector s = {};
         Vector f = {};
         Vector b = {};
+        const Vector infinity = splat(__builtin_inff());
         for (std::int64_t r = 0; r < rows; ++r) {
-            const Vector dp = distance(vectors_at(p)[r * N + v], pm);
-            const Vector dq = distance(vectors_at(q)[r * N + v], qm);
+            const Vector x = vectors_at(p)[r * N + v];
+            const Vector y = vectors_at(q)[r * N + v];
+            const Vector dp = distance(x, pm);
+            const Vector dq = distance(y, qm);
             const Vector ep = exponential_of(dp);
             const Vector eq = exponential_of(dq);
             s += eq;
-            f += ep * (dp - dq);
-            b += eq * (dq - dp);
+            // A word that is impossible in one of them alone.
+            f += (y == -infinity) & (x > -infinity) ? infinity : ep * (dp - dq);
+            b += (x == -infinity) & (y > -infinity) ? infinity : eq * (dq - dp);
         }
         vectors_at(q_sum)[v] = s;
         vectors_at(forward)[v] = f;
@@ -375,70 +379,6 @@ void exponential_all(const float* from, std::int64_t count, float* to) {
     }
 }
 
-#if defined(__AVX512BF16__)
-template <int R, int N>
-inline void product_block_bf16(const std::uint16_t* table, std::ptrdiff_t stride, std::int64_t pairs,
-                               const std::uint32_t* queries, float* tile, const float* bias) {
-    __m512 sum[R][N];
-    for (int r = 0; r < R; ++r) {
-        for (int v = 0; v < N; ++v) {
-            sum[r][v] = _mm512_setzero_ps();
-        }
-    }
-#pragma GCC unroll 1
-    for (std::int64_t k = 0; k < pairs; ++k) {
-        __m512bh x[N];
-        for (int v = 0; v < N; ++v) {
-            x[v] = reinterpret_cast<__m512bh>(_mm512_load_si512(queries + (k * N + v) * lane_count));
-        }
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-            int pair = 0;
-            __builtin_memcpy(&pair, table + r * stride + 2 * k, sizeof pair);
-            const __m512bh element = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
-            for (int v = 0; v < N; ++v) {
-                sum[r][v] = _mm512_dpbf16_ps(sum[r][v], element, x[v]);
-            }
-        }
-    }
-    for (int r = 0; r < R; ++r) {
-        for (int v = 0; v < N; ++v) {
-            const Vector value = reinterpret_cast<Vector>(sum[r][v]);
-            vectors_at(tile)[r * N + v] = bias != nullptr ? value + bias[r] : value;
-        }
-    }
-}
-
-template <int N>
-void product_of_bf16(const std::uint16_t* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t pairs,
-                     const std::uint32_t* queries, float* tile, const float* bias) {
-    constexpr int width = N * lane_count;
-    constexpr int step = block_rows<N>();
-    std::int64_t r = 0;
-    for (; r + step <= rows; r += step) {
-        product_block_bf16<step, N>(table + r * stride, stride, pairs, queries, tile + r * width,
-                                    bias != nullptr ? bias + r : nullptr);
-    }
-    for (; r < rows; ++r) {
-        product_block_bf16<1, N>(table + r * stride, stride, pairs, queries, tile + r * width,
-                                 bias != nullptr ? bias + r : nullptr);
-    }
-}
-
-void product_bf16_all(const std::uint16_t* table, std::ptrdiff_t stride, std::int64_t rows,
-                      std::int64_t pairs, const std::uint32_t* queries, int vectors, float* tile,
-                      const float* bias) {
-    switch (vectors) {
-    case 1:
-        return product_of_bf16<1>(table, stride, rows, pairs, queries, tile, bias);
-    case 2:
-        return product_of_bf16<2>(table, stride, rows, pairs, queries, tile, bias);
-    default:
-        return product_of_bf16<3>(table, stride, rows, pairs, queries, tile, bias);
-    }
-}
-#endif
-
 void product_all(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
                  const float* queries, int vectors, float* tile, const float* bias) {
     switch (vectors) {
@@ -541,9 +481,6 @@ constexpr TileKernels kernels_of(const char* name) {
     set.lanes = lane_count;
     set.max_vectors = full_vectors;
     set.product = product_all;
-#if defined(__AVX512BF16__)
-    set.product_bf16 = product_bf16_all;
-#endif
     set.mix = mix_all;
     set.scan = scan_all;
     set.keep_largest = keep_largest_all;

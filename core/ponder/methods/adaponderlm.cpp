@@ -16,7 +16,6 @@ MethodInfo adaponderlm_info() {
 } // namespace ponderscope
 
 #else
-#include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"

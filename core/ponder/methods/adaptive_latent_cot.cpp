@@ -17,7 +17,6 @@ MethodInfo adaptive_latent_cot_info() {
 } // namespace ponderscope
 
 #else
-#include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
 #include "core/base/error.h"

@@ -5,6 +5,7 @@
 
 #include "core/checkpoint/peculiarities.h"
 
+#include <cmath>
 #include <limits>
 
 namespace ponderscope {
@@ -37,8 +38,9 @@ void read(const ConfigReader& reader, ModelConfig& config) {
 
 std::string peculiarity(const ModelConfig& config) {
     const auto step = config.ponder.own.find("exit_step");
-    return step != config.ponder.own.end()
-               ? "every token read out at step " + short_number(step->second)
+    return step != config.ponder.own.end() ? "every token read out at step " + short_number(step->second)
+           : std::isinf(config.ponder.threshold)
+               ? "every token read out at the last step"
                : "read out where the gate's cumulative probability reaches " +
                      short_number(config.ponder.threshold) +
                      "; in fp32 here, where the authors' bf16 gates round to 1 sooner";

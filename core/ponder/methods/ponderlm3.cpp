@@ -17,7 +17,6 @@ MethodInfo ponderlm3_info() {
 } // namespace ponderscope
 
 #else
-#include "core/ponder/forward.h"
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>

@@ -7,8 +7,8 @@
 // No figure is asserted. Shapes: a 6-layer Pythia-70M and the sample models' size, random weights.
 #include "core/base/files.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/engine.h"
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/engine.h"
+#include "core/ponder/engine/model.h"
 #include "core/record/session.h"
 #include "core/trace/writer.h"
 #include "tests/bench/engine/random_checkpoint.h"

@@ -4,7 +4,7 @@
 #include "core/base/files.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>

@@ -7,7 +7,7 @@
 // Decoding is measured in pairs, with and without the cache in turn; medians. No figure is asserted.
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "tests/bench/engine/random_checkpoint.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"

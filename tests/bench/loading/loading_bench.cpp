@@ -3,7 +3,7 @@
 // of JSON: seconds, bytes of the weights in the run's precision, and the most memory that was resident
 // meanwhile, before and with them.
 #include "core/base/error.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 
 #include <chrono>
 #include <cstdio>

@@ -2,7 +2,7 @@
 // Attention of the active tokens of a pondering step against that of all tokens, and ours against the
 // library's causal kernel. Usage: attend_bench [sequences length [rounds]]
 #include "core/model/attend.h"
-#include "tests/bench/model/timing.h"
+#include "tests/bench/timing.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -71,7 +71,7 @@ void compare(std::int64_t sequences, std::int64_t length, std::int64_t query_hea
         const double part = static_cast<double>(some.ranges.size(0)) / static_cast<double>(n);
         actions.push_back({"attend, ranges", part, [=] { attend(queries, k, v, some, scale); }});
     }
-    const auto seconds = bench::fastest(actions, rounds);
+    const auto timed = bench::interleaved(actions, rounds);
     std::printf("%ld x %ld tokens, %ld heads on %ld of %ld, %s, %d threads\n", static_cast<long>(sequences),
                 static_cast<long>(length), static_cast<long>(query_heads), static_cast<long>(kv_heads),
                 static_cast<long>(head_size), at::toString(type), at::get_num_threads());
@@ -79,10 +79,12 @@ void compare(std::int64_t sequences, std::int64_t length, std::int64_t query_hea
         // Two products over the visible half of the square.
         const double flops =
             2.0 * actions[i].active * static_cast<double>(n * (length + 1) * query_heads * head_size);
+        const double seconds = timed[i].seconds;
         std::printf("  %-26s %5.1f %% active %9.5f s  %6.1f GFLOP/s  %5.2f x attend over all, time per "
-                    "active token %4.2f x\n",
-                    actions[i].name.c_str(), 100 * actions[i].active, seconds[i], flops / seconds[i] * 1e-9,
-                    seconds[i] / seconds[1], seconds[i] / (actions[i].active * seconds[1]));
+                    "active token %4.2f x (%s)\n",
+                    actions[i].name.c_str(), 100 * actions[i].active, seconds, flops / seconds * 1e-9,
+                    seconds / timed[1].seconds, seconds / (actions[i].active * timed[1].seconds),
+                    timed[i].machine.c_str());
     }
 }
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the read-out costs beside the bare product of states and head, and beside logits with a log-softmax
-// over them. Usage: head_bench [tokens vocabulary d [rounds]]
+// over them; both dtypes, and bf16 without the matrix unit where there is one. Options with their presets are
+// below: --noise 2 lets two processes stream memory meanwhile, --only names a part of the lines wanted beside
+// the bare product.
 #include "core/model/head.h"
-#include "tests/bench/model/timing.h"
+#include "core/model/head_cpu.h"
+#include "core/model/matrix_unit.h"
+#include "tests/bench/noise.h"
+#include "tests/bench/timing.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -25,7 +30,8 @@ struct Action {
     void operator()() const { run(); }
 };
 
-void compare(std::int64_t n, std::int64_t vocabulary, std::int64_t d, at::ScalarType type, int rounds) {
+void compare(std::int64_t n, std::int64_t vocabulary, std::int64_t d, at::ScalarType type, int rounds,
+             const std::string& only) {
     const auto h = at::randn({n, d}).to(type);
     HeadWeights weights;
     weights.head = (at::randn({vocabulary, d}) * (3 / std::sqrt(static_cast<double>(d)))).to(type);
@@ -78,33 +84,54 @@ void compare(std::int64_t n, std::int64_t vocabulary, std::int64_t d, at::Scalar
         {"read_out: expected embedding + all statistics", 2, [&] { read_out(h, weights, both); }},
         {"read_out: expected embedding of the top 100", 1, [&] { read_out(h, weights, truncated); }},
     };
-    const auto seconds = bench::fastest(actions, rounds);
+    if (type == at::kBFloat16 && MatrixUnit::available()) {
+        HeadTiling loops;
+        loops.matrix_unit = false;
+        actions.push_back({"in loops: + entropy, margin, top 10", 1,
+                           [&, loops] { read_out_cpu(h, weights, statistics, loops); }});
+        actions.push_back({"in loops: expected embedding + all statistics", 2,
+                           [&, loops] { read_out_cpu(h, weights, both, loops); }});
+    }
+    std::erase_if(actions, [&](const Action& action) {
+        return action.name.find("bare") == std::string::npos && action.name.find(only) == std::string::npos;
+    });
+    const auto timed = bench::interleaved(actions, rounds);
     const double flops =
         2.0 * static_cast<double>(n) * static_cast<double>(vocabulary) * static_cast<double>(d);
-    std::printf("%ld tokens x %ld words, d %ld, %s, %d threads\n", static_cast<long>(n),
+    std::printf("%ld tokens x %ld words, d %ld, %s, %d threads, medians of %d\n", static_cast<long>(n),
                 static_cast<long>(vocabulary), static_cast<long>(d), at::toString(type),
-                at::get_num_threads());
+                at::get_num_threads(), rounds);
     for (std::size_t i = 0; i < actions.size(); ++i) {
-        std::printf("  %-48s %8.4f s  %6.1f GFLOP/s  %5.2f x its bare products\n", actions[i].name.c_str(),
-                    seconds[i], actions[i].products * flops / seconds[i] * 1e-9,
-                    seconds[i] / (actions[i].products * seconds[0]));
+        std::printf("  %-46s %8.4f s  %6.1f GFLOP/s  %5.2f x its bare products (%s)\n",
+                    actions[i].name.c_str(), timed[i].seconds,
+                    actions[i].products * flops / timed[i].seconds * 1e-9,
+                    timed[i].seconds / (actions[i].products * timed[0].seconds), timed[i].machine.c_str());
     }
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    const c10::NoGradGuard no_grad;
-    const auto argument = [&](int i, std::int64_t otherwise) {
-        return argc > i ? std::atoll(argv[i]) : otherwise;
-    };
-    const int rounds = static_cast<int>(argument(4, 3));
-    for (const auto type : {at::kFloat, at::kBFloat16}) {
-        compare(argument(1, 2048), argument(2, 50304), argument(3, 512), type, rounds);
+    const auto options = bench::options_of(argc, argv,
+                                           {{"--tokens", "2048"},
+                                            {"--vocabulary", "50304"},
+                                            {"--d", "512"},
+                                            {"--rounds", "5"},
+                                            {"--dtype", "both"},
+                                            {"--noise", "0"},
+                                            {"--only", ""}});
+    if (!options) {
+        return 2;
     }
-    if (argc < 2) {
-        compare(4096, 2048, 128, at::kFloat, 4 * rounds);
-        compare(1, 50304, 512, at::kFloat, 4 * rounds);
+    const bench::MemoryNoise noise(std::stoi(options->at("--noise")));
+    const c10::NoGradGuard no_grad;
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+        const auto& wanted = options->at("--dtype");
+        if (wanted == "both" || (wanted == "float32") == (type == at::kFloat)) {
+            compare(std::stoll(options->at("--tokens")), std::stoll(options->at("--vocabulary")),
+                    std::stoll(options->at("--d")), type, std::stoi(options->at("--rounds")),
+                    options->at("--only"));
+        }
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -252,6 +253,15 @@ TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
         run_ponderscope({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
                          "--initial-state", "random:7", "--policy", "full", "--name", "all", "-o", trace});
     ASSERT_EQ(recorded.code, 0) << recorded.err;
+    // A trace of an earlier version says nothing of it, and what is rerun has no other name for that.
+    const std::filesystem::path earlier = folder / "earlier.ponder";
+    std::filesystem::copy_file(trace, earlier);
+    testing::sql(earlier, "UPDATE run SET choices = ''");
+    ASSERT_EQ(run_ponderscope({"policy", earlier.string() + "#all", "--policy", "fixed:n=1", "--replicates",
+                               "100", "--rerun", golden.string()})
+                  .code,
+              0);
+    EXPECT_EQ(TraceReader::open(earlier).runs().back().name, "all fixed:n=1");
     std::vector<double> differences;
     for (const char* kv : {"full", "per_step", "shared", "skip"}) {
         const ProgramResult result =

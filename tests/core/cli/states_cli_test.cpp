@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/trace/reader.h"
 #include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -12,7 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +74,8 @@ TEST_F(StatesCli, ThePriceIsSaidAndTheTraceIsSound) {
     // In the words of the price: bytes of all tokens, states and five numbers a layer and step.
     const std::int64_t bytes =
         static_cast<std::int64_t>(state->data.size()) + run.tokens * 3 * run.layers * 5 * 4;
-    const std::string said = bytes < 1'000'000 ? std::to_string(bytes / 1000) : "MB";
+    char said[32];
+    std::snprintf(said, sizeof said, "  %.1f kB in all\n", static_cast<double>(bytes) / 1e3);
     EXPECT_NE(result.err.find("--record steps,states:0-1,layers  at most"), std::string::npos) << result.err;
     EXPECT_NE(result.err.find(said), std::string::npos) << said << " in: " << result.err;
     EXPECT_EQ(run_ponderscope({"check", at("t.ponder")}).code, 0);
@@ -161,10 +165,44 @@ TEST_F(StatesCli, APatchOfAStepThatDidNotRunSaysSo) {
     EXPECT_NE(result.err.find("the token stopped at step 1"), std::string::npos) << result.err;
 }
 
+TEST_F(StatesCli, AMeanIsOneForAllTokensAndAllBatches) {
+    nlohmann::json patches;
+    for (int token = 1; token < 20; ++token) {
+        patches.push_back({{"to", {{"token", token}, {"step", 1}}}, {"from", "mean"}});
+    }
+    write_patches("mean.json", patches);
+    // Windows of 16 tokens, one at a time and all together.
+    std::vector<std::vector<float>> moved;
+    for (const char* const batch : {"1", "16"}) {
+        ASSERT_EQ(record("t.ponder", {"--patch", at("mean.json"), "--patched-only", "--context", "16",
+                                      "--batch", batch, "--name", batch, "--record", "states"})
+                      .code,
+                  0);
+        moved.push_back(nll_of(TraceReader::open(folder_ / "t.ponder"), batch));
+    }
+    ASSERT_GT(moved[0].size(), 20U);
+    for (std::size_t t = 0; t + 1 < moved[0].size(); ++t) {
+        EXPECT_NEAR(moved[0][t], moved[1][t], 1e-5) << t;
+    }
+    // Where no token ran the step there is no mean.
+    const ProgramResult none =
+        record("never.ponder", {"--patch", at("mean.json"), "--policy", "fixed:n=0", "--progress", "none"});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_NE(none.err.find("found that no token ran that step"), std::string::npos) << none.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "never.ponder"));
+}
+
 TEST_F(StatesCli, WrongPatchesAreOneSentenceAndNoTrace) {
     ASSERT_EQ(record("source.ponder", {"--record", "states"}).code, 0);
     ASSERT_EQ(record("other.ponder", {"--record", "states"}, "plain").code, 0);
     ASSERT_EQ(record("bare.ponder", {}).code, 0);
+    // A stranger's signal of the same name.
+    std::filesystem::copy_file(folder_ / "source.ponder", folder_ / "flat.ponder");
+    testing::sql(folder_ / "flat.ponder",
+                 "UPDATE signal SET axes = '[\"token\",\"step\"]' WHERE name = 'state'; "
+                 "UPDATE chunk SET shape = '[' || json_extract(shape, '$[0]') || ',' || "
+                 "json_extract(shape, '$[1]') * json_extract(shape, '$[2]') || ']' "
+                 "WHERE signal = (SELECT id FROM signal WHERE name = 'state')");
     const nlohmann::json to{{"token", 5}, {"step", 1}};
     const nlohmann::json layer{{"token", 5}, {"step", 1}, {"layer", 1}};
     const std::vector<std::pair<nlohmann::json, std::string>> cases{
@@ -185,7 +223,11 @@ TEST_F(StatesCli, WrongPatchesAreOneSentenceAndNoTrace) {
         {{{{"to", to}, {"from", {{"trace", "bare.ponder"}}}}}, "record it with --record states"},
         {{{{"to", to}, {"from", {{"trace", "other.ponder"}}}}}, "whose weights differ"},
         {{{{"to", layer}, {"from", {{"trace", "source.ponder"}}}}}, "\"layer\": null"},
-        {{{{"to", to}, {"from", {{"trace", "source.ponder"}, {"token", 4000}}}}}, "no such token or step"}};
+        {{{{"to", to}, {"from", {{"trace", "source.ponder"}, {"token", 4000}}}}}, "no such token or step"},
+        {{{{"to", to},
+           {"from", {{"trace", "source.ponder"}, {"token", std::numeric_limits<std::int64_t>::max()}}}}},
+         "no such token or step"},
+        {{{{"to", to}, {"from", {{"trace", "flat.ponder"}, {"step", 100}}}}}, "with other axes"}};
     for (const auto& [patches, words] : cases) {
         write_patches("wrong.json", patches);
         const ProgramResult result =

@@ -219,6 +219,21 @@ TEST(Attend, RandomRanges) {
     }
 }
 
+TEST(Attend, TheLastRowsThatRangesCanName) {
+    const std::int64_t rows = std::numeric_limits<std::int32_t>::max();
+    const auto q = normal({3, 2, 1}, 18);
+    const auto k = normal({1, 1, 1}, 19).expand({rows, 1, 1}); // one row, seen over and over
+    const auto v = normal({1, 1, 1}, 20).expand({rows, 1, 1});
+    Visibility visibility;
+    visibility.ranges = ranges_of({{{static_cast<int>(rows) - 300, static_cast<int>(rows)}},
+                                   {{static_cast<int>(rows) - 1, static_cast<int>(rows)}},
+                                   {{7, 9}}});
+    EXPECT_LE((attend(q, k, v, visibility, 1) - v[0]).abs().max().item<double>(), 1e-5);
+    EXPECT_THROW(attend(q, k.select(0, 0).expand({rows + 1, 1, 1}), v.select(0, 0).expand({rows + 1, 1, 1}),
+                        visibility, 1),
+                 c10::Error);
+}
+
 TEST(Attend, HalfPrecision) {
     for (const auto type : {at::kBFloat16, at::kHalf}) {
         auto p = causal({100, 33}, {0, 20}, 0, {4, 2, 64}, 23);

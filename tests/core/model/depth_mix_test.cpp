@@ -115,6 +115,13 @@ TEST(DepthMix, EveryFormFollowsTheEquations) {
     }
 }
 
+TEST(DepthMix, HeadsOfNoSizeWeighAllAlike) {
+    const Inputs in = inputs(5, 2, 1, 0, 3, at::kFloat, at::kCPU);
+    const DepthMixed mixed = depth_mix(in.q, in.k, in.v, in.sources, true);
+    EXPECT_EQ(mixed.value.sizes(), in.v.sizes());
+    EXPECT_TRUE(at::equal(mixed.weights, at::full({5, 1, 4}, 0.25)));
+}
+
 TEST(DepthMix, ASlotIsMixedByItself) {
     const Inputs in = inputs(40, 4, 2, 10, 3, at::kFloat, at::kCPU);
     const DepthMixed together = depth_mix(in.q, in.k, in.v, in.sources, true);

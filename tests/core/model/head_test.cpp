@@ -5,8 +5,8 @@
 #include "core/model/head_fields.h"
 #include "core/model/head_shares.h"
 #include "core/model/head_state.h"
-#include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
+#include "core/model/matrix_unit.h"
 #include "tests/core/model/head_cases.h"
 
 #include <ATen/ATen.h>
@@ -79,6 +79,25 @@ HeadResult rows_of(const HeadResult& all, std::int64_t begin, std::int64_t lengt
         }
     }
     return part;
+}
+
+/// Weights and states in bfloat16.
+Case brain_floats(Case c) {
+    for (auto* tensor : {&c.h, &c.weights.head, &c.weights.embedding, &c.request.previous}) {
+        *tensor = tensor->defined() ? tensor->to(at::kBFloat16) : *tensor;
+    }
+    return c;
+}
+
+/// The loops, and the matrix unit where this processor has one.
+std::vector<HeadTiling> ways_of_bf16() {
+    HeadTiling loops;
+    loops.matrix_unit = false;
+    std::vector<HeadTiling> ways{loops};
+    if (MatrixUnit::available()) {
+        ways.emplace_back();
+    }
+    return ways;
 }
 
 Case narrowed(const Case& c, std::int64_t begin, std::int64_t length) {
@@ -225,8 +244,9 @@ TEST(ReadOut, StrangeNumbersStayWhereTheyAre) {
     c.h[3][2] = nan;
     c.h[4][0] = infinity;
     const auto got = read_out(c.h, c.weights, c.request);
+    EXPECT_TRUE(std::isnan(got.log_sum_exp[3].item<double>()));
+    EXPECT_EQ(got.log_sum_exp[4].item<double>(), infinity); // some word's logit is
     for (const std::int64_t row : {3L, 4L}) {
-        EXPECT_TRUE(std::isnan(got.log_sum_exp[row].item<double>()));
         EXPECT_TRUE(std::isnan(got.nll[row].item<double>()));
         EXPECT_TRUE(std::isnan(got.entropy[row].item<double>()));
         EXPECT_TRUE(std::isnan(got.max_probability[row].item<double>()));
@@ -236,6 +256,78 @@ TEST(ReadOut, StrangeNumbersStayWhereTheyAre) {
     }
     expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
     expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
+}
+
+TEST(ReadOut, EndsOfTheNumbersAgreeWithTheReference) {
+    // h chooses a column of the head: products of 1e20 reach the infinities, exactly in every order of
+    // adding.
+    const std::int64_t vocabulary = 700;
+    const auto column = [&](std::initializer_list<std::pair<std::int64_t, double>> words) {
+        auto logits = normal({vocabulary}, 71, 2);
+        for (const auto& [word, logit] : words) {
+            logits[word] = logit;
+        }
+        return logits;
+    };
+    const auto all = [&](double logit) { return at::full({vocabulary}, logit, at::kFloat); };
+    auto stepped = all(-1e35);
+    stepped.narrow(0, 650, 50).copy_(normal({50}, 72));
+    auto falling = all(-1e35);
+    falling.narrow(0, 0, 50).copy_(normal({50}, 73));
+    const std::vector<at::Tensor> columns = {
+        column({}),
+        column({{3, -infinity}}),
+        column({{3, -30}, {650, -infinity}}),
+        column({{3, -infinity}, {400, -infinity}, {699, 5000}}),
+        column({{5, infinity}}),
+        column({{0, infinity}, {699, infinity}}),
+        stepped,
+        falling,
+        all(-1e35),
+        all(-infinity),
+    };
+    for (std::size_t p = 0; p < columns.size(); ++p) {
+        for (std::size_t q = 0; q < columns.size(); ++q) {
+            SCOPED_TRACE(std::to_string(p) + " against " + std::to_string(q));
+            Case c;
+            c.weights.head = at::stack({columns[p], columns[q]}, 1).mul(1e-20).clamp(-1e20, 1e20);
+            c.weights.embedding = normal({vocabulary, 2}, 74);
+            c.h = at::tensor({1e20F, 0.0F}).view({1, 2});
+            c.request.previous = at::tensor({0.0F, 1e20F}).view({1, 2});
+            c.request.targets = at::full({1}, 3, at::kLong);
+            c.request.distribution = true;
+            c.request.candidates = 10;
+            c.request.mixture = true;
+            for (const std::int64_t top_k : {0L, 20L}) {
+                c.request.top_k = top_k;
+                const auto expected = read_out_reference(c.h, c.weights, c.request);
+                HeadTiling small;
+                small.rows_per_chunk = 64;
+                small.rows_per_tile = 16;
+                for (const auto& got :
+                     {read_out(c.h, c.weights, c.request), read_out_cpu(c.h, c.weights, c.request, small)}) {
+                    for (const auto field : head_result_fields) {
+                        if (field != &HeadResult::candidate_ids && field != &HeadResult::argmax) {
+                            const auto& wanted = expected.*field;
+                            const auto size = wanted.to(at::kDouble).nan_to_num(0, 0, 0).abs().max();
+                            EXPECT_LE(largest_difference(got.*field, wanted),
+                                      1e-5 * (1 + size.item<double>()))
+                                << "got " << got.*field << ", expected " << wanted;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    // A NaN is in no list of the largest, but leaves no distribution to mix.
+    auto c = make_case(4, 400, 16, 2, 75);
+    c.h[2][3] = nan;
+    c.request.top_k = 7;
+    const auto got = read_out(c.h, c.weights, c.request);
+    const auto expected = read_out_reference(c.h, c.weights, c.request);
+    EXPECT_LE(largest_difference(got.mixture, expected.mixture), 1e-5);
+    EXPECT_LE(largest_difference(got.entropy, expected.entropy), 1e-5);
+    EXPECT_TRUE(got.entropy[2].isnan().item<bool>());
 }
 
 TEST(ReadOut, WordsOfNoProbability) {
@@ -278,6 +370,88 @@ TEST(ReadOut, HalfPrecisionWeights) {
                 // The products are exact in fp32 sums; nothing is rounded to the weights' type on the way.
                 expect_close(read_out(c.h, c.weights, c.request), in_double(c), {3e-6, 2e-5, 2e-5});
             }
+        }
+    }
+}
+
+TEST(ReadOut, BrainFloatsInLoopsAndOnTheMatrixUnit) {
+    struct Shape {
+        std::int64_t n, vocabulary, d;
+    };
+    for (const auto& tiling : ways_of_bf16()) {
+        for (const auto& shape : {Shape{1, 1, 2}, Shape{3, 33, 6}, Shape{17, 130, 64}, Shape{40, 2049, 34},
+                                  Shape{75, 5003, 128}, Shape{33, 300, 512}}) {
+            SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.vocabulary) + ", d " +
+                         std::to_string(shape.d) + (tiling.matrix_unit ? ", unit" : ", loops"));
+            for (const double temperature : {1.0, 0.6}) {
+                auto c = brain_floats(make_case(shape.n, shape.vocabulary, shape.d, 4, 171));
+                c.weights.head_bias = normal({shape.vocabulary}, 172);
+                c.request.temperature = temperature;
+                const auto expected = in_double(c);
+                const auto got = read_out_cpu(c.h, c.weights, c.request, tiling);
+                expect_close(got, expected, {1e-6, 2e-5, 2e-5});
+                EXPECT_LE(largest_difference(got.nll, expected.nll), 1e-5);
+                EXPECT_TRUE(at::equal(got.rank, expected.rank));
+                EXPECT_TRUE(at::equal(got.argmax, expected.argmax));
+                EXPECT_TRUE(at::equal(got.candidate_ids, expected.candidate_ids));
+            }
+        }
+    }
+}
+
+TEST(ReadOut, ARowOfBrainFloatsDependsNeitherOnTheOthersNorOnThreads) {
+    const auto c = brain_floats(make_case(201, 4601, 40, 4, 173));
+    for (auto tiling : ways_of_bf16()) {
+        SCOPED_TRACE(tiling.matrix_unit ? "unit" : "loops");
+        const auto whole = read_out_cpu(c.h, c.weights, c.request, tiling);
+        EXPECT_GE(whole.rank.min().item<std::int64_t>(), 0);
+        for (const std::int64_t length : {1L, 15L, 16L, 17L, 32L, 33L, 100L}) {
+            const auto part = narrowed(c, 40, length);
+            SCOPED_TRACE(length);
+            expect_same_bits(read_out_cpu(part.h, part.weights, part.request, tiling),
+                             rows_of(whole, 40, length));
+        }
+        const int threads = at::get_num_threads();
+        for (const int other : {1, 2, 3}) {
+            at::set_num_threads(other);
+            expect_same_bits(read_out_cpu(c.h, c.weights, c.request, tiling), whole);
+        }
+        at::set_num_threads(threads);
+        tiling.block_bytes = 20'000;
+        expect_same_bits(read_out_cpu(c.h, c.weights, c.request, tiling), whole);
+    }
+}
+
+TEST(ReadOut, InfiniteLogitsOfBrainFloats) {
+    for (const auto& tiling : ways_of_bf16()) {
+        SCOPED_TRACE(tiling.matrix_unit ? "unit" : "loops");
+        auto c = brain_floats(make_case(20, 400, 16, 2, 174));
+        c.weights.head_bias = at::zeros({400});
+        c.request.targets = at::full({20}, 5, at::kLong);
+        const auto before = read_out_cpu(c.h, c.weights, c.request, tiling);
+        c.h = c.h.clone();
+        c.h[3][2] = nan;
+        c.h[4][0] = infinity;
+        const auto got = read_out_cpu(c.h, c.weights, c.request, tiling);
+        EXPECT_TRUE(got.entropy.narrow(0, 3, 2).isnan().all().item<bool>());
+        EXPECT_TRUE(got.mixture.narrow(0, 3, 2).isnan().all().item<bool>());
+        EXPECT_LT(got.candidate_ids.max().item<std::int64_t>(), 400);
+        expect_same_bits(rows_of(got, 0, 3), rows_of(before, 0, 3));
+        expect_same_bits(rows_of(got, 5, 15), rows_of(before, 5, 15));
+
+        c = brain_floats(make_case(20, 400, 16, 2, 175));
+        c.weights.head_bias = at::zeros({400});
+        c.weights.head_bias.narrow(0, 3, 394).fill_(-infinity);
+        c.request.targets = at::full({20}, 1, at::kLong);
+        expect_close(read_out_cpu(c.h, c.weights, c.request, tiling), in_double(c), {});
+        c.weights.head_bias.narrow(0, 3, 394).fill_(-1e35);
+        expect_close(read_out_cpu(c.h, c.weights, c.request, tiling), in_double(c), {});
+        c.request.previous = at::Tensor();
+        for (const double all : {-infinity, infinity}) {
+            SCOPED_TRACE(all);
+            c.weights.head_bias = at::zeros({400});
+            c.weights.head_bias.narrow(0, 0, all > 0 ? 1 : 400).fill_(all);
+            expect_close(read_out_cpu(c.h, c.weights, c.request, tiling), in_double(c), {});
         }
     }
 }
@@ -343,33 +517,6 @@ TEST(ReadOut, OnTheGpu) {
     const auto got = on_device(equal);
     EXPECT_TRUE(at::equal(got.candidate_ids, at::arange(10, at::kLong).expand({3, 10})));
     EXPECT_EQ(got.rank.max().item<std::int64_t>(), 1);
-}
-
-TEST(OnlineSums, EqualTheSumsInDoubleHoweverTheyAreMerged) {
-    const auto logits = normal({1000}, 141) * 9;
-    const auto* x = logits.const_data_ptr<float>();
-    for (const int parts : {1, 2, 7, 256}) {
-        std::vector<kernels::OnlineSums> sums(static_cast<std::size_t>(parts));
-        for (int i = 0; i < 1000; ++i) {
-            sums[static_cast<std::size_t>(i % parts)].push(x[i]);
-        }
-        kernels::OnlineSums total;
-        for (const auto& part : sums) {
-            total.merge(part);
-        }
-        const auto log_p = at::log_softmax(logits.to(at::kDouble), 0);
-        EXPECT_NEAR(total.log_sum_exp(), at::logsumexp(logits.to(at::kDouble), {0}).item<double>(), 1e-5);
-        EXPECT_NEAR(total.entropy(), -(log_p.exp() * log_p).sum().item<double>(), 1e-5);
-    }
-    kernels::OnlineSums nothing;
-    nothing.push(-std::numeric_limits<float>::infinity());
-    nothing.merge({});
-    EXPECT_EQ(nothing.sum, 0);
-    nothing.push(3);
-    EXPECT_FLOAT_EQ(nothing.log_sum_exp(), 3);
-    EXPECT_EQ(nothing.entropy(), 0);
-    nothing.push(std::numeric_limits<float>::quiet_NaN());
-    EXPECT_TRUE(std::isnan(nothing.log_sum_exp()));
 }
 
 TEST(ReadOut, RefusesWhatDoesNotFit) {

@@ -105,6 +105,7 @@ TEST(Matched, FindsTheRuleThatKnowsAndNotTheOneThatDoesNot) {
         (void)compare(table, rules, {3.5});
         ADD_FAILURE() << "no rule runs more steps than there are";
     } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("compare at fewer steps"), std::string::npos) << error.what();
         EXPECT_NE(std::string(error.what()).find("from 0.000000 to 3.000000, found 3.500000"),
                   std::string::npos)
             << error.what();
@@ -142,6 +143,16 @@ TEST(Matched, AtEqualFlopsWhereTheTraceSaysWhatStepsCost) {
         EXPECT_NEAR(by_flops.difference.high, by_steps.difference.high, 1e-9);
         EXPECT_GT(found.rows[2].at_flops[c].difference.value, found.rows[2].at_steps[c].difference.value);
         EXPECT_LT(found.rows[2].at_flops[c].difference.high - found.rows[2].at_flops[c].difference.low, 0.1);
+    }
+}
+
+TEST(Matched, BelowWhatTheReferenceReachesMoreStepsAreAdvised) {
+    try {
+        (void)compare(made_up(60), {"second_order", "uniform"}, {0.5}); // it takes two steps to judge
+        ADD_FAILURE() << "nothing of the second order is that cheap";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("compare at more steps"), std::string::npos) << error.what();
+        EXPECT_EQ(std::string(error.what()).find("--policy full"), std::string::npos) << error.what();
     }
 }
 

@@ -2,7 +2,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/half.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/halting_rules.h"
+#include "core/ponder/halting/halting_rules.h"
 #include "tests/core/ponder/every_model.h"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/checkpoint/checkpoint.h"
-#include "core/ponder/engine.h"
-#include "core/ponder/halting_rules.h"
+#include "core/ponder/engine/engine.h"
+#include "core/ponder/halting/halting_rules.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
 #include "tests/support/test_data.h"

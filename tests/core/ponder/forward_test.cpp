@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 
 #include "core/base/error.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "tests/core/ponder/tiny_models.h"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Generation: cached against whole, sampling, stopping; every model.
 #include "core/policy/policy_spec.h"
-#include "core/ponder/policy_halting.h"
+#include "core/ponder/halting/policy_halting.h"
 #include "tests/core/ponder/every_model.h"
 
 #include <gtest/gtest.h>

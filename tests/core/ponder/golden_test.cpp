@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What other implementations computed on small checkpoints, tensor by tensor.
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/engine.h"
-#include "core/ponder/halting_rules.h"
+#include "core/ponder/engine/engine.h"
+#include "core/ponder/halting/halting_rules.h"
 #include "tests/core/ponder/tiny_models.h"
 #include "tests/support/test_data.h"
 

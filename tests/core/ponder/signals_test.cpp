@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What `--record steps` writes for every method and every depth mixing (methods.md section 10), as a table:
 // nothing more, nothing less, each with numbers in it.
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/trace/reader.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"

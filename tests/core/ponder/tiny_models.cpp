@@ -3,7 +3,7 @@
 
 #include "core/base/splitmix.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 #include "core/trace/reader.h"
 
 #include <ATen/ATen.h>

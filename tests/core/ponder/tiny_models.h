@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/checkpoint.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "tests/support/test_data.h"
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/ponder/visibility.h"
+#include "core/ponder/schedule/visibility.h"
 
 #include "core/base/splitmix.h"
 

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
-#include "core/ponder/halting_rules.h"
+#include "core/ponder/halting/halting_rules.h"
 #include "core/trace/reader.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"

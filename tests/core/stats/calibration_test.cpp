@@ -136,13 +136,15 @@ double slack() {
     return samples() >= 4000 ? 0 : 3 * 100 * std::sqrt(0.05 * 0.95 / samples());
 }
 
+// However few the samples: intervals that are far too wide hold always, and tests that say nothing reject
+// never.
 void expect_coverage(const char* name, double covered) {
     EXPECT_GE(covered, 93.5 - slack()) << name;
-    EXPECT_LE(covered, 96.5 + slack()) << name;
+    EXPECT_LE(covered, std::min(96.5 + slack(), 99.0)) << name;
 }
 
 void expect_rejected(const char* name, double rejected) {
-    EXPECT_GE(rejected, 4 - slack()) << name;
+    EXPECT_GE(rejected, std::max(4 - slack(), 1.5)) << name;
     EXPECT_LE(rejected, 6.5 + slack()) << name;
 }
 
@@ -376,7 +378,11 @@ TEST(Calibration, OverSeeds) {
             options.threads = 1;
             const SeedComparison found = compare_seeds(sample, one.paired, options);
             rejected += found.p < 0.05 ? 1 : 0;
-            covered += found.difference.low <= 0 && 0 <= found.difference.high ? 1 : 0;
+            const bool holds = found.difference.low <= 0 && 0 <= found.difference.high;
+            covered += holds ? 1 : 0;
+            if (std::min(one.a, one.b) < 5) {
+                EXPECT_EQ(holds, found.p >= 0.05) << "interval and p lean on one error";
+            }
             sample.a.resize(1);
             sample.b.resize(1);
             options.replicates = 50; // p alone, which needs no replicates

@@ -72,6 +72,29 @@ TEST(PairedDifferences, OfTheSameTokensAreExact) {
                  InputError);
 }
 
+TEST(PairedDifferences, HaveTheLongestBlockThatOneOfThemAsksFor) {
+    BootstrapOptions options;
+    options.replicates = 50;
+    const std::vector<double> reference = draws(1, 2000, 3);
+    const std::vector<double> noise = draws(2, 2000, 0);
+    std::vector<double> slow = reference; // by what remembers
+    double memory = 0;
+    for (std::size_t i = 0; i < slow.size(); ++i) {
+        memory = 0.9 * memory + noise[i] - 0.5;
+        slow[i] += memory;
+    }
+    std::vector<double> quick = reference; // by what does not
+    for (std::size_t i = 0; i < quick.size(); ++i) {
+        quick[i] += noise[i];
+    }
+    const auto block = [&](const std::vector<std::vector<double>>& others) {
+        return paired_differences(reference, others, {2000}, options).resampling.block;
+    };
+    EXPECT_GT(block({slow}), 3 * block({quick}));
+    EXPECT_EQ(block({quick, slow}), block({slow}));
+    EXPECT_EQ(block({slow, quick}), block({slow}));
+}
+
 TEST(CompareFronts, FindsAConstantGap) {
     BootstrapOptions options;
     options.replicates = 500;

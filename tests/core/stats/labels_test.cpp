@@ -40,6 +40,7 @@ TEST_F(LabelFiles, AreReadByTheNamesOfTheirColumns) {
                                "easy,3,0,\"a, \"\"b\"\"\"\r\n"
                                "\"two\nlines\",9,3,0\r\n"
                                "easy,12,9,0");
+    EXPECT_EQ(labels.file.filename(), "labels.csv"); // later sentences name it
     EXPECT_TRUE(labels.by_bytes);
     EXPECT_EQ(labels.classes, (std::vector<std::string>{"easy", "two\nlines"}));
     ASSERT_EQ(labels.rows.size(), 3U);
@@ -218,6 +219,23 @@ TEST_F(Labelled, StepsAreSetAgainstAnAnnotationsNumbers) {
         EXPECT_EQ(rho.with, name);
         EXPECT_EQ(rho.tokens, 58 - 8 - 4); // scored, less every fifth
         EXPECT_NEAR(rho.rho.value, 1, 1e-12) << name;
+    }
+    // On the last token of each sequence alone: nothing is predicted there.
+    Annotation last{"last", false, {}, {}};
+    for (const std::vector<double>& values : own.values) {
+        last.values.emplace_back(values.size(), none);
+        last.values.back().back() = 3;
+    }
+    put_annotations(trace, run_, reader_->sequences(run_.id), {last});
+    const auto with_last = AnnotationReader::beside(trace);
+    try {
+        (void)correlate_steps(*reader_, run_, *with_last, find_annotation(with_last, trace, run_, "last"),
+                              LabelPlace::token, options);
+        FAIL() << "the last tokens are not scored";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("a number of annotation \"last\", found none"),
+                  std::string::npos)
+            << error.what();
     }
 }
 

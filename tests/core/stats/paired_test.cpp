@@ -104,8 +104,8 @@ TEST_F(Paired, ComparesWhatBothScored) {
     EXPECT_LT(result.spearman.low, result.spearman.high);
     EXPECT_EQ(result.resampling.tokens, 1198);
     EXPECT_EQ(result.resampling.stretches, 2);
-    const auto better = std::inner_product(sample.a.begin(), sample.a.end(), sample.b.begin(), 0, std::plus<>(),
-                                           std::greater<>());
+    const auto better = std::inner_product(sample.a.begin(), sample.a.end(), sample.b.begin(), 0,
+                                           std::plus<>(), std::greater<>());
     EXPECT_DOUBLE_EQ(result.share_b_better, better / 1198.0);
     for (std::size_t i = 0; i < 899; ++i) {
         ASSERT_EQ(sample.right_a[i], a.sequences[0].rank[i] == 1 ? 1 : 0) << i;
@@ -261,6 +261,28 @@ TEST_F(Paired, OneRunAloneAndItsSteps) {
     std::stop_source stop;
     stop.request_stop();
     EXPECT_THROW((void)run_statistics(reader, run, {}, stop.get_token()), Cancelled);
+}
+
+TEST_F(Paired, LongSequencesAreReadInPages) {
+    constexpr std::int64_t tokens = (1 << 16) + 100;
+    {
+        TraceWriter writer(folder / "long.ponder");
+        writer.begin_run(testing::sample_run("long"), {});
+        writer.begin_sequence("s", testing::sample_text(tokens));
+        writer.append(testing::sample_tokens(5, 0, tokens, tokens), {});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
+    const TraceReader reader = TraceReader::open(folder / "long.ponder");
+    const RunInfo run = find_run(reader, "");
+    const RunStatistics statistics = run_statistics(reader, run);
+    EXPECT_EQ(statistics.tokens, tokens);
+    EXPECT_EQ(statistics.scored_tokens, run.scored_tokens);
+    EXPECT_NEAR(statistics.bits_per_byte, run.nll_sum / static_cast<double>(run.text_bytes) / std::log(2.0),
+                1e-12);
+    const auto correlations = correlate_steps(reader, run, {.replicates = 20});
+    EXPECT_EQ(correlations.at(0).tokens, run.scored_tokens);
 }
 
 TEST_F(Paired, TestsAndMeansOverDocuments) {

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
+#include "core/stats/distributions.h"
 #include "core/trace/writer.h"
 #include "tests/core/stats/simulated.h"
 #include "tests/core/trace/sample.h"
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -86,6 +88,74 @@ TEST(Seeds, SayWhatFewOfThemMean) {
     }
     EXPECT_LT(compare_seeds(pairs, true, options).p, 1e-4);
     EXPECT_GT(compare_seeds(pairs, false, options).p, 0.5);
+}
+
+TEST(Seeds, LieAroundTheirMeans) {
+    SeedSample sample = equal_methods(8, 6, 7, 0.1);
+    for (std::vector<double>& run : sample.b) {
+        std::ranges::transform(run, run.begin(), [](double value) { return value + 2; });
+    }
+    for (const IntervalKind kind : {IntervalKind::percentile, IntervalKind::expanded}) {
+        BootstrapOptions options;
+        options.replicates = 400;
+        options.kind = kind;
+        const SeedComparison found = compare_seeds(sample, false, options);
+        for (const Estimate& one : {found.mean_a, found.mean_b, found.difference}) {
+            EXPECT_LT(one.low, one.value);
+            EXPECT_GT(one.high, one.value);
+            EXPECT_LT(one.high - one.low, 6 * one.standard_error);
+        }
+        EXPECT_NEAR(found.mean_b.value, found.mean_a.value + 2, 0.3);
+    }
+}
+
+TEST(Seeds, FewerThanFiveHaveTheIntervalOfTheirError) {
+    BootstrapOptions options;
+    options.replicates = 200;
+    for (const std::size_t seeds : {3U, 4U, 5U}) {
+        const SeedComparison found = compare_seeds(equal_methods(9, seeds, seeds, 0.2), false, options);
+        const Estimate& one = found.difference;
+        const bool even = std::abs(one.high - one.value - (one.value - one.low)) < 1e-12;
+        EXPECT_EQ(even, seeds < 5) << seeds;
+        if (even) {
+            const double t = one.value / one.standard_error;
+            EXPECT_NEAR(2 * student_cdf(-std::abs(t), found.degrees), found.p, 1e-12);
+            EXPECT_NEAR(2 * student_cdf(-(one.high - one.value) / one.standard_error, found.degrees), 0.05,
+                        1e-9);
+        }
+    }
+}
+
+/// What runs differ by because their tokens do is counted once, with the text.
+TEST(Seeds, ThatDifferByTheirTokensAloneHaveNoShare) {
+    SeedSample sample;
+    std::vector<double> noise;
+    testing::Normal draw(3);
+    for (int cluster = 0; cluster < 50; ++cluster) {
+        for (int t = 0; t < 8; ++t) {
+            sample.layout.add(cluster, t > 0);
+            noise.push_back(draw());
+        }
+    }
+    // Two runs either side of what they share: their means are apart by \p errors standard errors of the
+    // noise.
+    const auto share = [&](double errors) {
+        const double shift = errors / std::sqrt(400.0) - mean(noise);
+        sample.a.assign(2, std::vector<double>(400, 3.0));
+        sample.b.assign(2, std::vector<double>(400, 3.0));
+        for (std::size_t t = 0; t < 400; ++t) {
+            for (const auto runs : {&sample.a, &sample.b}) {
+                const double apart = noise[t] + shift;
+                (*runs)[0][t] += apart + (runs == &sample.b ? 0.1 * noise[399 - t] : 0);
+                (*runs)[1][t] -= apart;
+            }
+        }
+        BootstrapOptions options;
+        options.replicates = 100;
+        return compare_seeds(sample, false, options).share_of_seeds;
+    };
+    EXPECT_NEAR(share(0.8), 0, 1e-12);
+    EXPECT_GT(share(3), 0.5);
 }
 
 TEST(Seeds, AreReadFromRunsOfOneText) {

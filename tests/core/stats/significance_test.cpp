@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
+#include "core/stats/correlation.h"
 #include "core/stats/distributions.h"
 #include "core/stats/rank_correlation.h"
 #include "core/stats/token_groups.h"
@@ -45,6 +46,10 @@ TEST(Significance, StoredValuesAreThoseOfTheInstalledSciPy) {
 }
 
 TEST(Significance, StudentAgreesWithSciPy) {
+    for (const double p : {-0.1, 1.1, std::nan("")}) {
+        EXPECT_TRUE(std::isnan(student_quantile(p, 5))) << p;
+    }
+    EXPECT_TRUE(std::isnan(student_quantile(0.5, 0)));
     for (const nlohmann::json& entry : reference().at("student")) {
         const double expected = entry[2];
         EXPECT_NEAR(student_cdf(entry[0], entry[1]), expected, 1e-9 * expected + 1e-15) << entry;
@@ -215,6 +220,50 @@ TEST(RankCorrelation, AgreesWithSciPy) {
     EXPECT_TRUE(std::isnan(
         spearman_with_interval(std::vector<double>(60, 1.0), nll, TokenLayout{60}, options).value));
     EXPECT_THROW(spearman_with_interval(steps, std::vector<double>(3), TokenLayout{60}, options), InputError);
+}
+
+TEST(RankCorrelation, ItsErrorEqualsTheSlowWay) {
+    // 40 clusters of 10 tokens, some steps many times; ranks are those of the whole sample.
+    TokenLayout layout;
+    std::vector<double> steps, nll;
+    for (std::uint64_t i = 0; i < 400; ++i) {
+        layout.add(static_cast<std::int64_t>(i / 10), i % 10 > 0);
+        const double u = unit_interval(splitmix64(41, i));
+        steps.push_back(std::floor(4 * u * u));
+        nll.push_back(u + 2 * unit_interval(splitmix64(42, i / 7)));
+    }
+    BootstrapOptions options;
+    options.replicates = 200;
+    options.kind = IntervalKind::percentile;
+    const Estimate found = spearman_with_interval(steps, nll, layout, options);
+    const auto ranks = [](const std::vector<double>& values) {
+        std::vector<double> all;
+        for (const double one : values) {
+            double below = 0, equal = 0;
+            for (const double other : values) {
+                below += other < one ? 1 : 0;
+                equal += other == one ? 1 : 0;
+            }
+            all.push_back(below + equal / 2);
+        }
+        return all;
+    };
+    const std::vector<double> x = ranks(steps), y = ranks(nll);
+    double sum = 0, squares = 0;
+    for (std::uint64_t r = 0; r < 200; ++r) {
+        std::vector<double> drawn_x, drawn_y;
+        for (std::uint64_t i = 0; i < 40; ++i) {
+            const std::uint64_t cluster = bounded(splitmix64(splitmix64(options.seed, r), i), 40);
+            for (std::size_t t = cluster * 10; t < (cluster + 1) * 10; ++t) {
+                drawn_x.push_back(x[t]);
+                drawn_y.push_back(y[t]);
+            }
+        }
+        const double rho = pearson(drawn_x, drawn_y);
+        sum += rho;
+        squares += rho * rho;
+    }
+    EXPECT_NEAR(found.standard_error, std::sqrt((squares - sum * sum / 200) / 199), 1e-9);
 }
 
 TEST(TokenGroups, ClassesOfTokens) {

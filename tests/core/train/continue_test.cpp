@@ -5,7 +5,7 @@
 #include "core/base/json.h"
 #include "core/checkpoint/method_info.h"
 #include "core/model/parameters.h"
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 #include "core/train/train_state.h"
 #include "core/train/trainer.h"
 #include "tests/core/ponder/tiny_models.h"

@@ -2,7 +2,7 @@
 // Losses and gradients of the methods with a penalty on steps, against references.
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/forward.h"
+#include "core/ponder/engine/model.h"
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>

@@ -4,7 +4,7 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "tests/support/test_data.h"
 

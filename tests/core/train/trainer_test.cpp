@@ -6,7 +6,7 @@
 #include "core/base/json.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "tests/core/train/small_recipe.h"
 

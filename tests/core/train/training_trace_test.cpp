@@ -4,7 +4,7 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/checkpoint/checkpoint.h"
-#include "core/ponder/engine.h"
+#include "core/ponder/engine/engine.h"
 #include "core/trace/reader.h"
 #include "core/train/collect_curves.h"
 #include "core/train/corpus.h"

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/error.h"
+#include "core/model/precision.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// "cpu", "cuda", "cuda:N". InputError for anything else and for a GPU that is not there.
+at::Device device_from_string(const std::string& name);
+/// "cpu", "cuda:0 NVIDIA H200".
+std::string describe_device(at::Device device);
+at::ScalarType scalar_type_of(Precision precision);
+/// What the user should know about that combination: a faster precision that this processor has, a slow one.
+/// Empty: nothing.
+std::string precision_hint(at::Device device, Precision precision);
+
+/// Keeps freed memory of the CPU in the process: fresh pages cost as much as the arithmetic on them. Once a
+/// process; changes no result.
+void keep_host_memory();
+
+/// What a GPU's memory holds of this process, in bytes.
+struct DeviceMemory {
+    std::int64_t used = 0;  ///< by tensors that live
+    std::int64_t peak = 0;  ///< the most since forget_peak_memory()
+    std::int64_t total = 0; ///< of the GPU
+};
+/// Nothing on a CPU.
+std::optional<DeviceMemory> device_memory(at::Device device);
+void forget_peak_memory(at::Device device);
+/// The sentence for a device that is full, without what to do about it. Gives cached memory back first, so
+/// that a smaller try starts from what is really in use.
+MemoryExhausted memory_exhausted(at::Device device);
+
+/// Tensors on their way to the host: one copy, on a stream of its own, into pinned memory. On the CPU the
+/// tensors are there at once.
+class HostCopy {
+public:
+    /// \p tensors: fp32, fp16 or int64 (sent as int32), any shapes, one device.
+    explicit HostCopy(const std::vector<at::Tensor>& tensors);
+    /// Waits until everything has arrived; then field(i) are the tensors' elements in order.
+    void wait();
+    [[nodiscard]] const float* floats(std::size_t i) const;
+    [[nodiscard]] const std::int32_t* integers(std::size_t i) const;
+    [[nodiscard]] const std::uint16_t* halves(std::size_t i) const;
+
+private:
+    at::Tensor packed_; ///< int32 on the device; kept until it has been read
+    at::Tensor host_;
+    std::vector<std::int64_t> offsets_;
+    std::optional<c10::Event> arrived_;
+};
+
+} // namespace ponderscope

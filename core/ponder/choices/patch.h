@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Where a state is: what left a layer at a step of a token, or what the step gave in the end.
+struct StatePlace {
+    static constexpr std::int64_t end_of_step = -1; ///< as a layer
+    static constexpr std::int64_t all_tokens = -1;  ///< as a token, where the mean over all is meant
+    std::int64_t sequence = 0;                      ///< number in the run, from 0
+    std::int64_t token = 0;                         ///< position in the sequence
+    std::int64_t step = 0;
+    std::int64_t layer = end_of_step;
+    bool operator==(const StatePlace&) const = default;
+};
+
+/// "sequence 0, token 12, step 1, layer 3".
+std::string to_string(const StatePlace& place);
+
+/// A state that is put in the place of what a run computes there. What comes after is computed from it.
+struct StatePatch {
+    StatePlace to;
+    std::vector<float> state;
+};
+
+/// States of a place, added up over tokens.
+struct StateSum {
+    std::vector<float> sum;
+    std::int64_t tokens = 0;                       ///< 0: nothing there was read out, or ran
+    [[nodiscard]] std::vector<float> mean() const; ///< empty: of no token
+};
+
+} // namespace ponderscope

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// How much a run records, and what it costs: `basic` is what the method computes anyway; `steps` adds
+/// read-outs that are made only for the record (head products of their own, no change of any result). `nll`
+/// records nothing but each token's NLL, rank, steps and FLOPs: what a plain perplexity needs, and what the
+/// price of recording is measured against.
+enum class RecordLevel : std::uint8_t { basic, steps, nll };
+
+/// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
+struct Window {
+    std::span<const std::int32_t> ids;
+    std::int64_t report_begin =
+        0; ///< the window's tokens [report_begin, report_end) are read out; the others are context only
+    std::int64_t report_end = 0; ///< a token's target is the next id of the window; the last one has none
+    // Where the window lies in its text; only halting rules that look at places read it.
+    std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's own in the call
+    std::int64_t first = 0;           ///< position of ids[0] in the sequence
+    std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: the window's
+};
+
+/// What a window's reported tokens gave. `tokens.begin/end` are left empty: spans are the caller's knowledge.
+struct WindowResult {
+    TokenColumns tokens;
+    std::vector<std::pair<std::string, SignalChunk>> signals;
+};
+
+} // namespace ponderscope

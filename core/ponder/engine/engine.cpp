@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/engine/engine.h"
+
+#include "core/base/error.h"
+#include "core/model/device.h"
+#include "core/ponder/engine/engine_impl.h"
+#include "core/ponder/halting/policy_halting.h"
+#include "core/ponder/method.h"
+#include "core/ponder/recording/recorded_signals.h"
+#include "core/ponder/schedule/layer_steps.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+Parameters load_parameters(const Checkpoint& checkpoint, at::Device device, const LoadOptions& options) {
+    const ParameterLayout layout = parameter_layout(checkpoint.config);
+    try {
+        return Parameters::load(layout, checkpoint, device, scalar_type_of(options.precision),
+                                options.progress, options.stop);
+    } catch (const c10::OutOfMemoryError&) {
+        throw EnvironmentError(checkpoint.folder.string() + ": the weights do not fit into the memory of " +
+                               device.str() + ".");
+    }
+}
+
+/// A gate or router that is not a number would stop or keep every token without a word.
+void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) {
+    for (const TensorSpec& spec : method_tensors(checkpoint.config)) {
+        if (!at::isfinite(parameters.at(spec.name)).all().item<bool>()) {
+            throw InputError(checkpoint.folder, "finite numbers in " + spec.name, "NaN or infinity",
+                             "its training diverged or the file is damaged; use another checkpoint");
+        }
+    }
+}
+
+} // namespace
+
+void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) const {
+    const bool starts = backbone().config().recurs();
+    if (choices.rule || starts) {
+        batch.places = token_places(windows, device);
+    }
+    if (starts) {
+        batch.start = start.states(windows, backbone().config())
+                          .to(at::TensorOptions(backbone().head().embedding.scalar_type()).device(device));
+    }
+}
+
+StepsOptions EngineParts::steps_options() const {
+    StepsOptions options;
+    options.workspace = reusable();
+    options.choices = choices;
+    return options;
+}
+
+void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
+    if (ids.empty()) {
+        throw InputError("A sequence without tokens cannot be computed.");
+    }
+    if (static_cast<std::int64_t>(ids.size()) > backbone().longest_sequence()) {
+        throw InputError("This model has positions for " + std::to_string(backbone().longest_sequence()) +
+                         " tokens, and a sequence has " + std::to_string(ids.size()) +
+                         "; use a shorter text or a smaller --context.");
+    }
+    const std::int64_t vocabulary = model.config().vocab_size;
+    for (const std::int32_t id : ids) {
+        if (id < 0 || id >= vocabulary) {
+            throw InputError("Token id " + std::to_string(id) + " is outside of the model's vocabulary of " +
+                             std::to_string(vocabulary) +
+                             "; the tokenizer and the checkpoint do not belong together.");
+        }
+    }
+}
+
+Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
+    const at::Device device = device_from_string(options.device);
+    require_runnable(checkpoint.config);
+    if (device.is_cpu()) {
+        keep_host_memory();
+    }
+    const c10::InferenceMode no_gradients;
+    Parameters parameters = load_parameters(checkpoint, device, options);
+    require_finite(parameters, checkpoint);
+    std::vector<std::string> notices = checkpoint.config.notices;
+    notices.insert(notices.end(), parameters.notices().begin(), parameters.notices().end());
+    if (checkpoint.config.rope.kind == RopeConfig::Kind::dynamic) {
+        notices.emplace_back(
+            "The rotation angles of this model depend on the length of the whole sequence: beyond " +
+            std::to_string(checkpoint.config.max_positions) +
+            " tokens a continuation is computed anew for each token, without a cache.");
+    }
+    if (const std::string hint = precision_hint(device, options.precision); !hint.empty()) {
+        notices.push_back(hint);
+    }
+    return Engine(std::make_unique<Impl>(Impl{{Model(checkpoint.config, std::move(parameters)),
+                                               device,
+                                               describe_device(device),
+                                               std::move(notices),
+                                               {nullptr, usual_refreshes(checkpoint.config), {}},
+                                               {},
+                                               0,
+                                               0,
+                                               nullptr,
+                                               {},
+                                               checkpoint.folder}}));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+const ModelConfig& Engine::config() const {
+    return impl_->model.config();
+}
+
+std::string Engine::device_name() const {
+    return impl_->device_name;
+}
+
+void Engine::use_halting(std::shared_ptr<const HaltingRule> rule) {
+    if (rule && config().ponder.method == MethodKind::vanilla && !layers_are_steps()) {
+        throw InputError("A vanilla model has no ponder steps that the policy " + rule->name() +
+                         " could decide on.");
+    }
+    impl_->choices.rule = std::move(rule);
+}
+
+void Engine::use_kv(std::optional<KvPolicy> policy) {
+    if (policy && (layers_are_steps() || max_steps() == 0 ||
+                   impl_->method().visibility() != VisibilityRule::per_step)) {
+        throw InputError("What later tokens see of one that stopped (--kv) is chosen where steps see each "
+                         "other step by step; the method " +
+                         to_string(config().ponder.method) +
+                         (max_steps() == 0 || layers_are_steps() ? " has no steps of that kind."
+                                                                 : " has a rule of its own."));
+    }
+    impl_->choices.kv = policy;
+}
+
+std::string Engine::kv() const {
+    const Method& method = impl_->method();
+    return method.visibility() == VisibilityRule::per_step && method.max_steps() > 0 && !layers_are_steps()
+               ? to_string(impl_->choices.kv_policy(method))
+               : "";
+}
+
+bool Engine::kv_named() const {
+    return impl_->choices.kv.has_value();
+}
+
+void Engine::use_start_state(const std::string& spec) {
+    if (!config().recurs()) {
+        throw InputError("--initial-state: the method " + to_string(config().ponder.method) +
+                         " starts from the embedding; only huginn and parcae have a state to begin with.");
+    }
+    impl_->start = StartState::parse(spec, impl_->folder, config());
+}
+
+std::string Engine::start_state() const {
+    return config().recurs() ? impl_->start.text(config()) : "";
+}
+
+std::string Engine::start_state_digest() const {
+    return impl_->start.digest();
+}
+
+void Engine::use_layers_as_steps() {
+    impl_->layer_steps = std::make_unique<LayerSteps>(config());
+    impl_->refuse_layers_of_exits();
+}
+
+bool Engine::layers_are_steps() const {
+    return impl_->layer_steps != nullptr;
+}
+
+std::string Engine::policy() const {
+    return impl_->choices.rule ? impl_->choices.rule->name() : layers_are_steps() ? "full" : "learned";
+}
+
+std::int64_t Engine::restless() const {
+    return impl_->restless;
+}
+
+std::string Engine::scoring() const {
+    return impl_->choices.refreshes && impl_->choices.iterates(impl_->method())
+               ? "jacobi:" + std::to_string(*impl_->choices.refreshes)
+               : "exact";
+}
+
+void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
+    if (refreshes && !impl_->choices.iterates(impl_->method())) {
+        throw InputError("A model of the method " + to_string(config().ponder.method) +
+                         " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and ponderlm3.");
+    }
+    if (refreshes && *refreshes < 0) {
+        throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
+                         std::to_string(*refreshes) + ".");
+    }
+    refuse_patches_of_passes(refreshes && !impl_->patches.empty());
+    impl_->choices.refreshes = refreshes;
+}
+
+void Engine::use_attention(AttentionChoice choice) {
+    impl_->choices.attention = std::move(choice);
+    impl_->refuse_layers_of_exits();
+}
+
+std::int64_t Engine::attention_pair_bytes() const {
+    const AttentionChoice& choice = impl_->choices.attention;
+    return choice.none() ? 0
+                         : AttentionForm(choice, impl_->method().visibility(), impl_->method().max_steps())
+                               .pair_bytes();
+}
+
+std::vector<std::string> Engine::notices() const {
+    return impl_->notices;
+}
+
+std::int64_t Engine::max_steps() const {
+    return impl_->method().max_steps();
+}
+
+std::string Engine::flops_model() const {
+    return impl_->cost().to_json();
+}
+
+std::vector<SignalInfo> Engine::signals(RecordLevel level) const {
+    return recorded_signals(config(), impl_->method(), impl_->choices, level);
+}
+
+std::vector<WindowResult> Engine::score(std::span<const Window> windows, RecordLevel level) const {
+    return collect(submit(windows, level));
+}
+
+void Engine::DeletePending::operator()(Pending* pending) const {
+    delete pending;
+}
+
+Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel level) const try {
+    if (impl_->batches_under_way >= 2) {
+        throw std::logic_error("Engine::submit: two batches are under way; collect one first");
+    }
+    std::vector<std::span<const std::int32_t>> sequences;
+    std::vector<ReportedWindow> reported;
+    for (const Window& window : windows) {
+        impl_->check_ids(window.ids);
+        if (window.report_begin < 0 || window.report_begin > window.report_end ||
+            window.report_end > static_cast<std::int64_t>(window.ids.size())) {
+            throw std::logic_error("Engine::submit: reported tokens outside of their window");
+        }
+        sequences.push_back(window.ids);
+        reported.push_back(
+            {static_cast<std::int64_t>(window.ids.size()),
+             0,
+             {},
+             window.report_begin,
+             window.report_end,
+             {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});
+    }
+    const c10::InferenceMode no_gradients;
+    TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
+    StepsOptions options = impl_->steps_options();
+    options.read_steps = level == RecordLevel::steps;
+    impl_->place(batch, windows);
+    const RunPatches patches = impl_->patches_of(windows);
+    options.patches = patches.empty() ? nullptr : &patches;
+    Recorder recorder(impl_->backbone(), impl_->method(), impl_->choices, level,
+                      reported_tokens(windows, impl_->device, impl_->runs_parts()));
+    options.observer = &recorder;
+    options.taps = recorder.listener();
+    const StepsResult run = run_steps(impl_->backbone(), impl_->method(), batch, options);
+    impl_->restless += run.restless;
+    recorder.finish(run);
+    return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
+}
+
+std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {
+    return pending->collect();
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
+}
+
+std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine) {
+    const std::string text = spec.text();
+    if (text == "learned") {
+        return nullptr; // the method's own rule needs no questions, and nothing halting none either
+    }
+    if (engine.config().ponder.method == MethodKind::vanilla && !engine.layers_are_steps()) {
+        engine.use_layers_as_steps();
+    }
+    return text == "full" ? full_halting() : policy_halting(spec, engine.config());
+}
+
+} // namespace ponderscope

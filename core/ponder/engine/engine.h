@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/precision.h"
+#include "core/ponder/choices/attention_choice.h"
+#include "core/ponder/choices/kv_policy.h"
+#include "core/ponder/choices/patch.h"
+#include "core/ponder/choices/request.h"
+#include "core/ponder/choices/state_choice.h"
+#include "core/trace/records.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+struct LoadOptions {
+    std::string device = "cpu"; ///< "cpu", "cuda", "cuda:N"; InputError when there is none
+    Precision precision = Precision::float32;
+    ProgressSink progress;
+    std::stop_token stop;
+};
+
+/// A dense array for `logits` and `verify`. Row-major.
+struct NamedArray {
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+    std::vector<float> floats;          ///< when dtype is f32
+    std::vector<std::int64_t> integers; ///< when dtype is i64
+};
+
+struct GenerateOptions {
+    std::int64_t max_new_tokens = 0;
+    double temperature = 0; ///< 0 = greedy (lowest id of equals)
+    std::int64_t top_k = 0; ///< sample from so many most likely ids; 0: from all
+    double top_p = 1;       ///< then from the smallest set of them with this much of their probability
+    /// A draw belongs to the seed, the number of the sequence in the run and the position in it
+    /// (token_draw), so that batches of any size and composition give the same.
+    std::uint64_t seed = 0;
+    std::int64_t first_sequence = 0; ///< number in the run of the first prompt; the others follow
+    std::vector<std::int64_t> stop_ids;
+    bool use_cache =
+        true; ///< false: the whole sequence is computed again for each token (the reference of the cache)
+};
+
+class HaltingRule;
+class PolicySpec;
+
+/// A model on a device, ready to run: backbone, depth mixing, method. This header has no torch in it, on
+/// purpose. Not thread-safe: one thread at a time drives an engine.
+class Engine {
+public:
+    /// Validates all weights against the config before anything is computed. InputError, EnvironmentError.
+    static Engine load(const Checkpoint& checkpoint, const LoadOptions& options = {});
+
+    Engine(Engine&&) noexcept;
+    Engine& operator=(Engine&&) noexcept;
+    ~Engine();
+
+    [[nodiscard]] const ModelConfig& config() const;
+    [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
+    /// How score and inspect_batch compute the slots of the interleaved rule: refreshes of all inputs after
+    /// their growth, or exactly. Until it is called: the config's number, 3 where a public config has none,
+    /// exact with our own section. Generation is always exact. InputError: a number for a method without
+    /// them.
+    void use_scoring(std::optional<std::int64_t> refreshes);
+    [[nodiscard]] std::string scoring() const; ///< "exact", "jacobi:3"
+    /// Windows scored exactly so far whose inputs did not come to rest under refreshes, so that they were
+    /// computed token by token: as exact, and slow.
+    [[nodiscard]] std::int64_t restless() const;
+    /// Puts a rule in the place of the method's own from now on (core/ponder/halting/halting.h says how one
+    /// plugs in); nullptr: the method's own again. InputError when the method has no steps that could be
+    /// halted.
+    void use_halting(std::shared_ptr<const HaltingRule> rule);
+    /// From now on the steps of a vanilla model are its blocks (methods.md section 9): every block is read
+    /// out, and halting rules decide about exits. InputError: a model that ponders, a residual that is no
+    /// single stream.
+    void use_layers_as_steps();
+    [[nodiscard]] bool layers_are_steps() const;
+    /// What later tokens see of a token that stopped (visibility.h); nothing: as the method's authors have
+    /// it, and `per_step` under another rule than the method's. InputError where the method has no such
+    /// choice.
+    void use_kv(std::optional<KvPolicy> policy);
+    [[nodiscard]] std::string kv() const; ///< "full", ...; empty where there is no such choice
+    [[nodiscard]] bool kv_named() const;  ///< use_kv named one
+    /// What a stack with a start state begins with: "random", "random:SEED", "zero", or a safetensors file
+    /// with `initial_state` [B, T or more, d], looked for in the checkpoint's folder first. Until it is
+    /// called: random, seed 0. InputError: a model without one, a file that is none or has another shape.
+    void use_start_state(const std::string& spec);
+    [[nodiscard]] std::string start_state() const; ///< as it is stored with a run; empty: the model has none
+    [[nodiscard]] std::string start_state_digest() const; ///< of the states in a file; empty: of no file
+    [[nodiscard]] std::string policy() const; ///< "learned", "full", "fixed:n=2": as it is stored with a run
+    /// Records sequence attention of these layers and heads from now on, at any level but nll; none: not any
+    /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them
+    /// for all of its windows, each as wide as the longest. Generation records none.
+    void use_attention(AttentionChoice choice);
+    /// Records states from now on, at any level but nll; nothing: not any more. Generation records none.
+    /// InputError: layers where the layers are the steps.
+    void use_states(std::optional<StateChoice> choice);
+    /// Reads every layer out at every step from now on, at any level but nll: a product with the head each.
+    /// InputError: no single residual stream; layers that are the steps.
+    void use_lens(bool wanted);
+    /// Bytes that states and read-outs of layers give for one token; 0: none are recorded.
+    [[nodiscard]] std::int64_t token_bytes() const;
+    /// Bytes of memory that a token takes for them while it is computed.
+    [[nodiscard]] std::int64_t token_room() const;
+    /// Puts these states in the place of what score and inspect_batch compute there, from now on; none: not
+    /// any more. Sequences go by Window::sequence. InputError: counted refreshes, a place that the model does
+    /// not have, a state of another width or with what is no number.
+    void use_patches(std::vector<StatePatch> patches);
+    /// The states at these places of windows that are computed together; of all_tokens the sum over the
+    /// sequence's tokens that are read out and ran the step. Patches do not count. InputError: a place that
+    /// the model does not have. MemoryExhausted: compute fewer windows together.
+    [[nodiscard]] std::vector<StateSum> states_at(std::span<const Window> windows,
+                                                  std::span<const StatePlace> places) const;
+    /// InputError unless the model has such a step and layer (of which a patch may be: \p patched).
+    void check_place(const StatePlace& place, bool patched) const;
+    /// Elements of a state of that layer.
+    [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
+    /// Bytes of what one token gives to one token it sees, in all of its steps; 0: nothing is recorded.
+    [[nodiscard]] std::int64_t attention_pair_bytes() const;
+    [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, ties broken, precision hints
+    [[nodiscard]] std::int64_t max_steps() const;           ///< K
+    /// JSON of core/policy/flops_model.h, as it is stored with a run.
+    [[nodiscard]] std::string flops_model() const;
+    /// The signals that a run of this level records, in a fixed order.
+    [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
+
+    /// Scores a batch of windows of any lengths. The result of a window does not depend on the others.
+    /// MemoryExhausted when a GPU does not hold so many at once.
+    [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
+
+    /// The same in two halves, so that a GPU computes the next batch while the last one's results travel:
+    /// submit returns when the work is queued, collect waits for its results. At most two batches under way.
+    class Pending;
+    struct DeletePending {
+        void operator()(Pending* pending) const; ///< callers know Pending by name only
+    };
+    using PendingPtr = std::unique_ptr<Pending, DeletePending>;
+    [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
+    [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
+
+    /// For a window that alone does not fit into the GPU's memory: tries its beginnings, half as long each
+    /// time.
+    struct MemoryAdvice {
+        std::int64_t fits = 0; ///< tokens that fit; 0: not even two
+        std::int64_t needed =
+            0; ///< bytes that the whole window would take, by what the shorter one took; 0: not known
+    };
+    [[nodiscard]] MemoryAdvice advise(const Window& window, RecordLevel level) const;
+
+    /// Everything for one rectangular batch of ids [B][T], named as in the reference files: `logits` [B,T,V],
+    /// `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`, `expected_embedding.step{k}`,
+    /// `layer_output.step{k}.layer{l}`, signals as `signal.NAME`. Where a step did not run there is NaN, or
+    /// did_not_run in whole numbers. \p numbers: of the sequences in the run, where a halting rule asks for
+    /// places; empty: 0, 1, ...
+    [[nodiscard]] std::map<std::string, NamedArray>
+    inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
+                  const std::vector<std::int64_t>& numbers = {}) const;
+
+    /// Continues prompts. A prompt gives what it gives alone, whatever the others are and wherever they stop.
+    /// MemoryExhausted when a GPU does not hold them all at once. \p on_token, when given, is called for
+    /// every new token with its prompt's number among \p prompts and the read-out that chose it; returning
+    /// false stops. Returns the new ids, prompts excluded.
+    using TokenCallback =
+        std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
+    [[nodiscard]] std::vector<std::vector<std::int32_t>>
+    generate(const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options,
+             RecordLevel level = RecordLevel::basic, const TokenCallback& on_token = {}) const;
+
+private:
+    struct Impl;
+    explicit Engine(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Arrays of inspect_batch as reference files hold them: 0 in the place of what says that a step did not run.
+void put_zeros_where_nothing_ran(std::map<std::string, NamedArray>& arrays);
+
+/// The rule that a policy means on an engine: `learned` is its own (nullptr), `full` lets nothing halt, and
+/// on a vanilla model any policy but `learned` turns the blocks into steps (layer_steps.h). Errors as
+/// policy_halting.
+std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine);
+
+} // namespace ponderscope

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/workspace.h"
+#include "core/ponder/engine/engine.h"
+#include "core/ponder/engine/model.h"
+#include "core/ponder/halting/halting.h"
+#include "core/ponder/recording/transfer.h"
+#include "core/ponder/schedule/flops.h"
+#include "core/ponder/schedule/run_patches.h"
+#include "core/ponder/schedule/start_state.h"
+#include "core/ponder/schedule/steps.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What an engine is made of, for the files that implement its verbs.
+struct EngineParts {
+    Model model;
+    at::Device device;
+    std::string device_name;
+    std::vector<std::string> notices;
+    RunChoices choices;
+    mutable Workspace workspace;
+    mutable int batches_under_way = 0;
+    mutable std::int64_t restless = 0;         ///< Engine::restless
+    std::unique_ptr<const Method> layer_steps; ///< in the place of a vanilla model's method; nullptr: that
+
+    StartState start;
+    std::filesystem::path folder; ///< of the checkpoint
+
+    std::vector<StatePatch> patches = {}; ///< of what score and inspect_batch compute
+
+    /// Where a batch's tokens stand in their texts, and what their states begin with, where it matters.
+    /// InputError: a file of start states that does not reach so far.
+    void place(TokenBatch& batch, std::span<const Window> windows) const;
+    /// Buffers are reused on the CPU; a GPU's allocator does that itself.
+    [[nodiscard]] Workspace* reusable() const { return device.is_cpu() ? &workspace : nullptr; }
+    [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
+    [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
+    [[nodiscard]] bool halts() const { return may_halt(method(), choices.rule.get()); }
+    /// Whether slots may be of some tokens of a batch and not of others.
+    [[nodiscard]] bool runs_parts() const { return halts() || choices.sequential(method()); }
+    [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), choices); }
+    [[nodiscard]] bool decides_by_head() const { return choices.rule && choices.rule->reads_head(); }
+    [[nodiscard]] bool plans_rows() const { return choices.keeps_rows(method()); }
+    /// The patches of these windows' tokens.
+    [[nodiscard]] RunPatches patches_of(std::span<const Window> windows) const {
+        return {patches, windows, device};
+    }
+    /// InputError: where layers are steps, a step is one layer: its attention, its state, its read-out.
+    void refuse_layers_of_exits() const;
+    /// The options that every run of this engine has.
+    [[nodiscard]] StepsOptions steps_options() const;
+    /// InputError: ids outside of the vocabulary, a sequence without tokens.
+    void check_ids(std::span<const std::int32_t> ids) const;
+};
+
+struct Engine::Impl : EngineParts {};
+
+/// InputError where slots are computed by a counted number of passes.
+void refuse_patches_of_passes(bool counted);
+
+class Engine::Pending {
+public:
+    Pending(ScoreTransfer transfer, const EngineParts& parts)
+        : transfer_(std::move(transfer)), parts_(parts) {
+        ++parts_.batches_under_way;
+    }
+    ~Pending() { --parts_.batches_under_way; }
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+    std::vector<WindowResult> collect() { return transfer_.collect(parts_.cost(), parts_.decides_by_head()); }
+
+private:
+    ScoreTransfer transfer_;
+    const EngineParts& parts_;
+};
+
+} // namespace ponderscope

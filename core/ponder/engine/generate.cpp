@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/ponder/engine/engine_impl.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// Draws an id from softmax(logits / temperature), cut to the top_k most likely ids and of those to the
+/// smallest set whose share of their probability reaches top_p. Of equal logits the lower id comes first.
+std::int32_t sample(const float* logits, std::int64_t vocabulary, const GenerateOptions& options,
+                    double draw) {
+    std::vector<std::int32_t> order(static_cast<std::size_t>(vocabulary));
+    std::iota(order.begin(), order.end(), 0);
+    // What is no number cannot be drawn, and would leave the sort without an order.
+    const auto logit = [logits](std::int32_t id) {
+        return std::isnan(logits[id]) ? -std::numeric_limits<float>::infinity() : logits[id];
+    };
+    const auto likelier = [&](std::int32_t a, std::int32_t b) {
+        return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
+    };
+    if (options.top_k > 0 && options.top_k < vocabulary) {
+        std::partial_sort(order.begin(), order.begin() + options.top_k, order.end(), likelier);
+        order.resize(static_cast<std::size_t>(options.top_k));
+    } else {
+        std::sort(order.begin(), order.end(), likelier);
+    }
+    const double largest = logit(order.front());
+    std::vector<double> weights;
+    weights.reserve(order.size());
+    double total = 0;
+    for (const std::int32_t id : order) {
+        weights.push_back(std::exp((logit(id) - largest) / options.temperature));
+        total += weights.back();
+    }
+    double kept = 0;
+    std::size_t size = 0;
+    while (size < weights.size() && (size == 0 || kept < options.top_p * total)) {
+        kept += weights[size++];
+    }
+    double rest = draw * kept;
+    for (std::size_t i = 0; i + 1 < size; ++i) {
+        rest -= weights[i];
+        if (rest < 0) {
+            return order[i];
+        }
+    }
+    return order[size - 1];
+}
+
+/// One call of generate: which sequences still grow, and what they are made of.
+class Generation {
+public:
+    Generation(const EngineParts& impl, const std::vector<std::vector<std::int32_t>>& prompts,
+               const GenerateOptions& options, RecordLevel level)
+        : impl_(impl),
+          options_(options),
+          level_(level),
+          ids_(prompts),
+          past_(prompts.size(), 0),
+          steps_(prompts.size()),
+          prompt_(prompts.size()) {
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+            impl.check_ids(prompts[i]);
+            const auto longest = static_cast<std::int64_t>(prompts[i].size()) + options.max_new_tokens - 1;
+            if (longest > impl.backbone().longest_sequence()) {
+                throw InputError(
+                    "This model has positions for " + std::to_string(impl.backbone().longest_sequence()) +
+                    " tokens; a prompt of " + std::to_string(prompts[i].size()) + " leaves no room for " +
+                    std::to_string(options.max_new_tokens) + " new ones.");
+            }
+            prompt_[i] = static_cast<std::int64_t>(prompts[i].size());
+            live_.push_back(i);
+        }
+        if (cacheable()) {
+            make_cache();
+        }
+    }
+
+    std::vector<std::vector<std::int32_t>> run(const Engine::TokenCallback& on_token) {
+        bool wanted = options_.max_new_tokens > 0;
+        for (std::int64_t n = 0; n < options_.max_new_tokens && !live_.empty() && wanted; ++n) {
+            wanted = step(on_token);
+        }
+        std::vector<std::vector<std::int32_t>> result;
+        for (std::size_t i = 0; i < ids_.size(); ++i) {
+            result.emplace_back(ids_[i].begin() + prompt_[i], ids_[i].end());
+        }
+        return result;
+    }
+
+private:
+    /// Angles that change with the length of the sequence make K of earlier tokens change too.
+    [[nodiscard]] bool cacheable() const {
+        const ModelConfig& config = impl_.model.config();
+        const std::int64_t longest =
+            *std::max_element(prompt_.begin(), prompt_.end()) + options_.max_new_tokens;
+        return options_.use_cache &&
+               (config.rope.kind != RopeConfig::Kind::dynamic || longest <= config.max_positions);
+    }
+
+    void make_cache() {
+        const bool interleaved = impl_.method().visibility() == VisibilityRule::interleaved;
+        const std::int64_t slots = interleaved ? impl_.method().max_steps() + 1 : 1;
+        std::int64_t total = 0;
+        for (const std::int64_t prompt : prompt_) {
+            first_rows_.push_back(total * slots);
+            total += prompt + options_.max_new_tokens;
+        }
+        StepsOptions options = impl_.steps_options();
+        options.read_steps = level_ == RecordLevel::steps;
+        cache_.emplace(make_step_cache(impl_.backbone(), impl_.method(), options, total,
+                                       static_cast<std::int64_t>(prompt_.size())));
+    }
+
+    /// Computes the tokens that no run has seen yet and chooses the next one of every live sequence.
+    bool step(const Engine::TokenCallback& on_token) {
+        std::vector<std::span<const std::int32_t>> fresh;
+        std::vector<std::int64_t> past;
+        std::vector<Window> windows;
+        std::vector<ReportedWindow> reported;
+        for (const std::size_t i : live_) {
+            const auto begin = cache_ ? past_[i] : 0;
+            fresh.push_back(std::span(ids_[i]).subspan(static_cast<std::size_t>(begin)));
+            past.push_back(begin);
+            const auto length = static_cast<std::int64_t>(fresh.back().size());
+            windows.push_back(
+                {fresh.back(), length - 1, length, number(i), begin, prompt_[i] + options_.max_new_tokens});
+            reported.push_back({length, begin, past_steps(i, begin), length - 1, length, {ids_[i].back()}});
+        }
+        TokenBatch batch = make_batch(fresh, past);
+        StepsOptions options = impl_.steps_options();
+        options.choices.refreshes = std::nullopt; // what is kept in the cache is exact
+        options.choices.attention = {};           // of a text, not of what is being written
+        options.choices.states = std::nullopt;
+        options.choices.lens = false;
+        options.read_steps = level_ == RecordLevel::steps;
+        impl_.place(batch, windows);
+        Recorder recorder(impl_.backbone(), impl_.method(), options.choices, level_,
+                          reported_tokens(windows, impl_.device, impl_.runs_parts()));
+        options.observer = &recorder;
+        options.taps = recorder.listener();
+        options.cache = cache_ ? &*cache_ : nullptr;
+        const StepsResult result = run_steps(impl_.backbone(), impl_.method(), batch, options);
+        recorder.finish(result);
+        const std::vector<std::int32_t> chosen = choose(last_rows(result.readout, batch.lengths));
+        remember_steps(result.steps, batch.lengths);
+        std::vector<WindowResult> readouts;
+        if (on_token) {
+            readouts =
+                ScoreTransfer(recorder, std::move(reported)).collect(impl_.cost(), impl_.decides_by_head());
+        }
+        bool wanted = true;
+        std::vector<std::size_t> still;
+        std::vector<std::int64_t> columns;
+        for (std::size_t row = 0; row < live_.size(); ++row) {
+            const std::size_t i = live_[row];
+            past_[i] = static_cast<std::int64_t>(ids_[i].size());
+            ids_[i].push_back(chosen[row]);
+            if (on_token && wanted) {
+                wanted = on_token(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
+            }
+            if (std::find(options_.stop_ids.begin(), options_.stop_ids.end(), chosen[row]) ==
+                options_.stop_ids.end()) {
+                still.push_back(i);
+                columns.push_back(static_cast<std::int64_t>(row));
+            }
+        }
+        if (cache_ && cache_->counts.defined() && still.size() < live_.size()) {
+            cache_->counts = cache_->counts.index_select(1, at::tensor(columns, at::kLong).to(impl_.device));
+        }
+        live_ = std::move(still);
+        return wanted;
+    }
+
+    TokenBatch make_batch(const std::vector<std::span<const std::int32_t>>& fresh,
+                          const std::vector<std::int64_t>& past) {
+        if (!cache_) {
+            return TokenBatch::make(impl_.backbone(), fresh, impl_.device, impl_.plans_rows());
+        }
+        std::vector<std::int64_t> rows;
+        for (const std::size_t i : live_) {
+            rows.push_back(first_rows_[i]);
+        }
+        return TokenBatch::make(impl_.backbone(), fresh, impl_.device, true, past, rows,
+                                cache_->segment_rows);
+    }
+
+    /// Counting a token's FLOPs needs how far the tokens before it went.
+    void remember_steps(const at::Tensor& steps, const std::vector<std::int64_t>& lengths) {
+        if (!steps.defined()) {
+            return;
+        }
+        const at::Tensor host = steps.to(at::kCPU);
+        const std::int64_t* next = host.const_data_ptr<std::int64_t>();
+        for (std::size_t row = 0; row < live_.size(); ++row) {
+            std::vector<std::int32_t>& known = steps_[live_[row]];
+            known.resize(cache_ ? known.size() : 0);
+            std::transform(next, next + lengths[row], std::back_inserter(known),
+                           [](std::int64_t last) { return static_cast<std::int32_t>(last); });
+            next += lengths[row];
+        }
+    }
+
+    [[nodiscard]] std::vector<std::int32_t> past_steps(std::size_t sequence, std::int64_t past) const {
+        return past == 0 ? std::vector<std::int32_t>() : steps_[sequence];
+    }
+
+    [[nodiscard]] at::Tensor last_rows(const at::Tensor& readout,
+                                       const std::vector<std::int64_t>& lengths) const {
+        std::vector<std::int64_t> rows;
+        std::int64_t end = 0;
+        for (const std::int64_t length : lengths) {
+            end += length;
+            rows.push_back(end - 1);
+        }
+        return readout.index_select(0, at::tensor(rows, at::kLong).to(impl_.device));
+    }
+
+    [[nodiscard]] std::int64_t number(std::size_t prompt) const {
+        return options_.first_sequence + static_cast<std::int64_t>(prompt);
+    }
+
+    [[nodiscard]] std::vector<std::int32_t> choose(const at::Tensor& states) const {
+        std::vector<std::int32_t> chosen;
+        if (options_.temperature <= 0) {
+            HeadRequest request;
+            request.distribution = true;
+            const at::Tensor ids = read_out(states, impl_.backbone().head(), request).argmax.to(at::kCPU);
+            for (std::int64_t row = 0; row < ids.size(0); ++row) {
+                chosen.push_back(static_cast<std::int32_t>(ids.const_data_ptr<std::int64_t>()[row]));
+            }
+            return chosen;
+        }
+        const at::Tensor logits = full_logits(states, impl_.backbone().head()).to(at::kCPU).contiguous();
+        for (std::size_t row = 0; row < live_.size(); ++row) {
+            const double draw = token_draw(options_.seed, static_cast<std::uint64_t>(number(live_[row])),
+                                           ids_[live_[row]].size());
+            chosen.push_back(
+                sample(logits.const_data_ptr<float>() + static_cast<std::int64_t>(row) * logits.size(1),
+                       logits.size(1), options_, draw));
+        }
+        return chosen;
+    }
+
+    const EngineParts& impl_;
+    const GenerateOptions& options_;
+    RecordLevel level_;
+    std::vector<std::vector<std::int32_t>> ids_;
+    std::vector<std::int64_t> past_;               ///< tokens of each sequence whose K/V are in the cache
+    std::vector<std::vector<std::int32_t>> steps_; ///< K_t of those tokens, where the method halts
+    std::vector<std::int64_t> prompt_;
+    std::vector<std::size_t> live_;
+    std::optional<StepCache> cache_;
+    std::vector<std::int64_t> first_rows_; ///< where each sequence's room begins in a segment of the cache
+};
+
+} // namespace
+
+std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::vector<std::int32_t>>& prompts,
+                                                        const GenerateOptions& options, RecordLevel level,
+                                                        const TokenCallback& on_token) const try {
+    if (prompts.empty()) {
+        return {};
+    }
+    if (!(options.top_p > 0 && options.top_p <= 1)) {
+        throw InputError("top_p must be above 0 and at most 1, not " + std::to_string(options.top_p) + ".");
+    }
+    if (options.top_k < 0) {
+        throw InputError("top_k must be 0 (all tokens) or a positive number, not " +
+                         std::to_string(options.top_k) + ".");
+    }
+    if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
+        throw InputError("The temperature must be 0 (greedy) or a positive number, not " +
+                         std::to_string(options.temperature) + ".");
+    }
+    const c10::InferenceMode no_gradients;
+    return Generation(*impl_, prompts, options, level).run(on_token);
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
+}
+
+} // namespace ponderscope

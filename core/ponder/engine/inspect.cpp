@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
+#include "core/base/half.h"
+#include "core/ponder/engine/engine_impl.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+NamedArray to_array(const at::Tensor& tensor, std::vector<std::int64_t> shape) {
+    NamedArray array;
+    array.shape = std::move(shape);
+    const at::Tensor host = tensor.to(at::kCPU, at::kFloat).contiguous();
+    array.floats.assign(host.const_data_ptr<float>(), host.const_data_ptr<float>() + host.numel());
+    return array;
+}
+
+/// Collects what the forward says. Tokens that did not run a step have NaN there.
+class Inspector final : public StepObserver, public TapListener {
+public:
+    Inspector(std::int64_t batch, std::int64_t tokens) : batch_(batch), tokens_(tokens) {}
+
+    void heard(std::string_view name, std::int64_t step, std::int64_t layer,
+               const at::Tensor& tensor) override {
+        std::string full = std::string(name) + ".step" + std::to_string(step);
+        if (layer >= 0) {
+            full += ".layer" + std::to_string(layer);
+        }
+        // The listener owns nothing that it hears: what waits for its tokens' numbers is copied.
+        waiting_.emplace_back(std::move(full), tensor.clone());
+        if (name == "initial_state" || name == "prelude") {
+            waiting_.back().first = name; // once a token
+        }
+        if (name == "expected_embedding") {
+            place(mixed_tokens_);
+        }
+    }
+
+    void step_ran(const Slots& slots, const Decision&, const at::Tensor&) override { place(slots.tokens); }
+
+    at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
+                                  const MixtureWish& wish) override {
+        mixed_tokens_ = slots.tokens;
+        return StepObserver::expected_embedding(slots, head, wish);
+    }
+
+    [[nodiscard]] std::map<std::string, NamedArray> arrays() const {
+        std::map<std::string, NamedArray> arrays;
+        for (const auto& [name, all] : whole_) {
+            std::vector<std::int64_t> shape{batch_, tokens_};
+            shape.insert(shape.end(), all.sizes().begin() + 1, all.sizes().end());
+            arrays.emplace(name, to_array(all, std::move(shape)));
+        }
+        return arrays;
+    }
+
+private:
+    void place(const at::Tensor& tokens) {
+        for (auto& [name, tensor] : waiting_) {
+            at::Tensor& all = whole_[name];
+            if (!tokens.defined()) {
+                all = tensor;
+                continue;
+            }
+            if (!all.defined()) {
+                std::vector<std::int64_t> whole = tensor.sizes().vec();
+                whole.front() = batch_ * tokens_;
+                all = at::full(whole, std::numeric_limits<double>::quiet_NaN(), tensor.options());
+            }
+            all.index_copy_(0, tokens, tensor); // tokens may come one after the other
+        }
+        waiting_.clear();
+    }
+
+    std::int64_t batch_;
+    std::int64_t tokens_;
+    at::Tensor mixed_tokens_;
+    std::map<std::string, at::Tensor> whole_; ///< of all tokens
+    std::vector<std::pair<std::string, at::Tensor>> waiting_;
+};
+
+void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tokens) {
+    const std::int64_t all = chunk.shape.front();
+    const std::int64_t each =
+        all == 0 ? 0 : static_cast<std::int64_t>(chunk.data.size() / size_of(chunk.dtype)) / all;
+    const auto count = static_cast<std::size_t>(tokens * each);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::byte* at = chunk.data.data() + i * size_of(chunk.dtype);
+        if (chunk.dtype == DType::i32) {
+            std::int32_t value = 0;
+            std::memcpy(&value, at, sizeof value);
+            array.integers.push_back(value);
+        } else if (chunk.dtype == DType::f16) {
+            std::uint16_t bits = 0;
+            std::memcpy(&bits, at, sizeof bits);
+            array.floats.push_back(float16_to_float(bits));
+        } else {
+            float value = 0;
+            std::memcpy(&value, at, sizeof value);
+            array.floats.push_back(value);
+        }
+    }
+}
+
+} // namespace
+
+std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
+                                                        const std::vector<std::int64_t>& numbers) const try {
+    if (ids.empty()) {
+        throw InputError("There are no sequences to compute.");
+    }
+    const auto batch = static_cast<std::int64_t>(ids.size());
+    const auto length = static_cast<std::int64_t>(ids.front().size());
+    std::vector<std::span<const std::int32_t>> sequences;
+    std::vector<Window> windows;
+    for (const std::vector<std::int32_t>& row : ids) {
+        impl_->check_ids(row);
+        if (static_cast<std::int64_t>(row.size()) != length) {
+            throw InputError(
+                "The sequences of one batch must have the same length here: " + std::to_string(length) +
+                " and " + std::to_string(row.size()) + " tokens were given.");
+        }
+        sequences.emplace_back(row);
+        windows.push_back({row, 0, length, numbers.empty() ? -1 : numbers[windows.size()]});
+    }
+    const std::vector<WindowResult> results = score(windows, RecordLevel::steps);
+
+    const c10::InferenceMode no_gradients;
+    Inspector inspector(batch, length);
+    StepsOptions options = impl_->steps_options();
+    options.observer = &inspector;
+    options.taps = &inspector;
+    TokenBatch tokens = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
+    options.read_steps = true;
+    const RunPatches patches = impl_->patches_of(windows);
+    options.patches = patches.empty() ? nullptr : &patches;
+    impl_->place(tokens, windows);
+    const StepsResult run = run_steps(impl_->backbone(), impl_->method(), tokens, options);
+    std::map<std::string, NamedArray> arrays = inspector.arrays();
+    arrays.emplace("logits", to_array(full_logits(run.readout, impl_->backbone().head()),
+                                      {batch, length, config().vocab_size}));
+
+    NamedArray nll;
+    nll.shape = {batch, length - 1};
+    NamedArray rank{DType::i64, {batch, length - 1}, {}, {}};
+    NamedArray entropy;
+    entropy.shape = {batch, length};
+    NamedArray steps{DType::i64, {batch, length}, {}, {}};
+    NamedArray flops = steps;
+    for (const WindowResult& result : results) {
+        const TokenColumns& columns = result.tokens;
+        nll.floats.insert(nll.floats.end(), columns.nll.begin(), columns.nll.end() - 1);
+        rank.integers.insert(rank.integers.end(), columns.rank.begin(), columns.rank.end() - 1);
+        entropy.floats.insert(entropy.floats.end(), columns.entropy.begin(), columns.entropy.end());
+        steps.integers.insert(steps.integers.end(), columns.steps.begin(), columns.steps.end());
+        flops.integers.insert(flops.integers.end(), columns.flops.begin(), columns.flops.end());
+        for (const auto& [name, chunk] : result.signals) {
+            // A last token has no target: as in the reference files, these two end before it.
+            const bool of_target =
+                name == signal::nll || name == signal::rank || name == signal::expected_nll;
+            const std::int64_t rows = of_target ? length - 1 : length;
+            NamedArray& array = arrays["signal." + name];
+            if (array.shape.empty()) {
+                array.dtype = chunk.dtype == DType::i32 ? DType::i64 : DType::f32;
+                array.shape = chunk.shape;
+                array.shape.front() = rows;
+                array.shape.insert(array.shape.begin(), batch);
+            }
+            append_values(array, chunk, rows);
+        }
+    }
+    arrays.emplace("nll", std::move(nll));
+    arrays.emplace("rank", std::move(rank));
+    arrays.emplace("entropy", std::move(entropy));
+    arrays.emplace("steps", std::move(steps));
+    arrays.emplace("flops", std::move(flops));
+    return arrays;
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
+}
+
+void put_zeros_where_nothing_ran(std::map<std::string, NamedArray>& arrays) {
+    const NamedArray steps = arrays.at("steps");
+    for (auto& [name, array] : arrays) {
+        const std::size_t fixed = name.find(".step");
+        const bool signal = name.starts_with("signal.");
+        if (array.shape.size() < 3 || (!signal && fixed == std::string::npos)) {
+            continue;
+        }
+        const std::int64_t only = signal ? -1 : std::stoll(name.substr(fixed + 5));
+        const std::int64_t columns = signal ? array.shape[2] : 1; // steps, where the array has several
+        const std::int64_t tokens = array.shape[1];
+        const auto all = static_cast<std::int64_t>(std::max(array.floats.size(), array.integers.size()));
+        const std::int64_t each = all / std::max<std::int64_t>(array.shape[0] * tokens * columns, 1);
+        for (std::int64_t i = 0; i < all; ++i) {
+            const std::int64_t row = i / each / columns;
+            const std::int64_t step = signal ? i / each % columns : only;
+            const std::int64_t token = row / tokens * steps.shape[1] + row % tokens;
+            if (step <= steps.integers[static_cast<std::size_t>(token)]) {
+                continue;
+            }
+            const auto at = static_cast<std::size_t>(i);
+            if (array.dtype == DType::i64) {
+                array.integers[at] = array.integers[at] == did_not_run ? 0 : array.integers[at];
+            } else if (std::isnan(array.floats[at])) {
+                array.floats[at] = 0;
+            }
+        }
+    }
+}
+
+} // namespace ponderscope

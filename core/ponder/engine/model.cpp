@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/engine/model.h"
+
+#include "core/base/error.h"
+#include "core/checkpoint/method_info.h"
+#include "core/model/head.h"
+#include "core/model/workspace.h"
+#include "core/ponder/halting/halting.h"
+#include "core/ponder/method.h"
+#include "core/ponder/schedule/steps.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+
+#include <numeric>
+#include <utility>
+
+namespace ponderscope {
+
+struct Model::Impl {
+    Parameters parameters;
+    std::unique_ptr<Backbone> backbone;
+    std::unique_ptr<Method> method;
+    Workspace workspace;
+};
+
+PackedBatch PackedBatch::pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device) {
+    PackedBatch batch;
+    std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> targets;
+    for (const auto& sequence : sequences) {
+        batch.lengths.push_back(static_cast<std::int64_t>(sequence.size()));
+        ids.insert(ids.end(), sequence.begin(), sequence.end());
+        if (!sequence.empty()) {
+            targets.insert(targets.end(), sequence.begin() + 1, sequence.end());
+            targets.push_back(-1);
+        }
+    }
+    batch.ids = at::tensor(ids, at::kLong).to(device);
+    batch.targets = at::tensor(targets, at::kLong).to(device);
+    return batch;
+}
+
+PackedBatch PackedBatch::from_rows(const at::Tensor& rows, at::Device device) {
+    TORCH_CHECK(rows.dim() == 2 && rows.size(1) >= 2 && rows.scalar_type() == at::kLong,
+                "from_rows: ids must be int64 [B, T + 1]");
+    const std::int64_t length = rows.size(1) - 1;
+    PackedBatch batch;
+    const at::Tensor there = rows.to(device, /*non_blocking=*/true);
+    batch.ids = there.narrow(1, 0, length).reshape({-1});
+    batch.targets = there.narrow(1, 1, length).reshape({-1});
+    batch.lengths.assign(static_cast<std::size_t>(rows.size(0)), length);
+    return batch;
+}
+
+Model::Model(const ModelConfig& config, Parameters parameters) : impl_(std::make_unique<Impl>()) {
+    require_runnable(config);
+    impl_->parameters = std::move(parameters);
+    impl_->backbone = make_backbone(config, impl_->parameters);
+    impl_->method = make_method(config, impl_->parameters, *impl_->backbone);
+}
+
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+const ModelConfig& Model::config() const {
+    return impl_->backbone->config();
+}
+
+const Parameters& Model::parameters() const {
+    return impl_->parameters;
+}
+
+Parameters& Model::parameters() {
+    return impl_->parameters;
+}
+
+const Backbone& Model::backbone() const {
+    return *impl_->backbone;
+}
+
+const Method& Model::method() const {
+    return *impl_->method;
+}
+
+ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) const {
+    const Backbone& backbone = *impl_->backbone;
+    const Method& method = *impl_->method;
+    StepsOptions options;
+    options.choices.refreshes = form.refreshes;
+    if (form.training && !method.halts_in_training()) {
+        options.choices.rule = full_halting();
+    }
+    TORCH_CHECK(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0}) ==
+                    batch.ids.size(0),
+                "forward: the lengths do not add up to the ids");
+    const TokenBatch tokens =
+        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, options.choices.keeps_rows(method));
+    options.keep_states = true;
+    options.recompute = form.recompute;
+    if (!at::GradMode::is_enabled() && batch.ids.device().is_cpu() &&
+        !at::autocast::is_autocast_enabled(at::kCPU)) {
+        options.workspace = &impl_->workspace;
+    }
+    StepsResult run = run_steps(backbone, method, tokens, options);
+    ForwardResult result;
+    result.steps = std::move(run.states);
+    result.readout = run.readout;
+    if (batch.targets.defined()) {
+        result.cross_entropy = cross_entropy(run.readout, backbone.head(), batch.targets);
+        if (form.training) {
+            result.penalty =
+                method.penalty({result.steps, tokens.size(), batch.targets, backbone.head(), form.penalty});
+        }
+    }
+    result.mean_steps = run.steps.defined()
+                            ? run.steps.to(at::kFloat).mean()
+                            : at::full({}, static_cast<double>(method.max_steps()), at::kFloat);
+    return result;
+}
+
+ParameterLayout parameter_layout(const ModelConfig& config) {
+    ParameterLayout layout = backbone_layout(config);
+    for (TensorSpec& spec : method_tensors(config)) {
+        layout.tensors.push_back(std::move(spec));
+    }
+    return layout;
+}
+
+void require_runnable(const ModelConfig& config) {
+    (void)parameter_layout(config);
+}
+
+std::optional<std::int64_t> usual_refreshes(const ModelConfig& config) {
+    if (config.ponder.jacobi_iterations) {
+        return config.ponder.jacobi_iterations;
+    }
+    return config.ponder.from_own_section ? std::nullopt : std::optional<std::int64_t>(3);
+}
+
+bool has_penalty(const ModelConfig& config) {
+    return !method_info(config.ponder.method).penalty.empty();
+}
+
+} // namespace ponderscope

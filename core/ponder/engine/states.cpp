@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Engine: states that are put in the place of others, and where they are taken from.
+#include "core/base/error.h"
+#include "core/model/device.h"
+#include "core/ponder/engine/engine_impl.h"
+#include "core/ponder/recording/lens_recorder.h"
+#include "core/ponder/recording/state_recorder.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+namespace {
+
+/// Sums of states at chosen places of a run, kept on its device until it has ended.
+class StateCatcher final : public StepObserver, public TapListener {
+public:
+    StateCatcher(std::span<const StatePlace> places, std::span<const Window> windows, at::Device device) {
+        std::map<Where, Members> members;
+        for (const StatePlace& place : places) {
+            Members& of_step = members[{place.layer, place.step}];
+            auto& wanted = place.token == StatePlace::all_tokens ? of_step.sequences : of_step.tokens;
+            const auto row = static_cast<std::int64_t>(of_step.tokens.size() + of_step.sequences.size());
+            rows_.emplace_back(Where{place.layer, place.step},
+                               wanted.try_emplace({place.sequence, place.token}, row).first->second);
+        }
+        for (const auto& [where, of_step] : members) {
+            Group group;
+            group.rows = static_cast<std::int64_t>(of_step.tokens.size() + of_step.sequences.size());
+            group.of_token = row_of_tokens(of_step.tokens, windows, false, group.rows).to(device);
+            group.of_sequence = row_of_tokens(of_step.sequences, windows, true, group.rows).to(device);
+            groups_.emplace(where, std::move(group));
+        }
+    }
+
+    [[nodiscard]] bool wants(std::string_view name) const override { return name == "layer_output"; }
+    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
+        const auto group = groups_.lower_bound({layer, 0});
+        return wants(name) && group != groups_.end() && group->first.first == layer;
+    }
+    void step_begins(const Slots& slots) override { tokens_ = slots.tokens; }
+    void heard(std::string_view, std::int64_t step, std::int64_t layer, const at::Tensor& tensor) override {
+        take(step, layer, tensor);
+    }
+    void step_ran(const Slots& slots, const Decision&, const at::Tensor&) override {
+        take(slots.step, StatePlace::end_of_step, slots.hidden);
+    }
+
+    /// In the order of the places.
+    [[nodiscard]] std::vector<StateSum> sums() const {
+        std::map<Where, std::pair<at::Tensor, at::Tensor>> on_host;
+        for (const auto& [where, group] : groups_) {
+            if (group.sums.defined()) {
+                on_host[where] = {group.sums.cpu(), group.counts.cpu()};
+            }
+        }
+        std::vector<StateSum> all(rows_.size());
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto& [where, row] = rows_[i];
+            const auto found = on_host.find(where);
+            if (found == on_host.end()) {
+                continue;
+            }
+            const auto& [sums, counts] = found->second;
+            all[i].tokens = counts.const_data_ptr<std::int64_t>()[row];
+            const float* const begin = sums.const_data_ptr<float>() + row * sums.size(1);
+            all[i].sum.assign(begin, begin + sums.size(1));
+        }
+        return all;
+    }
+
+private:
+    using Where = std::pair<std::int64_t, std::int64_t>;                        ///< layer, step
+    using Rows = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>; ///< by sequence and token
+    struct Members {
+        Rows tokens, sequences;
+    };
+    struct Group {
+        std::int64_t rows = 0;
+        at::Tensor of_token, of_sequence; ///< int64 [tokens of the run]: its row of sums; `rows`: none
+        at::Tensor sums, counts;          ///< fp32 [rows + 1, d], int64 [rows + 1]
+    };
+
+    static at::Tensor row_of_tokens(const Rows& wanted, std::span<const Window> windows, bool of_sequence,
+                                    std::int64_t none) {
+        std::vector<std::int64_t> rows;
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const Window& window = windows[i];
+            const std::int64_t number = window.sequence >= 0 ? window.sequence : static_cast<std::int64_t>(i);
+            for (std::int64_t t = 0; t < static_cast<std::int64_t>(window.ids.size()); ++t) {
+                const bool read_out = t >= window.report_begin && t < window.report_end;
+                const auto row =
+                    wanted.find({number, of_sequence ? StatePlace::all_tokens : window.first + t});
+                rows.push_back(read_out && row != wanted.end() ? row->second : none);
+            }
+        }
+        return at::tensor(rows, at::kLong);
+    }
+
+    void take(std::int64_t step, std::int64_t layer, const at::Tensor& states) {
+        const auto found = groups_.find({layer, step});
+        if (found == groups_.end()) {
+            return;
+        }
+        Group& group = found->second;
+        if (!group.sums.defined()) {
+            group.sums = at::zeros({group.rows + 1, states.size(1)}, states.options().dtype(at::kFloat));
+            group.counts = at::zeros({group.rows + 1}, group.of_token.options());
+        }
+        const at::Tensor values = states.to(at::kFloat);
+        for (const at::Tensor& of_all : {group.of_token, group.of_sequence}) {
+            const at::Tensor rows = tokens_.defined() ? of_all.index_select(0, tokens_) : of_all;
+            group.sums.index_add_(0, rows, values);
+            group.counts.index_add_(0, rows, at::ones_like(rows));
+        }
+    }
+
+    std::vector<std::pair<Where, std::int64_t>> rows_; ///< of the places
+    std::map<Where, Group> groups_;
+    at::Tensor tokens_; ///< of the step that runs; undefined: all
+};
+
+} // namespace
+
+void refuse_patches_of_passes(bool counted) {
+    if (counted) {
+        throw InputError("States are put in where slots are computed exactly: refreshes that are counted "
+                         "would reach others from them than from what was computed; choose --jacobi exact.");
+    }
+}
+
+void EngineParts::refuse_layers_of_exits() const {
+    if (layer_steps != nullptr && !choices.attention.none()) {
+        throw InputError(
+            "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
+            "record the exits and the attention as two runs.");
+    }
+    if (layer_steps != nullptr && choices.states && !choices.states->layers.empty()) {
+        throw InputError("--record states:LAYERS: where the layers of a vanilla model are its steps, every "
+                         "step has the state of one layer; write --record layers,states.");
+    }
+    if (layer_steps != nullptr && choices.lens) {
+        throw InputError("The layers of a vanilla model are read out as its steps already; leave the "
+                         "read-outs of layers at every step away.");
+    }
+}
+
+void Engine::use_states(std::optional<StateChoice> choice) {
+    impl_->choices.states = std::move(choice);
+    impl_->refuse_layers_of_exits();
+}
+
+void Engine::use_lens(bool wanted) {
+    if (wanted) {
+        require_single_stream(config(), "--record steps,layers");
+    }
+    impl_->choices.lens = wanted;
+    impl_->refuse_layers_of_exits();
+}
+
+std::int64_t Engine::token_bytes() const {
+    const RunChoices& choices = impl_->choices;
+    return (choices.states ? StateForm(*choices.states, config(), impl_->method()).token_bytes() : 0) +
+           (choices.lens ? LensRecorder::token_bytes(config(), max_steps() + 1) : 0);
+}
+
+std::int64_t Engine::token_room() const {
+    const RunChoices& choices = impl_->choices;
+    // What is kept, and the same on its way to the trace.
+    std::int64_t bytes = 2 * token_bytes();
+    if (impl_->method().visibility() == VisibilityRule::interleaved) {
+        // All slots are computed together: their layers' states are there until the last pass is known.
+        const std::int64_t layers = choices.lens ? config().layers
+                                    : choices.states
+                                        ? static_cast<std::int64_t>(choices.states->layers.size())
+                                        : 0;
+        bytes += layers * (max_steps() + 1) * config().hidden_size * 4;
+    }
+    return bytes;
+}
+
+std::int64_t Engine::state_width(std::int64_t layer) const {
+    return StateForm({layer == StatePlace::end_of_step ? std::vector<std::int64_t>()
+                                                       : std::vector<std::int64_t>{layer}},
+                     config(), impl_->method())
+        .width;
+}
+
+void Engine::check_place(const StatePlace& place, bool patched) const {
+    const Method& method = impl_->method();
+    if (patched) {
+        refuse_patches_of_passes(impl_->choices.refreshes && impl_->choices.iterates(method));
+    }
+    const auto refuse = [&](const std::string& expected, const std::string& what) {
+        throw InputError("A state of " + to_string(place) + ": expected " + expected + "; " + what + ".");
+    };
+    if (place.step < 0 || place.step > method.max_steps()) {
+        refuse("a step from 0 to " + std::to_string(method.max_steps()), "the model has no other");
+    }
+    if (place.layer == StatePlace::end_of_step) {
+        if (patched && method.wants_stream() && place.step < method.max_steps()) {
+            refuse("a layer", "the next step of this model reads what leaves the last layer, " +
+                                  std::to_string(config().core_end() - 1) +
+                                  ", and not the normed end of the step");
+        }
+        return;
+    }
+    if (method.layers_are_steps()) {
+        refuse("no layer", "the layers of this model are its steps here");
+    }
+    if (place.layer < config().core_begin() || place.layer >= config().core_end()) {
+        refuse("a layer from " + std::to_string(config().core_begin()) + " to " +
+                   std::to_string(config().core_end() - 1),
+               "its steps run no other");
+    }
+    require_single_stream(config(), "A state of " + to_string(place));
+}
+
+void Engine::use_patches(std::vector<StatePatch> patches) {
+    for (const StatePatch& patch : patches) {
+        check_place(patch.to, true);
+        const std::int64_t width = state_width(patch.to.layer);
+        if (static_cast<std::int64_t>(patch.state.size()) != width) {
+            throw InputError("A state for " + to_string(patch.to) + ": expected " + std::to_string(width) +
+                             " numbers, the width of this model there, found " +
+                             std::to_string(patch.state.size()) +
+                             "; take it from a model of the same width.");
+        }
+        if (!std::all_of(patch.state.begin(), patch.state.end(), [](float x) { return std::isfinite(x); })) {
+            throw InputError("A state for " + to_string(patch.to) +
+                             ": expected finite numbers, found NaN or infinity; the state did not run, or "
+                             "was too large for the fp16 that it was recorded in.");
+        }
+    }
+    impl_->patches = std::move(patches);
+}
+
+std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
+                                        std::span<const StatePlace> places) const try {
+    for (const StatePlace& place : places) {
+        check_place(place, false);
+    }
+    const c10::InferenceMode no_gradients;
+    StepsOptions options = impl_->steps_options();
+    options.choices.attention = {};
+    StateCatcher catcher(places, windows, impl_->device);
+    options.observer = &catcher;
+    options.taps = &catcher;
+    std::vector<std::span<const std::int32_t>> sequences;
+    for (const Window& window : windows) {
+        impl_->check_ids(window.ids);
+        sequences.push_back(window.ids);
+    }
+    TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
+    impl_->place(batch, windows);
+    (void)run_steps(impl_->backbone(), impl_->method(), batch, options);
+    return catcher.sums();
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->device);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/checkpoint/model_config.h"
+#include "core/policy/policy_spec.h"
+
+#include <memory>
+
+namespace ponderscope {
+
+class HaltingRule; // halting.h
+
+/// A policy in the place of the method's own rule (methods.md section 9, "Rerun"): the same rule that replays
+/// use, asked once a step about the run's own signals. Read-outs that it needs are made for it. The oracle is
+/// an InputError (it knows the next token), and so is what does not fit the model: learned without a gate or
+/// router, fixed beyond K, random pruning without a rate.
+std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const ModelConfig& config);
+
+} // namespace ponderscope

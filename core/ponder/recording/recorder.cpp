@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/recording/recorder.h"
+
+#include "core/ponder/halting/acceleration.h"
+#include "core/ponder/recording/recorded_signals.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+bool is_integer(const std::string& name) {
+    return name == signal::rank || name == signal::argmax || name == signal::candidate_ids ||
+           name == signal::prediction_depth || name == signal::answer_flips;
+}
+
+/// Writes \p values at places of [M, d], or all of it.
+at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Tensor& values) {
+    return place.defined() ? all.index_copy(0, place, values) : values;
+}
+
+} // namespace
+
+Recorder::Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices,
+                   RecordLevel level, ReportedTokens reported)
+    : backbone_(backbone),
+      method_(method),
+      level_(level),
+      reported_(std::move(reported)),
+      candidates_(std::min(recorded_candidates, backbone.config().vocab_size)),
+      free_steps_(level != RecordLevel::nll && reads_steps_anyway(method, choices)),
+      extra_steps_(level == RecordLevel::steps && !free_steps_ && method.max_steps() > 0),
+      depth_(level == RecordLevel::nll ? ModelConfig() : mixing_heard(backbone.config(), method),
+             reported_.count, method.max_steps() + 1,
+             at::TensorOptions(at::kFloat).device(backbone.head().head.device())) {
+    const auto options = at::TensorOptions(at::kFloat).device(backbone.head().head.device());
+    listeners_.add(depth_.values().empty() ? nullptr : &depth_);
+    if (!choices.attention.none() && level != RecordLevel::nll && reported_.count > 0) {
+        attention_.emplace(choices.attention,
+                           AttentionForm(choices.attention, method.visibility(), method.max_steps()),
+                           reported_.all, reported_.tokens, reported_.longest, options.device());
+        listeners_.add(&*attention_);
+    }
+    if (level != RecordLevel::nll && choices.states) {
+        states_.emplace(*choices.states, StateForm(*choices.states, backbone.config(), method),
+                        reported_.count, options.device());
+        listeners_.add(&*states_);
+    }
+    if (level != RecordLevel::nll && choices.lens) {
+        lens_.emplace(backbone, reported_.count, method.max_steps() + 1, reported_.targets);
+        listeners_.add(&*lens_);
+    }
+    std::map<std::string, Signal> kept_elsewhere;
+    for (const auto& [name, values] : depth_.values()) {
+        kept_elsewhere[name] = {name, values, true, true};
+    }
+    if (attention_) {
+        kept_elsewhere[signal::attention] = {signal::attention, attention_->values(), true, true};
+    }
+    if (states_) {
+        kept_elsewhere[signal::state] = {signal::state, states_->values(), true, true};
+    }
+    if (lens_) {
+        for (const auto& [name, values] : lens_->values()) {
+            kept_elsewhere[name] = {name, values, false, true};
+        }
+    }
+    for (const SignalInfo& info : recorded_signals(backbone.config(), method, choices, level)) {
+        if (const auto found = kept_elsewhere.find(info.name); found != kept_elsewhere.end()) {
+            signals_.push_back(found->second);
+            continue;
+        }
+        std::vector<std::int64_t> shape{reported_.count, method.max_steps() + 1};
+        if (info.name == signal::gate && !method.values_last_step()) {
+            shape[1] = method.max_steps(); // the last step asks nothing
+        } else if (info.name == signal::jacobi_difference) {
+            shape[1] = recorded_refreshes(method, choices);
+        } else if (info.axes.size() == 1) {
+            shape.pop_back();
+        }
+        if (info.axes.size() == 3) {
+            shape.push_back(candidates_);
+        }
+        signals_.push_back(
+            {info.name, at::zeros(shape, is_integer(info.name) ? options.dtype(at::kLong) : options),
+             info.name == signal::candidate_probabilities, info.axes.size() > 1 && info.axes[1] == "step"});
+    }
+}
+
+at::Tensor* Recorder::find(const char* name) {
+    for (Signal& entry : signals_) {
+        if (entry.name == name) {
+            return &entry.values;
+        }
+    }
+    return nullptr;
+}
+
+void Recorder::put(const char* name, const at::Tensor& place, std::int64_t step, const at::Tensor& values) {
+    at::Tensor* all = find(name);
+    if (all == nullptr || !values.defined()) {
+        return;
+    }
+    at::Tensor column = all->select(1, step);
+    place.defined() ? column.index_copy_(0, place, values.to(column.scalar_type())) : column.copy_(values);
+}
+
+void Recorder::keep(const HeadResult& result, const at::Tensor& place, std::int64_t step) {
+    put(signal::nll, place, step, result.nll);
+    put(signal::entropy, place, step, result.entropy);
+    put(signal::max_probability, place, step, result.max_probability);
+    put(signal::margin, place, step, result.margin);
+    put(signal::rank, place, step, result.rank);
+    put(signal::argmax, place, step, result.argmax);
+    put(signal::candidate_ids, place, step, result.candidate_ids);
+    put(signal::candidate_probabilities, place, step, result.candidate_probabilities);
+    put(signal::kl_previous_current, place, step, result.kl_previous_current);
+    put(signal::kl_current_previous, place, step, result.kl_current_previous);
+}
+
+const Recorder::Rows& Recorder::rows_of(const at::Tensor& tokens) {
+    if (rows_ && tokens.is_same(rows_of_)) {
+        return *rows_; // a step asks several times, and each answer may wait for the device
+    }
+    rows_of_ = tokens;
+    if (reported_.count == 0) {
+        rows_ = {{}, {}, true};
+    } else if (!tokens.defined()) {
+        rows_ = {reported_.tokens, {}, false};
+    } else if (!reported_.tokens.defined()) {
+        rows_ = {{}, tokens, false};
+    } else {
+        const at::Tensor place = reported_.place.index_select(0, tokens);
+        const at::Tensor local = at::nonzero(place >= 0).view(-1);
+        rows_ = {local, place.index_select(0, local), local.size(0) == 0};
+    }
+    return *rows_;
+}
+
+HeadRequest Recorder::request(const Rows& rows, std::int64_t step) const {
+    HeadRequest request;
+    request.targets = select_rows(reported_.targets, rows.place);
+    if (level_ == RecordLevel::nll) {
+        return request;
+    }
+    request.distribution = true;
+    request.candidates = candidates_;
+    if (level_ == RecordLevel::steps && step > 0) {
+        request.previous = select_rows(earlier_readout_, rows.place);
+    }
+    return request;
+}
+
+void Recorder::step_begins(const Slots& slots) {
+    if (states_ || lens_) {
+        const Rows rows = rows_of(slots.tokens);
+        if (states_) {
+            states_->begin(rows);
+        }
+        if (lens_) {
+            lens_->begin(rows);
+        }
+    }
+}
+
+void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) {
+    if (level_ == RecordLevel::nll) {
+        return;
+    }
+    const Rows rows = rows_of(slots.tokens);
+    if (rows.empty) {
+        depth_.forget();
+        return;
+    }
+    depth_.place(slots.hidden.size(0), slots.step, rows.local, rows.place);
+    if (decision.value.defined() && (!slots.last || method_.values_last_step())) {
+        put(signal::gate, rows.place, slots.step, select_rows(decision.value, rows.local));
+    }
+    for (const auto& [name, values] : decision.notes) {
+        if (values.dim() == 1) {
+            put(name, rows.place, slots.step, select_rows(values, rows.local));
+            continue;
+        }
+        // Known of all steps at once, run or not.
+        for (Signal& entry : signals_) {
+            if (entry.name == name) {
+                entry.values = replaced(entry.values, rows.place, select_rows(values, rows.local));
+                entry.by_step = false;
+            }
+        }
+    }
+    if (method_.mixes_states()) {
+        put_masses(rows, slots, decision);
+    }
+    if (states_) {
+        states_->step_ran(slots.step, slots.hidden);
+    }
+    if (level_ != RecordLevel::steps || method_.max_steps() == 0) {
+        return;
+    }
+    const at::Tensor now = select_rows(slots.hidden, rows.local);
+    const at::Tensor wide = now.to(at::kFloat);
+    if (slots.step > 0 || slots.before.defined()) {
+        const at::Tensor before =
+            (slots.step > 0 ? select_rows(state_, rows.place) : select_rows(slots.before, rows.local))
+                .to(at::kFloat);
+        const at::Tensor norm = wide.norm(2, 1);
+        // A start state of zeros has no direction.
+        put(signal::cosine, rows.place, slots.step,
+            at::nan_to_num((wide * before).sum(1) / (norm * before.norm(2, 1))));
+        put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
+        const at::Tensor update = wide - before;
+        if (slots.step > (backbone_.config().recurs() ? 0 : 1)) { // a start state makes the first update
+            const at::Tensor last = select_rows(update_, rows.place);
+            put(signal::update_cosine, rows.place, slots.step,
+                at::nan_to_num((update * last).sum(1) / (update.norm(2, 1) * last.norm(2, 1))));
+            if (slots.step > 1) {
+                put(signal::acceleration, rows.place, slots.step, acceleration(update, last));
+            }
+        }
+        update_ = kept(update_, rows.place, update);
+    }
+    put(signal::state_norm, rows.place, slots.step, wide.norm(2, 1));
+    if (decision.expected_mass.defined()) {
+        const at::Tensor part = wide * select_rows(decision.expected_mass, rows.local).unsqueeze(1);
+        expected_ = slots.step == 0
+                        ? kept(expected_, rows.place, part)
+                        : replaced(expected_, rows.place, select_rows(expected_, rows.place) + part);
+    }
+    if (slots.step == 0) {
+        state_ = kept(state_, rows.place, now);
+        readout_ = kept(readout_, rows.place, select_rows(readout, rows.local));
+    } else {
+        state_ = replaced(state_, rows.place, now);
+        // Of a token that halted earlier, both keep its own last two steps.
+        const at::Tensor earlier = select_rows(readout_, rows.place);
+        earlier_readout_ = earlier_readout_.defined() ? replaced(earlier_readout_, rows.place, earlier)
+                                                      : replaced(readout_, rows.place, earlier);
+        readout_ = replaced(readout_, rows.place, select_rows(readout, rows.local));
+    }
+    if (extra_steps_) {
+        keep(read_out(select_rows(readout, rows.local).to(backbone_.head().head.scalar_type()),
+                      backbone_.head(), request(rows, slots.step)),
+             rows.place, slots.step);
+    }
+}
+
+/// Rows of tokens that run their first step: of all tokens together, or of some after the others.
+at::Tensor Recorder::kept(const at::Tensor& all, const at::Tensor& place, const at::Tensor& values) const {
+    if (!place.defined()) {
+        return values;
+    }
+    const at::Tensor whole =
+        all.defined() ? all : at::zeros({reported_.count, values.size(1)}, values.options());
+    return whole.index_copy(0, place, values);
+}
+
+/// Where the most likely token last changed, and how often. \p last: int64 [M], K_t; undefined: K.
+void Recorder::follow_answers(const at::Tensor& last) {
+    const at::Tensor* answers = find(signal::argmax);
+    at::Tensor* depth = find(signal::prediction_depth);
+    at::Tensor* flips = find(signal::answer_flips);
+    if (answers == nullptr || depth == nullptr || flips == nullptr || answers->size(1) < 2) {
+        return;
+    }
+    const std::int64_t width = answers->size(1);
+    const at::Tensor end =
+        last.defined() && !all_ran ? last : at::full({answers->size(0)}, width - 1, answers->options());
+    const at::Tensor ran = at::arange(width, end.options()).unsqueeze(0) <= end.unsqueeze(1);
+    const at::Tensor same =
+        answers->eq(answers->gather(1, end.unsqueeze(1))).logical_or(ran.logical_not()).to(at::kLong);
+    const at::Tensor stays = at::cumprod(same.flip({1}), 1);
+    depth->copy_(width - stays.sum(1));
+    const at::Tensor changed = answers->narrow(1, 1, width - 1).ne(answers->narrow(1, 0, width - 1));
+    flips->copy_(changed.logical_and(ran.narrow(1, 1, width - 1)).sum(1));
+}
+
+/// As if every token stopped here; those that come back a step later had gone on.
+void Recorder::put_masses(const Rows& rows, const Slots& slots, const Decision& decision) {
+    if (slots.step > 0) {
+        put(signal::halting_mass, rows.place, slots.step - 1, select_rows(mass_on_, rows.place));
+    }
+    const at::Tensor stopped = decision.mass_stop.defined()
+                                   ? select_rows(decision.mass_stop, rows.local)
+                                   : at::ones({rows.place.defined() ? rows.place.size(0) : reported_.count},
+                                              at::TensorOptions(at::kFloat).device(slots.hidden.device()));
+    put(signal::halting_mass, rows.place, slots.step, stopped);
+    if (!slots.last) {
+        const at::Tensor on = select_rows(decision.mass_on, rows.local);
+        mass_on_ = mass_on_.defined() ? replaced(mass_on_, rows.place, on) : on;
+    }
+}
+
+at::Tensor Recorder::expected_embedding(const Slots& slots, const HeadWeights& head,
+                                        const MixtureWish& wish) {
+    if (!free_steps_) {
+        return StepObserver::expected_embedding(slots, head, wish);
+    }
+    const Rows rows = rows_of(slots.tokens);
+    if (rows.empty) {
+        return StepObserver::expected_embedding(slots, head, wish);
+    }
+    HeadRequest wanted = request(rows, slots.step);
+    wanted.mixture = true;
+    wanted.temperature = wish.temperature;
+    wanted.top_k = wish.top_k;
+    if (!rows.local.defined()) {
+        const HeadResult result = read_out(slots.hidden, head, wanted);
+        keep(result, rows.place, slots.step);
+        return result.mixture;
+    }
+    // Tokens that are context only need the mixture and nothing else.
+    const HeadResult result = read_out(slots.hidden.index_select(0, rows.local), head, wanted);
+    keep(result, rows.place, slots.step);
+    at::Tensor others = reported_.others;
+    if (slots.tokens.defined()) {
+        others = at::nonzero(reported_.place.index_select(0, slots.tokens) < 0).view(-1);
+    }
+    if (others.size(0) == 0) {
+        return result.mixture;
+    }
+    HeadRequest plain;
+    plain.mixture = true;
+    plain.temperature = wish.temperature;
+    plain.top_k = wish.top_k;
+    const HeadResult rest = read_out(slots.hidden.index_select(0, others), head, plain);
+    at::Tensor mixture = at::empty({slots.hidden.size(0), result.mixture.size(1)}, result.mixture.options());
+    mixture.index_copy_(0, rows.local, result.mixture);
+    mixture.index_copy_(0, others, rest.mixture);
+    return mixture;
+}
+
+void Recorder::finish(const StepsResult& result) {
+    steps = result.steps;
+    all_ran = result.all_ran;
+    if (at::Tensor* all = find(signal::jacobi_difference); all != nullptr && result.differences.defined()) {
+        const std::int64_t ran = std::min(all->size(1), result.differences.size(1));
+        all->narrow(1, 0, ran).copy_(select_rows(result.differences.narrow(1, 0, ran), reported_.tokens));
+    }
+    if (at::Tensor* all = find(signal::scoring_flops); all != nullptr && result.pass_flops.defined()) {
+        all->copy_(select_rows(result.pass_flops, reported_.tokens));
+    }
+    if (reported_.count == 0) {
+        nll = at::empty({0}, at::TensorOptions(at::kFloat).device(result.readout.device()));
+        rank = at::empty({0}, nll.options().dtype(at::kLong));
+        return;
+    }
+    read_output(result);
+    follow_answers(steps.defined() ? select_rows(steps, reported_.tokens) : at::Tensor());
+    if (steps.defined() && !all_ran) {
+        mark_what_did_not_run();
+    }
+}
+
+void Recorder::read_output(const StepsResult& result) {
+    const at::Tensor last =
+        steps.defined() ? select_rows(steps, reported_.tokens) : at::Tensor(); // K_t of the M
+    if (at::Tensor* all = find(signal::expected_nll); all != nullptr && expected_.defined()) {
+        if (!steps.defined() || all_ran) {
+            HeadRequest of_mean;
+            of_mean.targets = reported_.targets;
+            all->copy_(
+                read_out(expected_.to(backbone_.head().head.scalar_type()), backbone_.head(), of_mean).nll);
+        } else {
+            all->fill_(std::numeric_limits<double>::quiet_NaN());
+        }
+    }
+    if (extra_steps_) {
+        // Every step was read out when it ran; the output's is that of K_t.
+        const auto of_last = [&](const char* name) {
+            const at::Tensor& all = *find(name);
+            return last.defined() ? all.gather(1, last.unsqueeze(1)).select(1, 0)
+                                  : all.select(1, method_.max_steps());
+        };
+        nll = of_last(signal::nll);
+        entropy = of_last(signal::entropy);
+        max_probability = of_last(signal::max_probability);
+        rank = of_last(signal::rank);
+        argmax = of_last(signal::argmax);
+        return;
+    }
+    HeadRequest wanted = request({}, method_.max_steps());
+    if (wanted.previous.defined() && last.defined()) {
+        wanted.previous_rows = last > 0;
+    }
+    const HeadResult read = read_out(select_rows(result.readout, reported_.tokens), backbone_.head(), wanted);
+    nll = read.nll;
+    rank = read.rank;
+    entropy = read.entropy;
+    max_probability = read.max_probability;
+    argmax = read.argmax;
+    if (!last.defined()) {
+        keep(read, {}, method_.max_steps());
+    } else if (free_steps_) {
+        put_last(read, last);
+    }
+}
+
+/// Every token's last read-out goes to its own step. \p last: int64 [M].
+void Recorder::put_last(const HeadResult& result, const at::Tensor& last) {
+    const auto put_one = [&](const char* name, const at::Tensor& values) {
+        at::Tensor* all = find(name);
+        if (all == nullptr || !values.defined()) {
+            return;
+        }
+        at::Tensor index = last.unsqueeze(1);
+        if (all->dim() == 3) {
+            index = index.unsqueeze(2).expand({-1, 1, all->size(2)});
+        }
+        all->scatter_(1, index, values.unsqueeze(1).to(all->scalar_type()));
+    };
+    put_one(signal::nll, result.nll);
+    put_one(signal::entropy, result.entropy);
+    put_one(signal::max_probability, result.max_probability);
+    put_one(signal::margin, result.margin);
+    put_one(signal::rank, result.rank);
+    put_one(signal::argmax, result.argmax);
+    put_one(signal::candidate_ids, result.candidate_ids);
+    put_one(signal::candidate_probabilities, result.candidate_probabilities);
+    for (const auto& [name, values] : {std::pair{signal::kl_previous_current, result.kl_previous_current},
+                                       std::pair{signal::kl_current_previous, result.kl_current_previous}}) {
+        if (values.defined()) { // a token without a step before its last one has no divergence
+            put_one(name, at::where(last > 0, values, at::zeros_like(values)));
+        }
+    }
+}
+
+/// Behind each token's last step.
+void Recorder::mark_what_did_not_run() {
+    const at::Tensor last = select_rows(steps, reported_.tokens).unsqueeze(1);
+    for (Signal& entry : signals_) {
+        if (!entry.by_step) {
+            continue;
+        }
+        at::Tensor behind = at::arange(entry.values.size(1), last.options()).unsqueeze(0) > last;
+        at::Tensor values = entry.values;
+        if (entry.name == signal::attention) {
+            values = values.select(-1, 0); // what ends in zeros says it in the key that every slot has
+        }
+        while (behind.dim() < values.dim()) {
+            behind = behind.unsqueeze(-1);
+        }
+        if (values.scalar_type() == at::kLong) {
+            values.masked_fill_(behind, did_not_run);
+        } else {
+            values.masked_fill_(behind, std::numeric_limits<double>::quiet_NaN());
+        }
+    }
+}
+
+} // namespace ponderscope

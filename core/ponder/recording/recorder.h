@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/ponder/choices/request.h"
+#include "core/ponder/recording/attention_recorder.h"
+#include "core/ponder/recording/depth_recorder.h"
+#include "core/ponder/recording/lens_recorder.h"
+#include "core/ponder/recording/state_recorder.h"
+#include "core/ponder/schedule/steps.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Which tokens of a run are read out. M of N; `tokens` undefined: all of them.
+struct ReportedTokens {
+    at::Tensor tokens;        ///< int64 [M], ascending
+    at::Tensor others;        ///< int64 [N - M]: tokens that are context only
+    at::Tensor place;         ///< int64 [N]: place among the M, -1 for context; only for methods that halt
+    std::int64_t count = 0;   ///< M
+    at::Tensor targets;       ///< int64 [M], -1: none; undefined: nothing has a target
+    std::int64_t all = 0;     ///< N
+    std::int64_t longest = 0; ///< tokens of the longest window
+};
+
+/// Candidates kept for each token and step.
+inline constexpr std::int64_t recorded_candidates = 10;
+
+/// Reads tokens out while a run goes on and keeps what a level asks for, on the device. Entries of steps that
+/// did not run are NaN, in signals of whole numbers did_not_run (records.h).
+class Recorder final : public StepObserver {
+public:
+    Recorder(const Backbone& backbone, const Method& method, const RunChoices& choices, RecordLevel level,
+             ReportedTokens reported);
+
+    at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
+                                  const MixtureWish& wish) override;
+    void step_begins(const Slots& slots) override;
+    void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override;
+    /// The read-out of the output; call once after run_steps.
+    void finish(const StepsResult& result);
+
+    /// Of the reported tokens' outputs; [M]. Undefined at level nll, except nll and rank.
+    at::Tensor nll, entropy, max_probability, rank, argmax;
+    /// Per-step signals by name: fp32 or int64 [M, K + 1], [M, K + 1, 10] for candidates, [M, K] for a
+    /// method's own values.
+    struct Signal {
+        std::string name;
+        at::Tensor values;
+        bool half = false;    ///< stored as fp16
+        bool by_step = false; ///< its second axis counts steps, and holds what did not run apart
+    };
+    [[nodiscard]] const std::vector<Signal>& signals() const { return signals_; }
+    at::Tensor steps;     ///< int64 [N], K_t; undefined: K everywhere
+    bool all_ran = false; ///< StepsResult::all_ran
+    /// What must hear the forward; nullptr where nothing has to.
+    [[nodiscard]] TapListener* listener() { return listeners_.empty() ? nullptr : &listeners_; }
+
+private:
+    /// Rows of slots that are reported, and their places among the M.
+    using Rows = RecordedRows;
+    const Rows& rows_of(const at::Tensor& tokens);
+    void read_output(const StepsResult& result);
+    void mark_what_did_not_run();
+    [[nodiscard]] HeadRequest request(const Rows& rows, std::int64_t step) const;
+    void follow_answers(const at::Tensor& last);
+    [[nodiscard]] at::Tensor kept(const at::Tensor& all, const at::Tensor& place,
+                                  const at::Tensor& values) const;
+    void put_masses(const Rows& rows, const Slots& slots, const Decision& decision);
+    void keep(const HeadResult& result, const at::Tensor& place, std::int64_t step);
+    void put_last(const HeadResult& result, const at::Tensor& last);
+    void put(const char* name, const at::Tensor& place, std::int64_t step, const at::Tensor& values);
+    at::Tensor* find(const char* name);
+
+    const Backbone& backbone_;
+    const Method& method_;
+    RecordLevel level_;
+    at::Tensor rows_of_; ///< the tokens of the last question, and the answer
+    std::optional<Rows> rows_;
+    ReportedTokens reported_;
+    std::int64_t candidates_;
+    bool free_steps_;  ///< the pass that makes the expected embedding reads the step out
+    bool extra_steps_; ///< read-outs made only for the record
+    std::vector<Signal> signals_;
+    DepthRecorder depth_;
+    std::optional<AttentionRecorder> attention_; ///< where it is asked for
+    std::optional<StateRecorder> states_;        ///< likewise
+    std::optional<LensRecorder> lens_;           ///< likewise
+    TapListeners listeners_;
+    at::Tensor state_;    ///< [M, d]: h of each reported token's last step
+    at::Tensor update_;   ///< fp32 [M, d]: the last difference of two states
+    at::Tensor expected_; ///< fp32 [M, d]: mean of the states so far, by Decision::expected_mass
+    at::Tensor mass_on_;  ///< [M]: of each token's last step, had it gone on
+    at::Tensor readout_, earlier_readout_; ///< what is read out of its last step and of the one before
+};
+
+} // namespace ponderscope

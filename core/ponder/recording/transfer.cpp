@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/recording/transfer.h"
+
+#include "core/base/half.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+std::int64_t elements(const std::vector<std::int64_t>& shape) {
+    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+template <typename T>
+std::vector<std::byte> bytes_of(const T* values, std::int64_t count) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count) * sizeof(T));
+    std::memcpy(bytes.data(), values, bytes.size());
+    return bytes;
+}
+
+/// Probabilities of candidates and weights of sources are read by people: half the bytes say as much.
+std::vector<std::byte> half_bytes_of(const float* values, std::int64_t count) {
+    std::vector<std::uint16_t> halves(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+        halves[i] = float_to_float16(values[i]);
+    }
+    return bytes_of(halves.data(), count);
+}
+
+at::Tensor send(const std::vector<std::int64_t>& values, at::Device device) {
+    at::Tensor host = at::empty({static_cast<std::int64_t>(values.size())},
+                                at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
+    std::copy(values.begin(), values.end(), host.mutable_data_ptr<std::int64_t>());
+    return host.to(device, at::kLong, /*non_blocking=*/true);
+}
+
+} // namespace
+
+TokenPlaces token_places(std::span<const Window> windows, at::Device device) {
+    std::vector<std::int64_t> sequence;
+    std::vector<std::int64_t> position;
+    std::vector<std::int64_t> length;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const Window& window = windows[i];
+        const std::size_t end = sequence.size() + window.ids.size();
+        sequence.resize(end, window.sequence >= 0 ? window.sequence : static_cast<std::int64_t>(i));
+        length.resize(end, window.sequence_length > 0 ? window.sequence_length
+                                                      : static_cast<std::int64_t>(window.ids.size()));
+        for (std::int64_t t = window.first; position.size() < end; ++t) {
+            position.push_back(t);
+        }
+    }
+    return {send(sequence, device), send(position, device), send(length, device)};
+}
+
+ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places) {
+    std::vector<std::int64_t> tokens;
+    std::vector<std::int64_t> others;
+    std::vector<std::int64_t> places;
+    std::vector<std::int64_t> targets;
+    std::int64_t first = 0;
+    std::int64_t longest = 0;
+    for (const Window& window : windows) {
+        const auto length = static_cast<std::int64_t>(window.ids.size());
+        longest = std::max(longest, length);
+        for (std::int64_t t = 0; t < length; ++t) {
+            if (t < window.report_begin || t >= window.report_end) {
+                others.push_back(first + t);
+                places.push_back(-1);
+                continue;
+            }
+            places.push_back(static_cast<std::int64_t>(tokens.size()));
+            tokens.push_back(first + t);
+            targets.push_back(t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : -1);
+        }
+        first += length;
+    }
+    ReportedTokens reported;
+    reported.count = static_cast<std::int64_t>(tokens.size());
+    reported.all = first;
+    reported.longest = longest;
+    reported.targets = send(targets, device);
+    if (!others.empty()) {
+        reported.tokens = send(tokens, device);
+        reported.others = send(others, device);
+        if (with_places) {
+            reported.place = send(places, device);
+        }
+    }
+    return reported;
+}
+
+ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindow> windows)
+    : windows_(std::move(windows)) {
+    std::vector<at::Tensor> tensors{recorder.nll, recorder.rank};
+    has_distribution_ = recorder.entropy.defined();
+    if (has_distribution_) {
+        tensors.push_back(recorder.entropy);
+        tensors.push_back(recorder.max_probability);
+    }
+    has_steps_ = recorder.steps.defined();
+    all_ran_ = recorder.all_ran;
+    if (has_steps_) {
+        tensors.push_back(recorder.steps);
+    }
+    for (const Recorder::Signal& entry : recorder.signals()) {
+        tensors.push_back(entry.values);
+        fields_.push_back({entry.name, entry.values.sizes().slice(1).vec(),
+                           entry.values.scalar_type() == at::kLong, entry.half,
+                           entry.values.scalar_type() == at::kHalf});
+    }
+    copy_ = std::make_unique<HostCopy>(tensors);
+}
+
+std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool decides_by_head) {
+    copy_->wait();
+    std::size_t next = 0;
+    const float* nll = copy_->floats(next++);
+    const std::int32_t* rank = copy_->integers(next++);
+    const float* entropy = has_distribution_ ? copy_->floats(next++) : nullptr;
+    const float* max_probability = has_distribution_ ? copy_->floats(next++) : nullptr;
+    const std::int32_t* steps = has_steps_ ? copy_->integers(next++) : nullptr;
+    std::vector<WindowResult> results;
+    std::int64_t row = 0;   // among the reported
+    std::int64_t token = 0; // among all
+    for (ReportedWindow& window : windows_) {
+        const std::int64_t count = window.report_end - window.report_begin;
+        const std::int64_t all = window.past + window.length;
+        std::vector<std::int32_t> all_steps(static_cast<std::size_t>(all),
+                                            static_cast<std::int32_t>(cost.max_steps()));
+        std::copy(window.past_steps.begin(), window.past_steps.end(), all_steps.begin());
+        for (std::int64_t t = 0; steps != nullptr && t < window.length; ++t) {
+            all_steps[static_cast<std::size_t>(window.past + t)] = steps[token + t];
+        }
+        std::vector<std::int64_t> flops(all_steps.size());
+        const WindowSpan whole{0, all, window.past + window.report_begin, window.past + window.report_end};
+        // Where an exit only chose the read-out, every step was paid for.
+        const std::vector<std::int32_t> every(all_ran_ ? all_steps.size() : 0,
+                                              static_cast<std::int32_t>(cost.max_steps()));
+        cost.count(all_ran_ ? every : all_steps, decides_by_head, {&whole, 1}, flops);
+        WindowResult result;
+        TokenColumns& columns = result.tokens;
+        columns.first = window.past + window.report_begin;
+        columns.id = std::move(window.ids);
+        columns.nll.assign(nll + row, nll + row + count);
+        columns.rank.assign(rank + row, rank + row + count);
+        if (has_distribution_) {
+            columns.entropy.assign(entropy + row, entropy + row + count);
+            columns.max_probability.assign(max_probability + row, max_probability + row + count);
+        } else {
+            columns.entropy.assign(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
+            columns.max_probability = columns.entropy;
+        }
+        for (std::int64_t t = columns.first; t < columns.first + count; ++t) {
+            columns.steps.push_back(all_steps[static_cast<std::size_t>(t)]);
+            columns.flops.push_back(flops[static_cast<std::size_t>(t)]);
+        }
+        for (std::size_t f = 0; f < fields_.size(); ++f) {
+            const Field& field = fields_[f];
+            const std::int64_t each = elements(field.shape);
+            SignalChunk chunk;
+            chunk.first = columns.first;
+            chunk.shape = field.shape;
+            chunk.shape.insert(chunk.shape.begin(), count);
+            if (field.integer) {
+                chunk.dtype = DType::i32;
+                chunk.data = bytes_of(copy_->integers(next + f) + row * each, count * each);
+            } else if (field.half && field.narrow) {
+                chunk.dtype = DType::f16;
+                chunk.data = bytes_of(copy_->halves(next + f) + row * each, count * each);
+            } else if (field.half) {
+                chunk.dtype = DType::f16;
+                chunk.data = half_bytes_of(copy_->floats(next + f) + row * each, count * each);
+            } else {
+                chunk.dtype = DType::f32;
+                chunk.data = bytes_of(copy_->floats(next + f) + row * each, count * each);
+            }
+            result.signals.emplace_back(field.name, std::move(chunk));
+        }
+        results.push_back(std::move(result));
+        row += count;
+        token += window.length;
+    }
+    return results;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/device.h"
+#include "core/policy/flops_model.h"
+#include "core/ponder/choices/request.h"
+#include "core/ponder/halting/halting.h"
+#include "core/ponder/recording/recorder.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What collect needs to turn arrived numbers into results.
+struct ReportedWindow {
+    std::int64_t length = 0;              ///< tokens of the window in this run
+    std::int64_t past = 0;                ///< tokens of the sequence before them
+    std::vector<std::int32_t> past_steps; ///< K_t of those, where the method halts; empty: K
+    std::int64_t report_begin = 0;
+    std::int64_t report_end = 0;
+    std::vector<std::int32_t> ids; ///< of the reported tokens
+};
+
+/// A run's results on their way to the host.
+class ScoreTransfer {
+public:
+    ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindow> windows);
+    /// Waits and unpacks; once. \p cost counts the tokens' FLOPs, \p decides_by_head as there.
+    std::vector<WindowResult> collect(const FlopsModel& cost, bool decides_by_head);
+
+private:
+    struct Field {
+        std::string name;
+        std::vector<std::int64_t> shape; ///< without the token axis
+        bool integer = false;
+        bool half = false;
+        bool narrow = false; ///< fp16 on the device already
+    };
+    std::vector<ReportedWindow> windows_;
+    std::vector<Field> fields_; ///< signals, after the scalar columns
+    bool has_distribution_ = false;
+    bool has_steps_ = false;
+    bool all_ran_ = false; ///< StepsResult::all_ran
+    std::unique_ptr<HostCopy> copy_;
+};
+
+/// Rows of the windows' reported tokens on the device, with their targets. \p with_places: the method halts.
+ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places);
+/// Where each of the windows' tokens stands in its text.
+TokenPlaces token_places(std::span<const Window> windows, at::Device device);
+
+} // namespace ponderscope

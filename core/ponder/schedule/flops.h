@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/backbone.h"
+#include "core/policy/flops_model.h"
+#include "core/ponder/method.h"
+#include "core/ponder/schedule/steps.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace ponderscope {
+
+/// What the tokens of a model cost (methods.md section 11).
+FlopsModel flops_model(const Backbone& backbone, const Method& method, const RunChoices& choices);
+
+/// FLOPs of slots of step 0 by the keys that each sees, its own included: int64 [n] -> int64 [n]. For passes
+/// that compute all slots at once.
+at::Tensor slot_flops(const FlopsModel& model, const at::Tensor& visible);
+
+} // namespace ponderscope

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/schedule/layer_steps.h"
+
+#include "core/base/error.h"
+#include "core/ponder/halting/halting.h"
+#include "core/ponder/schedule/run_patches.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+std::int64_t last_block(const ModelConfig& config) {
+    if (config.ponder.method != MethodKind::vanilla) {
+        throw InputError("Exits over layers are for vanilla models; this one (method " +
+                         to_string(config.ponder.method) +
+                         ") ponders, and its policies decide about its own steps.");
+    }
+    if (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention) {
+        throw InputError("Exits over layers read the residual stream after each block, and a model with " +
+                         to_string(config.depth.kind) + " has no single one.");
+    }
+    return config.layers - 1;
+}
+
+/// What the blocks' queries see, and where their keys go.
+class LayerRows {
+public:
+    LayerRows(const TokenBatch& batch, StepCache* cache, bool halts) {
+        std::int64_t begin = 0;
+        for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
+            causal_.push_back({begin, batch.lengths[i], batch.first_rows[i], batch.past[i]});
+            begin += batch.lengths[i];
+        }
+        if (cache == nullptr && !halts) {
+            return;
+        }
+        const at::Tensor rows = batch.space.sequence_row + batch.space.position;
+        ranges_ = at::stack({batch.space.sequence_row, rows + 1}, 1).unsqueeze(1).to(at::kInt);
+        if (cache != nullptr) {
+            kv_ = &cache->rows;
+            rows_ = rows;
+        }
+    }
+
+    /// \p queries: int64 [m], the tokens that are still in; undefined: all.
+    void prepare(const at::Tensor& queries, Pass& pass) const {
+        pass.queries = queries;
+        pass.kv = kv_;
+        pass.rows = rows_;
+        pass.visibility = {};
+        if (queries.defined()) {
+            pass.visibility.ranges = ranges_.index_select(0, queries);
+        } else {
+            pass.visibility.causal = causal_;
+        }
+    }
+
+private:
+    std::vector<Visibility::CausalBlock> causal_;
+    at::Tensor ranges_;
+    KvRows* kv_ = nullptr;
+    at::Tensor rows_;
+};
+
+} // namespace
+
+LayerSteps::LayerSteps(const ModelConfig& config) : Method(config, last_block(config)) {}
+
+StepsResult run_layers(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                       const StepsOptions& options) {
+    const HaltingRule* rule = options.choices.rule.get();
+    const bool halts = may_halt(method, rule);
+    const LayerRows rows(batch, options.cache, halts);
+    const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
+    StepsResult result;
+    if (halts) {
+        result.steps = at::zeros_like(batch.ids);
+    }
+    Pass pass;
+    pass.rotation_rows = batch.rotation_rows;
+    pass.positions = batch.positions;
+    pass.cos = batch.cos;
+    pass.sin = batch.sin;
+    pass.workspace = options.workspace;
+    pass.mixer = mixer.get();
+    if (mixer) {
+        mixer->begin_pass(pass);
+    }
+    Walk walk({method, backbone.head(), batch.size(), rule, &batch.places, options.observer, options.taps,
+               [&](const at::Tensor& state, const Slots&) { return backbone.final_norm(state); }});
+    // Of tokens that exited it stays what it was there: blocks above make their keys and values of it.
+    at::Tensor stream = backbone.enter(backbone.embed(batch.ids), pass);
+    walk.begin({}, stream);
+    bool anybody = true;
+    for (std::int64_t l = 0; l <= method.max_steps(); ++l) {
+        const Slots& slots = walk.slots();
+        pass.tap = {options.taps, l};
+        if (!anybody) {
+            rows.prepare(at::empty({0}, batch.ids.options()), pass);
+            backbone.block(l, stream, pass);
+            continue;
+        }
+        rows.prepare(slots.tokens, pass);
+        pass.tap("embeds", slots.input);
+        at::Tensor state = backbone.block(l, stream, pass);
+        if (options.patches != nullptr) {
+            state = options.patches->apply(state, slots.tokens, l, StatePlace::end_of_step);
+        }
+        pass.tap("hidden", state);
+        stream = slots.tokens.defined() ? stream.index_copy(0, slots.tokens, state) : state;
+        if (halts && l > 0) {
+            slots.tokens.defined() ? result.steps.index_fill_(0, slots.tokens, l) : result.steps.fill_(l);
+        }
+        walk.ran(state);
+        if (options.keep_states) {
+            result.states.push_back({slots.tokens, slots.input, slots.hidden, walk.decision().value});
+        }
+        if (slots.last) {
+            break;
+        }
+        if (const at::Tensor go_on = walk.choose(); go_on.defined()) {
+            const at::Tensor going = at::nonzero(go_on).view(-1);
+            anybody = going.size(0) > 0;
+            if (!anybody) {
+                if (options.cache == nullptr) {
+                    break; // nobody will see the keys above
+                }
+                continue;
+            }
+            if (going.size(0) < slots.hidden.size(0)) {
+                walk.keep(going);
+            }
+        }
+        walk.make_inputs();
+    }
+    result.readout = walk.readout().output(stream.scalar_type());
+    return result;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/ponder/choices/patch.h"
+#include "core/ponder/choices/request.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// The patches of one run's tokens, on its device: which rows of a tensor of states are other ones.
+class RunPatches {
+public:
+    RunPatches() = default;
+    /// Those that lie in \p windows, whose tokens are packed one window after the other.
+    RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows, at::Device device);
+
+    [[nodiscard]] bool empty() const { return groups_.empty(); }
+    /// States [n, d] of one step after a layer (StatePlace::end_of_step: of the step). \p tokens: int64 [n],
+    /// ascending, whose they are; undefined: all in order.
+    [[nodiscard]] at::Tensor apply(const at::Tensor& states, const at::Tensor& tokens, std::int64_t step,
+                                   std::int64_t layer) const;
+    /// The same of slots of several steps: by token, then step.
+    [[nodiscard]] at::Tensor apply_to_slots(at::Tensor states, const at::Tensor& tokens,
+                                            const at::Tensor& steps, std::int64_t layer) const;
+    /// Of some of the tokens, counted anew in their order.
+    [[nodiscard]] RunPatches of(std::span<const std::int64_t> tokens) const;
+
+private:
+    struct Group {
+        std::vector<std::int64_t> numbers; ///< of the tokens, ascending
+        at::Tensor tokens;                 ///< the same, int64 [m]
+        at::Tensor states;                 ///< fp32 [m, d]
+    };
+    using Where = std::pair<std::int64_t, std::int64_t>; ///< layer, step
+    std::map<Where, Group> groups_;
+};
+
+} // namespace ponderscope

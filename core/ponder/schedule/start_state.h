@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/checkpoint/model_config.h"
+#include "core/ponder/choices/request.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace ponderscope {
+
+/// What the state of a recurrent stack begins with (methods-released.md section 3). Random states are
+/// counter-based: element j of the state of position t in sequence q is a function of the seed and of (q, t,
+/// j) alone, so that neither batch nor window nor decoding changes it.
+class StartState {
+public:
+    StartState() = default; ///< random, seed 0
+    /// "random", "random:SEED", "zero" or the name of a file, as Engine::use_start_state.
+    static StartState parse(const std::string& spec, const std::filesystem::path& folder,
+                            const ModelConfig& config);
+
+    /// The states of all tokens of the windows, fp32 [N, d], on the CPU. InputError: a file that has no row
+    /// for one of them.
+    [[nodiscard]] at::Tensor states(std::span<const Window> windows, const ModelConfig& config) const;
+    [[nodiscard]] std::string text(const ModelConfig& config) const; ///< "random:0", "zero", the file's path
+    [[nodiscard]] const std::string& digest() const { return digest_; } ///< of a file's states; else empty
+
+private:
+    enum class Kind : std::uint8_t { random, zero, file };
+    Kind kind_ = Kind::random;
+    std::uint64_t seed_ = 0;
+    std::filesystem::path path_;
+    at::Tensor rows_; ///< fp32 [B, T, d] of a file
+    std::string digest_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/schedule/steps.h"
+
+#include "core/ponder/schedule/interleaved.h"
+#include "core/ponder/schedule/layer_steps.h"
+#include "core/ponder/schedule/run_patches.h"
+#include "core/ponder/schedule/token_by_token.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// Where the slots' K/V go and what they see: nothing is kept where a pass holds all there is to see.
+class KeptRows {
+public:
+    KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache,
+             const RunChoices& choices)
+        : batch_(batch), cache_(cache), config_(backbone.config()) {
+        const bool halts = choices.stops(method);
+        const bool per_step = method.visibility() == VisibilityRule::per_step;
+        const KvPolicy kv = choices.kv_policy(method);
+        const bool skips = per_step && halts && kv == KvPolicy::skip;
+        const bool shares = choices.sequential(method);
+        const bool every_step =
+            (cache != nullptr && !shares) || method.visibility() == VisibilityRule::two_dimensional;
+        if (cache == nullptr) {
+            std::int64_t begin = 0;
+            for (const std::int64_t length : batch.lengths) {
+                causal_.push_back({begin, length, begin, 0});
+                begin += length;
+            }
+            if (!choices.keeps_rows(method)) {
+                return;
+            }
+        }
+        copies_ = cache != nullptr && per_step && halts && kv == KvPolicy::per_step;
+        plain_ = cache != nullptr && per_step && !(halts && kv != KvPolicy::shared);
+        if (cache == nullptr) {
+            own_segments_ = every_step ? method.max_steps() + 1 : 1;
+            std::vector<std::int64_t> rows(static_cast<std::size_t>(config_.layers), 0);
+            for (std::int64_t l = config_.core_begin(); l < config_.core_end(); ++l) {
+                rows[static_cast<std::size_t>(l)] = own_segments_ * batch.space.segment_rows;
+            }
+            own_.emplace(
+                rows, config_.kv_heads, config_.head_dim,
+                at::TensorOptions(backbone.head().embedding.scalar_type()).device(batch.ids.device()));
+        }
+        planner_.emplace(method.visibility(), batch.space, every_step,
+                         cache != nullptr ? cache->counts : at::Tensor(), skips);
+    }
+
+    /// Blocks that lie outside of the steps, whose tokens have one row each: the prelude's, and the coda's
+    /// where \p step is not a segment of its own. \p tokens: int64 [n]; undefined: all.
+    void prepare_outside(const at::Tensor& tokens, std::int64_t step, Pass& pass) const {
+        if (cache_ == nullptr) {
+            TORCH_CHECK(!tokens.defined(), "blocks outside of the steps run all tokens together");
+            pass.visibility.causal = causal_;
+            return;
+        }
+        const std::int64_t segment = step * cache_->segment_rows;
+        pass.kv = &cache_->rows;
+        const at::Tensor begin = select_rows(batch_.space.sequence_row, tokens) + segment;
+        pass.rows = begin + select_rows(batch_.space.position, tokens);
+        if (tokens.defined()) {
+            pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
+        } else {
+            pass.visibility.causal = causal_in_cache(segment);
+        }
+    }
+
+    void prepare(const Slots& slots, Pass& pass) {
+        if (!planner_) {
+            pass.visibility.causal = causal_;
+            return;
+        }
+        pass.kv = cache_ != nullptr ? &cache_->rows : &*own_;
+        if (copies_ && slots.step > 0) {
+            carry_rows(*pass.kv, slots.step);
+        }
+        const StepRows rows = planner_->next(slots.tokens);
+        if (cache_ != nullptr && cache_->counts.defined()) {
+            const at::Tensor sequences = select_rows(batch_.space.sequence, slots.tokens);
+            cache_->counts.select(0, slots.step).index_add_(0, sequences, at::ones_like(sequences));
+        }
+        pass.rows = rows.rows;
+        if (cache_ == nullptr && !slots.tokens.defined() && (slots.step == 0 || own_segments_ == 1)) {
+            // While everybody runs, rows lie as the tokens do: plainly causal.
+            pass.visibility.causal = causal_;
+            return;
+        }
+        if (!plain_ || slots.tokens.defined()) {
+            pass.visibility.ranges = rows.ranges;
+            return;
+        }
+        pass.visibility.causal = causal_in_cache(planner_->segment(slots.step));
+    }
+
+    /// After the last step that ran: the steps that no token reached see the same rows.
+    void finish(std::int64_t last_step, std::int64_t max_steps) {
+        for (std::int64_t step = last_step + 1; copies_ && step <= max_steps; ++step) {
+            carry_rows(cache_->rows, step);
+        }
+    }
+
+private:
+    /// A token that halted is seen by later steps with its last K/V: every new token's rows go on to the next
+    /// segment, and those that are active overwrite theirs.
+    void carry_rows(KvRows& kv, std::int64_t step) {
+        for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
+            const std::int64_t row = batch_.first_rows[i] + batch_.past[i];
+            kv.copy(config_.core_begin(), config_.core_end(), planner_->segment(step - 1) + row,
+                    planner_->segment(step) + row, batch_.lengths[i]);
+        }
+    }
+
+    [[nodiscard]] std::vector<Visibility::CausalBlock> causal_in_cache(std::int64_t segment) const {
+        std::vector<Visibility::CausalBlock> blocks;
+        std::int64_t begin = 0;
+        for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
+            blocks.push_back({begin, batch_.lengths[i], segment + batch_.first_rows[i], batch_.past[i]});
+            begin += batch_.lengths[i];
+        }
+        return blocks;
+    }
+
+    const TokenBatch& batch_;
+    StepCache* cache_;
+    const ModelConfig& config_;
+    std::vector<Visibility::CausalBlock> causal_;
+    std::optional<KvRows> own_;
+    std::int64_t own_segments_ = 0;
+    std::optional<StepRowPlanner> planner_;
+    bool copies_ = false;
+    bool plain_ = false;
+};
+
+} // namespace
+
+namespace {
+
+/// Everything about a batch but its ids, which are written too where \p sequences has them.
+TokenBatch index_tokens(const Backbone& backbone, std::vector<std::int64_t> lengths,
+                        std::vector<std::int64_t> past, at::Device device, bool plan_rows,
+                        const std::vector<std::span<const std::int32_t>>* sequences,
+                        const std::vector<std::int64_t>& sequence_rows, std::int64_t segment_rows) {
+    TokenBatch batch;
+    std::vector<std::int64_t> whole(lengths);
+    for (std::size_t i = 0; i < past.size(); ++i) {
+        whole[i] += past[i];
+    }
+    past.resize(lengths.size(), 0);
+    const RotationTable table = backbone.rotation(whole);
+    const std::int64_t total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    // Rows: positions, rotation rows, [first row of the sequence, its number], [ids].
+    const std::int64_t planes = 2 + (plan_rows ? 2 : 0) + (sequences != nullptr ? 1 : 0);
+    at::Tensor host =
+        at::empty({planes, total}, at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
+    auto* positions = host.mutable_data_ptr<std::int64_t>();
+    std::int64_t* rotation = positions + total;
+    std::int64_t* sequence_row = rotation + total;
+    std::int64_t* sequence = sequence_row + total;
+    std::int64_t* ids = positions + (planes - 1) * total;
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        batch.first_rows.push_back(sequence_rows.empty() ? first : sequence_rows[i]);
+        std::iota(positions + first, positions + first + lengths[i], past[i]);
+        std::iota(rotation + first, rotation + first + lengths[i], table.row_base[i] + past[i]);
+        if (plan_rows) {
+            std::fill_n(sequence_row + first, lengths[i], batch.first_rows[i]);
+            std::fill_n(sequence + first, lengths[i], static_cast<std::int64_t>(i));
+        }
+        if (sequences != nullptr) {
+            std::copy((*sequences)[i].begin(), (*sequences)[i].end(), ids + first);
+        }
+        first += lengths[i];
+    }
+    const at::Tensor there = host.to(device, at::kLong, /*non_blocking=*/true);
+    batch.positions = there.select(0, 0);
+    batch.rotation_rows = there.select(0, 1);
+    batch.cos = table.cos;
+    batch.sin = table.sin;
+    if (plan_rows) {
+        batch.space = {segment_rows > 0 ? segment_rows : total, there.select(0, 2), there.select(0, 3),
+                       batch.positions};
+    }
+    if (sequences != nullptr) {
+        batch.ids = there.select(0, planes - 1);
+    }
+    batch.lengths = std::move(lengths);
+    batch.past = std::move(past);
+    return batch;
+}
+
+} // namespace
+
+TokenBatch TokenBatch::make(const Backbone& backbone,
+                            const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
+                            bool plan_rows, const std::vector<std::int64_t>& past,
+                            const std::vector<std::int64_t>& sequence_rows, std::int64_t segment_rows) {
+    std::vector<std::int64_t> lengths;
+    for (const auto& sequence : sequences) {
+        lengths.push_back(static_cast<std::int64_t>(sequence.size()));
+    }
+    return index_tokens(backbone, std::move(lengths), past, device, plan_rows, &sequences, sequence_rows,
+                        segment_rows);
+}
+
+TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
+                                const std::vector<std::int64_t>& lengths, bool plan_rows) {
+    TokenBatch batch = index_tokens(backbone, lengths, {}, ids.device(), plan_rows, nullptr, {}, 0);
+    batch.ids = ids;
+    return batch;
+}
+
+bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options) {
+    if (options.choices.sequential(method)) {
+        return true;
+    }
+    // A token's coda sees where the tokens before it stopped.
+    const HaltingRule* rule = options.choices.rule.get();
+    return backbone.config().recurs() && options.choices.stops(method) &&
+           (options.read_steps || (rule != nullptr && rule->reads_head()));
+}
+
+namespace {
+
+/// Whether the coda runs after every step: somebody reads that step out. Without one the head reads states
+/// themselves.
+bool reads_each_step(const Backbone& backbone, const Method& method, const StepsOptions& options) {
+    const RunChoices& choices = options.choices;
+    return backbone.config().recurs() && (options.read_steps || choices.selects(method) ||
+                                          (choices.rule != nullptr && choices.rule->reads_head()));
+}
+
+} // namespace
+
+StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
+                          std::int64_t total, std::int64_t sequences) {
+    const ModelConfig& config = backbone.config();
+    const RunChoices& choices = options.choices;
+    const bool per_step = method.visibility() == VisibilityRule::per_step;
+    const bool interleaved = method.visibility() == VisibilityRule::interleaved;
+    // Interleaved slots lie one after the other, those of other rules in a segment a step. Where layers are
+    // steps a block writes to its own layer's rows only, and where a token's last step is all that is seen of
+    // it the steps before need no rows: one segment does.
+    const bool one = interleaved || method.layers_are_steps() || choices.sequential(method);
+    const std::int64_t steps = method.max_steps() + 1;
+    const std::int64_t segments = one ? 1 : steps;
+    const std::int64_t room = total * (interleaved ? steps : 1);
+    const bool coda_each_step = reads_each_step(backbone, method, options) && !choices.stops(method) &&
+                                !goes_token_by_token(backbone, method, options);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(config.layers), segments * room);
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+        if (l < config.core_begin() || l >= config.core_end()) {
+            rows[static_cast<std::size_t>(l)] = (l >= config.core_end() && coda_each_step ? steps : 1) * room;
+        }
+    }
+    const auto at_home =
+        at::TensorOptions(backbone.head().embedding.scalar_type()).device(backbone.head().head.device());
+    at::Tensor counts;
+    const bool skips = per_step && choices.stops(method) && choices.kv_policy(method) == KvPolicy::skip;
+    if (!per_step || skips) {
+        counts = at::zeros({segments, sequences}, at_home.dtype(at::kLong));
+    }
+    return {
+        KvRows(rows, config.kv_heads, config.head_dim, at_home), room, std::move(counts), {}, coda_each_step};
+}
+
+namespace {
+
+/// What every pass over tokens of the batch has in common.
+Pass pass_over(const TokenBatch& batch, const at::Tensor& tokens, std::int64_t step,
+               const StepsOptions& options) {
+    Pass pass;
+    pass.rotation_rows = select_rows(batch.rotation_rows, tokens);
+    pass.positions = select_rows(batch.positions, tokens);
+    pass.ids = select_rows(batch.ids, tokens);
+    pass.cos = batch.cos;
+    pass.sin = batch.sin;
+    pass.workspace = options.workspace;
+    pass.recompute = options.recompute;
+    pass.tokens = tokens;
+    pass.tap = {options.taps, step};
+    return pass;
+}
+
+} // namespace
+
+StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                      const StepsOptions& options) {
+    if (method.visibility() == VisibilityRule::interleaved) {
+        return run_interleaved(backbone, method, batch, options);
+    }
+    if (method.layers_are_steps()) {
+        return run_layers(backbone, method, batch, options);
+    }
+    if (goes_token_by_token(backbone, method, options) &&
+        (options.cache == nullptr || *std::max_element(batch.lengths.begin(), batch.lengths.end()) > 1)) {
+        return run_token_by_token(backbone, method, batch, options);
+    }
+    const double scale = method.embed_scale();
+    const RunChoices& choices = options.choices;
+    const bool sandwich = backbone.config().recurs();
+    const bool selects = choices.selects(method);
+    KeptRows kept(backbone, method, batch, options.cache, choices);
+    const auto coda = [&](const at::Tensor& state, const at::Tensor& tokens, std::int64_t step) {
+        Pass pass = pass_over(batch, tokens, step, options);
+        kept.prepare_outside(tokens, options.cache != nullptr && options.cache->coda_each_step ? step : 0,
+                             pass);
+        const at::Tensor hidden = backbone.coda(state, pass);
+        pass.tap("hidden", hidden);
+        return hidden;
+    };
+    const bool reads_each = reads_each_step(backbone, method, options);
+    WalkParts parts{method,        backbone.head(),  batch.size(), choices.rule.get(),
+                    &batch.places, options.observer, options.taps, {},
+                    selects};
+    if (reads_each) {
+        parts.read = [&](const at::Tensor& state, const Slots& slots) {
+            return coda(state, slots.tokens, slots.step);
+        };
+    }
+    Walk walk(std::move(parts));
+    const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
+    StepsResult result;
+    result.all_ran = selects;
+    if (may_halt(method, choices.rule.get())) {
+        result.steps = at::zeros_like(batch.ids);
+    }
+    const at::Tensor rows = backbone.embed(batch.ids);
+    at::Tensor embedded = scale == 1.0 ? rows : rows * scale;
+    if (sandwich) {
+        Pass pass = pass_over(batch, {}, 0, options);
+        kept.prepare_outside({}, 0, pass);
+        embedded = backbone.prelude(embedded, pass);
+        pass.tap("prelude", embedded);
+        pass.tap("initial_state", batch.start);
+    }
+    walk.begin({}, method.first_input(embedded, batch.start), sandwich ? embedded : at::Tensor(),
+               batch.start);
+    for (const Slots& slots = walk.slots();;) {
+        Pass pass = pass_over(batch, slots.tokens, slots.step, options);
+        at::Tensor stream;
+        std::vector<at::Tensor> blocks(method.wanted_blocks().size());
+        pass.mixer = mixer.get();
+        pass.stream = method.wants_stream() ? &stream : nullptr;
+        pass.adapted = method.adapts(slots.step);
+        if (!blocks.empty()) {
+            pass.wanted_blocks = &method.wanted_blocks();
+            pass.block_outputs = &blocks;
+        }
+        kept.prepare(slots, pass);
+        pass.tap("embeds", slots.input);
+        if (options.patches != nullptr) {
+            pass.edit = [&](std::int64_t layer, const at::Tensor& states) {
+                return options.patches->apply(states, slots.tokens, slots.step, layer);
+            };
+        }
+        at::Tensor hidden = backbone.run(slots.input, pass);
+        if (options.patches != nullptr) {
+            hidden = options.patches->apply(hidden, slots.tokens, slots.step, StatePlace::end_of_step);
+        }
+        pass.tap(sandwich ? "latent" : "hidden", hidden);
+        if (result.steps.defined() && slots.step > 0) {
+            if (walk.running().defined()) {
+                result.steps.masked_fill_(walk.running(), slots.step);
+            } else if (slots.tokens.defined()) {
+                result.steps.index_fill_(0, slots.tokens, slots.step);
+            } else {
+                result.steps.fill_(slots.step);
+            }
+        }
+        walk.take_blocks(std::move(blocks));
+        walk.ran(hidden, stream);
+        if (options.keep_states) {
+            result.states.push_back({slots.tokens, slots.input, slots.hidden, walk.decision().value});
+        }
+        if (slots.last) {
+            break;
+        }
+        if (const at::Tensor go_on = walk.choose(); go_on.defined()) {
+            const at::Tensor going =
+                at::nonzero(go_on).view(-1); // the one place where the host waits for the device
+            if (going.size(0) == 0) {
+                break;
+            }
+            if (going.size(0) < slots.hidden.size(0)) {
+                walk.keep(going);
+            }
+        }
+        walk.make_inputs();
+    }
+    kept.finish(walk.slots().step, method.max_steps());
+    result.readout = walk.readout().output(walk.slots().hidden.scalar_type());
+    if (sandwich && !reads_each) {
+        result.readout = coda(result.readout, {}, 0);
+    }
+    return result;
+}
+
+} // namespace ponderscope

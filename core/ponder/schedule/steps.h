@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/backbone.h"
+#include "core/ponder/choices/attention_choice.h"
+#include "core/ponder/choices/state_choice.h"
+#include "core/ponder/method.h"
+#include "core/ponder/schedule/visibility.h"
+#include "core/ponder/schedule/walk.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ponderscope {
+
+class RunPatches;
+
+/// The tokens of one run, packed, with what a pass needs to know about them. N tokens of S sequences.
+struct TokenBatch {
+    at::Tensor ids;                       ///< int64 [N]
+    at::Tensor positions;                 ///< int64 [N]
+    at::Tensor rotation_rows;             ///< int64 [N]
+    at::Tensor cos, sin;                  ///< rotation tables
+    std::vector<std::int64_t> lengths;    ///< tokens of this run, a sequence
+    std::vector<std::int64_t> past;       ///< tokens of earlier runs, a sequence; all 0 without a cache
+    std::vector<std::int64_t> first_rows; ///< where each sequence's rows begin in a segment, a sequence
+    RowSpace space;     ///< defined when rows are kept: tokens may halt, or there is a cache
+    TokenPlaces places; ///< defined by whoever runs with a halting rule
+    at::Tensor start;   ///< [N, d], the start state of stacks that have one
+
+    /// Host ids. \p past and \p sequence_rows (a generation's places in the cache) are empty for a run that
+    /// stands alone. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
+    static TokenBatch make(const Backbone& backbone,
+                           const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
+                           bool plan_rows, const std::vector<std::int64_t>& past = {},
+                           const std::vector<std::int64_t>& sequence_rows = {},
+                           std::int64_t segment_rows = 0);
+    /// Ids [N] that are on the device already.
+    static TokenBatch from_ids(const Backbone& backbone, const at::Tensor& ids,
+                               const std::vector<std::int64_t>& lengths, bool plan_rows);
+    [[nodiscard]] std::int64_t size() const { return ids.size(0); }
+};
+
+/// K/V of every step of a batch of sequences that are generated: a segment a step, a fixed room a sequence.
+/// Which rooms belong to the sequences of a run, that run's TokenBatch says: those that go on are fewer and
+/// fewer.
+struct StepCache {
+    KvRows rows;
+    std::int64_t segment_rows = 0;
+    /// Of the sequences of the next run, in their order. Two-dimensional: slots in each segment, int64
+    /// [K + 1, S]; interleaved: [1, S].
+    at::Tensor counts;
+    at::Tensor bias;             ///< fp32 [rows], of the keys; undefined: none
+    bool coda_each_step = false; ///< a segment a step for the coda's blocks, too
+};
+
+struct StepsResult {
+    at::Tensor readout;             ///< [N, d]
+    at::Tensor steps;               ///< int64 [N], K_t; undefined: K for every token
+    bool all_ran = false;           ///< every step ran for every token, and K_t is where it is read out
+    std::vector<StepStates> states; ///< when kept
+    // Where the interleaved rule is computed in passes over all slots:
+    at::Tensor
+        differences; ///< fp32 [N, refreshes]: largest movement of an input of the token; undefined: none
+    at::Tensor pass_flops; ///< int64 [N]: what the passes cost, where decoding costs what section 11 counts
+    std::int64_t restless = 0; ///< sequences that did not come to rest and went token by token; exact as well
+};
+
+/// What is chosen about a run, beside the model.
+struct RunChoices {
+    std::shared_ptr<const HaltingRule> rule; ///< in the place of the method's own; nullptr: that
+    /// Interleaved rule: refreshes after the growth of slots; absent: exact (interleaved.h).
+    std::optional<std::int64_t> refreshes;
+    AttentionChoice attention;       ///< recorded on request, of tokens without a past in a cache
+    std::optional<KvPolicy> kv = {}; ///< absent: as the method's authors have it, per_step under another rule
+    std::optional<StateChoice> states = {}; ///< recorded on request
+    bool lens = false;                      ///< every layer is read out at every step, on request
+    /// What is seen of tokens that stop; means something under the per-step rule alone.
+    [[nodiscard]] KvPolicy kv_policy(const Method& method) const {
+        return kv ? *kv : method.exits_select() && !rule ? KvPolicy::full : KvPolicy::per_step;
+    }
+    /// Whether tokens may be read out before K while every step runs.
+    [[nodiscard]] bool selects(const Method& method) const {
+        return may_halt(method, rule.get()) && !method.layers_are_steps() &&
+               method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::full;
+    }
+    /// Whether tokens may stop, so that later steps do not run for them.
+    [[nodiscard]] bool stops(const Method& method) const {
+        return may_halt(method, rule.get()) && !selects(method);
+    }
+    /// Whether slots see rows that their own pass did not make, even without a cache.
+    [[nodiscard]] bool keeps_rows(const Method& method) const {
+        return stops(method) || method.visibility() != VisibilityRule::per_step || sequential(method);
+    }
+    /// Whether every slot needs finished predecessors, though the per-step rule knows no order.
+    [[nodiscard]] bool sequential(const Method& method) const {
+        return method.max_steps() > 0 && !method.layers_are_steps() &&
+               method.visibility() == VisibilityRule::per_step && kv_policy(method) == KvPolicy::shared;
+    }
+    /// Whether slots are computed in passes over all of them.
+    [[nodiscard]] bool iterates(const Method& method) const {
+        return method.visibility() == VisibilityRule::interleaved && method.max_steps() > 0 &&
+               (!method.knows_inputs() || rule);
+    }
+};
+
+struct StepsOptions {
+    /// Somebody looks at the read-out after every step: where it costs a coda, it is made then. Otherwise it
+    /// is made where a rule asks for it, and at the end.
+    bool read_steps = false;
+    StepObserver* observer = nullptr;
+    StepCache* cache = nullptr;
+    Workspace* workspace = nullptr;
+    bool recompute = false; ///< Pass::recompute
+    TapListener* taps = nullptr;
+    RunChoices choices;
+    bool keep_states = false;
+    const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
+};
+
+/// Runs all steps of all tokens. Under the rules in which a step's tokens run together nothing is read back
+/// from the device unless tokens may halt; halted tokens are gathered out and cost nothing. The interleaved
+/// rule has a schedule of its own (interleaved.h).
+StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                      const StepsOptions& options);
+
+/// Whether run_steps goes token by token, each through all of its steps before the next: where slots need
+/// finished predecessors. What tokens that stop leave behind, and the coda's one entry a token, is then
+/// known.
+bool goes_token_by_token(const Backbone& backbone, const Method& method, const StepsOptions& options);
+
+/// Room for the K/V of \p total tokens of \p sequences sequences, as runs with these options fill it.
+StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
+                          std::int64_t total, std::int64_t sequences);
+
+} // namespace ponderscope

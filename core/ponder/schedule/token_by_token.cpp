@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/schedule/token_by_token.h"
+
+#include "core/base/error.h"
+#include "core/ponder/schedule/run_patches.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// Tells an observer of the whole run what happens to some of its tokens.
+class Renumbered final : public StepObserver {
+public:
+    Renumbered(StepObserver& observer, at::Tensor tokens) : observer_(observer), tokens_(std::move(tokens)) {}
+
+    at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
+                                  const MixtureWish& wish) override {
+        return observer_.expected_embedding(renumbered(slots), head, wish);
+    }
+    void step_begins(const Slots& slots) override { observer_.step_begins(renumbered(slots)); }
+    void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override {
+        observer_.step_ran(renumbered(slots), decision, readout);
+    }
+
+private:
+    [[nodiscard]] Slots renumbered(const Slots& slots) const {
+        Slots whole = slots;
+        whole.tokens = select_rows(tokens_, slots.tokens);
+        return whole;
+    }
+
+    StepObserver& observer_;
+    at::Tensor tokens_; ///< int64 [m]: of the run
+};
+
+/// The tokens at \p place, counted from the beginning of this run, of the sequences that reach so far.
+struct Part {
+    std::vector<std::int64_t> numbers; ///< of the tokens in the run
+    at::Tensor tokens;                 ///< the same, int64 [m]
+    TokenBatch batch;
+};
+
+Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_rows) {
+    Part part;
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
+        if (place < batch.lengths[i]) {
+            part.numbers.push_back(first + place);
+            part.batch.lengths.push_back(1);
+            part.batch.past.push_back(batch.past[i] + place);
+            part.batch.first_rows.push_back(batch.first_rows[i]);
+        }
+        first += batch.lengths[i];
+    }
+    part.tokens = at::tensor(part.numbers, at::kLong).to(batch.ids.device());
+    const auto pick = [&](const at::Tensor& all) { return select_rows(all, part.tokens); };
+    part.batch.ids = pick(batch.ids);
+    part.batch.positions = pick(batch.positions);
+    part.batch.rotation_rows = pick(batch.rotation_rows);
+    part.batch.cos = batch.cos;
+    part.batch.sin = batch.sin;
+    // Sequences keep their numbers when shorter ones have ended: the cache counts their rows by them.
+    part.batch.space = {segment_rows, pick(batch.space.sequence_row), pick(batch.space.sequence),
+                        pick(batch.space.position)};
+    part.batch.places = {pick(batch.places.sequence), pick(batch.places.position), pick(batch.places.length)};
+    part.batch.start = pick(batch.start);
+    return part;
+}
+
+} // namespace
+
+StepsResult run_token_by_token(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                               const StepsOptions& options) {
+    if (!options.choices.attention.none()) {
+        throw InputError("Sequence attention is not recorded where tokens are computed one after the other; "
+                         "record it as a run of its own, with --kv full.");
+    }
+    StepsOptions here = options;
+    std::optional<StepCache> own;
+    if (here.cache == nullptr) {
+        own.emplace(make_step_cache(backbone, method, options, batch.size(),
+                                    static_cast<std::int64_t>(batch.lengths.size())));
+        here.cache = &*own;
+    }
+    StepsResult result;
+    const std::int64_t longest = *std::max_element(batch.lengths.begin(), batch.lengths.end());
+    for (std::int64_t place = 0; place < longest; ++place) {
+        const Part part = part_at(batch, place, here.cache->segment_rows);
+        std::optional<Renumbered> observer;
+        if (options.observer != nullptr) {
+            observer.emplace(*options.observer, part.tokens);
+            here.observer = &*observer;
+        }
+        RunPatches patches;
+        if (options.patches != nullptr) {
+            patches = options.patches->of(part.numbers);
+            here.patches = &patches;
+        }
+        const StepsResult one = run_steps(backbone, method, part.batch, here);
+        if (!result.readout.defined()) {
+            result.readout = at::zeros({batch.size(), one.readout.size(1)}, one.readout.options());
+        }
+        result.readout.index_copy_(0, part.tokens, one.readout);
+        if (one.steps.defined()) {
+            if (!result.steps.defined()) {
+                result.steps = at::zeros_like(batch.ids);
+            }
+            result.steps.index_copy_(0, part.tokens, one.steps);
+        }
+    }
+    return result;
+}
+
+} // namespace ponderscope

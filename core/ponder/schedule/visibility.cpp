@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/schedule/visibility.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// For sorted \p sequence [N] and counts [N]: how much of its own sequence lies before each token.
+at::Tensor before_in_sequence(const at::Tensor& counts, const at::Tensor& sequence) {
+    const at::Tensor before = at::cumsum(counts, 0) - counts;
+    // The sequence's first token is found by its number, so that nothing is read back to the host.
+    const at::Tensor first = at::searchsorted(sequence, sequence);
+    return before - before.index_select(0, first);
+}
+
+at::Tensor as_ranges(const std::vector<at::Tensor>& begins, const std::vector<at::Tensor>& ends) {
+    std::vector<at::Tensor> columns;
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+        columns.push_back(at::stack({begins[i], ends[i]}, 1));
+    }
+    return at::stack(columns, 1).to(at::kInt);
+}
+
+} // namespace
+
+at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows) {
+    return tensor.defined() && rows.defined() ? tensor.index_select(0, rows) : tensor;
+}
+
+StepRowPlanner::StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
+                               at::Tensor earlier_counts, bool skips)
+    : rule_(rule),
+      space_(std::move(space)),
+      segment_each_step_(segment_each_step),
+      skips_(skips),
+      earlier_counts_(std::move(earlier_counts)) {
+    TORCH_CHECK(rule != VisibilityRule::interleaved, "interleaved slots are not planned by step");
+    TORCH_CHECK(rule != VisibilityRule::two_dimensional || segment_each_step,
+                "two-dimensional visibility needs every step's rows");
+}
+
+StepRows StepRowPlanner::next(const at::Tensor& tokens) {
+    const std::int64_t k = step_++;
+    const at::Tensor sequence_row = select_rows(space_.sequence_row, tokens);
+    if (rule_ == VisibilityRule::per_step && !skips_) {
+        const at::Tensor begin = sequence_row + segment(k);
+        const at::Tensor rows = begin + select_rows(space_.position, tokens);
+        return {rows, as_ranges({begin}, {rows + 1})};
+    }
+    at::Tensor active = at::ones_like(space_.sequence);
+    if (tokens.defined()) {
+        active = at::zeros_like(space_.sequence).index_fill_(0, tokens, 1);
+    }
+    at::Tensor before = before_in_sequence(active, space_.sequence);
+    if (earlier_counts_.defined()) {
+        before = before + earlier_counts_.select(0, k).index_select(0, space_.sequence);
+    }
+    if (skips_) {
+        const at::Tensor begin = sequence_row + segment(k);
+        const at::Tensor rows = begin + select_rows(before, tokens);
+        return {rows, as_ranges({begin}, {rows + 1})};
+    }
+    visible_.push_back(before + active);
+    std::vector<at::Tensor> begins;
+    std::vector<at::Tensor> ends;
+    for (std::int64_t j = 0; j <= k; ++j) {
+        begins.push_back(sequence_row + segment(j));
+        ends.push_back(begins.back() + select_rows(visible_[static_cast<std::size_t>(j)], tokens));
+    }
+    return {begins.back() + select_rows(before, tokens), as_ranges(begins, ends)};
+}
+
+InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence) {
+    const at::Tensor end = at::cumsum(slots, 0);
+    const at::Tensor begin = end - slots;
+    const at::Tensor tokens = at::repeat_interleave(slots);
+    const at::Tensor rows = at::arange(tokens.size(0), slots.options());
+    const at::Tensor first = begin.index_select(0, at::searchsorted(sequence, sequence));
+    return {tokens, rows - begin.index_select(0, tokens),
+            as_ranges({first.index_select(0, tokens)}, {rows + 1})};
+}
+
+} // namespace ponderscope

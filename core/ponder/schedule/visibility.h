@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/attend.h"
+#include "core/ponder/choices/kv_policy.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace ponderscope {
+
+/// tensor[rows], or tensor itself when either is undefined.
+at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows);
+
+/// Where the K/V rows of the tokens of a run lie. A segment holds a row for each token of each sequence, in
+/// the order of tokens, with room for what a generation will add. All tensors int64 [N], one entry a token of
+/// the run.
+struct RowSpace {
+    std::int64_t segment_rows = 0;
+    at::Tensor sequence_row; ///< the segment's row at which the token's sequence begins
+    at::Tensor sequence;     ///< number of the token's sequence; ascending
+    at::Tensor position;     ///< of the token in its sequence, tokens of earlier runs included
+};
+
+/// Rows of a step's slots and what their queries see.
+struct StepRows {
+    at::Tensor rows;   ///< int64 [n]
+    at::Tensor ranges; ///< int32 [n, m, 2], as Visibility wants them
+};
+
+/// Assigns rows step by step for the two rules that run all tokens of a step together. Everything stays on
+/// the tensors' device.
+///
+/// per_step: a token's row in the step's segment is its place in the sequence. With one segment (segments =
+/// 1) a step overwrites the rows of its active tokens and a halted token's row stays at its last step; with a
+/// segment a step, the rows of the step before are copied first (KvRows::copy), which a generation needs:
+/// later tokens' step k reads min(k, K_t'). two_dimensional: segment k holds the active tokens of step k,
+/// without gaps; a query reads one range in each of the k+1 segments.
+class StepRowPlanner {
+public:
+    /// \p earlier_counts: two_dimensional, and where what stopped is skipped: int64 [steps, sequences], slots
+    /// that earlier runs of a generation left in each segment; undefined: none. \p skips: per_step, a query
+    /// sees the slots of its own step alone, which lie without gaps.
+    StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
+                   at::Tensor earlier_counts = {}, bool skips = false);
+
+    /// The next step, 0 first. \p tokens: int64 [n], ascending, a subset of the step before's; undefined: all
+    /// tokens.
+    [[nodiscard]] StepRows next(const at::Tensor& tokens);
+    /// First row of the segment of step \p k.
+    [[nodiscard]] std::int64_t segment(std::int64_t k) const {
+        return segment_each_step_ ? k * space_.segment_rows : 0;
+    }
+
+private:
+    VisibilityRule rule_;
+    RowSpace space_;
+    bool segment_each_step_;
+    bool skips_;
+    at::Tensor earlier_counts_;
+    std::int64_t step_ = 0;
+    std::vector<at::Tensor>
+        visible_; ///< two_dimensional: a step's slots of tokens <= t of t's sequence, int64 [N]
+};
+
+/// Rows and ranges of all slots of all tokens at once under the interleaved rule: by token, then step; \p
+/// slots: int64 [N], K_t + 1 a token. The result is in the order of the rows, so that rows = first_row + 0,
+/// 1, 2, ...
+struct InterleavedRows {
+    at::Tensor tokens; ///< int64 [n]: the slot's token
+    at::Tensor steps;  ///< int64 [n]
+    at::Tensor ranges; ///< int32 [n, 1, 2], rows counted from 0
+};
+InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence);
+
+} // namespace ponderscope

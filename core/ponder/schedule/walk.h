@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/ponder/halting/halting.h"
+#include "core/ponder/method.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+
+namespace ponderscope {
+
+/// Sees a run of steps while it happens, and supplies the expected embeddings, since the pass over the
+/// vocabulary that makes them is the same that reads a state out for the record.
+class StepObserver {
+public:
+    virtual ~StepObserver() = default;
+    /// Expected embeddings [n, d] of the slots' states, not scaled. The default is the differentiable one
+    /// where a gradient is wanted, else read_out.
+    virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
+                                          const MixtureWish& wish);
+    /// Before slots run: whose states are heard next. They have their tokens, step and input.
+    virtual void step_begins(const Slots& slots);
+    /// After slots ran and their method answered. \p readout: [n, d], the token's read-out had it stopped
+    /// here.
+    virtual void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout);
+};
+
+/// Σ of mass times state, a token. Only methods whose masses are not 1 at K_t keep the sum; for the others
+/// the last state is the output.
+class Readout {
+public:
+    Readout(bool mixes, std::int64_t tokens) : mixes_(mixes), tokens_(tokens) {}
+    /// What the tokens of \p slots would be read out from, had they stopped here.
+    [[nodiscard]] at::Tensor if_stopped(const Slots& slots, const Decision& decision) const;
+    /// Takes the step in: \p stopped is if_stopped of the same slots.
+    /// \p running: bool [n], rows whose read-out is not yet chosen; undefined: all.
+    void add(const Slots& slots, const Decision& decision, const at::Tensor& stopped,
+             const at::Tensor& running = {});
+    [[nodiscard]] at::Tensor output(at::ScalarType type) const { return output_.to(type); }
+
+private:
+    [[nodiscard]] at::Tensor empty_like(const at::Tensor& rows) const;
+
+    bool mixes_;
+    std::int64_t tokens_; ///< N of the run
+    at::Tensor sum_, output_;
+};
+
+/// What all walks of a run share.
+struct WalkParts {
+    const Method& method;
+    HeadWeights head;
+    std::int64_t tokens = 0;           ///< N of the run
+    const HaltingRule* rule = nullptr; ///< nullptr: the method's own
+    const TokenPlaces* places = nullptr;
+    StepObserver* observer = nullptr;
+    TapListener* taps = nullptr;
+    /// What the head reads of a state of the slots; empty: the state itself.
+    std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
+    bool selects = false; ///< a token that would stop goes on, and is read out where it would have
+};
+
+/// Follows tokens from slot to slot: what is asked after slot (t, k) ran, who goes on, and what goes into (t,
+/// k + 1). Where the states come from - a pass a step, or one pass over all slots - is the caller's business.
+///
+///   begin, then for each step: ran, [choose, keep], make_inputs.
+class Walk {
+public:
+    explicit Walk(WalkParts parts)
+        : parts_(std::move(parts)), readout_(parts_.method.mixes_states(), parts_.tokens) {}
+
+    /// Slots (t, 0). \p tokens as in Slots; \p carry: what the method is given at step 0, \p before: the
+    /// state before it.
+    void begin(const at::Tensor& tokens, const at::Tensor& input, const at::Tensor& carry = {},
+               const at::Tensor& before = {});
+    /// What left the blocks that the method wants, before ran().
+    void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
+    /// The slots ran: the method answers, the read-out takes the step in, the observer hears of it.
+    void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
+    /// Who goes on: bool [n], or undefined when all do. By the rule of the run; not at the last step.
+    [[nodiscard]] at::Tensor choose();
+    /// Only these rows (int64, ascending) stay in the walk.
+    void keep(const at::Tensor& rows);
+    /// On to the next step: its inputs are in slots().input, and its keys' biases in key_bias().
+    void make_inputs();
+    /// On to the next step with inputs that were made before.
+    void take_inputs(const at::Tensor& input);
+
+    [[nodiscard]] const Slots& slots() const { return slots_; }
+    [[nodiscard]] const Decision& decision() const { return decision_; }
+    [[nodiscard]] const at::Tensor& key_bias() const { return key_bias_; }
+    /// Where read-outs are selected: bool [n], those that are not chosen yet; undefined: all.
+    [[nodiscard]] const at::Tensor& running() const { return running_; }
+    [[nodiscard]] const Readout& readout() const { return readout_; }
+
+private:
+    void step();
+
+    WalkParts parts_;
+    Readout readout_;
+    Slots slots_;
+    Decision decision_;
+    at::Tensor stopped_;  ///< read-outs of the slots, had they stopped here
+    at::Tensor key_bias_; ///< of the slots that are next; undefined: none
+    at::Tensor previous_hidden_, previous_readout_, rule_carry_;
+    at::Tensor running_;
+};
+
+} // namespace ponderscope
