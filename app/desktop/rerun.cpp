@@ -105,6 +105,10 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
 }
 
 void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy) {
+    if (const std::string why = why_no_rerun(run); !why.empty()) {
+        emit failed(QString::fromStdString(why));
+        return;
+    }
     auto folder = std::make_shared<QTemporaryDir>();
     if (!folder->isValid()) {
         emit failed(

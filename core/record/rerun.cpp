@@ -63,11 +63,8 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
 }
 
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest) {
-    if (!recorded_choices(run).patches.empty()) {
-        throw InputError("Run \"" + run.name +
-                         "\" was recorded with states put in the place of computed ones, which --rerun does "
-                         "not do again; record the policy with ponderscope record ... --patch FILE --policy "
-                         "SPEC.");
+    if (const std::string why = why_no_rerun(run); !why.empty()) {
+        throw InputError(why);
     }
     if (!changes_of(run).empty()) {
         throw InputError(

@@ -157,8 +157,13 @@ struct AnnotationReader::Impl {
         if (failure.is_damage()) {
             damaged("sound annotations", std::string("a damaged file (") + failure.what() + ")");
         }
-        throw EnvironmentError(path.string() + ": cannot be read (" + failure.what() +
-                               "); check the permissions of the file and of its folder, and the disk.");
+        throw EnvironmentError(path.string() +
+                               (failure.is_busy()
+                                    ? ": another program holds a lock on it; close that program and "
+                                      "try again."
+                                    : std::string(": cannot be read (") + failure.what() +
+                                          "); check the permissions of the file and of its "
+                                          "folder, and the disk."));
     }
 
     void read_list() {
@@ -222,9 +227,11 @@ std::optional<AnnotationReader> AnnotationReader::beside(const fs::path& trace) 
     }
     check_header(path, {"annotations of a trace", schema::annotations_id, schema::annotations_version,
                         "remove it or give it another name"});
-    // A writer never changes the file, it puts another in its place: nobody needs a lock.
+    // A writer never changes the file, it puts another in its place: nobody needs a lock, and who holds one
+    // is another program, which may hold it for long.
     auto impl = std::make_unique<Impl>(Impl{path, Database(path, Database::Access::read), {}});
     try {
+        impl->database.wait_for_locks(300);
         impl->database.execute(
             "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");
         check_tables(impl->database, path, schema::annotation_tables());
@@ -252,6 +259,12 @@ std::vector<AnnotationInfo> AnnotationReader::of(const RunInfo& run) const {
     std::vector<AnnotationInfo> own;
     std::copy_if(impl_->all.begin(), impl_->all.end(), std::back_inserter(own),
                  [&](const AnnotationInfo& one) { return one.run == run.name; });
+    return own;
+}
+
+std::vector<AnnotationInfo> AnnotationReader::fitting(const RunInfo& run) const {
+    std::vector<AnnotationInfo> own = of(run);
+    std::erase_if(own, [&](const AnnotationInfo& one) { return !misfit_of(one, run).empty(); });
     return own;
 }
 

@@ -50,7 +50,8 @@ std::filesystem::path annotations_path(const std::filesystem::path& trace);
 /// Reads the annotations beside a trace. A file that nobody vouches for, as TraceReader reads one.
 class AnnotationReader {
 public:
-    /// Nothing where there is no such file. InputError: it is none, or damaged.
+    /// Nothing where there is no such file. InputError: it is none, or damaged. EnvironmentError: another
+    /// program holds a lock on it, or the machine could not read.
     static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
 
     AnnotationReader(AnnotationReader&&) noexcept;
@@ -61,6 +62,8 @@ public:
     [[nodiscard]] const std::vector<AnnotationInfo>& all() const; ///< as they were when it was opened
     /// Those of that run, in the order of their names.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
+    /// Of these, those that were made for the tokens that the run has now.
+    [[nodiscard]] std::vector<AnnotationInfo> fitting(const RunInfo& run) const;
     /// Values of tokens [begin, end) of a sequence: numbers, or numbers of classes; NaN: none.
     [[nodiscard]] std::vector<double> values(const AnnotationInfo& annotation, std::int64_t sequence,
                                              std::int64_t begin, std::int64_t end) const;

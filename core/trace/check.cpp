@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/trace/recorded_choices.h"
 #include "core/trace/check.h"
+#include "core/trace/recorded_choices.h"
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -387,8 +387,35 @@ std::string core_of(const InputError& error, const std::filesystem::path& path) 
     return message.substr(0, message.find("; "));
 }
 
+/// Runs by name, with the lengths of their sequences. Nothing where they cannot be read, which is a fault of
+/// the trace and none of what lies beside it.
+using Lengths = std::map<std::int64_t, std::int64_t>;
+using RunLengths = std::map<std::string, std::pair<RunInfo, Lengths>>;
+std::optional<RunLengths> runs_of(const std::filesystem::path& path, TraceCheck& result) {
+    RunLengths runs;
+    try {
+        const TraceReader reader = TraceReader::open(path);
+        for (RunInfo& run : reader.runs()) {
+            Lengths lengths;
+            for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+                lengths[sequence.index] = sequence.tokens;
+            }
+            std::string name = run.name;
+            runs.emplace(std::move(name), std::pair(std::move(run), std::move(lengths)));
+        }
+    } catch (const InputError& error) {
+        if (result.faults.empty()) { // else it was said
+            result.faults.push_back({{}, core_of(error, path)});
+        }
+        return std::nullopt;
+    }
+    return runs;
+}
+
 /// What lies beside the trace. A file that is none of annotations is one fault.
-void check_annotations(const std::filesystem::path& path, TraceCheck& result, std::size_t most) {
+void check_annotations(const std::filesystem::path& path, TraceCheck& result, std::size_t most,
+                       const ProgressSink& progress, const std::stop_token& stop) {
+    constexpr std::int64_t slice = 1 << 14; // values between two looks at the clock
     const auto fault = [&](const std::string& place, const std::string& message) {
         if (result.faults.size() >= most) {
             result.stopped_early = true;
@@ -401,31 +428,41 @@ void check_annotations(const std::filesystem::path& path, TraceCheck& result, st
         if (!annotations) {
             return;
         }
-        const TraceReader reader = TraceReader::open(path);
-        const std::vector<RunInfo> runs = reader.runs();
+        const auto runs = runs_of(path, result);
+        std::int64_t total = 0;
         for (const AnnotationInfo& one : annotations->all()) {
+            total += one.tokens;
+        }
+        std::int64_t done = 0;
+        for (const AnnotationInfo& one : runs ? annotations->all() : std::vector<AnnotationInfo>()) {
             const std::string place = "annotation " + one.name + " of " + printable(one.run, 60);
-            const auto run = std::find_if(runs.begin(), runs.end(),
-                                          [&](const RunInfo& info) { return info.name == one.run; });
-            if (run == runs.end()) {
+            const auto found = runs->find(one.run);
+            if (found == runs->end()) {
                 fault(place, "there is no run of that name");
                 continue;
             }
-            if (!misfit_of(one, *run).empty()) {
+            const auto& [run, lengths] = found->second;
+            if (!misfit_of(one, run).empty()) {
                 fault(place, "it was made for another text or other tokens than the run has now");
                 continue;
             }
-            std::map<std::int64_t, std::int64_t> lengths;
-            for (const SequenceInfo& sequence : reader.sequences(run->id)) {
-                lengths[sequence.index] = sequence.tokens;
-            }
+            std::int64_t values = 0;
             annotations->each(one, [&](std::int64_t sequence, std::int64_t position, double) {
+                if (values++ % slice == 0) {
+                    if (stop.stop_requested()) {
+                        throw Cancelled();
+                    }
+                    if (progress) {
+                        progress({"checking annotations", std::min(done + values, total), total, "tokens"});
+                    }
+                }
                 const auto length = lengths.find(sequence);
                 if (length == lengths.end() || position < 0 || position >= length->second) {
                     fault(place, "it has a value at sequence " + std::to_string(sequence) + ", token " +
                                      std::to_string(position) + ", which the run has not");
                 }
             });
+            done += one.tokens;
         }
     } catch (const TraceChecker::Enough&) {
         // What was found stands in the result.
@@ -474,7 +511,7 @@ TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_fault
         result.faults.push_back({{}, std::string("the database is damaged (") + failure.what() + ")"});
     }
     if (!result.stopped_early) {
-        check_annotations(path, result, most_faults);
+        check_annotations(path, result, most_faults, progress, stop);
     }
     return result;
 }

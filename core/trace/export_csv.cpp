@@ -292,6 +292,7 @@ public:
 
     void add(const RunInfo& run) {
         write_run(run);
+        find_annotations_of(run);
         const std::vector<SignalInfo> signals = reader_.signals(run.id);
         for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
             sequences_.number(run.id)
@@ -359,10 +360,8 @@ private:
                                              const std::vector<RunInfo>& runs) {
         std::set<std::string> names;
         for (const RunInfo& run : annotations ? runs : std::vector<RunInfo>()) {
-            for (const AnnotationInfo& one : annotations->of(run)) {
-                if (misfit_of(one, run).empty()) {
-                    names.insert(one.name);
-                }
+            for (const AnnotationInfo& one : annotations->fitting(run)) {
+                names.insert(one.name);
             }
         }
         return {names.begin(), names.end()};
@@ -375,27 +374,25 @@ private:
         return header;
     }
 
-    /// The annotations' fields of the tokens [first, first + count), one column each; a run that has none of
-    /// a name has empty ones.
-    [[nodiscard]] std::vector<std::pair<AnnotationInfo, std::vector<double>>>
-    annotations_of(const RunInfo& run, std::int64_t sequence, const TokenColumns& tokens) const {
-        std::vector<std::pair<AnnotationInfo, std::vector<double>>> columns;
-        for (const std::string& name : annotation_names_) {
-            columns.emplace_back();
-            for (AnnotationInfo& one : annotations_->of(run)) {
-                if (one.name == name && misfit_of(one, run).empty()) {
-                    auto values = annotations_->values(
-                        one, sequence, tokens.first, tokens.first + static_cast<std::int64_t>(tokens.size()));
-                    columns.back() = {std::move(one), std::move(values)};
-                }
-            }
+    /// Of the run that is written, one a name; a run that has none of a name has an empty one.
+    void find_annotations_of(const RunInfo& run) {
+        run_annotations_.assign(annotation_names_.size(), {});
+        for (AnnotationInfo& one :
+             annotations_ ? annotations_->fitting(run) : std::vector<AnnotationInfo>()) {
+            const auto place = std::lower_bound(annotation_names_.begin(), annotation_names_.end(), one.name);
+            run_annotations_[static_cast<std::size_t>(place - annotation_names_.begin())] = std::move(one);
         }
-        return columns;
     }
 
     void write_tokens(const RunInfo& run, std::int64_t sequence, std::string_view text,
                       const TokenColumns& tokens) {
-        const auto annotations = annotations_of(run, sequence, tokens);
+        std::vector<std::vector<double>> values; // of each annotation
+        for (const AnnotationInfo& one : run_annotations_) {
+            values.push_back(one.name.empty() ? std::vector<double>(tokens.size(), std::nan(""))
+                                              : annotations_->values(
+                                                    one, sequence, tokens.first,
+                                                    tokens.first + static_cast<std::int64_t>(tokens.size())));
+        }
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             tokens_.number(run.id)
                 .number(sequence)
@@ -405,10 +402,10 @@ private:
             tokens_.number(tokens.begin[i]).number(tokens.end[i]);
             tokens_.number(tokens.nll[i]).number(tokens.entropy[i]).number(tokens.max_probability[i]);
             tokens_.number(tokens.rank[i]).number(tokens.steps[i]).number(tokens.flops[i]);
-            for (const auto& [info, values] : annotations) {
-                const double value = i < values.size() ? values[i] : std::nan("");
-                if (info.category && !std::isnan(value)) {
-                    tokens_.text(info.classes[static_cast<std::size_t>(value)]);
+            for (std::size_t a = 0; a < values.size(); ++a) {
+                const double value = values[a][i];
+                if (run_annotations_[a].category && !std::isnan(value)) {
+                    tokens_.text(run_annotations_[a].classes[static_cast<std::size_t>(value)]);
                 } else {
                     tokens_.number(value);
                 }
@@ -423,7 +420,8 @@ private:
     Table runs_;
     Table sequences_;
     std::optional<AnnotationReader> annotations_;
-    std::vector<std::string> annotation_names_; ///< of the runs that are written
+    std::vector<std::string> annotation_names_;   ///< of the runs that are written, ascending
+    std::vector<AnnotationInfo> run_annotations_; ///< by name
     Table tokens_;
     SignalTables signals_;
     std::int64_t done_ = 0;

@@ -19,14 +19,14 @@ namespace {
 /// Tokens copied at once: memory stays small whatever the length of a sequence.
 constexpr std::int64_t page = 1 << 14;
 
-/// The file under a passing name, removed with what SQLite laid beside it unless it was kept.
+/// The file under a passing name, removed with what lies beside it.
 class PassingFile {
 public:
     explicit PassingFile(const std::filesystem::path& output)
         : path_(output.string() + ".merging-" + std::to_string(::getpid())) {}
     ~PassingFile() {
         std::error_code ignored;
-        for (const char* suffix : {"", "-journal", "-wal", "-shm", "-lock"}) {
+        for (const char* suffix : {"", "-journal", "-wal", "-shm", "-lock", ".annotations"}) {
             std::filesystem::remove(path_.string() + suffix, ignored);
         }
     }
@@ -134,25 +134,47 @@ private:
     std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
 };
 
-/// Before the trace has its name: a trace never stands there without them.
-void copy_annotations_of(const std::vector<TraceReader>& readers, const std::filesystem::path& merged,
-                         const std::filesystem::path& output) {
-    const std::vector<RunInfo> names = TraceReader::open(merged).runs(); // in the order of the readers
-    std::vector<std::optional<AnnotationReader>> annotations;
-    for (const TraceReader& reader : readers) {
-        annotations.push_back(AnnotationReader::beside(reader.path()));
-    }
+/// A trace to merge, as it was when the merge began: it may be growing.
+struct Input {
+    explicit Input(const std::filesystem::path& path)
+        : reader(TraceReader::open(path)), annotations(AnnotationReader::beside(path)), runs(reader.runs()) {}
+    TraceReader reader;
+    std::optional<AnnotationReader> annotations;
+    std::vector<RunInfo> runs;
+};
+
+void copy_annotations_of(const std::vector<Input>& inputs, const std::filesystem::path& merged) {
+    const std::vector<RunInfo> names = TraceReader::open(merged).runs(); // in the order of the inputs
     std::vector<AnnotationsToCopy> wanted;
     std::size_t at = 0;
-    for (std::size_t i = 0; i < readers.size(); ++i) {
-        for (const RunInfo& run : readers[i].runs()) {
-            if (annotations[i]) {
-                wanted.push_back({&*annotations[i], run.name, names.at(at).name});
+    for (const Input& input : inputs) {
+        for (const RunInfo& run : input.runs) {
+            if (input.annotations) {
+                wanted.push_back({&*input.annotations, run.name, names.at(at).name});
             }
             ++at;
         }
     }
-    copy_annotations(output, wanted);
+    copy_annotations(merged, wanted);
+}
+
+/// Gives a finished file its name, which nobody has.
+void publish(const std::filesystem::path& passing, const std::filesystem::path& output) {
+    // link() refuses an existing name where rename() would replace what appeared there meanwhile.
+    if (::link(passing.c_str(), output.c_str()) == 0) {
+        return;
+    }
+    if (errno == EEXIST) {
+        throw InputError(output, "a name that is free", "something that appeared meanwhile",
+                         "choose another name");
+    }
+    // Some file systems know no links.
+    std::error_code error;
+    std::filesystem::rename(passing, output, error);
+    if (error) {
+        throw EnvironmentError(output.string() + ": cannot be written (" + error.message() +
+                               "); check the permissions of its folder.");
+    }
 }
 
 } // namespace
@@ -167,9 +189,9 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
         throw InputError(output, "a name that is free", "something that exists",
                          "choose another name or remove it");
     }
-    std::vector<TraceReader> readers;
+    std::vector<Input> opened;
     for (const std::filesystem::path& input : inputs) {
-        readers.push_back(TraceReader::open(input));
+        opened.emplace_back(input);
     }
     const std::filesystem::path beside = annotations_path(output);
     if (std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
@@ -180,32 +202,33 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
     {
         TraceWriter writer(passing.path(), {.append = false});
         Merge merge(writer, progress, stop);
-        for (const TraceReader& reader : readers) {
-            for (const RunInfo& run : reader.runs()) {
+        for (const Input& input : opened) {
+            for (const RunInfo& run : input.runs) {
                 merge.total += run.tokens;
             }
         }
-        for (const TraceReader& reader : readers) {
-            merge.copy_trainings(reader);
-            for (const RunInfo& run : reader.runs()) {
-                merge.copy(reader, run);
+        for (const Input& input : opened) {
+            merge.copy_trainings(input.reader);
+            for (const RunInfo& run : input.runs) {
+                merge.copy(input.reader, run);
             }
         }
         writer.finish();
     }
-    copy_annotations_of(readers, passing.path(), output);
-    // link() refuses an existing name where rename() would replace what appeared there meanwhile.
-    if (::link(passing.path().c_str(), output.c_str()) != 0) {
-        if (errno == EEXIST) {
-            throw InputError(output, "a name that is free", "something that appeared meanwhile",
-                             "choose another name");
+    copy_annotations_of(opened, passing.path());
+    // The annotations first: a trace never stands there without them.
+    const std::filesystem::path annotations = annotations_path(passing.path());
+    const bool annotated = std::filesystem::exists(annotations, error);
+    if (annotated) {
+        publish(annotations, beside);
+    }
+    try {
+        publish(passing.path(), output);
+    } catch (...) {
+        if (annotated) {
+            std::filesystem::remove(beside, error);
         }
-        // Some file systems know no links.
-        std::filesystem::rename(passing.path(), output, error);
-        if (error) {
-            throw EnvironmentError(output.string() + ": cannot be written (" + error.message() +
-                                   "); check the permissions of its folder.");
-        }
+        throw;
     }
 }
 

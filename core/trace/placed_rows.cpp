@@ -24,17 +24,25 @@ std::string named(const TraceReader& trace, const RunInfo& run) {
     return trace.path().string() + "#" + run.name;
 }
 
-/// Which column of the header says where a row is.
+/// Which column of the header says where a row is. Bytes and a token's number in one table: the bytes say it.
 struct PlaceColumns {
+    inline static const std::vector<std::string> token_names{"token", "token_index", "position"};
+    bool by_bytes;
     std::optional<std::size_t> document, begin, end;
+    std::vector<std::string> header;
 
-    explicit PlaceColumns(const std::vector<std::string>& header)
-        : document(find(header, {"document", "sequence"})),
-          begin(find(header, {"begin", "token", "token_index", "position"})),
-          end(find(header, {"end"})) {}
+    explicit PlaceColumns(const std::vector<std::string>& columns)
+        : by_bytes(find(columns, {"begin", "end"}).has_value()),
+          document(find(columns, {"document", "sequence"})),
+          begin(find(columns, by_bytes ? std::vector<std::string>{"begin"} : token_names)),
+          end(find(columns, {"end"})),
+          header(columns) {}
 
+    /// A place, or another name of one.
     [[nodiscard]] bool has(std::size_t column) const {
-        return document == column || begin == column || end == column;
+        return document == column || begin == column || end == column ||
+               (by_bytes &&
+                std::find(token_names.begin(), token_names.end(), header[column]) != token_names.end());
     }
     static std::optional<std::size_t> find(const std::vector<std::string>& header,
                                            const std::vector<std::string>& names) {
@@ -65,9 +73,9 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
             from.push_back(i);
         }
     }
-    table.by_bytes = PlaceColumns::find(fields, {"begin"}).has_value();
+    table.by_bytes = places.by_bytes;
     if (!places.begin || table.column(wanted) == table.names.size() ||
-        table.by_bytes != places.end.has_value()) {
+        places.by_bytes != places.end.has_value()) {
         std::string found;
         for (const std::string& field : fields) {
             found += (found.empty() ? "" : ",") + field.substr(0, 40);

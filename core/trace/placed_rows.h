@@ -23,7 +23,9 @@ struct PlacedRow {
 };
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
-/// order. `document` and `sequence` mean the same and may be absent where there is one sequence.
+/// order. `document` and `sequence` mean the same and may be absent where there is one sequence, and so do
+/// `token`, `token_index` and `position`, which say nothing beside begin,end. Of two that mean the same, the
+/// first in the header counts.
 struct PlacedTable {
     std::filesystem::path file;
     bool by_bytes = true;

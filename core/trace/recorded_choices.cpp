@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/recorded_choices.h"
 
+#include "core/base/error.h"
+#include "core/base/json.h"
+
 #include <nlohmann/json.hpp>
 
 #include <limits>
@@ -8,10 +11,22 @@
 
 namespace ponderscope {
 
+nlohmann::json choices_json(std::string_view choices) {
+    if (choices.empty()) {
+        return {};
+    }
+    try {
+        nlohmann::json json = parse_json(choices, "choices");
+        return json.is_object() ? json : nlohmann::json();
+    } catch (const InputError&) {
+        return {};
+    }
+}
+
 RecordedChoices recorded_choices(std::string_view choices) {
-    const nlohmann::json json = nlohmann::json::parse(choices, nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json json = choices_json(choices);
     RecordedChoices chosen;
-    if (!json.is_object()) {
+    if (json.is_null()) {
         return chosen;
     }
     for (const auto& [key, text] : {std::pair{"kv", &chosen.kv},
@@ -45,6 +60,15 @@ std::string changes_of(const RunInfo& run) {
         }
     }
     return changes;
+}
+
+std::string why_no_rerun(const RunInfo& run) {
+    return recorded_choices(run).patches.empty()
+               ? ""
+               : "Run \"" + run.name +
+                     "\" was recorded with states put in the place of computed ones, which a rerun does not "
+                     "do "
+                     "again; record the policy with ponderscope record ... --patch FILE --policy SPEC.";
 }
 
 std::string kv_of_rerun(const RunInfo& run) {

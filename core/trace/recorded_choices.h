@@ -3,6 +3,8 @@
 
 #include "core/trace/records.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,9 +24,16 @@ struct RecordedChoices {
 RecordedChoices recorded_choices(std::string_view choices);
 RecordedChoices recorded_choices(const RunInfo& run);
 
+/// They as they are, for whoever shows them; null: not known, or damaged, or deeper than anybody means.
+nlohmann::json choices_json(std::string_view choices);
+
 /// What made the model of a run another one than its checkpoint: states put in the place of others, sources
 /// left out. Equal for runs that were changed alike; empty: nothing.
 std::string changes_of(const RunInfo& run);
+
+/// Why a rerun would not be one of \p run, one sentence: states were put in for it, which no rerun does
+/// again. Empty: it would.
+std::string why_no_rerun(const RunInfo& run);
 
 /// The kv of a rerun of \p run with another policy: the run's own, except that where every step runs and
 /// exits only choose the read-out there would be nothing to rerun; then exits are taken, `per_step`.

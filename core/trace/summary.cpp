@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/summary.h"
 
-#include "core/base/error.h"
-#include "core/base/json.h"
 #include "core/base/utf8.h"
+#include "core/trace/recorded_choices.h"
 
 #include <algorithm>
 #include <cmath>
@@ -81,22 +80,9 @@ std::uintmax_t size_of_file(const std::filesystem::path& path) {
     return error ? 0 : size;
 }
 
-/// null: not known, or damaged: it may be a stranger's, as deep as that likes.
-nlohmann::json choices_of(const RunInfo& run) {
-    if (run.choices.empty()) {
-        return {};
-    }
-    try {
-        nlohmann::json choices = parse_json(run.choices, "choices");
-        return choices.is_object() ? choices : nlohmann::json();
-    } catch (const InputError&) {
-        return {};
-    }
-}
-
 /// "2 states: sequence 0, token 9, step 0 from sequence 0, token 3, step 0; ...".
 std::string patches_of(const RunInfo& run) {
-    const nlohmann::json choices = choices_of(run);
+    const nlohmann::json choices = choices_json(run.choices);
     const auto patches = choices.find("patches");
     if (patches == choices.end() || !patches->is_array()) {
         return {};
@@ -272,7 +258,7 @@ nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
             {"method", valid(run.method)},
             {"depth_mixing", valid(run.depth_mixing)},
             {"policy", valid(run.policy)},
-            {"choices", choices_of(run)},
+            {"choices", choices_json(run.choices)},
             {"scoring", valid(run.scoring)},
             {"device", valid(run.device)},
             {"dtype", valid(run.dtype)},

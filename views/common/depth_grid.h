@@ -25,6 +25,7 @@ public:
     [[nodiscard]] int layers() const { return layers_; }
     [[nodiscard]] int sources() const { return sources_; }
     [[nodiscard]] float value(int layer, int source) const; ///< NaN outside
+    [[nodiscard]] const ColourScale& scale() const { return scale_; }
     [[nodiscard]] QString hint() const { return hint_; }
     [[nodiscard]] QRectF cell(int layer, int source) const;
     [[nodiscard]] QSize sizeHint() const override;

@@ -3,6 +3,7 @@
 
 #include <QCoreApplication>
 #include <QLocale>
+#include <QTextDocument>
 
 #include <cmath>
 #include <cstdio>
@@ -248,6 +249,10 @@ double mean(double sum, std::int64_t count) {
 }
 
 } // namespace
+
+QString plain_tip(const QString& text) {
+    return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text) : text;
+}
 
 double mean_nll(const RunInfo& run) {
     return mean(run.nll_sum, run.scored_tokens);

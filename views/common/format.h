@@ -45,6 +45,10 @@ QString visible_token(std::string_view bytes, int limit = 40);
 /// stranger).
 std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, std::size_t row);
 
+/// For tooltips, which take for markup what looks like it: `<s>` is a token, and words of a stranger's trace
+/// stand as they are.
+QString plain_tip(const QString& text);
+
 /// Mean NLL of a run or sequence; NaN when nothing was scored.
 double mean_nll(const RunInfo& run);
 double mean_nll(const SequenceInfo& sequence);

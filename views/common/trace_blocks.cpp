@@ -44,21 +44,16 @@ std::vector<TokenAnnotation> read_annotations(const TraceReader& reader, const R
         const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
         for (const RunInfo& run : annotations ? reader.runs() : std::vector<RunInfo>()) {
             for (const AnnotationInfo& info :
-                 run.id == key.run ? annotations->of(run) : std::vector<AnnotationInfo>()) {
-                if (!misfit_of(info, run).empty()) {
-                    continue;
-                }
+                 run.id == key.run ? annotations->fitting(run) : std::vector<AnnotationInfo>()) {
                 TokenAnnotation one{QString::fromStdString(info.name), info.category, {}, {}};
                 for (const std::string& name : info.classes) {
                     one.classes << QString::fromStdString(name);
                 }
-                const std::vector<double> values =
-                    annotations->values(info, sequence, 0, static_cast<std::int64_t>(tokens));
-                one.values.assign(values.begin(), values.end());
+                one.values = annotations->values(info, sequence, 0, static_cast<std::int64_t>(tokens));
                 read.push_back(std::move(one));
             }
         }
-    } catch (const InputError&) {
+    } catch (const Error&) {
         read.clear();
     }
     return read;

@@ -32,7 +32,7 @@ void note_annotations(const TraceReader& reader, TraceContents& all) {
                 }
             }
         }
-    } catch (const InputError& fault) {
+    } catch (const Error& fault) { // none of annotations, damaged, locked: the trace is there all the same
         for (const RunInfo& run : all.runs) {
             all.faults[run.id].push_back({run.id, -1, {}, fault.what()});
         }

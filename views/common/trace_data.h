@@ -22,8 +22,8 @@ struct TraceContents;
 struct TokenAnnotation {
     QString name;
     bool category = false;
-    QStringList classes;       ///< of a category
-    std::vector<float> values; ///< by token: a number, or that of a class; NaN: none
+    QStringList classes;        ///< of a category
+    std::vector<double> values; ///< by token: a number, or that of a class; NaN: none
 };
 
 /// One sequence of one run, loaded whole and never changed afterwards. Shared between views.

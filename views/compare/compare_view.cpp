@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/compare/compare_view.h"
 
+#include "views/common/format.h"
 #include "views/compare/comparison_job.h"
 #include "views/compare/runs_table_model.h"
 #include "views/compare/token_scatter.h"
@@ -286,7 +287,7 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
         text += u' ' + tr("(%n more here)", nullptr, static_cast<int>(shown_->notices.size() - most_shown));
     }
     message_->setText(text);
-    message_->setToolTip(shown_->notices.empty() ? QString() : all.join(u'\n'));
+    message_->setToolTip(plain_tip(shown_->notices.empty() ? QString() : all.join(u'\n')));
     setBusy(false);
 }
 
@@ -373,7 +374,12 @@ ViewCommand CompareView::viewCommand() const {
     }
     QStringList line{QStringLiteral("compare")};
     for (const ComparisonRequest::Run& run : request().runs) {
-        line << QString::fromStdU16String(run.trace.u16string()) + u'#' + QString::fromStdString(run.run);
+        const QString trace = QString::fromStdU16String(run.trace.u16string());
+        for (const RunInfo& info : data_.runs(trace)) {
+            if (info.name == run.run) {
+                line << run_reference({trace, info.id}, info);
+            }
+        }
     }
     using figure::FigureKind;
     const QString detail = detail_->currentData().toString();

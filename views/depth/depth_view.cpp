@@ -259,7 +259,7 @@ void DepthView::refreshSignals() {
         chooser_->clear();
         for (const SignalInfo& info : infos) {
             chooser_->addItem(title_of(info), QString::fromStdString(info.name));
-            chooser_->setItemData(chooser_->count() - 1, QString::fromStdString(info.description),
+            chooser_->setItemData(chooser_->count() - 1, plain_tip(QString::fromStdString(info.description)),
                                   Qt::ToolTipRole);
         }
         const int before = chooser_->findData(signal_);

@@ -2,6 +2,7 @@
 #include "views/figure/chart_view.h"
 
 #include "core/base/error.h"
+#include "views/common/format.h"
 #include "views/figure/backends.h"
 #include "views/figure/parts.h"
 
@@ -148,7 +149,7 @@ bool ChartView::event(QEvent* event) {
         if (text.isEmpty()) {
             QToolTip::hideText();
         } else {
-            QToolTip::showText(help->globalPos(), text, this);
+            QToolTip::showText(help->globalPos(), plain_tip(text), this);
         }
         return true;
     }

@@ -41,6 +41,10 @@ std::filesystem::path path_of(const QString& text) {
     return std::filesystem::path(text.toStdU16String());
 }
 
+QString path_text(const std::filesystem::path& path) {
+    return QString::fromStdU16String(path.u16string());
+}
+
 QString text_of(std::string_view name) {
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
 }
@@ -115,8 +119,8 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
-    setFile(QFileInfo(QString::fromStdU16String(initial_.runs.front().trace.u16string())).absolutePath() +
-            u'/' + text_of(name_of(initial_.kind)) + QStringLiteral(".pdf"));
+    setFile(QFileInfo(path_text(initial_.runs.front().trace)).absolutePath() + u'/' +
+            text_of(name_of(initial_.kind)) + QStringLiteral(".pdf"));
     kindChanged();
 
     pending_.setSingleShot(true);
@@ -226,7 +230,7 @@ QWidget* ExportDialog::buildForm() {
     add_->setToolTip(tr("A page of several figures: gather them one after the other, then choose Panels"));
 
     std::int64_t tokens = 0;
-    const QString trace = QString::fromStdU16String(initial_.runs.front().trace.u16string());
+    const QString trace = path_text(initial_.runs.front().trace);
     for (const RunInfo& run : data_.runs(trace)) {
         if (run.name == initial_.runs.front().run || initial_.runs.front().run.empty() ||
             std::to_string(run.id) == initial_.runs.front().run) {
@@ -334,7 +338,7 @@ void ExportDialog::fillChoices() {
             shown_->setCurrentIndex(0);
         }
     } else if (reads("signal")) {
-        const QString trace = QString::fromStdU16String(initial_.runs.front().trace.u16string());
+        const QString trace = path_text(initial_.runs.front().trace);
         for (const RunInfo& run : data_.runs(trace)) {
             if (run.name != initial_.runs.front().run && !initial_.runs.front().run.empty() &&
                 std::to_string(run.id) != initial_.runs.front().run) {
@@ -583,7 +587,7 @@ bool ExportDialog::write() {
         written.push_back(beside);
         QStringList names;
         for (const std::filesystem::path& one : written) {
-            names.append(QString::fromStdU16String(one.u16string()));
+            names.append(path_text(one));
         }
         emit exported(names);
         return true;

@@ -11,7 +11,7 @@ FigureSpec window_figure(const TraceData& data, const Selection& selection, Figu
     const RunInfo* a = data.run(selection.runA());
     for (const RunKey& key : {selection.runA(), selection.runB()}) {
         const RunInfo* run = data.run(key);
-        if (run != nullptr && run->text_digest == a->text_digest) {
+        if (run != nullptr && a != nullptr && run->text_digest == a->text_digest) {
             spec.runs.push_back(
                 {std::filesystem::path(key.trace.toStdU16String()), run_name(*run).toStdString()});
         }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <utility>
 
 namespace ponderscope::figure {
 namespace {
@@ -53,25 +53,49 @@ void use_annotation(const TokenAnnotations& annotation, const FigureSpec& spec, 
         return;
     }
     std::vector<double> sizes;
-    bool below = false;
+    double least = 0;
     for (const double value : values.of) {
         sizes.push_back(std::abs(value));
-        below = below || value < 0;
+        least = std::isnan(value) ? least : std::min(least, value);
     }
-    const double top = high_percentile(sizes);
-    const double high = std::isnan(top) || top <= 0 ? 1 : nice_ceiling(top);
-    legend.scale = {below ? -high : 0, high, false};
+    legend.scale = ColourScale::numbers(least, high_percentile(sizes));
 }
 
-/// A swatch for each class that some token has, on as many lines as they need. Returns the last line's place.
+/// More of them nobody finds again in the text.
+constexpr std::size_t most_swatches = 24;
+
+/// By class: whether it has a swatch. Of many classes, those of the most tokens have; \p left_out counts the
+/// others.
+std::vector<bool> classes_with_swatch(const TokenAnnotations& annotation, std::size_t& left_out) {
+    std::vector<std::pair<std::int64_t, std::size_t>> used(annotation.classes.size()); // tokens, class
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        used[i].second = i;
+    }
+    for (const double value : annotation.values) {
+        if (!std::isnan(value)) {
+            --used[static_cast<std::size_t>(value)].first; // the most tokens come first
+        }
+    }
+    std::sort(used.begin(), used.end());
+    std::vector<bool> shown(used.size());
+    left_out = 0;
+    for (std::size_t place = 0; place < used.size() && used[place].first < 0; ++place) {
+        shown[used[place].second] = place < most_swatches;
+        left_out += place < most_swatches ? 0 : 1;
+    }
+    return shown;
+}
+
+/// A swatch for each class that tokens have, on as many lines as they need. Returns the last line's place.
 double draw_classes(DisplayList& list, const Style& style, double y, const TokenAnnotations& annotation,
                     const ScaleLegend& legend) {
-    const std::set<double> used(annotation.values.begin(), annotation.values.end());
+    std::size_t left_out = 0;
+    const std::vector<bool> shown = classes_with_swatch(annotation, left_out);
     double x = style.fonts.width(legend.label, style.soft) + style.size;
     list.text(legend.label, {0, y}, style.soft);
     const double side = style.fonts.cap_height(style.soft);
     for (std::size_t i = 0; i < annotation.classes.size(); ++i) {
-        if (!used.contains(static_cast<double>(i))) {
+        if (!shown[i]) {
             continue;
         }
         const QString name = style.fonts.elided(QString::fromStdString(annotation.classes[i]), style.soft,
@@ -85,6 +109,14 @@ double draw_classes(DisplayList& list, const Style& style, double y, const Token
                   {style.colours.border, 0.35, {}, false});
         list.text(name, {x + side + 0.4 * style.size, y}, style.soft);
         x += wide + style.size;
+    }
+    if (left_out > 0) {
+        const QString more = QStringLiteral("and %1 more").arg(left_out);
+        if (x > 0 && x + style.fonts.width(more, style.soft) > style.width) {
+            x = 0;
+            y += style.size * 1.5;
+        }
+        list.text(more, {x, y}, style.soft);
     }
     return y;
 }

@@ -124,6 +124,15 @@ void HeatmapView::setSignalName(const QString& name) {
     emit signalNameChanged(signal_);
 }
 
+bool HeatmapView::isBusy() const {
+    return loader_.isBusy() || layers_->isBusy();
+}
+
+void HeatmapView::setOnScreen(bool on) {
+    LiveView::setOnScreen(on);
+    layers_->setOnScreen(on);
+}
+
 MapOptions* HeatmapView::options() const {
     return header_->options();
 }
@@ -154,7 +163,7 @@ void HeatmapView::refreshSignals() {
         for (const SignalInfo& info : infos) {
             const QString name = QString::fromStdString(info.name);
             chooser_->addItem(title_of(info), name);
-            chooser_->setItemData(chooser_->count() - 1, QString::fromStdString(info.description),
+            chooser_->setItemData(chooser_->count() - 1, plain_tip(QString::fromStdString(info.description)),
                                   Qt::ToolTipRole);
         }
         chooser_->setCurrentIndex(chooser_->findData(chosen));

@@ -39,7 +39,8 @@ public:
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
     /// Of the chosen token, for runs that read every layer out.
     [[nodiscard]] LayerMap* layers() const { return layers_; }
-    [[nodiscard]] bool isBusy() const override { return loader_.isBusy(); }
+    [[nodiscard]] bool isBusy() const override;
+    void setOnScreen(bool on) override;
     /// From this number of cells on a pyramid is used; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 

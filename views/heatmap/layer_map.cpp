@@ -18,8 +18,46 @@
 namespace ponderscope {
 namespace {
 
+constexpr qint64 slice_tokens = 4096;
+
 bool by_layer(const SignalInfo& info) {
     return info.axes == std::vector<std::string>{"token", "step", "layer"};
+}
+
+/// Values; NaN where a step did not run.
+std::vector<float> values_of(const SignalChunk& chunk) {
+    std::vector<float> values = to_floats(chunk);
+    if (chunk.dtype == DType::i32) {
+        std::replace(values.begin(), values.end(), static_cast<float>(did_not_run), std::nanf(""));
+    }
+    return values;
+}
+
+void widen(std::pair<float, float>& range, const SignalChunk& chunk) {
+    for (const float value : values_of(chunk)) {
+        if (std::isfinite(value)) {
+            range = {std::min(range.first, value), std::max(range.second, value)};
+        }
+    }
+}
+
+/// One token of a chunk that is in memory.
+std::optional<SignalChunk> row_of(const SignalChunk& chunk, qint64 row) {
+    if (chunk.shape.size() != 3 || row < chunk.first || row - chunk.first >= chunk.shape[0]) {
+        return std::nullopt;
+    }
+    const std::size_t bytes = chunk.data.size() / static_cast<std::size_t>(chunk.shape[0]);
+    const auto begin = chunk.data.begin() + (row - chunk.first) * static_cast<std::ptrdiff_t>(bytes);
+    SignalChunk one;
+    one.dtype = chunk.dtype;
+    one.first = row;
+    one.shape = {1, chunk.shape[1], chunk.shape[2]};
+    one.data.assign(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+    return one;
+}
+
+TraceReader reader_of(const QString& trace) {
+    return TraceReader::open(std::filesystem::path(trace.toStdU16String()));
 }
 
 } // namespace
@@ -31,7 +69,9 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
       theme_(context.theme),
       chooser_(new QComboBox(this)),
       grid_(new DepthGrid(context.theme, this)),
-      scale_(new ScaleBar(context.theme, this)) {
+      scale_(new ScaleBar(context.theme, this)),
+      reading_(this),
+      ranging_(this) {
     chooser_->setAccessibleName(tr("Signal by layer"));
     chooser_->setToolTip(tr("What is shown of every layer at every step of the chosen word"));
     grid_->setAccessibleName(tr("Read-outs by layer and step"));
@@ -63,7 +103,8 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
     connect(&data_, &TraceData::traceChanged, this, &LayerMap::refreshSignals);
     connect(&data_, &TraceData::traceClosed, this, &LayerMap::refreshSignals);
     connect(&data_, &TraceData::signalReady, this, [this](const RunKey& run, qint64, const QString& name) {
-        if (run == selection_.runA() && name == chooser_->currentData().toString()) {
+        if (run == selection_.runA() && data_.isLive(run.trace) &&
+            name == chooser_->currentData().toString()) {
             refresh();
         }
     });
@@ -88,55 +129,148 @@ void LayerMap::refreshSignals() {
         chooser_->setCurrentIndex(std::max(0, chooser_->findData(before)));
     }
     setVisible(!infos_.empty());
+    shown_ = ranged_ = {}; // it may be another file by now
     refresh();
 }
 
-/// Of all tokens, so that words can be compared.
-std::pair<float, float> LayerMap::range(const std::shared_ptr<const SignalChunk>& chunk) {
-    if (chunk != scaled_) {
-        scaled_ = chunk;
-        range_ = {0, 0};
-        for (const float value : to_floats(*chunk)) {
-            if (std::isfinite(value)) {
-                range_ = {std::min(range_.first, value), std::max(range_.second, value)};
-            }
-        }
-    }
-    return range_;
+void LayerMap::setOnScreen(bool on) {
+    LiveView::setOnScreen(on);
+    refresh();
+}
+
+const SignalInfo& LayerMap::info() const {
+    return infos_[static_cast<std::size_t>(std::max(0, chooser_->currentIndex()))];
+}
+
+void LayerMap::nothing(const QString& hint) {
+    scale_->clear();
+    grid_->clear(hint);
+    shown_ = wanted_ = {};
+    row_.reset();
 }
 
 void LayerMap::refresh() {
-    if (infos_.empty()) {
+    if (infos_.empty() || !onScreen()) {
         return;
     }
-    const auto info = infos_.begin() + std::max(0, chooser_->currentIndex());
-    const auto chunk =
-        data_.signal(selection_.runA(), selection_.sequence(), QString::fromStdString(info->name));
     const qint64 row = selection_.shown() < 0 ? -1 : selection_.rowOf(selection_.shown());
-    if (!chunk || chunk->shape.size() != 3 || row < 0 || row >= chunk->shape[0]) {
-        scale_->clear();
-        grid_->clear(!chunk ? tr("Reading…")
-                            : tr("Choose a word to see what every layer says at each step."));
+    Place wanted{selection_.runA(), selection_.sequence(), QString::fromStdString(info().name), row};
+    qint64 tokens = 0;
+    for (const SequenceInfo& sequence : data_.sequences(wanted.run)) {
+        tokens = sequence.index == wanted.sequence ? sequence.tokens : tokens;
+    }
+    if (row < 0 || row >= tokens) {
+        nothing(tr("Choose a word to see what every layer says at each step."));
         return;
     }
-    const auto steps = static_cast<std::size_t>(chunk->shape[1]);
-    const auto layers = static_cast<std::size_t>(chunk->shape[2]);
-    SignalChunk one = *chunk;
-    const std::size_t bytes = chunk->data.size() / static_cast<std::size_t>(chunk->shape[0]);
-    one.shape[0] = 1;
-    one.data.assign(chunk->data.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * bytes),
-                    chunk->data.begin() +
-                        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row + 1) * bytes));
-    const std::vector<float> values = to_floats(one);
-    const bool whole = chunk->dtype == DType::i32;
+    if (data_.isLive(wanted.run.trace)) { // in no file yet, and short
+        const auto chunk = data_.signal(wanted.run, wanted.sequence, wanted.signal);
+        row_ = chunk ? row_of(*chunk, row) : std::nullopt;
+        if (!row_) {
+            nothing(tr("Reading…"));
+            return;
+        }
+        range_ = Range{0, 0};
+        widen(*range_, *chunk);
+        ranged_ = {};
+        wanted_ = shown_ = std::move(wanted);
+        draw();
+        return;
+    }
+    if (row_ && wanted == shown_) {
+        wanted_ = wanted;
+        draw();
+    } else if (!(wanted == wanted_) || !reading_.isBusy()) {
+        read(wanted);
+    }
+    wanted.at = tokens;
+    readRange(wanted);
+}
+
+void LayerMap::read(const Place& row) {
+    wanted_ = row;
+    if (reading_.isBusy()) {
+        return; // who moves fast waits for the last one only
+    }
+    const auto go_on = [this, row] {
+        const bool overtaken = !(wanted_ == row);
+        if (overtaken && wanted_.at >= 0) {
+            read(wanted_);
+        }
+        return overtaken;
+    };
+    reading_.start(
+        [row](const std::stop_token&) {
+            return reader_of(row.run.trace)
+                .signal(row.run.run, row.sequence, row.signal.toStdString(), row.at, row.at + 1);
+        },
+        [this, row, go_on](std::optional<SignalChunk> chunk) {
+            if (go_on()) {
+                return;
+            }
+            row_ = chunk ? row_of(*chunk, row.at) : std::nullopt;
+            if (!row_) {
+                nothing(tr("What the layers say of this word was not recorded."));
+                return;
+            }
+            shown_ = row;
+            draw();
+        },
+        [this, go_on](const QString& sentence) {
+            if (!go_on()) {
+                nothing(sentence);
+            }
+        });
+}
+
+void LayerMap::readRange(const Place& all) {
+    if (all == ranged_ || info().unit == "probability") {
+        return;
+    }
+    ranged_ = all;
+    range_.reset();
+    ranging_.start(
+        [all](const std::stop_token& stop) {
+            const TraceReader reader = reader_of(all.run.trace);
+            Range range{0, 0};
+            for (qint64 first = 0; first < all.at; first += slice_tokens) {
+                if (stop.stop_requested()) {
+                    throw Cancelled();
+                }
+                const auto chunk = reader.signal(all.run.run, all.sequence, all.signal.toStdString(), first,
+                                                 std::min(first + slice_tokens, all.at));
+                if (chunk) {
+                    widen(range, *chunk);
+                }
+            }
+            return range;
+        },
+        [this](const Range& range) {
+            range_ = range;
+            draw();
+        },
+        [](const QString&) {}); // the row's own range stays; reading the row says what is wrong
+}
+
+void LayerMap::draw() {
+    if (!row_ || !(shown_ == wanted_)) { // another one is on its way
+        return;
+    }
+    const SignalInfo* const info = &this->info();
+    const auto steps = static_cast<std::size_t>(row_->shape[1]);
+    const auto layers = static_cast<std::size_t>(row_->shape[2]);
+    const std::vector<float> values = values_of(*row_);
     std::vector<float> turned(values.size());
     for (std::size_t k = 0; k < steps; ++k) {
         for (std::size_t l = 0; l < layers; ++l) {
-            const float value = values[k * layers + l];
-            turned[l * steps + k] = whole && value == static_cast<float>(did_not_run) ? std::nanf("") : value;
+            turned[l * steps + k] = values[k * layers + l];
         }
     }
-    const auto [low, high] = range(chunk);
+    Range own{0, 0};
+    if (!range_) { // until it is known
+        widen(own, *row_);
+    }
+    const auto [low, high] = range_.value_or(own);
     const bool rank = info->name == signal::layer_rank;
     const ColourScale scale =
         info->unit == "probability" ? ColourScale{0, 1, false}
@@ -159,7 +293,7 @@ void LayerMap::refresh() {
 }
 
 QString LayerMap::valueOf(float value) const {
-    const SignalInfo& info = infos_[static_cast<std::size_t>(std::max(0, chooser_->currentIndex()))];
+    const SignalInfo& info = this->info();
     if (info.name == signal::layer_argmax) {
         const int id = static_cast<int>(value);
         const QString word = data_.tokenLabel(selection_.runA(), id);

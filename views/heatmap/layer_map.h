@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/background.h"
 #include "views/common/view_context.h"
 
 #include <QWidget>
 
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,9 @@ class ScaleBar;
 
 /// What every layer says at every step of the chosen token: layers downwards, steps to the right, of any
 /// signal with a value a token, step and layer (`record --record steps,layers`). Hidden for runs that have
-/// none. A click chooses step and layer for all views.
-class LayerMap : public QWidget {
+/// none. A click chooses step and layer for all views. Reads the one row that it shows, and what all rows
+/// span beside that.
+class LayerMap : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit LayerMap(const ViewContext& context, QWidget* parent = nullptr);
@@ -27,17 +29,33 @@ public:
     [[nodiscard]] DepthGrid* grid() const { return grid_; }
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
     [[nodiscard]] bool hasSignals() const;
+    [[nodiscard]] bool isBusy() const override { return reading_.isBusy() || ranging_.isBusy(); }
+    void setOnScreen(bool on) override;
 
 signals:
     /// "layer 3 · step 1 · 2.31 nats", empty when the cursor is elsewhere.
     void readoutChanged(const QString& text);
 
 private:
+    /// Values of a signal; \p at: the row, or how many tokens there are.
+    struct Place {
+        RunKey run;
+        qint64 sequence = -1;
+        QString signal;
+        qint64 at = -1;
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+    using Range = std::pair<float, float>;
+
     void refreshSignals();
     void refresh();
+    void read(const Place& row);
+    void readRange(const Place& all);
+    void nothing(const QString& hint);
+    void draw();
     void say(int row, int step);
+    [[nodiscard]] const SignalInfo& info() const; ///< of the chosen signal; there is one
     [[nodiscard]] QString valueOf(float value) const;
-    [[nodiscard]] std::pair<float, float> range(const std::shared_ptr<const SignalChunk>& chunk);
 
     TraceData& data_;
     Selection& selection_;
@@ -46,9 +64,14 @@ private:
     DepthGrid* grid_;
     ScaleBar* scale_;
     std::vector<SignalInfo> infos_;
-    std::vector<std::string> layers_;           ///< what the rows are called
-    std::shared_ptr<const SignalChunk> scaled_; ///< what range_ is of
-    std::pair<float, float> range_{0, 1};
+    std::vector<std::string> layers_; ///< what the rows are called
+    Background reading_;
+    Background ranging_;
+    Place wanted_;                   ///< the row that is read, or that shall be next
+    Place shown_;                    ///< what row_ is of
+    std::optional<SignalChunk> row_; ///< of one token
+    Place ranged_;                   ///< what range_ is of, or will be
+    std::optional<Range> range_;     ///< of all tokens, so that words can be compared
 };
 
 } // namespace ponderscope

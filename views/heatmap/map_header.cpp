@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/map_header.h"
 
+#include "views/common/format.h"
 #include "views/common/theme.h"
 #include "views/heatmap/scale_bar.h"
 
@@ -58,7 +59,7 @@ void MapHeader::showScale(const QString& unit, bool halted) {
 
 void MapHeader::setReadout(const QString& text) {
     readout_->setText(text);
-    readout_->setToolTip(text); // a narrow panel cuts it
+    readout_->setToolTip(plain_tip(text)); // a narrow panel cuts it
 }
 
 QString MapHeader::readout() const {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/library/library_model.h"
 
+#include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
 
 #include <QFileInfo>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ponderscope {
 
@@ -147,7 +149,7 @@ QVariant LibraryModel::traceData(const Trace& trace, int role) const {
     case Qt::DisplayRole:
         return title_of(trace.path);
     case Qt::ToolTipRole:
-        return trace.path;
+        return plain_tip(trace.path);
     case KeyRole:
         return QVariant::fromValue(RunKey{trace.path, 0});
     default:
@@ -183,14 +185,23 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
         return run.complete ? QString() : tr("partial");
     case Qt::ToolTipRole: {
         const QStringList faults = context_.data.faults(key);
-        return (faults.isEmpty() ? QString() : faults.join(u'\n') + QStringLiteral("\n\n")) +
-               tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
-                   .arg(QString::fromStdString(run.name), QString::fromStdString(run.method),
-                        QString::fromStdString(run.architecture),
-                        run.policy.empty() ? tr("none") : QString::fromStdString(run.policy),
-                        format_count(run.tokens), format_count(run.sequences),
-                        QString::fromStdString(run.device), QString::fromStdString(run.dtype),
-                        QString::fromStdString(run.checkpoint));
+        const RecordedChoices chosen = recorded_choices(run);
+        QString choices;
+        for (const auto& [what, value] : {std::pair{tr("what later tokens see: %1"), &chosen.kv},
+                                          std::pair{tr("start: %1"), &chosen.initial_state}}) {
+            if (!value->empty()) {
+                choices += u'\n' + what.arg(QString::fromStdString(*value));
+            }
+        }
+        return plain_tip((faults.isEmpty() ? QString() : faults.join(u'\n') + QStringLiteral("\n\n")) +
+                         tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
+                             .arg(QString::fromStdString(run.name), QString::fromStdString(run.method),
+                                  QString::fromStdString(run.architecture),
+                                  run.policy.empty() ? tr("none") : QString::fromStdString(run.policy),
+                                  format_count(run.tokens), format_count(run.sequences),
+                                  QString::fromStdString(run.device), QString::fromStdString(run.dtype),
+                                  QString::fromStdString(run.checkpoint)) +
+                         choices);
     }
     case Qt::AccessibleTextRole:
         return QString::fromStdString(run.name) + QStringLiteral(", ") +

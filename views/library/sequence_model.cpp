@@ -96,9 +96,10 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         return QString::number(info.index + 1);
     case Qt::ToolTipRole:
-        return tr("%1\n%2 tokens, NLL %3%4")
-            .arg(QString::fromStdString(info.title), format_count(info.tokens),
-                 format_nats(mean_nll(info), 3), info.complete ? QString() : tr(", partial"));
+        return plain_tip(tr("%1\n%2 tokens, NLL %3%4")
+                             .arg(QString::fromStdString(info.title), format_count(info.tokens),
+                                  format_nats(mean_nll(info), 3),
+                                  info.complete ? QString() : tr(", partial")));
     case Qt::AccessibleTextRole:
         return tr("sequence %1, %2, NLL %3")
             .arg(info.index + 1)

@@ -39,8 +39,9 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const {
     switch (role) {
     case Qt::DisplayRole:
         return one->note.text.isEmpty() ? tr("bookmark") : one->note.text;
-    case Qt::AccessibleTextRole:
     case Qt::ToolTipRole:
+        return plain_tip(data(index, Qt::AccessibleTextRole).toString());
+    case Qt::AccessibleTextRole:
         return tr("“%1”, sequence %2, token %3: %4")
             .arg(one->note.word, format_count(one->note.sequence + 1), format_count(one->note.token),
                  one->note.text.isEmpty() ? tr("bookmark") : one->note.text);

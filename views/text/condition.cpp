@@ -9,6 +9,13 @@
 
 namespace ponderscope {
 
+double Condition::as_recorded(Name name, double typed) {
+    const bool short_number = name == Name::nll || name == Name::entropy || name == Name::probability;
+    return short_number && std::abs(typed) <= static_cast<double>(std::numeric_limits<float>::max())
+               ? static_cast<double>(static_cast<float>(typed))
+               : typed;
+}
+
 std::optional<Condition::Comparison> Condition::compared(const QString& name, Order order,
                                                          const QString& value,
                                                          const std::vector<TokenAnnotation>& annotations) {
@@ -23,7 +30,8 @@ std::optional<Condition::Comparison> Condition::compared(const QString& name, Or
         return name.toLower() == QLatin1String(entry.first);
     });
     if (known != std::end(names)) {
-        return isNumber ? std::optional(Comparison{known->second, order, number}) : std::nullopt;
+        return isNumber ? std::optional(Comparison{known->second, order, as_recorded(known->second, number)})
+                        : std::nullopt;
     }
     const auto own = std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
         return one.name.compare(name, Qt::CaseInsensitive) == 0;
@@ -94,7 +102,7 @@ bool Condition::holds(const SequenceData& data, std::size_t token, Attribution a
         case Name::annotation: {
             const bool there = one.annotation < data.annotations.size() &&
                                token < data.annotations[one.annotation].values.size();
-            return there ? static_cast<double>(data.annotations[one.annotation].values[token])
+            return there ? data.annotations[one.annotation].values[token]
                          : std::numeric_limits<double>::quiet_NaN();
         }
         case Name::id:

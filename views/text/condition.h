@@ -45,6 +45,8 @@ private:
         double value;               ///< of a category the number of the class; -1: no token is of that class
         std::size_t annotation = 0; ///< into those of the tokens
     };
+    /// What is recorded in 32 bits is compared with the typed number in as many: 0.1 is found as 0.1.
+    static double as_recorded(Name name, double typed);
     static std::optional<Comparison> compared(const QString& name, Order order, const QString& value,
                                               const std::vector<TokenAnnotation>& annotations);
     std::vector<std::vector<Comparison>> any_of_all_; ///< or of and

@@ -46,6 +46,9 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
     });
     connect(&context_.data, &TraceData::traceChanged, this, [this](const QString& trace) {
         if (trace == run_.trace) {
+            if (!annotation_.isEmpty()) {
+                run_ = {}; // it may have been annotated anew: none of the colours stays
+            }
             restart();
         }
     });
@@ -186,9 +189,10 @@ void CorpusMap::place() {
 }
 
 CorpusMap::Place CorpusMap::placeAt(const QPoint& point) const {
-    const qint64 row = (point.y() + static_cast<qint64>(verticalScrollBar()->value()) - margin) / cell_;
+    const qint64 down = point.y() + static_cast<qint64>(verticalScrollBar()->value()) - margin;
+    const qint64 row = down / cell_;
     const qint64 column = (point.x() - margin) / cell_;
-    if (point.x() < margin || column >= columns() || row < 0) {
+    if (point.x() < margin || column >= columns() || down < 0) {
         return {};
     }
     auto after = std::upper_bound(strips_.begin(), strips_.end(), row,
@@ -298,7 +302,7 @@ bool CorpusMap::viewportEvent(QEvent* event) {
                                                                    static_cast<std::size_t>(row)));
                 }
             }
-            QToolTip::showText(help->globalPos(), text, viewport());
+            QToolTip::showText(help->globalPos(), plain_tip(text), viewport());
         }
         return true;
     }

@@ -53,7 +53,7 @@ void Legend::show(const TokenValues& values) {
     } else {
         meaning_ = quantity_meaning(quantity_, values.attribution);
     }
-    setToolTip(meaning_);
+    setToolTip(plain_tip(meaning_));
     setAccessibleDescription(meaning_);
     update();
 }

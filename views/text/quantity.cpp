@@ -5,6 +5,7 @@
 #include "views/common/theme.h"
 
 #include <QCoreApplication>
+#include <QLocale>
 
 #include <algorithm>
 #include <cmath>
@@ -213,7 +214,11 @@ TokenValues annotation_values(const SequenceData& a, const QString& name) {
         result.notice = tr("This run has no annotation %1").arg(name);
         return result;
     }
-    result.values = one->values;
+    constexpr double most = std::numeric_limits<float>::max(); // colours need no more
+    for (const double value : one->values) {
+        result.values.push_back(
+            static_cast<float>(std::isnan(value) ? value : std::clamp(value, -most, most)));
+    }
     result.classes = one->classes;
     if (one->category) {
         result.scale = ColourScale::classes();
@@ -224,8 +229,7 @@ TokenValues annotation_values(const SequenceData& a, const QString& name) {
     for (const float value : result.values) {
         least = present(value) ? std::min(least, value) : least;
     }
-    const double high = nice_ceiling(upper_magnitude(result.values));
-    result.scale = {least < 0 ? -high : 0, high, false};
+    result.scale = ColourScale::numbers(least, upper_magnitude(result.values));
     return result;
 }
 
@@ -233,9 +237,9 @@ QString format_annotation(const TokenAnnotation& annotation, std::size_t token) 
     if (token >= annotation.values.size() || std::isnan(annotation.values[token])) {
         return {};
     }
-    const float value = annotation.values[token];
+    const double value = annotation.values[token];
     return annotation.category ? annotation.classes.value(static_cast<qsizetype>(value))
-                               : QString::number(static_cast<double>(value), 'g', 6);
+                               : QString::number(value, 'g', QLocale::FloatingPointShortest);
 }
 
 const ColourMap& map_of(const TokenValues& values, const Theme& theme) {

@@ -49,7 +49,7 @@ TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxStep
 /// An annotation of the tokens themselves, whatever the attribution; a notice where the run has none of that
 /// name.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
-/// "VERB", "0.25"; empty where the token has none.
+/// "VERB", "0.25": what a condition finds it by; empty where the token has none.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// What the values are drawn with.
 const ColourMap& map_of(const TokenValues& values, const Theme& theme);

@@ -441,7 +441,7 @@ bool TextView::viewportEvent(QEvent* event) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const qint64 token = tokenAt(help->pos());
         if (token >= 0) {
-            QToolTip::showText(help->globalPos(), describe(token), viewport(),
+            QToolTip::showText(help->globalPos(), plain_tip(describe(token)), viewport(),
                                tokenRect(token).toAlignedRect());
         } else {
             QToolTip::hideText();

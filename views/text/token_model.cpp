@@ -11,6 +11,16 @@
 #include <limits>
 
 namespace ponderscope {
+namespace {
+
+constexpr int quantity_count = static_cast<int>(std::size(all_quantities));
+
+bool same_annotations(const SequenceData& a, const SequenceData& b) {
+    return std::equal(a.annotations.begin(), a.annotations.end(), b.annotations.begin(), b.annotations.end(),
+                      [](const TokenAnnotation& x, const TokenAnnotation& y) { return x.name == y.name; });
+}
+
+} // namespace
 
 TokenModel::TokenModel(const ViewContext& context, QObject* parent)
     : QAbstractTableModel(parent), context_(context) {}
@@ -18,7 +28,7 @@ TokenModel::TokenModel(const ViewContext& context, QObject* parent)
 void TokenModel::show(std::shared_ptr<const SequenceData> block, const TokenValues* values) {
     values_ = values;
     const bool grows = block_ && block && block->run == block_->run && block->sequence == block_->sequence &&
-                       block->tokens.size() >= block_->tokens.size();
+                       block->tokens.size() >= block_->tokens.size() && same_annotations(*block, *block_);
     if (grows) {
         const int before = rowCount();
         const int now =
@@ -52,7 +62,14 @@ int TokenModel::rowCount(const QModelIndex& parent) const {
 }
 
 int TokenModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : first_quantity + static_cast<int>(std::size(all_quantities));
+    return parent.isValid() ? 0
+                            : first_quantity + quantity_count +
+                                  (block_ ? static_cast<int>(block_->annotations.size()) : 0);
+}
+
+const TokenAnnotation* TokenModel::annotation(int column) const {
+    const int at = column - first_quantity - quantity_count;
+    return at < 0 || !block_ ? nullptr : &block_->annotations.at(static_cast<std::size_t>(at));
 }
 
 QVariant TokenModel::colour(std::size_t token) const {
@@ -87,6 +104,9 @@ QVariant TokenModel::data(const QModelIndex& index, int role) const {
         }
         return role == Qt::ToolTipRole ? QVariant(tr("token id %1").arg(tokens.id[token])) : QVariant();
     }
+    if (const TokenAnnotation* own = annotation(index.column())) {
+        return role == Qt::DisplayRole ? QVariant(format_annotation(*own, token)) : QVariant();
+    }
     if (role == Qt::DisplayRole) {
         const Quantity quantity = all_quantities[index.column() - first_quantity];
         const qint64 row = context_.selection.rowOf(index.row());
@@ -109,6 +129,11 @@ QVariant TokenModel::headerData(int section, Qt::Orientation orientation, int ro
     }
     if (section == token_column) {
         return role == Qt::DisplayRole ? QVariant(tr("Token")) : QVariant();
+    }
+    if (const TokenAnnotation* own = annotation(section)) {
+        return role == Qt::DisplayRole   ? QVariant(own->name)
+               : role == Qt::ToolTipRole ? QVariant(tr("An annotation of the tokens"))
+                                         : QVariant();
     }
     const Quantity quantity = all_quantities[section - first_quantity];
     return role == Qt::DisplayRole   ? QVariant(quantity_name(quantity))

@@ -10,8 +10,9 @@
 
 namespace ponderscope {
 
-/// The tokens of the shown sequence, one a row: place, token, and every quantity; what the text is coloured
-/// by colours the token. Reads the block as it is asked; nothing is copied, so a million rows cost nothing.
+/// The tokens of the shown sequence, one a row: place, token, every quantity, and every annotation; what the
+/// text is coloured by colours the token. Reads the block as it is asked; nothing is copied, so a million
+/// rows cost nothing.
 class TokenModel : public QAbstractTableModel {
     Q_OBJECT
 public:
@@ -30,6 +31,8 @@ public:
 
 private:
     [[nodiscard]] QVariant colour(std::size_t token) const;
+    /// Of a column behind the quantities; null: it is none of these.
+    [[nodiscard]] const TokenAnnotation* annotation(int column) const;
 
     ViewContext context_;
     std::shared_ptr<const SequenceData> block_;

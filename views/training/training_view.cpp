@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/training/training_view.h"
 
+#include "views/common/format.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 
@@ -131,7 +132,7 @@ QString TrainingView::hint() const {
 void TrainingView::say(const QString& text) {
     said_ = text;
     readout_->setText(readout_->fontMetrics().elidedText(text, Qt::ElideRight, readout_->width()));
-    readout_->setToolTip(text);
+    readout_->setToolTip(plain_tip(text));
 }
 
 void TrainingView::resizeEvent(QResizeEvent* event) {
@@ -231,8 +232,8 @@ void TrainingView::fillQuantities() {
         quantities_->addItem(
             quantity.axis.empty() ? title : tr("%1 by %2").arg(title, QString::fromStdString(quantity.axis)),
             QString::fromStdString(quantity.name));
-        quantities_->setItemData(quantities_->count() - 1, QString::fromStdString(quantity.description),
-                                 Qt::ToolTipRole);
+        quantities_->setItemData(quantities_->count() - 1,
+                                 plain_tip(QString::fromStdString(quantity.description)), Qt::ToolTipRole);
     }
     const int before = quantities_->findData(chosen);
     quantities_->setCurrentIndex(before >= 0 ? before : quantities_->count() > 0 ? 0 : -1);

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import re
 import sqlite3
+import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +56,12 @@ class Annotation:
     tokens: int
     created: str
 
-    def fits(self, run: Mapping[str, Any]) -> bool:
-        """Whether the run (its row) still has the tokens that it had."""
-        return all(getattr(self, what) == run[what] for what in ("text_digest", "tokenizer_digest", "sequences", "tokens"))
+    def misfit(self, run: Mapping[str, Any]) -> str:
+        """Why it cannot be of the run (its row) as it is now, as misfit_of says it in C++; empty: it can."""
+        if all(getattr(self, what) == run[what] for what in ("text_digest", "tokenizer_digest", "sequences", "tokens")):
+            return ""
+        what = "other tokens" if self.text_digest == run["text_digest"] else "another text"
+        return f"the annotation {self.name} was made for {what} than the run {self.run!r:.80} has now; annotate it again"
 
 
 def path_of(trace: Path) -> Path:
@@ -82,13 +88,13 @@ def annotate(
         check_name(name)
         rows = chosen.sequence_rows()
         by_sequence = _by_sequence(values, {row["sequence"]: row["tokens"] for row in rows}, name)
-        classes, numbers = _numbers(by_sequence, name, category)
+        classes, by_token = _numbers(by_sequence, name, category)
         info = chosen.info
         fresh = Annotation(
             0, chosen.name, name, classes is not None, tuple(classes or ()), info["text_digest"], info["tokenizer_digest"],
             info["sequences"], info["tokens"], layout.utc_now(),
         )  # fmt: skip
-        _put(opened.path.resolve(), fresh, numbers)
+        _put(opened.path.resolve(), fresh, by_token)
     finally:
         if opened is not trace:
             opened.close()
@@ -102,6 +108,8 @@ def check_name(name: str) -> None:
 
 
 def check_class(name: str) -> None:
+    if not isinstance(name, str):
+        raise ValueError(f"expected a class that is a text, found {name!r:.80}.")
     try:
         size = len(name.encode("utf-8"))
     except UnicodeEncodeError:
@@ -122,12 +130,17 @@ class Annotations:
         if not self.path.exists():
             return
         layout.check_header(self.path, layout.ANNOTATIONS)
-        self._database = sqlite3.connect(layout.uri_of(self.path), uri=True, isolation_level=None, check_same_thread=False)
+        self._database = sqlite3.connect(
+            layout.uri_of(self.path), timeout=0.3, uri=True, isolation_level=None, check_same_thread=False
+        )
         try:
             for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
                 self._database.execute(f"PRAGMA {pragma}")
             layout.check_tables(self._database, self.path, layout.ANNOTATIONS)
             self._read_list()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise self._trouble(error) from error
         except BaseException:
             self.close()
             raise
@@ -144,8 +157,15 @@ class Annotations:
         self.close()
 
     def of(self, run: Run) -> dict[str, Annotation]:
-        """By name; those that were made for another text or other tokens are left out."""
-        return {one.name: one for one in self.all if one.run == run.name and one.fits(run.info)}
+        """By name; those that were made for another text or other tokens are left out, with a warning."""
+        own = {}
+        for one in self.all:
+            if one.run == run.name:
+                if misfit := one.misfit(run.info):
+                    warnings.warn(f"{self.path}: {misfit}.", stacklevel=3)
+                else:
+                    own[one.name] = one
+        return own
 
     def values(self, one: Annotation, sequence: int, begin: int, end: int) -> NDArray[Any]:
         """float64 with NaN, or objects: the class or None."""
@@ -154,7 +174,7 @@ class Annotations:
             "SELECT position, value FROM annotation_value WHERE annotation = ? AND sequence = ? AND position >= ? AND position < ?",
             (one.id, sequence, begin, end),
         ):
-            values[position - begin] = self._checked(one, value)
+            values[self._place(position) - begin] = self._checked(one, value)
         if not one.category:
             return values
         names = np.array([None, *one.classes], object)
@@ -163,12 +183,15 @@ class Annotations:
     def rows(self, one: Annotation) -> list[tuple[int, int, float]]:
         """sequence, position and value of each."""
         rows = self._query("SELECT sequence, position, value FROM annotation_value WHERE annotation = ?", (one.id,))
-        return [(sequence, position, self._checked(one, value)) for sequence, position, value in rows]
+        return [(self._place(sequence), self._place(position), self._checked(one, value)) for sequence, position, value in rows]
 
     def _read_list(self) -> None:
         for row in self._query(
             "SELECT id, run, name, kind, text_digest, tokenizer_digest, sequences, tokens, created FROM annotation ORDER BY run, name"
         ):
+            kinds = (int, str, str, str, str, str, int, int, str)
+            if any(type(value) is not kind for value, kind in zip(row, kinds)):
+                raise layout.refusal(self.path, "annotations of texts and whole numbers", repr(row)[:200], REMEDY)
             classes = self._query("SELECT number, name FROM annotation_class WHERE annotation = ? ORDER BY number", (row[0],))
             try:
                 check_name(row[2])
@@ -182,6 +205,11 @@ class Annotations:
                 raise ValueError(f"{self.path}: {str(error)[:-1]}; {REMEDY}.") from None
             self.all.append(Annotation(*row[:3], row[3] == "category", tuple(n for _, n in classes), *row[4:]))
 
+    def _place(self, value: Any) -> int:
+        if type(value) is not int:
+            raise layout.refusal(self.path, "whole numbers of sequences and tokens", repr(value)[:80], REMEDY)
+        return value
+
     def _checked(self, one: Annotation, value: Any) -> float:
         good = isinstance(value, float) and np.isfinite(value)
         if not good or (one.category and not (value.is_integer() and 0 <= value < len(one.classes))):
@@ -193,18 +221,21 @@ class Annotations:
         try:
             return self._database.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise layout.refusal(self.path, "sound annotations", f"a damaged file ({error})", REMEDY) from error
+            raise self._trouble(error) from error
+
+    def _trouble(self, error: sqlite3.DatabaseError) -> Exception:
+        if "locked" in str(error):  # no writer of ours does that: they put another file in its place
+            return OSError(f"{self.path}: another program holds a lock on it; close that program and try again.")
+        return layout.refusal(self.path, "sound annotations", f"a damaged file ({error})", REMEDY)
 
 
-def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int, Sequence[Any]]:
-    """Values by the number of their sequence, each of its length."""
-    if isinstance(values, (str, bytes)):
-        raise ValueError(f"{name}: expected a value for each token, found one text.")
+def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int, list[Any]]:
+    """Values by the number of their sequence, each of its length; None where there is none."""
     if isinstance(values, Mapping):
         given = dict(values)
     else:
-        items = list(values)
-        nested = [isinstance(v, (list, tuple, np.ndarray)) for v in items]
+        items = _items(values, name)
+        nested = [_is_list(v) for v in items]
         if items and all(nested):
             if len(items) != len(lengths):
                 raise ValueError(f"{name}: expected values for {len(lengths)} sequences, found some for {len(items)}.")
@@ -219,50 +250,89 @@ def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int
             for sequence, length in lengths.items():
                 given[sequence] = items[begin : begin + length]
                 begin += length
+    by_sequence = {}
     for sequence, part in given.items():
         if sequence not in lengths:
-            raise ValueError(f"{name}: there is no sequence {sequence!r}; the run has {len(lengths)}, numbered from 0.")
-        if len(part) != lengths[sequence]:
-            raise ValueError(f"{name}: sequence {sequence} has {lengths[sequence]} tokens, found {len(part)} values.")
-    return given
+            raise ValueError(f"{name}: there is no sequence {sequence!r:.80}; the run has {len(lengths)}, numbered from 0.")
+        items = _items(part, f"{name}: sequence {sequence}")
+        if len(items) != lengths[sequence]:
+            raise ValueError(f"{name}: sequence {sequence} has {lengths[sequence]} tokens, found {len(items)} values.")
+        if any(_is_list(v) for v in items):
+            raise ValueError(f"{name}: sequence {sequence}: expected a value for each token, found lists among them.")
+        by_sequence[sequence] = [None if _is_absent(v) else v for v in items]
+    return by_sequence
+
+
+def _items(values: Any, where: str) -> list[Any]:
+    if isinstance(values, (str, bytes)):
+        raise ValueError(f"{where}: expected a value for each token, found one text.")
+    try:
+        return list(values)
+    except TypeError:
+        raise ValueError(f"{where}: expected a value for each token, found one {type(values).__name__}.") from None
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes)) or bool(getattr(value, "ndim", 0))
+
+
+def _is_absent(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and not value):
+        return True
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isnan(value))
+    pandas = sys.modules.get("pandas")  # whoever has its NA has imported it
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
+
+
+def _class_of(value: Any, name: str) -> str:
+    """What a value is called as a class: 2 and 2.0 are one."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, (numbers.Number, np.bool_)):
+        raise ValueError(f"{name}: expected numbers or texts, found {type(value).__name__}.")
+    if isinstance(value, (float, np.floating)) and float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return repr(value) if isinstance(value, float) and not isinstance(value, np.floating) else str(value)
 
 
 def _numbers(
-    by_sequence: dict[int, Sequence[Any]], name: str, category: bool | None
+    by_sequence: dict[int, list[Any]], name: str, category: bool | None
 ) -> tuple[list[str] | None, dict[int, list[float]]]:
     """Classes, or None for numbers, and values with NaN where there is none."""
-    absent = lambda v: v is None or v == "" or (isinstance(v, (float, np.floating)) and np.isnan(v))  # noqa: E731
-    kinds = {isinstance(v, str) for part in by_sequence.values() for v in part if not absent(v)}
+    kinds = {isinstance(v, str) for part in by_sequence.values() for v in part if v is not None}
     if not kinds:
         raise ValueError(f"{name}: expected a value for one token at least, found none.")
     if len(kinds) == 2 and not category:
         raise ValueError(f"{name}: expected numbers or texts, found both; category=True takes numbers as classes.")
     if category is False and True in kinds:
         raise ValueError(f"{name}: expected numbers, found texts.")
-    numbers: dict[int, list[float]] = {}
+    values: dict[int, list[float]] = {}
     if not category and True not in kinds:
         for sequence, part in by_sequence.items():
             try:
-                numbers[sequence] = [float("nan") if absent(v) else float(v) for v in part]
+                values[sequence] = [float("nan") if v is None else float(v) for v in part]
             except (TypeError, ValueError):
                 raise ValueError(f"{name}: expected numbers or texts, found something else in sequence {sequence}.") from None
-            if np.isinf(numbers[sequence]).any():
+            except OverflowError:
+                raise ValueError(f"{name}: expected numbers of 64 bits, found a larger one in sequence {sequence}.") from None
+            if np.isinf(values[sequence]).any():
                 raise ValueError(f"{name}: expected finite numbers, found an infinite one in sequence {sequence}.")
-        return None, numbers
+        return None, values
     classes: dict[str, int] = {}
     for sequence, part in by_sequence.items():
-        texts = [None if absent(v) else v if isinstance(v, str) else f"{v:g}" if isinstance(v, float) else str(v) for v in part]
+        texts = [None if v is None else _class_of(v, name) for v in part]
         for text in texts:
             if text is not None and text not in classes:
                 check_class(text)
                 classes[text] = len(classes)
-        numbers[sequence] = [float("nan") if t is None else float(classes[t]) for t in texts]
+        values[sequence] = [float("nan") if t is None else float(classes[t]) for t in texts]
     if len(classes) > MOST_CLASSES:
         raise ValueError(f"{name}: expected at most {MOST_CLASSES} classes, found {len(classes)}; a column of another meaning?")
-    return list(classes), numbers
+    return list(classes), values
 
 
-def _put(trace: Path, fresh: Annotation, numbers: dict[int, list[float]]) -> None:
+def _put(trace: Path, fresh: Annotation, values: dict[int, list[float]]) -> None:
     """Another file in the place of the one that is there: old or new, whatever happens."""
     path = path_of(trace)
     lock = TraceLock(path, "annotations that nobody writes to", "some that another process is writing")
@@ -277,7 +347,7 @@ def _put(trace: Path, fresh: Annotation, numbers: dict[int, list[float]]) -> Non
                 mask = os.umask(0)
                 os.umask(mask)
                 os.chmod(passing, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~mask)
-                _write(passing, fresh, numbers, old)
+                _write(passing, fresh, values, old)
                 with open(passing, "rb") as file:
                     os.fsync(file.fileno())
                 os.replace(passing, path)
@@ -288,7 +358,7 @@ def _put(trace: Path, fresh: Annotation, numbers: dict[int, list[float]]) -> Non
         lock.release()
 
 
-def _write(path: str, fresh: Annotation, numbers: dict[int, list[float]], old: Annotations) -> None:
+def _write(path: str, fresh: Annotation, values: dict[int, list[float]], old: Annotations) -> None:
     database = sqlite3.connect(path, isolation_level=None)
     try:
         database.executescript(layout.schema(layout.ANNOTATIONS).script)
@@ -304,7 +374,7 @@ def _write(path: str, fresh: Annotation, numbers: dict[int, list[float]], old: A
             )  # fmt: skip
             database.executemany("INSERT INTO annotation_class VALUES (?,?,?)", ((number, i, c) for i, c in enumerate(one.classes)))
             rows = old.rows(one) if one is not fresh else (
-                (sequence, t, v) for sequence, part in numbers.items() for t, v in enumerate(part) if v == v
+                (sequence, t, v) for sequence, part in values.items() for t, v in enumerate(part) if v == v
             )  # fmt: skip
             database.executemany("INSERT INTO annotation_value VALUES (?,?,?,?)", ((number, *row) for row in rows))
         database.execute("COMMIT")

@@ -238,16 +238,17 @@ class Run:
         """One row a token, of one sequence or of all: sequence, position, its text, its numbers and its annotations."""
         pandas_module = _pandas()
         frames = []
-        annotations = list(self.annotations)
-        for number in self.sequences if sequence is None else [sequence]:
-            columns = self.columns(number)
-            frame = pandas_module.DataFrame(columns)
-            frame.insert(0, "sequence", number)
-            frame.insert(1, "position", np.arange(len(frame)))
-            frame.insert(2, "text", self.token_texts(number, columns))
-            for name in annotations:
-                frame[name] = self.annotation(name, number)
-            frames.append(frame)
+        with Annotations(self._trace.path) as beside:
+            annotations = beside.of(self)
+            for number in self.sequences if sequence is None else [sequence]:
+                columns = self.columns(number)
+                frame = pandas_module.DataFrame(columns)
+                frame.insert(0, "sequence", number)
+                frame.insert(1, "position", np.arange(len(frame)))
+                frame.insert(2, "text", self.token_texts(number, columns))
+                for name, one in annotations.items():
+                    frame[name] = beside.values(one, number, 0, len(frame))
+                frames.append(frame)
         return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
 
     def text_bytes(self, sequence: int = 0) -> bytes:
@@ -345,7 +346,7 @@ class Run:
     @property
     def annotations(self) -> dict[str, Annotation]:
         """What ``ponderscope.annotate`` and the verb ``annotate`` said of the tokens, by name; those that were made for
-        another text or other tokens than the run has now are left out."""
+        another text or other tokens than the run has now are left out, with a warning."""
         with Annotations(self._trace.path) as beside:
             return beside.of(self)
 

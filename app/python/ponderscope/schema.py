@@ -108,7 +108,7 @@ def check_header(path: Path, kind: Kind = TRACE) -> int:
         raise refusal(path, kind.what, "an empty file", kind.otherwise)
     for more in ("", "&immutable=1"):  # in a folder that cannot be written, a trace in WAL mode opens in no other way
         try:
-            database = sqlite3.connect(uri_of(path) + more, uri=True)
+            database = sqlite3.connect(uri_of(path) + more, timeout=0.3 if kind is ANNOTATIONS else 5, uri=True)
             try:
                 application, version = (database.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
                 break

@@ -7,12 +7,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .annotations import Annotation, Annotations
 from .reader import RUN_COLUMNS, Run, Trace
 
 if TYPE_CHECKING:
@@ -78,31 +79,33 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
     files: dict[tuple[str, tuple[str, ...]], str] = {}
     # Every run has every column, so that the table is one: classes are text, and so is what is both.
     annotations: dict[str, bool] = {}
-    for run in runs:
-        for name, one in run.annotations.items():
-            annotations[name] = annotations.get(name, False) or one.category
-    for run in runs:
-        for sequence in run.sequences:
-            yield from _sequence_tables(run, sequence, files, annotations)
+    with Annotations(trace.path) as beside:
+        own = [beside.of(run) for run in runs]
+        for one in (one for of_run in own for one in of_run.values()):
+            annotations[one.name] = annotations.get(one.name, False) or one.category
+        for run, of_run in zip(runs, own):
+
+            def extra(sequence: int, begin: int, end: int, of_run: dict[str, Annotation] = of_run) -> dict[str, Any]:
+                return {
+                    name: _annotation_column(beside, of_run.get(name), text, sequence, begin, end) for name, text in annotations.items()
+                }
+
+            for sequence in run.sequences:
+                yield from _sequence_tables(run, sequence, files, extra)
 
 
-def _annotation_columns(run: Run, sequence: int, begin: int, end: int, annotations: dict[str, bool]) -> dict[str, Any]:
+def _annotation_column(beside: Annotations, one: Annotation | None, text: bool, sequence: int, begin: int, end: int) -> Any:
     pa = _pyarrow()
-    own, columns = run.annotations, {}
-    for name, text in annotations.items():
-        if name not in own:
-            columns[name] = pa.nulls(end - begin, pa.string() if text else pa.float64())
-            continue
-        values = run.annotation(name, sequence, begin, end)
-        if text:
-            columns[name] = pa.array([None if v is None or v != v else str(v) for v in values], pa.string())
-        else:
-            columns[name] = pa.array(values, pa.float64(), from_pandas=True)
-    return columns
+    if one is None:
+        return pa.nulls(end - begin, pa.string() if text else pa.float64())
+    values = beside.values(one, sequence, begin, end)
+    if text:
+        return pa.array([None if v is None or v != v else str(v) for v in values], pa.string())
+    return pa.array(values, pa.float64(), from_pandas=True)
 
 
 def _sequence_tables(
-    run: Run, sequence: int, files: dict[tuple[str, tuple[str, ...]], str], annotations: dict[str, bool]
+    run: Run, sequence: int, files: dict[tuple[str, tuple[str, ...]], str], extra: Callable[[int, int, int], dict[str, Any]]
 ) -> Iterator[tuple[str, Any]]:
     pa = _pyarrow()
     _, count, _ = run._place(sequence)
@@ -115,8 +118,7 @@ def _sequence_tables(
             "position": np.arange(begin, end, dtype=np.int64),
         }
         texts = run.token_texts(sequence, columns)
-        extra = _annotation_columns(run, sequence, begin, end, annotations)
-        yield "tokens", pa.table({**place, "text": pa.array(texts, pa.string()), **columns, **extra})
+        yield "tokens", pa.table({**place, "text": pa.array(texts, pa.string()), **columns, **extra(sequence, begin, end)})
         for name, axes in run.signals.items():
             try:
                 values = run.signal(name, sequence, begin, end)

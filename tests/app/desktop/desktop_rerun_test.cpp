@@ -8,6 +8,7 @@
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
+#include "app/desktop/rerun.h"
 #include "app/desktop/settings.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -21,6 +22,7 @@
 #include <QFile>
 #include <QProcess>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QSlider>
 #include <QTemporaryDir>
 #include <QTest>
@@ -85,6 +87,20 @@ struct Stage {
 class DesktopRerunTest : public QObject {
     Q_OBJECT
 private slots:
+    void aRunWithStatesPutInIsRefusedAsTheCommandLineRefusesIt() {
+        Rerun rerun;
+        const QSignalSpy failed(&rerun, &Rerun::failed);
+        const QSignalSpy prepared(&rerun, &Rerun::prepared);
+        RunInfo run;
+        run.name = "a patched";
+        run.choices = R"({"patches":[{"to":{"token":3,"step":0},"from":"zero"}]})";
+        rerun.start({QStringLiteral("/nowhere/t.ponder"), 1}, run, QStringLiteral("fixed:n=1"));
+        QCOMPARE(failed.size(), 1);
+        QCOMPARE(failed[0][0].toString(), QString::fromStdString(why_no_rerun(run)));
+        QVERIFY(failed[0][0].toString().contains(QStringLiteral("states put in")));
+        QVERIFY(prepared.isEmpty());
+    }
+
     void theRerunIsRecordedAndSetAgainstTheReplay() {
         Stage stage;
         QVERIFY(stage.record());

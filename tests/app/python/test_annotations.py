@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import ponderscope.schema
 import ponderscope as ps
 from conftest import SIGNALS, WORDS, made_up
+
+
+UNTYPED = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', ''); PRAGMA writable_schema = RESET"
+"""A table that takes what it is given: a file from a stranger may have such ones."""
 
 
 @pytest.fixture
@@ -91,6 +98,16 @@ def test_tables_have_them(path: Path, tmp_path: Path) -> None:
         ("tag", ["\ud800"] * 340, "UTF-8"),
         ("tag", ["x" * 201] * 340, "1 to 200 bytes"),
         ("tag", [f"c{t}" for t in range(340)], "at most 256 classes"),
+        ("score", [10**400] * 340, "numbers of 64 bits"),
+        ("score", {0: 5}, "sequence 0: expected a value for each token, found one int"),
+        ("score", 5, "found one int"),
+        ("score", np.array(5), "found one ndarray"),
+        ("score", {0: "a" * 300}, "sequence 0: expected a value for each token, found one text"),
+        ("score", np.zeros((2, 300, 1)), "for each token, found lists among them|40 tokens, found 300"),
+        ("score", {0: np.zeros((300, 2))}, "sequence 0: expected a value for each token, found lists among them"),
+        ("score", {0: [[1.0]] * 300}, "found lists among them"),
+        ("score", [b"x"] * 340, "something else"),
+        ("score", [{}] * 340, "something else"),
     ],
 )
 def test_what_cannot_be_is_refused(path: Path, name: str, values: Any, sentence: str) -> None:
@@ -98,6 +115,47 @@ def test_what_cannot_be_is_refused(path: Path, name: str, values: Any, sentence:
         ps.annotate(path, "one", name, values)
     assert "\n" not in str(error.value).replace("\\n", "")
     assert {p.name for p in path.parent.iterdir()} == {"a.ponder"}
+
+
+def test_numbers_are_classes_of_their_own(path: Path) -> None:
+    ps.annotate(path, "two", "code", [1234567.0, 1234568.0, 2.0, 2, np.float32(0.1), 0.1 + 0.2, 0.3, *[None] * 18], category=True)
+    with ps.open(path) as trace:
+        assert trace.run("two").annotations["code"].classes == ("1234567", "1234568", "2", "0.1", "0.30000000000000004", "0.3")
+    with pytest.raises(ValueError, match="expected numbers or texts, found object"):
+        ps.annotate(path, "two", "code", [object()] * 25, category=True)
+
+
+def test_what_pandas_calls_absent_is(path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    values = pandas.Series([1, None, 3, *[4] * 22], dtype="Int64")
+    ps.annotate(path, "two", "score", values)
+    ps.annotate(path, "two", "kind", pandas.Series(["a", pandas.NA, *["b"] * 23], dtype="string"))
+    with ps.open(path) as trace:
+        read = trace.run("two").annotation("score", 0, 0, 3)
+        assert read[0] == 1 and np.isnan(read[1]) and read[2] == 3
+        assert trace.run("two").annotation("kind", 0, 0, 3).tolist() == ["a", None, "b"]
+
+
+def test_tables_open_the_file_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    ps.annotate(path, "one", "score", range(340))
+    ps.annotate(path, "one", "code", range(340))
+    opened: list[Path] = []
+    check = ponderscope.schema.check_header
+
+    def counted(file: Path, *kind: Any) -> int:
+        opened.append(file)
+        return check(file, *kind)
+
+    monkeypatch.setattr(ponderscope.schema, "check_header", counted)
+    with ps.open(path) as trace:
+        opened.clear()
+        assert trace.run("one").tokens()["score"].tolist() == list(range(340))
+        assert opened == [beside(path.resolve())]
+        if importlib.util.find_spec("pyarrow") is not None:
+            opened.clear()
+            trace.to_arrow()
+            assert opened == [beside(path.resolve())]
 
 
 def test_names_that_differ_in_case_alone(path: Path) -> None:
@@ -111,7 +169,10 @@ def test_those_of_another_text_are_left_out(path: Path) -> None:
     with ps.Writer(path, overwrite=True) as writer, writer.run("two", max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
         run.sequence(**made_up(5, 25))
     with ps.open(path) as trace:
-        assert not trace.run("two").annotations
+        with pytest.warns(UserWarning, match=r"score was made for another text than the run 'two' has now; annotate it again"):
+            assert not trace.run("two").annotations
+        with pytest.warns(UserWarning, match="score"):
+            assert "score" not in trace.run("two").tokens()
         assert "score" not in trace.run("two").columns()
 
 
@@ -126,12 +187,16 @@ def test_those_of_another_text_are_left_out(path: Path) -> None:
         ("DROP TABLE annotation_value", "a table named annotation_value"),
         ("PRAGMA application_id = 5", "another program"),
         ("PRAGMA user_version = 2", "version 1 or older"),
+        (f"{UNTYPED}; UPDATE annotation_class SET name = x'4142'", "a class that is a text, found b'AB'"),
+        (f"{UNTYPED}; UPDATE annotation_value SET position = 0.5 WHERE position = 1", "whole numbers of sequences and tokens, found 0.5"),
+        (f"{UNTYPED}; UPDATE annotation SET run = x'4142'", "annotations of texts and whole numbers"),
+        (f"{UNTYPED}; UPDATE annotation SET tokens = 'many'", "annotations of texts and whole numbers"),
     ],
 )
 def test_damaged_ones_say_so(path: Path, change: str, sentence: str) -> None:
     ps.annotate(path, "two", "tag", ["a"] * 25)
     database = sqlite3.connect(beside(path))
-    database.execute(change)
+    database.executescript(change)
     database.commit()
     database.close()
     with ps.open(path) as trace, pytest.raises(ValueError, match=sentence):
@@ -140,6 +205,19 @@ def test_damaged_ones_say_so(path: Path, change: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         ps.annotate(path, "two", "other", [1.0] * 25)
     assert beside(path).read_bytes() == before
+
+
+def test_a_lock_of_another_program_is_said_as_one(path: Path) -> None:
+    ps.annotate(path, "two", "tag", ["a"] * 25)
+    other = sqlite3.connect(beside(path), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    began = time.monotonic()
+    with ps.open(path) as trace, pytest.raises(OSError, match="another program holds a lock on it"):
+        trace.run("two").annotation("tag")
+    assert time.monotonic() - began < 3
+    other.close()
+    with ps.open(path) as trace:
+        assert trace.run("two").annotation("tag")[0] == "a"
 
 
 def test_the_program_reads_and_writes_the_same_file(ponderscope: Any, path: Path, tmp_path: Path) -> None:

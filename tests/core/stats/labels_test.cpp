@@ -54,6 +54,18 @@ TEST_F(LabelFiles, AreReadByTheNamesOfTheirColumns) {
     EXPECT_FALSE(tokens.by_bytes);
     EXPECT_EQ(tokens.rows[0].begin, 7U);
     EXPECT_EQ(tokens.rows[0].end, 8U);
+
+    // What counts tokens is no place where bytes are given.
+    for (const char* name : {"token", "token_index", "position"}) {
+        for (const std::string& header :
+             {"sequence," + std::string(name) + ",begin,end,class\n0,7,30,34,x\n",
+              "sequence,begin,end," + std::string(name) + ",class\n0,30,34,7,x\n"}) {
+            const Labels both = read(header);
+            EXPECT_TRUE(both.by_bytes);
+            EXPECT_EQ(both.rows[0].begin, 30U) << header;
+            EXPECT_EQ(both.rows[0].end, 34U) << header;
+        }
+    }
 }
 
 TEST_F(LabelFiles, EveryMistakeHasItsSentence) {
@@ -64,6 +76,7 @@ TEST_F(LabelFiles, EveryMistakeHasItsSentence) {
         {"", "an empty file"},
         {"a,b,c\n", "\"a,b,c\""},
         {"begin,class\n0,x\n", "document,begin,end,class"},
+        {"token,end,class\n0,1,x\n", "document,begin,end,class"},
         {"begin,end,class\n0,1\n", "line 2 has 2 fields"},
         {"begin,end,class\n0,-1,x\n", "line 2: expected a whole number from 0, found \"-1\""},
         {"begin,end,class\n5,5,x\n", "an end above the begin 5"},

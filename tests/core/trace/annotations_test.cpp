@@ -12,11 +12,13 @@
 #include "tests/support/test_data.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <sqlite3.h>
 #include <sstream>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -39,7 +41,7 @@ class Annotated : public ::testing::Test {
 protected:
     void SetUp() override { write_trace(path); }
 
-    [[nodiscard]] RunInfo run() const { return find_run(TraceReader::open(path), ""); }
+    [[nodiscard]] RunInfo run() const { return find_run(TraceReader::open(path), "run"); }
     [[nodiscard]] std::vector<SequenceInfo> sequences() const {
         return TraceReader::open(path).sequences(run().id);
     }
@@ -283,6 +285,86 @@ TEST_F(Annotated, AreExportedAndMergedUnderTheNewNames) {
     EXPECT_FALSE(fs::exists(folder / "other.ponder"));
 }
 
+TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
+    put({parts(), numbers()});
+    const fs::path output = folder / "all.ponder";
+    const fs::path beside = annotations_path(output);
+    const auto merge = [&](const ProgressSink& progress) {
+        try {
+            merge_traces({path}, output, progress);
+        } catch (const InputError& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    const auto left = [&] {
+        return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
+    };
+    // Somebody takes the trace's name meanwhile.
+    std::string says = merge([&](const Progress&) { write_file_atomically(output, "another"); });
+    EXPECT_NE(says.find("something that appeared meanwhile"), std::string::npos) << says;
+    EXPECT_EQ(read_file(output), "another");
+    EXPECT_FALSE(fs::exists(beside)) << "annotations of another trace";
+    fs::remove(output);
+    // Somebody takes that of the annotations.
+    says = merge([&](const Progress&) { write_file_atomically(beside, "of the winner"); });
+    EXPECT_NE(says.find("something that appeared meanwhile"), std::string::npos) << says;
+    EXPECT_EQ(read_file(beside), "of the winner");
+    EXPECT_FALSE(fs::exists(output));
+    fs::remove(beside);
+    EXPECT_EQ(left(), 2) << "the trace and its annotations";
+    // Damage is found before anything is copied.
+    write_file_atomically(annotations_path(path), std::string(200, 'x'));
+    bool copied = false;
+    says = merge([&](const Progress&) { copied = true; });
+    EXPECT_NE(says.find("a file of another kind"), std::string::npos) << says;
+    EXPECT_FALSE(copied);
+    EXPECT_EQ(left(), 2);
+}
+
+TEST_F(Annotated, ALockOfAnotherProgramIsSaidAsOne) {
+    put({numbers()});
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open(annotations_path(path).c_str(), &other), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+    const auto began = std::chrono::steady_clock::now();
+    try {
+        (void)AnnotationReader::beside(path);
+        ADD_FAILURE() << "read";
+    } catch (const EnvironmentError& error) {
+        EXPECT_NE(std::string(error.what()).find("another program holds a lock on it"), std::string::npos)
+            << error.what();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
+    sqlite3_close(other);
+    EXPECT_TRUE(AnnotationReader::beside(path));
+}
+
+TEST_F(Annotated, TheCheckOfThemStopsAndSaysHowFarItIs) {
+    put({parts(), numbers()});
+    std::vector<Progress> said;
+    (void)check_trace(path, 1000, [&](const Progress& one) { said.push_back(one); });
+    EXPECT_EQ(std::count_if(said.begin(), said.end(),
+                            [](const Progress& one) { return one.activity == "checking annotations"; }),
+              2);
+    EXPECT_LE(said.back().done, said.back().total);
+    std::stop_source stop;
+    const auto at_the_first = [&](const Progress& one) {
+        if (one.activity == "checking annotations") {
+            stop.request_stop();
+        }
+    };
+    EXPECT_THROW((void)check_trace(path, 1000, at_the_first, stop.get_token()), Cancelled);
+}
+
+TEST_F(Annotated, DamageOfTheTraceIsNoFaultOfItsAnnotations) {
+    put({numbers()});
+    testing::sql(path, "DROP TABLE signal");
+    const TraceCheck check = check_trace(path);
+    ASSERT_EQ(check.faults.size(), 1U);
+    EXPECT_TRUE(check.faults[0].place.empty()) << check.faults[0].place;
+}
+
 TEST_F(Annotated, AnEndAtAnyMomentLeavesTheOldOnesOrTheNew) {
     put({numbers("first")});
     for (int round = 0; round < 12; ++round) {
@@ -317,6 +399,37 @@ TEST_F(Annotated, TwoWritersDoNotMeet) {
     EXPECT_NE(trouble(numbers()).find("some that another process is writing"), std::string::npos);
     ::close(lock);
     EXPECT_EQ(trouble(numbers()), "no error");
+}
+
+TEST_F(Annotated, ThePagesQueryMeetsTheTokensOfOneRunAlone) {
+    {
+        TraceWriter writer(path, {.append = true});
+        testing::write_sample_run(writer, "other", 2, {30, 12}, 15);
+        writer.finish();
+    }
+    put({parts(), numbers()});
+    const std::string page = testing::schema_page();
+    const std::size_t begin = page.find("SELECT t.run", page.find("ATTACH 'NAME.ponder.annotations'"));
+    ASSERT_NE(begin, std::string::npos);
+    const std::string query = page.substr(begin, page.find(';', begin) - begin);
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    const std::string attach = "ATTACH '" + annotations_path(path).string() + "' AS a";
+    ASSERT_EQ(sqlite3_exec(database, attach.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_stmt* rows = nullptr;
+    ASSERT_EQ(sqlite3_prepare_v2(database, query.c_str(), -1, &rows, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(database);
+    int count = 0;
+    while (sqlite3_step(rows) == SQLITE_ROW) {
+        EXPECT_EQ(sqlite3_column_int64(rows, 0), run().id);
+        const int token = sqlite3_column_int(rows, 1) * 30 + sqlite3_column_int(rows, 2);
+        EXPECT_EQ(token % 3, 0);
+        EXPECT_EQ(sqlite3_column_double(rows, 4), token % 2);
+        ++count;
+    }
+    EXPECT_EQ(count, 14); // every third of 42
+    sqlite3_finalize(rows);
+    sqlite3_close(database);
 }
 
 TEST(AnnotationPage, NamesEveryTableAndColumn) {

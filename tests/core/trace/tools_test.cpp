@@ -4,6 +4,7 @@
 #include "core/trace/export_csv.h"
 #include "core/trace/merge.h"
 #include "core/trace/reader.h"
+#include "core/trace/recorded_choices.h"
 #include "core/trace/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -240,6 +241,23 @@ TEST(TraceExport, TablesReadBackAsTheSameNumbers) {
     fs::create_directory(folder / "empty");
     export_csv(TraceReader::open(folder / "a.ponder"), folder / "empty", {1});
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "empty", "out"}));
+}
+
+TEST(RecordedChoices, OfStrangersAreShallowOrNone) {
+    const auto deep = [](std::size_t depth) {
+        return "{\"kv\":\"full\",\"patches\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+    };
+    EXPECT_EQ(recorded_choices(deep(2)).kv, "full");
+    EXPECT_EQ(recorded_choices(deep(2)).patches, "[[]]");
+    EXPECT_EQ(recorded_choices(deep(1'000'000)).kv, ""); // whoever writes it down again goes as deep
+    EXPECT_TRUE(choices_json(deep(1'000'000)).is_null());
+    EXPECT_TRUE(choices_json("[1]").is_null());
+    EXPECT_TRUE(choices_json("").is_null());
+    RunInfo run;
+    run.name = "a";
+    EXPECT_EQ(why_no_rerun(run), "");
+    run.choices = deep(1);
+    EXPECT_NE(why_no_rerun(run).find("states put in the place of computed ones"), std::string::npos);
 }
 
 TEST(TraceExport, NamesAndTextOfStrangersStayData) {

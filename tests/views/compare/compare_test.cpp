@@ -10,12 +10,14 @@
 #include "views/compare/comparison_job.h"
 #include "views/compare/runs_table_model.h"
 #include "views/compare/token_scatter.h"
+#include "views/figure/figure_command.h"
 
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 #include <QtTest>
 
 #include <cmath>
+#include <sqlite3.h>
 
 using namespace ponderscope;
 
@@ -40,6 +42,35 @@ private slots:
         QVERIFY(!says(compare_runs(request)));
         request.runs.push_back(request.runs.front()); // two that are the same are said to be
         QVERIFY(says(compare_runs(request)));
+    }
+
+    void theCommandNamesEveryRun() {
+        testing::TemporaryFolder folder;
+        const auto trace = folder / "two.ponder";
+        testing::write_sample_trace(trace, {.sequences = 1, .tokens = 300});
+        sqlite3* database = nullptr;
+        QCOMPARE(sqlite3_open(trace.c_str(), &database), SQLITE_OK);
+        QCOMPARE(
+            sqlite3_exec(database, "UPDATE run SET name = 'a#b' WHERE id = 1", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+        sqlite3_close(database);
+        const QString path = QString::fromStdString(trace.string());
+        Theme theme{Appearance::light};
+        Selection selection;
+        TraceData data;
+        CompareView view(ViewContext{data, selection, theme});
+        data.open(path);
+        QTRY_VERIFY(data.isOpen(path));
+        selection.setRunA({path, 1});
+        selection.setRunB({path, 2});
+        // What follows the last # is the run: one with a # in its name goes by its number.
+        const QString text = view.viewCommand().text;
+        QVERIFY2(text.contains(path + QStringLiteral("#1' ")), qPrintable(text));
+        QVERIFY2(text.contains(path + QStringLiteral("#vanilla-1m'\n")), qPrintable(text));
+        // A that is gone makes no figure, whatever B is.
+        selection.setRunA({path, 7});
+        QVERIFY(figure::window_figure(data, selection, figure::FigureKind::nll_comparison).runs.empty());
+        QCOMPARE(view.viewCommand().kind, ViewCommand::Kind::none);
     }
 
     void initTestCase() {

@@ -271,13 +271,13 @@ private slots:
         FigureSpec spec;
         spec.runs = {{trace, "adaponderlm-1m"}};
         spec.sequence = 1;
-        spec.tokens = {6, 12};
+        spec.tokens = {5, 12}; // the first of them has no class
         spec.annotation = "part_of_speech";
         const Figure figure = compose(spec, gather(spec), *fonts_);
         const auto rows = read_csv(figure.tables[0].csv);
         QCOMPARE(rows[0][4], std::string("part_of_speech"));
-        for (std::size_t t = 6; t < 12; ++t) {
-            QCOMPARE(rows[t - 5][4], std::string(t % 3 == 0 ? "NOUN" : t % 3 == 1 ? "VERB" : ""));
+        for (std::size_t t = 5; t < 12; ++t) {
+            QCOMPARE(rows[t - 4][4], std::string(t % 3 == 0 ? "NOUN" : t % 3 == 1 ? "VERB" : ""));
         }
         const fs::path svg = folder_ / "annotated.svg";
         std::ofstream(folder_ / "annotated.json") << write_figure_spec(spec, folder_.path());
@@ -291,7 +291,32 @@ private slots:
         QVERIFY(!has(2)); // no token is of it: no swatch
         spec.annotation = "score";
         const auto numbers = read_csv(compose(spec, gather(spec), *fonts_).tables[0].csv);
-        QCOMPARE(numbers[1][4], std::string("1.5"));
+        QCOMPARE(numbers[1][4], std::string("1.25"));
+        // Of more classes than anybody tells apart, those of the most tokens are named.
+        Annotation many{"many", true, {}, {}};
+        for (int c = 0; c < 200; ++c) {
+            many.classes.push_back("c" + std::to_string(c) + ".");
+        }
+        for (int s = 0; s < 2; ++s) {
+            many.values.emplace_back(300, none);
+            for (int t = 1; t < 300; ++t) {
+                many.values.back()[static_cast<std::size_t>(t)] = t < 200 ? t : 199;
+            }
+        }
+        put_annotations(trace, run, reader.sequences(run.id), {many});
+        spec.annotation = "many";
+        spec.tokens = {0, 300};
+        QString named;
+        const Figure crowded = compose(spec, gather(spec), *fonts_);
+        for (const Item& item : crowded.page.items()) {
+            if (const auto* text = std::get_if<TextItem>(&item)) {
+                named += text->text + u' ';
+            }
+        }
+        QVERIFY2(named.contains(QStringLiteral(" c199. ")), qPrintable(named));
+        QVERIFY(named.contains(QStringLiteral(" c1. ")) && named.contains(QStringLiteral(" c23. ")));
+        QVERIFY(!named.contains(QStringLiteral(" c0. ")) && !named.contains(QStringLiteral(" c24. ")));
+        QVERIFY(named.contains(QStringLiteral(" and 175 more ")));
         spec.annotation = "other";
         QVERIFY(thrown([&] { gather(spec); }).find("part_of_speech, score") != std::string::npos);
         QVERIFY(thrown([&] {

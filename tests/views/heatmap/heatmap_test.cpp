@@ -115,9 +115,16 @@ private slots:
 
         write_lens(folder_ / "lens.ponder");
         Fixture g;
+        QSignalSpy read(&g.data, &TraceData::signalReady);
         g.open(folder_ / "lens.ponder");
         DepthGrid* grid = g.view.layers()->grid();
         QTRY_VERIFY(!g.view.layers()->isHidden());
+        QTRY_VERIFY(g.view.canvas()->map());
+        g.selection.setToken(1);
+        QVERIFY(!g.view.layers()->isBusy()); // nobody sees it
+        QVERIFY(grid->hint().isEmpty());
+        g.selection.setToken(-1);
+        g.view.setOnScreen(true);
         QTRY_VERIFY(grid->hint().contains(QStringLiteral("Choose a word")));
         g.selection.setToken(2); // shown in the row of the token that predicted it
         QTRY_COMPARE(grid->layers(), 3);
@@ -132,6 +139,20 @@ private slots:
         g.selection.setToken(3);
         QTRY_VERIFY(std::isnan(grid->value(0, 1))); // it stopped before
         QCOMPARE(grid->value(1, 0), 201.0F);
+        // Who moves fast gets the last one, in the colours of all: 412 of [0, 312] would lie outside.
+        for (const qint64 token : {1, 2, 4}) {
+            g.selection.setHover(token);
+        }
+        QTRY_COMPARE(grid->value(2, 0), 302.0F);
+        QTRY_VERIFY(!g.view.isBusy());
+        QCOMPARE(grid->scale().high, nice_ceiling(312));
+        g.selection.setHover(1);
+        QTRY_COMPARE(grid->value(0, 0), 0.0F);
+        QCOMPARE(grid->scale().high, nice_ceiling(312));
+        // One row of it was read, and never all of it into memory.
+        for (const QList<QVariant>& one : read) {
+            QVERIFY(one[2].toString() != QLatin1String(signal::layer_nll));
+        }
     }
 
     void hoverAndClickDriveTheSelection() {

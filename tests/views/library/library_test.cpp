@@ -13,6 +13,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextDocument>
 #include <QTreeView>
 
 #include <cmath>
@@ -101,6 +102,32 @@ private slots:
         QCOMPARE(run.data(LibraryModel::ColourRole).value<QColor>(), stage.theme.colours().a);
         QVERIFY(!model.indexOf({path, 99}).isValid());
         QVERIFY(!model.indexOf({QStringLiteral("/nowhere"), 1}).isValid());
+    }
+
+    void whatWasChosenIsSaid() {
+        Stage stage;
+        LibraryModel model(stage.context);
+        const QString path = stage.make(QStringLiteral("chosen.ponder"), {.sequences = 1, .tokens = 60});
+        {
+            RunInfo run;
+            run.name = "<s>chosen</s>";
+            run.method = "huginn";
+            run.choices = R"({"kv":"shared","initial_state":"random:7"})";
+            TraceWriter writer(path.toStdString());
+            writer.begin_run(run, {});
+            writer.end_run(1);
+            writer.finish();
+        }
+        QVERIFY(stage.open(path));
+        const QString plain = model.indexOf(stage.run(path, 0)).data(Qt::ToolTipRole).toString();
+        QVERIFY(!plain.contains(QStringLiteral("start:")));
+        const QString tip = model.indexOf(stage.run(path, 2)).data(Qt::ToolTipRole).toString();
+        QVERIFY2(tip.contains(QStringLiteral("&lt;s&gt;chosen")), qPrintable(tip)); // no markup
+        QTextDocument read;
+        read.setHtml(tip);
+        const QString said = read.toPlainText().replace(QChar::Nbsp, u' ');
+        QVERIFY2(said.contains(QStringLiteral("what later tokens see: shared")), qPrintable(said));
+        QVERIFY2(said.contains(QStringLiteral("start: random:7")), qPrintable(said));
     }
 
     void cutOffRunsArePartial() {

@@ -406,6 +406,11 @@ private slots:
         QCOMPARE(where("nll != 1"), (std::vector<qint64>{0, 2, 4})); // what has no value meets nothing
         QCOMPARE(where("id = 102 or position = 4"), (std::vector<qint64>{2, 4}));
         QCOMPARE(where("rank > -1e3"), (std::vector<qint64>{0, 1, 2, 3, 4}));
+        // 0.1 in 32 bits is not 0.1 in 64: what is recorded so is found all the same.
+        data->tokens.nll[2] = 0.1F;
+        QCOMPARE(where("nll = 0.1"), (std::vector<qint64>{2}));
+        QCOMPARE(where("nll <= 0.1"), (std::vector<qint64>{0, 2}));
+        QCOMPARE(where("nll < 1e300"), (std::vector<qint64>{0, 1, 2, 4}));
         for (const char* text : {"", "steps", "steps =", "steps = x", "steps = 1 and", "steps = 1 nll < 2",
                                  "and steps = 1", "colour = 3", "the sum = 3", "steps = 1 xor nll = 2"}) {
             QVERIFY2(!Condition::parse(QString::fromLatin1(text)), text);
@@ -415,14 +420,15 @@ private slots:
     }
 
     void conditionsKnowAnnotations() {
-        constexpr float none = std::numeric_limits<float>::quiet_NaN();
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
         const auto data = sequence_of({"a", " b", " c", " d", " e"});
         data->annotations = {{QStringLiteral("part_of_speech"),
                               true,
                               {QStringLiteral("VERB"), QStringLiteral("proper \"noun\""), QStringLiteral("7"),
                                QStringLiteral("Überschrift")},
                               {0, 1, none, 2, 3}},
-                             {QStringLiteral("Score2"), false, {}, {none, -1, 2.5F, 3, 4}}};
+                             {QStringLiteral("Score2"), false, {}, {none, -1, 2.5, 3, 4}},
+                             {QStringLiteral("exact"), false, {}, {0.1, 16777216, 16777217, -1e300, none}}};
         const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
             const auto condition = Condition::parse(QString::fromUtf8(text), data->annotations);
             return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
@@ -438,6 +444,14 @@ private slots:
         QCOMPARE(where("part_of_speech != NOUN"), (Hits{0, 1, 3, 4}));
         QCOMPARE(where("score2 > 2"), (Hits{2, 3, 4}));
         QCOMPARE(where("score2 > 2 and nll < 4"), (Hits{2, 3}));
+        // As exact as they were given.
+        QCOMPARE(where("exact = 0.1"), (Hits{0}));
+        QCOMPARE(where("exact <= 0.1"), (Hits{0, 3}));
+        QCOMPARE(where("exact = 16777217"), (Hits{2}));
+        for (std::size_t t = 0; t < 4; ++t) { // and as they are shown
+            const QString typed = QStringLiteral("exact = ") + format_annotation(data->annotations[2], t);
+            QCOMPARE(where(typed.toUtf8().constData()), (Hits{static_cast<qint64>(t)}));
+        }
         // They are the token's own, whichever row it shows.
         QCOMPARE(where("score2 > 2", Attribution::predicted), (Hits{2, 3, 4}));
         QCOMPARE(where("part_of_speech = VERB or score2 = -1", Attribution::predicted), (Hits{0, 1}));
@@ -450,11 +464,11 @@ private slots:
     }
 
     void annotationsColour() {
-        constexpr float none = std::numeric_limits<float>::quiet_NaN();
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
         const auto data = sequence_of({"a", " b", " c"});
         data->annotations = {
             {QStringLiteral("kind"), true, {QStringLiteral("x"), QStringLiteral("y")}, {1, none, 0}},
-            {QStringLiteral("score"), false, {}, {0.5F, -1.7F, none}}};
+            {QStringLiteral("score"), false, {}, {0.5, -1e300, none}}};
         const TokenValues kind = annotation_values(*data, QStringLiteral("kind"));
         QCOMPARE(kind.classes.size(), 2);
         QCOMPARE(kind.values[0], 1.0F); // its own, not that of the token before
@@ -474,6 +488,7 @@ private slots:
         }
         const TokenValues score = annotation_values(*data, QStringLiteral("score"));
         QCOMPARE(score.scale.low, -score.scale.high); // some are below zero
+        QVERIFY(std::isfinite(score.scale.high) && std::isfinite(score.values[1]));
         QVERIFY(score.notice.isEmpty());
         QVERIFY(annotation_values(*data, QStringLiteral("other")).notice.contains(QStringLiteral("other")));
         QCOMPARE(format_annotation(data->annotations[0], 0), QStringLiteral("y"));

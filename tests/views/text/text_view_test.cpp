@@ -2,18 +2,24 @@
 #include "core/base/files.h"
 #include "core/trace/annotations.h"
 #include "tests/support/sample_trace.h"
+#include "views/common/format.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
+#include <QApplication>
 #include <QComboBox>
+#include <QHelpEvent>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextDocument>
+#include <QToolTip>
 
 #include <cmath>
+#include <sqlite3.h>
 
 using namespace ponderscope;
 
@@ -129,6 +135,31 @@ private slots:
         QTRY_COMPARE(colour->count(), before);
     }
 
+    void classesThatLookLikeMarkupStandAsTheyAre() {
+        Stage stage({.sequences = 1, .tokens = 60});
+        QVERIFY(stage.settle());
+        Annotation tag{"tag", true, {"<b>bold</b>", "<img src=x>"}, {std::vector<double>(60, 1)}};
+        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a), stage.data.sequences(stage.a),
+                        {tag});
+        stage.data.refresh();
+        auto* colour = stage.panel.findChild<QComboBox*>();
+        QTRY_VERIFY(colour->findText(QStringLiteral("tag")) >= 0);
+        colour->setCurrentIndex(colour->findText(QStringLiteral("tag")));
+        QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("<b>bold</b>")));
+        const QString tip = stage.panel.legend().toolTip();
+        QVERIFY(Qt::mightBeRichText(tip)); // so it is taken for, and says the classes in words
+        QTextDocument read;
+        read.setHtml(tip);
+        QCOMPARE(read.toPlainText().replace(QChar::Nbsp, u' '), stage.panel.legend().meaning());
+        QCOMPARE(plain_tip(QStringLiteral("1 < 2, as it is\nsaid")), QStringLiteral("1 < 2, as it is\nsaid"));
+        // What stands at a word.
+        QHelpEvent help(QEvent::ToolTip, stage.view().tokenRect(12).center().toPoint(), QPoint(9, 9));
+        QApplication::sendEvent(stage.view().viewport(), &help);
+        read.setHtml(QToolTip::text());
+        QVERIFY2(read.toPlainText().contains(QStringLiteral("<img")), qPrintable(QToolTip::text()));
+        QToolTip::hideText();
+    }
+
     void strangeAnnotationsAreNotShown() {
         Stage stage({.sequences = 1, .tokens = 60});
         QVERIFY(stage.settle());
@@ -138,6 +169,27 @@ private slots:
         QVERIFY(stage.data.faults(stage.a).constFirst().contains(QStringLiteral("a file of another kind")));
         QVERIFY(stage.view().sequence()->annotations.empty());
         QCOMPARE(stage.view().sequence()->tokens.size(), 60U);
+    }
+
+    void aLockOnTheAnnotationsKeepsNoTraceShut() {
+        Stage first({.sequences = 1, .tokens = 60});
+        QVERIFY(first.settle());
+        Annotation score{"score", false, {}, {std::vector<double>(60, 1)}};
+        put_annotations(first.path.toStdString(), *first.data.run(first.a), first.data.sequences(first.a),
+                        {score});
+        sqlite3* other = nullptr;
+        const std::string beside = annotations_path(first.path.toStdString()).string();
+        QCOMPARE(sqlite3_open(beside.c_str(), &other), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+        TraceData data;
+        data.open(first.path);
+        QTRY_VERIFY(data.isOpen(first.path));
+        const QStringList faults = data.faults(first.a);
+        QVERIFY(faults.size() == 1 &&
+                faults.constFirst().contains(QStringLiteral("another program holds a lock on it")));
+        QTRY_VERIFY(data.sequence(first.a, 0));
+        QVERIFY(data.sequence(first.a, 0)->annotations.empty());
+        sqlite3_close(other);
     }
 
     void theSelectionIsAnOutlineNotAFill() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Near and far: one line a token, one pixel a token; two quantities at once; B on A's words; the list of
 // hits.
+#include "core/trace/annotations.h"
 #include "tests/support/sample_trace.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
@@ -22,6 +23,7 @@
 #include <QWheelEvent>
 
 #include <cmath>
+#include <set>
 
 using namespace ponderscope;
 
@@ -100,6 +102,20 @@ private slots:
         model.show(longer, &stage.panel.view().values());
         QCOMPARE(inserted.size(), 1);
         QCOMPARE(model.rowCount(), 501);
+        // Annotations are columns behind the quantities, the token's own.
+        auto annotated = std::make_shared<SequenceData>(*longer);
+        annotated->annotations = {
+            {QStringLiteral("score"), false, {}, std::vector<double>(501, 0.1)},
+            {QStringLiteral("tag"), true, {QStringLiteral("VERB")}, std::vector<double>(501, 0)}};
+        const int before = model.columnCount();
+        model.show(annotated, &stage.panel.view().values());
+        QCOMPARE(model.columnCount(), before + 2);
+        QCOMPARE(model.headerData(before, Qt::Horizontal, Qt::DisplayRole).toString(),
+                 QStringLiteral("score"));
+        QCOMPARE(model.index(7, before).data().toString(), QStringLiteral("0.1"));
+        QCOMPARE(model.index(7, before + 1).data().toString(), QStringLiteral("VERB"));
+        model.show(longer, &stage.panel.view().values());
+        QCOMPARE(model.columnCount(), before);
         model.show(nullptr, nullptr);
         QCOMPARE(model.rowCount(), 0);
     }
@@ -160,6 +176,52 @@ private slots:
         QCOMPARE(stage.selection.sequence(), 2);
         QCOMPARE(stage.selection.token(), map.placeAt(somewhere).token);
         QVERIFY(!map.grab().isNull());
+    }
+
+    void theMapForgetsWhatWasAnnotatedAnew() {
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("t.ponder"));
+        testing::write_sample_trace(path.toStdString(), {.sequences = 3, .tokens = 200, .secondRun = false});
+        Theme theme{Appearance::light};
+        Selection selection;
+        TraceData sized;
+        sized.open(path);
+        QTRY_VERIFY(sized.isOpen(path) && sized.sequence({path, 1}, 0));
+        TraceData data(nullptr, sized.cachedBytes() * 3 / 2); // one block is kept, two are not
+        CorpusMap map(ViewContext{data, selection, theme});
+        map.resize(700, 300);
+        map.show();
+        data.open(path);
+        QTRY_VERIFY(data.isOpen(path));
+        const RunInfo run = data.runs(path).front();
+        const auto annotate = [&](double number) {
+            Annotation tag{"tag", true, {"NOUN", "VERB"}, {}};
+            tag.values.assign(3, std::vector<double>(200, number));
+            put_annotations(path.toStdString(), run, data.sequences({path, run.id}), {tag});
+            data.refresh();
+        };
+        annotate(0);
+        QTRY_VERIFY(data.idle());
+        map.setAnnotation(QStringLiteral("tag"));
+        selection.setRunA({path, run.id});
+        const auto colours = [&] { // of a token of each sequence
+            const QImage picture = map.viewport()->grab().toImage();
+            std::set<QRgb> found;
+            std::set<qint64> sequences;
+            for (int y = 0; y < map.viewport()->height(); ++y) {
+                const CorpusMap::Place at = map.placeAt(QPoint(40, y));
+                if (at.sequence >= 0 && sequences.insert(at.sequence).second) {
+                    found.insert(picture.pixel(40, y + 1));
+                }
+            }
+            return sequences.size() == 3 ? found : std::set<QRgb>();
+        };
+        const auto of_class = [&](std::size_t number) {
+            return std::set<QRgb>{theme.classMap().table()[number]};
+        };
+        QTRY_VERIFY(!map.isBusy() && colours() == of_class(0));
+        annotate(1);
+        QTRY_VERIFY(!map.isBusy() && colours() == of_class(1));
     }
 
     void aMillionTokensAreMappedAndScrolled() {
