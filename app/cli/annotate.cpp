@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace ponderscope::cli {
 namespace {
@@ -27,52 +28,79 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* header =
     "a header with the columns sequence,token or document,begin,end, and one a name of an annotation";
 
-/// A finite number that is the whole of \p text.
-std::optional<double> number_in(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool good = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-    return good ? std::optional(value) : std::nullopt;
+std::string_view without_blanks(std::string_view text) {
+    const auto begin = std::min(text.find_first_not_of(" \t"), text.size());
+    return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-/// A column of the table as values by row; NaN where its field is empty.
-Annotation column_of(const PlacedTable& table, std::size_t column, bool category,
-                     std::vector<double>& by_row) {
+/// The number that is the whole of \p text; NaN as other programs write it, infinity for what is beyond
+/// numbers of 64 bits.
+std::optional<double> number_in(std::string_view text) {
+    text = without_blanks(text);
+    text.remove_prefix(text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || end != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return error == std::errc() ? value : std::numeric_limits<double>::infinity();
+}
+
+/// A column of the table as values by row; NaN where its field is empty, or NaN among numbers. \p notice says
+/// what made a category of a column with numbers.
+Annotation column_of(const PlacedTable& table, std::size_t column, bool category, std::vector<double>& by_row,
+                     std::string& notice) {
     const std::vector<std::string>& fields = table.columns[column];
+    const auto line = [&](std::size_t row) {
+        return table.file.string() + ": line " + std::to_string(table.rows[row].line) + ": ";
+    };
+    const auto is_word = [](const std::string& field) {
+        return !without_blanks(field).empty() && !number_in(field);
+    };
+    const auto word = std::find_if(fields.begin(), fields.end(), is_word);
+    const bool words = word != fields.end();
     Annotation one;
     one.name = table.names[column];
-    one.category = category || std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
-                       return !field.empty() && !number_in(field);
-                   });
+    one.category = category || words;
     std::map<std::string, std::size_t> numbers;
     by_row.clear();
     for (std::size_t i = 0; i < fields.size(); ++i) {
-        if (fields[i].empty()) {
+        const std::string field(words ? std::string_view(fields[i]) : without_blanks(fields[i]));
+        const std::optional<double> number = number_in(field);
+        if (without_blanks(field).empty() || (!words && std::isnan(*number))) {
             by_row.push_back(none);
         } else if (!one.category) {
-            by_row.push_back(*number_in(fields[i]));
-        } else {
-            const auto [entry, fresh] = numbers.emplace(fields[i], one.classes.size());
-            if (fresh) {
-                one.classes.push_back(fields[i]);
+            if (std::isinf(*number)) {
+                throw InputError(line(i) + "expected a finite number of " + one.name + ", found \"" +
+                                 printable(field, 40) + "\".");
             }
-            if (const std::string fault = fault_of_class(fields[i]); fresh && !fault.empty()) {
-                throw InputError(table.file.string() + ": line " + std::to_string(table.rows[i].line) + ": " +
-                                 fault + ".");
+            by_row.push_back(*number);
+        } else {
+            const auto [entry, fresh] = numbers.emplace(field, one.classes.size());
+            if (fresh) {
+                one.classes.push_back(field);
+            }
+            if (const std::string fault = fault_of_class(field); fresh && !fault.empty()) {
+                throw InputError(line(i) + fault + ".");
             }
             if (one.classes.size() > most_annotation_classes) {
-                throw InputError(table.file.string() + ": line " + std::to_string(table.rows[i].line) +
-                                 ": expected at most " + std::to_string(most_annotation_classes) +
+                throw InputError(line(i) + "expected at most " + std::to_string(most_annotation_classes) +
                                  " classes of " + one.name + ", found more; a column of another meaning?");
             }
             by_row.push_back(static_cast<double>(entry->second));
         }
     }
+    const auto is_number = [](const std::string& field) { return number_in(field).has_value(); };
+    if (words && !category && std::any_of(fields.begin(), fields.end(), is_number)) {
+        notice += line(static_cast<std::size_t>(word - fields.begin())) + "\"" + printable(*word, 40) +
+                  "\" is no number, so " + one.name + " is a category, its numbers are classes, too.\n";
+    }
     return one;
 }
 
 std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceReader& reader,
-                                       const RunInfo& run, const std::vector<std::string>& categories) {
+                                       const RunInfo& run, const std::vector<std::string>& categories,
+                                       std::string& notices) {
     for (const std::string& name : categories) {
         if (std::find(table.names.begin(), table.names.end(), name) == table.names.end()) {
             throw InputError(table.file, "a column " + name + ", which --category names", "none",
@@ -95,7 +123,7 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
     for (std::size_t c = 0; c < table.names.size(); ++c) {
         const bool category =
             std::find(categories.begin(), categories.end(), table.names[c]) != categories.end();
-        Annotation one = column_of(table, c, category, by_row);
+        Annotation one = column_of(table, c, category, by_row, notices);
         for (const std::vector<std::int32_t>& of : rows) {
             one.values.emplace_back();
             for (const std::int32_t row : of) {
@@ -155,6 +183,9 @@ void AnnotateVerb::operator()() const {
                          " with --run; name it once.");
     }
     where.run = run.empty() ? where.run : run;
+    if (!categories.empty() && csv.empty()) {
+        throw InputError("--category is of --csv FILE, which is not given.");
+    }
     const TraceReader reader = TraceReader::open(where.trace);
     const bool changes = !csv.empty() || !removed.empty();
     if (!changes && where.run.empty()) {
@@ -162,10 +193,21 @@ void AnnotateVerb::operator()() const {
         return;
     }
     const RunInfo chosen = find_run(reader, where.run);
+    if (!removed.empty()) { // before anything is written
+        const std::optional<AnnotationReader> there = AnnotationReader::beside(where.trace);
+        const std::vector<AnnotationInfo> own = there ? there->of(chosen) : std::vector<AnnotationInfo>();
+        for (const std::string& name : removed) {
+            if (std::none_of(own.begin(), own.end(), [&](const auto& one) { return one.name == name; })) {
+                (void)find_annotation(there, where.trace, chosen, name); // says which there are
+            }
+        }
+    }
     if (!csv.empty()) {
         const PlacedTable table = PlacedTable::read(csv, header);
+        std::string notices;
         put_annotations(where.trace, chosen, reader.sequences(chosen.id),
-                        annotations_in(table, reader, chosen, categories));
+                        annotations_in(table, reader, chosen, categories, notices));
+        std::cerr << notices;
     }
     if (!removed.empty()) {
         remove_annotations(where.trace, chosen, removed);
@@ -188,7 +230,8 @@ void add_annotate(CLI::App& program) {
            "Table with a header: sequence,token and a column a name, or document,begin,end (bytes of "
            "the text) and a column a name; sequence and document are a title or a number from 0 and "
            "may be left out where there is one. A column of numbers is one of numbers, any other one "
-           "of categories; an empty field says nothing. Names that are there are replaced")
+           "of categories; an empty field says nothing, nor does NaN among numbers. Names that are there "
+           "are replaced")
         ->type_name("FILE.csv");
     app->add_option("--category", verb->categories, "Columns of numbers that stand for categories")
         ->type_name("NAME");

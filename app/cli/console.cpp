@@ -8,6 +8,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <string_view>
 #include <thread>
 
 #include <pthread.h>
@@ -156,6 +157,19 @@ std::string human_time(double seconds) {
     const std::int64_t minutes = whole / 60 % 60;
     return hours > 0 ? std::to_string(hours) + ":" + two(minutes) + ":" + two(whole % 60)
                      : std::to_string(minutes) + ":" + two(whole % 60);
+}
+
+std::string shell_quoted(const std::string& word) {
+    constexpr std::string_view plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%#";
+    if (!word.empty() && word.front() != '#' && word.find_first_not_of(plain) == std::string::npos) {
+        return word;
+    }
+    std::string quoted = "'";
+    for (const char c : word) {
+        quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    }
+    return quoted + "'";
 }
 
 } // namespace ponderscope::cli

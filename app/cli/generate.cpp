@@ -6,6 +6,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
@@ -286,7 +287,7 @@ void GenerateVerb::run() {
         const RecordReport report =
             record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});
         printer.finish();
-        const std::string name = find_run(TraceReader::open(trace), std::to_string(report.run)).name;
+        const std::string name = run_of_number(TraceReader::open(trace), report.run).name;
         if (json) {
             say({{"event", "recorded"},
                  {"trace", trace.string()},
@@ -295,7 +296,7 @@ void GenerateVerb::run() {
                  {"mean_nll", number(report.mean_nll)},
                  {"complete", !was_stopped}});
         } else {
-            std::cout << trace.string() << "#" << name << '\n';
+            std::cout << visible(trace.string()) << "#" << visible(name) << '\n';
         }
     }
     if (was_stopped) {

@@ -2,6 +2,7 @@
 #include "app/cli/options.h"
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
 #include "core/ponder/halting/halting_rules.h"
@@ -331,6 +332,22 @@ void add_sampling(CLI::App& app, GenerateOptions& options) {
                    "Of sampling: a draw belongs to the seed, the number of the sequence in the run and the "
                    "position in it, so that batches of any size give the same")
         ->capture_default_str();
+}
+
+RunInfo run_of_number(const TraceReader& reader, std::int64_t number) {
+    for (const RunInfo& run : reader.runs()) {
+        if (run.id == number) {
+            return run;
+        }
+    }
+    throw InputError(reader.path(), "run " + std::to_string(number), "none of that number",
+                     "leave the trace alone while it is recorded");
+}
+
+std::string run_reference(const std::filesystem::path& trace, const RunInfo& run) {
+    const bool as_named =
+        !run.name.empty() && run.name.find('#') == std::string::npos && visible(run.name) == run.name;
+    return trace.string() + "#" + (as_named ? run.name : std::to_string(run.id));
 }
 
 } // namespace ponderscope::cli

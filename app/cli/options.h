@@ -6,6 +6,7 @@
 #include "core/ponder/engine/engine.h"
 #include "core/record/session.h"
 #include "core/text/tokenizer.h"
+#include "core/trace/reader.h"
 
 #include <CLI/CLI.hpp>
 
@@ -75,5 +76,11 @@ Tokenizer require_tokenizer(const Checkpoint& checkpoint);
 
 /// --temperature, --top-k, --top-p and --seed.
 void add_sampling(CLI::App& app, GenerateOptions& options);
+
+/// The run that was just recorded, by its number: a name can be a number, too.
+RunInfo run_of_number(const TraceReader& reader, std::int64_t number);
+/// TRACE#RUN as one types it: by the run's name, or by its number where the name would be read otherwise or
+/// is not seen as it is.
+std::string run_reference(const std::filesystem::path& trace, const RunInfo& run);
 
 } // namespace ponderscope::cli

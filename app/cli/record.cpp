@@ -3,6 +3,7 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/record/batches.h"
 #include "core/record/jsonl.h"
@@ -261,20 +262,25 @@ void RecordVerb::print_difference(const TraceReader& reader, const RunInfo& run,
                   << (run.sequences > 1 ? " of sequence " + std::to_string(one->sequence) : "") << " (NLL "
                   << fixed(one->from, 3) << " to " << fixed(one->to, 3) << ")";
     }
-    std::cout << "\nponderscope compare '" << trace.string() << "#" << before.name << "' '" << trace.string()
-              << "#" << run.name << "' shows all of it\n";
+    std::cout << '\n'
+              << visible("ponderscope compare " + shell_quoted(run_reference(trace, before)) + " " +
+                         shell_quoted(run_reference(trace, run)) + " shows all of it")
+              << '\n';
 }
 
 void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
     const TraceReader reader = TraceReader::open(trace);
-    const RunInfo run = find_run(reader, std::to_string(report.run));
+    const RunInfo run = run_of_number(reader, report.run);
     if (plain && plain->run != report.run && !json && progress.style != ProgressStyle::json) {
-        const RunInfo before = find_run(reader, std::to_string(plain->run));
+        const RunInfo before = run_of_number(reader, plain->run);
         print_run(before, *plain, engine);
         print_run(run, report, engine);
         print_difference(reader, run, before);
     } else {
         print_run(run, report, engine);
+    }
+    if (report.cancelled) {
+        return; // the tokens of the patches may not be there
     }
     if (const std::string unreached = say_unreached(reader, run, engine); !unreached.empty()) {
         std::cerr << unreached << '\n';
@@ -299,11 +305,11 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
             result["mean_nll"] = report.mean_nll;
         }
         if (!patches.empty()) {
-            result["patches"] = patches.size();
+            const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
+            result["patches"] = is_plain ? 0 : patches.size();
             result["without_patches"] =
-                plain && plain->run != report.run
-                    ? nlohmann::json(find_run(TraceReader::open(trace), std::to_string(plain->run)).name)
-                    : nlohmann::json();
+                plain && !is_plain ? nlohmann::json(run_of_number(TraceReader::open(trace), plain->run).name)
+                                   : nlohmann::json();
         }
         if (!jsonl.file.empty()) {
             result["lines_left_out"] = lines_left_out;
@@ -311,7 +317,8 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
         std::cout << result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         return;
     }
-    std::cout << trace.string() << "#" << run_name << "  " << with_separators(report.tokens) << " tokens";
+    std::cout << visible(trace.string()) << "#" << visible(run_name) << "  " << with_separators(report.tokens)
+              << " tokens";
     if (!std::isnan(report.mean_nll)) {
         std::cout << "  NLL " << fixed(report.mean_nll, 4) << "  perplexity "
                   << fixed(std::exp(report.mean_nll), 2);

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 namespace ponderscope {
 namespace {
@@ -178,6 +180,59 @@ TEST_F(Annotate, BytesOfTheTextFindTheirTokens) {
     for (std::size_t t = 0; t < values.size(); ++t) {
         EXPECT_EQ(!std::isnan(values[t]), t >= 5 && t <= 7) << t;
     }
+    // The bytes say it where a token's number stands beside them.
+    const ProgramResult both = run_ponderscope(
+        {"annotate", trace("one"), "--csv",
+         csv("sequence,token,begin,end,name\n0,9," + std::to_string(tokens.begin[5]) + "," +
+             std::to_string(tokens.end[5]) + ",person\n0,9," + std::to_string(tokens.begin[6]) + "," +
+             std::to_string(tokens.end[6]) + ",place\n"),
+         "--json"});
+    ASSERT_EQ(both.code, 0) << both.err;
+    EXPECT_EQ(nlohmann::json::parse(both.out)[0]["tokens_with_value"], 2);
+}
+
+TEST_F(Annotate, NumbersMayBeWrittenInAnyCommonWay) {
+    const auto annotated = [&](const std::string& fields, const char* option = nullptr) {
+        std::istringstream lines(fields);
+        std::string text = "token,score\n";
+        std::string line;
+        for (int t = 0; std::getline(lines, line); ++t) {
+            text += std::to_string(t) + "," + line + "\n";
+        }
+        std::vector<std::string> arguments{"annotate", trace("two"), "--csv", csv(text), "--json"};
+        if (option != nullptr) {
+            arguments.insert(arguments.end(), {option, "score"});
+        }
+        return run_ponderscope(arguments);
+    };
+    const auto values = [&] {
+        const auto there = AnnotationReader::beside(folder_ / "t.ponder");
+        return there->values(there->all()[0], 0, 0, 8);
+    };
+    ProgramResult made = annotated("0.5\nnan\n+0.7\n 3\n-NaN\n\t1e2 \n  \n-4");
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(nlohmann::json::parse(made.out)[0]["kind"], "number") << made.out;
+    EXPECT_TRUE(made.err.empty()) << made.err;
+    const std::vector<double> read = values();
+    const std::vector<double> expected{0.5, NAN, 0.7, 3, NAN, 100, NAN, -4};
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_TRUE(read[i] == expected[i] || (std::isnan(read[i]) && std::isnan(expected[i]))) << i;
+    }
+    // The same as classes: no class for what is absent.
+    made = annotated("1\nnan\n 1\n2", "--category");
+    EXPECT_EQ(nlohmann::json::parse(made.out)[0]["classes"], nlohmann::json({"1", "2"})) << made.out;
+    // A word makes a category, and where there are numbers it is said which.
+    made = annotated("0.5\nn/a\nnan\n0.5");
+    EXPECT_EQ(nlohmann::json::parse(made.out)[0]["classes"], nlohmann::json({"0.5", "n/a", "nan"}))
+        << made.out;
+    EXPECT_NE(made.err.find("a.csv: line 3: \"n/a\" is no number, so score is a category"), std::string::npos)
+        << made.err;
+    EXPECT_TRUE(annotated("VERB\n\nNOUN").err.empty());
+    for (const char* infinite : {"1e400", "inf", "-Infinity"}) {
+        made = annotated("0.5\n" + std::string(infinite) + "\n2");
+        EXPECT_EQ(made.code, 2);
+        EXPECT_NE(made.err.find("line 3: expected a finite number of score"), std::string::npos) << made.err;
+    }
 }
 
 TEST_F(Annotate, WrongTablesAreRefused) {
@@ -211,6 +266,12 @@ TEST_F(Annotate, WrongTablesAreRefused) {
         run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--category", "other"}),
         "a column other");
     expect_refusal(run_ponderscope({"stats", trace("two"), "--by", "tag"}), "an annotation named tag");
+    expect_refusal(run_ponderscope({"annotate", trace("two"), "--category", "tag"}),
+                   "--category is of --csv FILE");
+    // Nothing is written where a part of the line is wrong.
+    expect_refusal(
+        run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--remove", "nosuch"}),
+        "an annotation named nosuch");
 }
 
 } // namespace
