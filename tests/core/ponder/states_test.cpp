@@ -358,6 +358,27 @@ TEST_P(States, TheMeanIsOverTheTokensThatRanTheStep) {
     }
 }
 
+TEST_P(States, AreOfTextsAndNotOfWhatIsBeingWritten) {
+    engine_->use_states(StateChoice{});
+    if (single_stream()) {
+        engine_->use_lens(true);
+    }
+    GenerateOptions options;
+    options.max_new_tokens = 3;
+    int readouts = 0;
+    (void)engine_->generate({{ids_.begin(), ids_.begin() + 4}}, options, RecordLevel::steps,
+                            [&](std::int64_t, std::int32_t, const WindowResult& result) {
+                                ++readouts;
+                                EXPECT_EQ(find(result, signal::state), nullptr);
+                                EXPECT_EQ(find(result, signal::layer_nll), nullptr);
+                                return true;
+                            });
+    EXPECT_EQ(readouts, 3);
+    const WindowResult after = scored();
+    EXPECT_NE(find(after, signal::state), nullptr) << "a text has them again";
+    EXPECT_EQ(find(after, signal::layer_nll) != nullptr, single_stream());
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, States, ::testing::Range<std::size_t>(0, testing::subjects().size()),
                          [](const auto& one) { return std::string(testing::subjects().at(one.param).name); });
 
