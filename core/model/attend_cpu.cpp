@@ -4,6 +4,7 @@
 #include "core/model/kernels/aligned.h"
 #include "core/model/kernels/online_sums.h"
 #include "core/model/kernels/tile.h"
+#include "core/model/matrix_unit.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -150,7 +151,7 @@ std::vector<Block> make_blocks(const Visible& visible, std::int64_t queries, std
     return blocks;
 }
 
-/// Keys or values [R, g, d_h]: rows of one head in fp32, where they lie or widened.
+/// Keys or values [R, g, d_h]: rows of one head, in fp32 where they lie or widened, or in half precision.
 class Rows {
 public:
     explicit Rows(const at::Tensor& tensor)
@@ -158,14 +159,13 @@ public:
 
     const float* at(const TileKernels& kernels, std::int64_t row, std::int64_t count, std::int64_t head,
                     AlignedArray<float>& scratch, std::ptrdiff_t& stride) const {
-        const auto offset = row * tensor_.stride(0) + head * tensor_.stride(1);
         if (tensor_.scalar_type() == at::kFloat) {
             stride = tensor_.stride(0);
-            return static_cast<const float*>(tensor_.const_data_ptr()) + offset;
+            return static_cast<const float*>(tensor_.const_data_ptr()) + offset(row, head);
         }
         const auto depth = tensor_.size(2);
         stride = depth;
-        const auto* halves = static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + offset;
+        const auto* halves = halves_at(row, head);
         const auto widen = tensor_.scalar_type() == at::kBFloat16 ? kernels.widen_bf16 : kernels.widen_f16;
         for (std::int64_t r = 0; r < count; ++r) {
             widen(halves + r * tensor_.stride(0), depth, scratch.data() + r * depth);
@@ -173,7 +173,15 @@ public:
         return scratch.data();
     }
 
+    [[nodiscard]] const std::uint16_t* halves_at(std::int64_t row, std::int64_t head) const {
+        return static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + offset(row, head);
+    }
+    [[nodiscard]] std::int64_t stride() const { return tensor_.stride(0); }
+
 private:
+    [[nodiscard]] std::int64_t offset(std::int64_t row, std::int64_t head) const {
+        return row * tensor_.stride(0) + head * tensor_.stride(1);
+    }
     at::Tensor tensor_;
 };
 
@@ -181,26 +189,43 @@ private:
 class Worker {
 public:
     Worker(const at::Tensor& q, const Rows& keys, const Rows& values, const Visible& visible, double scale,
-           const float* row_bias, std::int64_t kv_heads, const at::Tensor& out)
-        : visible_(visible),
+           const float* row_bias, std::int64_t kv_heads, bool on_unit, const at::Tensor& out)
+        : on_unit_(on_unit),
+          visible_(visible),
           keys_(keys),
           values_(values),
           bias_(row_bias),
-          q_(q.const_data_ptr<float>()),
+          q_(q.const_data_ptr()),
           out_(out.data_ptr<float>()),
           scale_(static_cast<float>(scale)),
           heads_(q.size(1)),
           group_(q.size(1) / kv_heads),
           depth_(q.size(2)),
-          width_(static_cast<std::int64_t>(k_.lanes) * k_.max_vectors) {
+          width_(width_of(k_, on_unit)) {
         const auto of = [](std::int64_t count) {
             return AlignedArray<float>(static_cast<std::size_t>(count), 0.0F);
         };
-        queries_ = of(depth_ * width_);
         mixed_ = of(depth_ * width_);
         tile_ = of(rows_per_tile * width_);
-        key_scratch_ = of(rows_per_tile * depth_);
-        value_scratch_ = of(rows_per_tile * depth_);
+        if (on_unit_) {
+            const auto pairs_of = [](std::int64_t count) {
+                return AlignedArray<std::uint32_t>(static_cast<std::size_t>(count), 0U);
+            };
+            query_pairs_ = pairs_of(depth_ / 2 * width_);
+            last_keys_ = pairs_of(unit_rows * depth_ / 2);
+            value_pairs_ = pairs_of(rows_per_tile / 2 * depth_);
+            high_ = pairs_of(width_ * rows_per_tile / 2);
+            low_ = pairs_of(width_ * rows_per_tile / 2);
+        } else {
+            queries_ = of(depth_ * width_);
+            key_scratch_ = of(rows_per_tile * depth_);
+            value_scratch_ = of(rows_per_tile * depth_);
+        }
+    }
+
+    /// Columns of a tile: two vectors of them fill the matrix unit's registers.
+    static std::int64_t width_of(const TileKernels& kernels, bool on_unit) {
+        return static_cast<std::int64_t>(kernels.lanes) * (on_unit ? 2 : kernels.max_vectors);
     }
 
     void run(const Block& block, std::int64_t kv_head) {
@@ -219,14 +244,8 @@ private:
     void run_columns(const Block& block, std::int64_t kv_head, std::int64_t first, std::int64_t columns) {
         const int vectors = static_cast<int>((columns + k_.lanes - 1) / k_.lanes);
         const auto stride = static_cast<std::int64_t>(vectors) * k_.lanes;
-        std::fill_n(queries_.data(), depth_ * stride, 0.0F);
         std::fill_n(mixed_.data(), depth_ * stride, 0.0F);
-        for (std::int64_t j = 0; j < columns; ++j) {
-            const float* row = q_ + element(block, kv_head, first + j);
-            for (std::int64_t i = 0; i < depth_; ++i) {
-                queries_[static_cast<std::size_t>(i * stride + j)] = row[i] * scale_;
-            }
-        }
+        pack(block, kv_head, first, columns, stride);
         // Finite, so that a column that sees nothing of a tile gets exp(-infinity) = 0 and not a NaN.
         std::fill_n(maximum_, widest, std::numeric_limits<float>::lowest());
         std::fill_n(sum_, widest, 0.0F);
@@ -253,20 +272,48 @@ private:
         }
         for (std::int64_t j = 0; j < columns; ++j) {
             float* row = out_ + element(block, kv_head, first + j);
+            const float* mixed = mixed_.data() + (on_unit_ ? j * depth_ : j);
+            const auto step = on_unit_ ? 1 : stride;
             for (std::int64_t i = 0; i < depth_; ++i) {
-                row[i] = mixed_[static_cast<std::size_t>(i * stride + j)] / sum_[j];
+                row[i] = mixed[i * step] / sum_[j];
+            }
+        }
+    }
+
+    void pack(const Block& block, std::int64_t kv_head, std::int64_t first, std::int64_t columns,
+              std::int64_t stride) {
+        if (on_unit_) {
+            std::fill_n(query_pairs_.data(), depth_ / 2 * stride, 0U);
+        } else {
+            std::fill_n(queries_.data(), depth_ * stride, 0.0F);
+        }
+        for (std::int64_t j = 0; j < columns; ++j) {
+            const auto from = element(block, kv_head, first + j);
+            if (on_unit_) {
+                const auto* row = static_cast<const std::uint16_t*>(q_) + from;
+                for (std::int64_t i = 0; i < depth_ / 2; ++i) {
+                    query_pairs_[static_cast<std::size_t>(i * stride + j)] =
+                        row[2 * i] | static_cast<std::uint32_t>(row[2 * i + 1]) << 16;
+                }
+            } else {
+                const auto* row = static_cast<const float*>(q_) + from;
+                for (std::int64_t i = 0; i < depth_; ++i) {
+                    queries_[static_cast<std::size_t>(i * stride + j)] = row[i] * scale_;
+                }
             }
         }
     }
 
     void run_tile(std::int32_t row, std::int64_t count, std::int64_t kv_head, int vectors,
                   bool partly_visible) {
-        std::ptrdiff_t key_stride = 0;
-        std::ptrdiff_t value_stride = 0;
-        const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, key_stride);
-        const float* values = values_.at(k_, row, count, kv_head, value_scratch_, value_stride);
-        k_.product(keys, key_stride, count, depth_, queries_.data(), vectors, tile_.data(),
-                   bias_ != nullptr ? bias_ + row : nullptr);
+        const float* bias = bias_ != nullptr ? bias_ + row : nullptr;
+        if (on_unit_) {
+            score_on_unit(row, count, kv_head, vectors, bias);
+        } else {
+            std::ptrdiff_t stride = 0;
+            const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
+            k_.product(keys, stride, count, depth_, queries_.data(), vectors, tile_.data(), bias);
+        }
         if (partly_visible) {
             k_.mask(tile_.data(), count, vectors, row, begin_, end_);
         }
@@ -280,26 +327,93 @@ private:
         }
         if (moved) {
             k_.exponential(factor_, static_cast<std::int64_t>(vectors) * k_.lanes, factor_);
-            k_.rescale(mixed_.data(), depth_, vectors, factor_);
+            rescale(vectors);
             k_.rescale(sum_, 1, vectors, factor_);
         }
         k_.exponentials(tile_.data(), count, vectors, maximum_, 1, true, tile_sum_, nullptr);
         for (int j = 0; j < vectors * k_.lanes; ++j) {
             sum_[j] += tile_sum_[j];
         }
-        k_.mix(values, value_stride, count, depth_, tile_.data(), vectors, mixed_.data());
+        if (on_unit_) {
+            mix_on_unit(row, count, kv_head, vectors);
+        } else {
+            std::ptrdiff_t stride = 0;
+            const float* values = values_.at(k_, row, count, kv_head, value_scratch_, stride);
+            k_.mix(values, stride, count, depth_, tile_.data(), vectors, mixed_.data());
+        }
     }
 
+    // Mixtures lie as [depth][columns], but on the matrix unit as [columns][depth]. It works on multiples of
+    // `unit_rows` rows, so that the library compiles few kernels.
+
+    void rescale(int vectors) {
+        if (!on_unit_) {
+            k_.rescale(mixed_.data(), depth_, vectors, factor_);
+            return;
+        }
+        for (int j = 0; j < vectors * k_.lanes; ++j) {
+            const float factor = factor_[j];
+            if (factor != 1) {
+                float* row = mixed_.data() + j * depth_;
+                std::transform(row, row + depth_, row, [factor](float x) { return factor * x; });
+            }
+        }
+    }
+
+    void score_on_unit(std::int32_t row, std::int64_t count, std::int64_t kv_head, int vectors,
+                       const float* bias) {
+        const auto width = static_cast<std::int64_t>(vectors) * k_.lanes;
+        const auto* keys = keys_.halves_at(row, kv_head);
+        const auto whole = count / unit_rows * unit_rows;
+        if (whole > 0) {
+            unit_.multiply({keys, whole, keys_.stride()}, depth_, query_pairs_.data(), width, tile_.data(),
+                           false);
+        }
+        if (whole < count) {
+            // Behind the last row there may be nothing: what is there is copied, over rows of old numbers.
+            auto* last = reinterpret_cast<std::uint16_t*>(last_keys_.data());
+            for (auto r = whole; r < count; ++r) {
+                std::copy_n(keys + r * keys_.stride(), depth_, last + (r - whole) * depth_);
+            }
+            unit_.multiply({last, unit_rows, depth_}, depth_, query_pairs_.data(), width,
+                           tile_.data() + whole * width, false);
+        }
+        std::fill_n(factor_, widest, scale_);
+        k_.rescale(tile_.data(), count, vectors, factor_);
+        for (std::int64_t r = 0; bias != nullptr && r < count; ++r) {
+            for (std::int64_t j = 0; j < width; ++j) {
+                tile_[static_cast<std::size_t>(r * width + j)] += bias[r];
+            }
+        }
+    }
+
+    void mix_on_unit(std::int32_t row, std::int64_t count, std::int64_t kv_head, int vectors) {
+        const auto padded = (count + unit_rows - 1) / unit_rows * unit_rows;
+        const auto pairs = (count + 1) / 2;
+        k_.pair_rows(values_.halves_at(row, kv_head), values_.stride(), count, depth_, value_pairs_.data());
+        std::fill_n(value_pairs_.data() + pairs * depth_, (padded / 2 - pairs) * depth_, 0U);
+        k_.split_columns(tile_.data(), count, vectors, rows_per_tile / 2, high_.data(), low_.data());
+        for (const auto* part : {&high_, &low_}) {
+            unit_.multiply({part->data(), static_cast<std::int64_t>(vectors) * k_.lanes, rows_per_tile},
+                           padded, value_pairs_.data(), depth_, mixed_.data(), true);
+        }
+    }
+
+    static constexpr std::int64_t unit_rows = 32;
+
+    MatrixUnit unit_;
+    bool on_unit_;
     const TileKernels& k_ = kernels::tile_kernels();
     const Visible& visible_;
     const Rows& keys_;
     const Rows& values_;
     const float* bias_;
-    const float* q_;
+    const void* q_; ///< fp32, on the matrix unit bf16
     float* out_;
     float scale_;
     std::int64_t heads_, group_, depth_, width_;
     AlignedArray<float> queries_, mixed_, tile_, key_scratch_, value_scratch_;
+    AlignedArray<std::uint32_t> query_pairs_, last_keys_, value_pairs_, high_, low_; ///< of the matrix unit
     alignas(64) float maximum_[widest];
     alignas(64) float factor_[widest];
     alignas(64) float sum_[widest];
@@ -311,7 +425,8 @@ private:
 } // namespace
 
 at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                      const Visibility& visibility, double scale, const at::Tensor& row_bias) {
+                      const Visibility& visibility, double scale, const at::Tensor& row_bias,
+                      bool matrix_unit) {
     const auto n = q.size(0);
     const auto kv_heads = k.size(1);
     auto out = at::empty({n, q.size(1), q.size(2)}, q.options().dtype(at::kFloat));
@@ -321,8 +436,9 @@ at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor
     const Visible visible(visibility, n, k.size(0));
     const auto& kernels = kernels::tile_kernels();
     const auto group = q.size(1) / kv_heads;
-    const auto longest =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(kernels.lanes) * kernels.max_vectors / group);
+    const bool on_unit =
+        matrix_unit && q.scalar_type() == at::kBFloat16 && q.size(2) % 2 == 0 && MatrixUnit::available();
+    const auto longest = std::max<std::int64_t>(1, Worker::width_of(kernels, on_unit) / group);
     const auto blocks = make_blocks(visible, n, longest);
 
     // Every thread takes neighbouring (block, KV head) pairs of about the same work.
@@ -334,7 +450,7 @@ at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor
         work[static_cast<std::size_t>(task) + 1] =
             work[static_cast<std::size_t>(task)] + columns * block.visible();
     }
-    const auto queries = q.to(at::kFloat).contiguous();
+    const auto queries = q.to(on_unit ? at::kBFloat16 : at::kFloat).contiguous();
     const Rows keys(k);
     const Rows values(v);
     const auto bias = row_bias.defined() ? row_bias.to(at::kFloat).contiguous() : at::Tensor();
@@ -343,7 +459,7 @@ at::Tensor attend_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor
                                                  std::min<std::int64_t>(at::get_num_threads(), tasks));
     at::parallel_for(0, shares, 1, [&](std::int64_t from, std::int64_t to) {
         Worker worker(queries, keys, values, visible, scale,
-                      bias.defined() ? bias.const_data_ptr<float>() : nullptr, kv_heads, out);
+                      bias.defined() ? bias.const_data_ptr<float>() : nullptr, kv_heads, on_unit, out);
         const auto task_at = [&](std::int64_t share) {
             const auto wanted = work.back() * share / shares;
             return std::lower_bound(work.begin(), work.end() - 1, wanted) - work.begin();

@@ -409,8 +409,8 @@ HeadOperands::Form form_of(const at::Tensor& h, const HeadWeights& weights, cons
         return HeadOperands::Form::fp32;
     }
     const bool whole = !request.mixture || weights.embedding.scalar_type() == at::kBFloat16;
-    return tiling.matrix_unit && whole && MatrixUnit::available() ? HeadOperands::Form::matrix_unit
-                                                                  : HeadOperands::Form::bf16;
+    return tiling.library && whole && MatrixUnit::available() ? HeadOperands::Form::matrix_unit
+                                                              : HeadOperands::Form::bf16;
 }
 
 /// Tiles that suit the first cache, and blocks that suit the second. The matrix unit takes up rows of tables
@@ -440,6 +440,8 @@ HeadResult read_out_cpu(const at::Tensor& h, const HeadWeights& weights, const H
         return result;
     }
     operands.form = form_of(h, weights, request, tiling);
+    operands.library =
+        tiling.library && operands.form != HeadOperands::Form::matrix_unit && library_multiplies_fp32();
     job.tiling = suited(tiling, operands);
     operands.head = HeadTable(weights.head);
     job.states = h.to(operands.state_type()).contiguous();

@@ -10,8 +10,8 @@ struct HeadTiling {
     std::int64_t rows_per_tile = 0;     ///< words of a logit tile; 0: what suits
     std::int64_t rows_per_chunk = 2048; ///< words whose sums are folded into the total at once
     std::int64_t block_bytes =
-        0;                   ///< of packed states and mixtures that shall stay in a core's cache; 0: likewise
-    bool matrix_unit = true; ///< bf16 on the processor's matrix unit, where there is one
+        0;               ///< of packed states and mixtures that shall stay in a core's cache; 0: likewise
+    bool library = true; ///< its products, and so the matrix unit in bf16, where there are such
 };
 
 /// read_out for checked requests on the CPU: h, weights in fp32, bf16 or fp16; request.previous_rows

@@ -8,7 +8,7 @@ namespace ponderscope {
 using kernels::AlignedArray;
 
 HeadProducts::HeadProducts(const HeadOperands& operands, std::int64_t tokens, std::int64_t rows_per_tile)
-    : o_(operands), tokens_(tokens), width_(operands.width()) {
+    : o_(operands), tokens_(tokens), width_(operands.width()), rows_per_tile_(rows_per_tile) {
     if (on_unit() && o_.mixture) {
         pair_stride_ = (rows_per_tile + 31) / 32 * 16;
         const auto of = [](std::int64_t count) {
@@ -17,6 +17,8 @@ HeadProducts::HeadProducts(const HeadOperands& operands, std::int64_t tokens, st
         embedding_pairs_ = of((rows_per_tile + 1) / 2 * o_.depth);
         high_ = of(width_ * pair_stride_);
         low_ = of(width_ * pair_stride_);
+    } else if (o_.library && o_.mixture) {
+        shares_ = AlignedArray<float>(static_cast<std::size_t>(width_ * rows_per_tile_));
     }
 }
 
@@ -105,11 +107,11 @@ void HeadProducts::finish(std::int64_t group, std::int64_t rows, const float* bi
 }
 
 void HeadProducts::logits(const PackedStates& states, std::int64_t group, float* tile) {
-    if (group > 0 || embedding_ == nullptr || embedding_ == head_) {
+    if (group > 0 || embedding_ == nullptr || embedding_ == head_ || o_.library) {
         multiply(states, group, row_, rows_, head_, head_stride_, tile);
         return;
     }
-    // Meanwhile the embedding's rows are called into the cache: `mix` goes through them across, which no
+    // Meanwhile the embedding's rows are called into the cache: our `mix` goes through them across, which no
     // hardware prefetcher foresees.
     constexpr std::int64_t step = 8;
     constexpr std::int64_t line = 16; // floats
@@ -170,7 +172,7 @@ void HeadProducts::logits_on_unit(const PackedStates& states, const std::int64_t
     }
 }
 
-// Mixtures of a group lie as [depth][tokens], but on the matrix unit as [tokens][depth].
+// Mixtures of a group lie as [depth][tokens], but for the library's products as [tokens][depth].
 
 void HeadProducts::clear_mixtures(AlignedArray<float>& mixtures) const {
     if (mixtures.size() == 0) {
@@ -181,8 +183,14 @@ void HeadProducts::clear_mixtures(AlignedArray<float>& mixtures) const {
 
 void HeadProducts::mix(std::int64_t group, const float* tile, float* mixtures) {
     float* out = mixtures + offset(group);
-    if (!on_unit()) {
+    if (!tokens_first()) {
         o_.k.mix(embedding_, embedding_stride_, rows_, o_.depth, tile, vectors(group), out);
+        return;
+    }
+    if (o_.library) {
+        o_.k.columns(tile, rows_, vectors(group), rows_per_tile_, shares_.data());
+        multiply_fp32(shares_.data(), rows_per_tile_, stride(group), rows_, embedding_, embedding_stride_,
+                      o_.depth, out);
         return;
     }
     o_.k.split_columns(tile, rows_, vectors(group), pair_stride_, high_.data(), low_.data());
@@ -194,7 +202,7 @@ void HeadProducts::mix(std::int64_t group, const float* tile, float* mixtures) {
 
 void HeadProducts::rescale(std::int64_t group, const float* factors, float* mixtures) const {
     float* out = mixtures + offset(group);
-    if (!on_unit()) {
+    if (!tokens_first()) {
         o_.k.rescale(out, o_.depth, vectors(group), factors);
         return;
     }
@@ -214,8 +222,8 @@ void HeadProducts::add(std::int64_t group, const float* from, float* mixtures) c
 void HeadProducts::read(std::int64_t token, const float* mixtures, double divisor, float* out) const {
     const auto group = token / width_;
     const auto column = token % width_;
-    const auto step = on_unit() ? 1 : stride(group);
-    const float* from = mixtures + offset(group) + (on_unit() ? column * o_.depth : column);
+    const auto step = tokens_first() ? 1 : stride(group);
+    const float* from = mixtures + offset(group) + (tokens_first() ? column * o_.depth : column);
     for (std::int64_t i = 0; i < o_.depth; ++i) {
         out[i] = static_cast<float>(from[i * step] / divisor);
     }

@@ -27,6 +27,7 @@ struct HeadOperands {
     HeadTable head;
     HeadTable embedding;  ///< of the expected embedding
     bool mixture = false; ///< over the whole vocabulary
+    bool library = false; ///< mixes in fp32 by the library's product
     kernels::AlignedArray<float> bias;
     float softcap = 0; ///< c of c·tanh(logit / c); 0: none
 
@@ -80,6 +81,7 @@ public:
 
 private:
     [[nodiscard]] bool on_unit() const { return o_.form == HeadOperands::Form::matrix_unit; }
+    [[nodiscard]] bool tokens_first() const { return on_unit() || o_.library; }
     [[nodiscard]] std::int64_t stride(std::int64_t group) const {
         return static_cast<std::int64_t>(vectors(group)) * o_.k.lanes;
     }
@@ -90,12 +92,13 @@ private:
     void logits_on_unit(const PackedStates& states, const std::int64_t* words, float* logits);
 
     const HeadOperands& o_;
-    std::int64_t tokens_, width_;
+    std::int64_t tokens_, width_, rows_per_tile_;
     std::int64_t row_ = 0, rows_ = 0; ///< taken
     const float* head_ = nullptr;     ///< in fp32
     const float* embedding_ = nullptr;
     std::ptrdiff_t head_stride_ = 0, embedding_stride_ = 0;
     kernels::AlignedArray<float> head_scratch_, embedding_scratch_;
+    kernels::AlignedArray<float> shares_;                               ///< a tile's columns, for the library
     kernels::AlignedArray<std::uint32_t> embedding_pairs_, high_, low_; ///< of the matrix unit
     std::int64_t pair_stride_ = 0;                                      ///< of high_ and low_
     MatrixUnit unit_;

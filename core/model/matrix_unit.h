@@ -33,4 +33,12 @@ private:
     bool used_ = false;
 };
 
+/// Whether the library's product of small fp32 matrices sums up an element by the same chain of additions in
+/// any shape: it does where it compiles it for the processor (AVX2 and later).
+bool library_multiplies_fp32();
+/// c += a · b; a: [rows][depth], b: [depth][columns], row-major with the given distances between rows; c:
+/// [rows][columns].
+void multiply_fp32(const float* a, std::int64_t a_stride, std::int64_t rows, std::int64_t depth,
+                   const float* b, std::int64_t b_stride, std::int64_t columns, float* c);
+
 } // namespace ponderscope

@@ -5,6 +5,7 @@
 #include "core/base/utf8.h"
 #include "core/trace/check_impl.h"
 #include "core/trace/reader.h"
+#include "core/trace/schema.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,13 +17,6 @@
 namespace ponderscope {
 namespace {
 
-bool is_name(const std::string& text) {
-    return !text.empty() && text.size() <= 100 && std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-               c == '.' || c == '-';
-    });
-}
-
 std::optional<std::vector<std::string>> axes_of(const std::string& text) {
     const nlohmann::json axes = nlohmann::json::parse(text, nullptr, false);
     if (!axes.is_array() || axes.empty()) {
@@ -30,7 +24,7 @@ std::optional<std::vector<std::string>> axes_of(const std::string& text) {
     }
     std::vector<std::string> names;
     for (const nlohmann::json& axis : axes) {
-        if (!axis.is_string() || !is_name(axis.get<std::string>())) {
+        if (!axis.is_string() || !schema::is_name(axis.get<std::string>())) {
             return std::nullopt;
         }
         names.push_back(axis.get<std::string>());
@@ -86,7 +80,7 @@ std::vector<TraceChecker::Signal> TraceChecker::check_signal_table(const Run& ru
     while (rows.step()) {
         const std::string name = rows.text(1);
         const std::string place = run.place + ", signal " + printable(name, 60);
-        if (!is_name(name)) {
+        if (!schema::is_name(name)) {
             fault(place, "its name is not made of letters, digits, _ . and -");
         }
         auto axes = axes_of(rows.text(2));

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/trace/database.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -252,6 +253,13 @@ constexpr View all_views[] = {
 
 bool came_later(const Column& column) {
     return std::string_view(column.type).find(" DEFAULT ") != std::string_view::npos;
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && text.size() <= 100 && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+               c == '.' || c == '-';
+    });
 }
 
 std::string name_in_sql(const Column& column) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace ponderscope {
 
@@ -30,6 +31,9 @@ inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
 /// Text is kept in pieces of this many bytes, so that a query that cuts out a token reads a piece and not the
 /// whole text.
 inline constexpr std::int64_t text_piece = 4000;
+
+/// Names of signals, axes and quantities: 1 to 100 of A-Z a-z 0-9 _ . -
+bool is_name(std::string_view text);
 
 struct Column {
     const char* name;

@@ -25,13 +25,6 @@ constexpr std::size_t commit_bytes = std::size_t{1} << 20;
 /// Unfinished sequences become visible to readers this often.
 constexpr auto follow_interval = std::chrono::milliseconds(500);
 
-bool is_plain_name(const std::string& name) {
-    return !name.empty() && name.size() <= 100 && std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-               c == '.' || c == '-';
-    });
-}
-
 std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure) {
     if (failure.is_full()) {
         return path.string() +
@@ -333,8 +326,8 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signal
     leave_run(-1);
     std::map<std::string, SignalInfo> by_name;
     for (const SignalInfo& signal : signals) {
-        if (!is_plain_name(signal.name) || signal.axes.empty() || signal.axes.front() != "token" ||
-            !std::all_of(signal.axes.begin(), signal.axes.end(), is_plain_name)) {
+        if (!schema::is_name(signal.name) || signal.axes.empty() || signal.axes.front() != "token" ||
+            !std::all_of(signal.axes.begin(), signal.axes.end(), schema::is_name)) {
             impl.misuse("signal \"" + signal.name +
                         "\" needs a name and axes of letters, digits and underscores, the first axis token.");
         }
@@ -465,7 +458,7 @@ std::int64_t TraceWriter::begin_training(TrainingInfo info, std::vector<Training
     Impl& impl = *impl_;
     std::set<std::string> names;
     for (const TrainingQuantity& quantity : quantities) {
-        if (!is_plain_name(quantity.name) || (!quantity.axis.empty() && !is_plain_name(quantity.axis))) {
+        if (!schema::is_name(quantity.name) || (!quantity.axis.empty() && !schema::is_name(quantity.axis))) {
             impl.misuse("quantity \"" + quantity.name +
                         "\" of a training needs a name, and an axis if any, of letters, digits and "
                         "underscores.");

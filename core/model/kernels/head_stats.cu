@@ -33,6 +33,7 @@ __device__ T block_sum(T value, T* scratch) {
     return total;
 }
 
+/// Once in a kernel: nobody waits for an earlier use of scratch.
 __device__ OnlineSums block_merge(OnlineSums own, OnlineSums* scratch) {
     for (int step = 16; step > 0; step /= 2) {
         OnlineSums other;
@@ -41,7 +42,6 @@ __device__ OnlineSums block_merge(OnlineSums own, OnlineSums* scratch) {
         other.weighted = __shfl_down_sync(all_lanes, own.weighted, step);
         own.merge(other);
     }
-    __syncthreads();
     if (threadIdx.x % 32 == 0) {
         scratch[threadIdx.x / 32] = own;
     }

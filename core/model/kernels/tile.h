@@ -75,6 +75,9 @@ struct TileKernels {
     void (*mask)(float* tile, std::int64_t rows, int vectors, std::int32_t first_row,
                  const std::int32_t* begin, const std::int32_t* end);
 
+    /// out[j * stride + r] = tile[r][j].
+    void (*columns)(const float* tile, std::int64_t rows, int vectors, std::int64_t stride, float* out);
+
     /// out[i][j] *= factor[j].
     void (*rescale)(float* out, std::int64_t depth, int vectors, const float* factor);
 

@@ -265,6 +265,20 @@ void mask_of(float* tile, std::int64_t rows, std::int32_t first_row, const std::
     }
 }
 
+void columns_all(const float* tile, std::int64_t rows, int vectors, std::int64_t stride, float* out) {
+    const std::int64_t width = static_cast<std::int64_t>(vectors) * lane_count;
+    constexpr std::int64_t together = 16; // rows: a cache line of each column
+    for (std::int64_t first = 0; first < rows; first += together) {
+        const std::int64_t here = rows - first < together ? rows - first : together;
+        for (std::int64_t j = 0; j < width; ++j) {
+            float* column = out + j * stride + first;
+            for (std::int64_t r = 0; r < here; ++r) {
+                column[r] = tile[(first + r) * width + j];
+            }
+        }
+    }
+}
+
 void rescale_all(float* out, std::int64_t depth, int vectors, const float* factor) {
     for (std::int64_t i = 0; i < depth; ++i) {
         for (int v = 0; v < vectors; ++v) {
@@ -487,6 +501,7 @@ constexpr TileKernels kernels_of(const char* name) {
     set.exponentials = exponentials_all;
     set.divergence = divergence_all;
     set.mask = mask_all;
+    set.columns = columns_all;
     set.rescale = rescale_all;
     set.accumulate = accumulate_all;
     set.softmax_row = softmax_row_all;

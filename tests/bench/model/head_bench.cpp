@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the read-out costs beside the bare product of states and head, and beside logits with a log-softmax
-// over them; both dtypes, and bf16 without the matrix unit where there is one. Options with their presets are
-// below: --noise 2 lets two processes stream memory meanwhile, --only names a part of the lines wanted beside
-// the bare product.
+// over them; both dtypes, and our loops alone, as where the library has no products for the processor.
+// Options with their presets are below: --noise 2 lets two processes stream memory meanwhile, --only names a
+// part of the lines wanted beside the bare product.
 #include "core/model/head.h"
 #include "core/model/head_cpu.h"
-#include "core/model/matrix_unit.h"
 #include "tests/bench/noise.h"
 #include "tests/bench/timing.h"
 
@@ -84,14 +83,12 @@ void compare(std::int64_t n, std::int64_t vocabulary, std::int64_t d, at::Scalar
         {"read_out: expected embedding + all statistics", 2, [&] { read_out(h, weights, both); }},
         {"read_out: expected embedding of the top 100", 1, [&] { read_out(h, weights, truncated); }},
     };
-    if (type == at::kBFloat16 && MatrixUnit::available()) {
-        HeadTiling loops;
-        loops.matrix_unit = false;
-        actions.push_back({"in loops: + entropy, margin, top 10", 1,
-                           [&, loops] { read_out_cpu(h, weights, statistics, loops); }});
-        actions.push_back({"in loops: expected embedding + all statistics", 2,
-                           [&, loops] { read_out_cpu(h, weights, both, loops); }});
-    }
+    HeadTiling loops;
+    loops.library = false;
+    actions.push_back({"in loops: + entropy, margin, top 10", 1,
+                       [&, loops] { read_out_cpu(h, weights, statistics, loops); }});
+    actions.push_back({"in loops: expected embedding + all statistics", 2,
+                       [&, loops] { read_out_cpu(h, weights, both, loops); }});
     std::erase_if(actions, [&](const Action& action) {
         return action.name.find("bare") == std::string::npos && action.name.find(only) == std::string::npos;
     });

@@ -6,14 +6,14 @@
 
 Needs nothing but Python. The model is as small as one can be (one layer, d 16, random weights, the samples' tokenizer), so that the text is
 what takes the time: lines of some kilobytes of made-up English, of several lengths. Peak memory is the system's (ru_maxrss) for a
-process of its own. --unread N adds N bytes a line in a field that is not recorded, for files that are larger than a machine can score.
+process of its own. --unread N adds N bytes a line in a field that is not recorded, for files that are larger than a machine can score;
+--word-bytes N makes the text of words of N letters that the tokenizer has as one token each, for more text in the same time.
 """
 
 import argparse
 import json
 import os
 import random
-import shutil
 import struct
 import subprocess
 import sys
@@ -25,16 +25,25 @@ TREE = Path(__file__).resolve().parents[3]
 WIDTH, HEADS, INNER, CONTEXT = 16, 2, 16, 256
 
 
-def write_checkpoint(folder):
+def long_words(word_bytes):
+    draw = random.Random(1)
+    return ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=word_bytes)) for _ in range(256 if word_bytes else 0)]
+
+
+def write_checkpoint(folder, words):
     sample = TREE / "sample_models" / "vanilla-neox-1m"
     config = json.loads((sample / "config.json").read_text())
     config |= {
         "hidden_size": WIDTH, "intermediate_size": INNER, "num_attention_heads": HEADS, "num_hidden_layers": 1,
         "max_position_embeddings": CONTEXT, "torch_dtype": "float32",
     }  # fmt: skip
+    tokenizer = json.loads((sample / "tokenizer.json").read_text())
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    tokenizer["added_tokens"] += [{"id": config["vocab_size"] + i, "content": word} | flags for i, word in enumerate(words)]
+    config["vocab_size"] += len(words)
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    shutil.copy(sample / "tokenizer.json", folder)
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     vocab, layer = config["vocab_size"], "gpt_neox.layers.0."
     shapes = {
         "gpt_neox.embed_in.weight": [vocab, WIDTH], "embed_out.weight": [vocab, WIDTH],
@@ -58,8 +67,8 @@ def write_checkpoint(folder):
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def write_lines(path, megabytes, unread):
-    words = (TREE / "sample_models" / "texts" / "passage.txt").read_text(encoding="utf-8").split()
+def write_lines(path, megabytes, unread, words):
+    words = words or (TREE / "sample_models" / "texts" / "passage.txt").read_text(encoding="utf-8").split()
     draw = random.Random(megabytes)
     left, noise = megabytes * 1_000_000, "x" * unread
     with open(path, "w", encoding="utf-8") as file:
@@ -90,16 +99,18 @@ def main():
     parser.add_argument("--ponderscope", default=str(TREE / "build" / "release" / "bin" / "ponderscope"))
     parser.add_argument("--megabytes", type=int, nargs="+", default=[10, 100], help="of text; the first is what others stand against")
     parser.add_argument("--unread", type=int, default=0, help="bytes a line in a field that is not recorded")
+    parser.add_argument("--word-bytes", type=int, default=0, help="letters a word; absent: English")
     given = parser.parse_args()
+    words = long_words(given.word_bytes)
     print(f"load {os.getloadavg()[0]:.1f}; bytes unread a line: {given.unread}")
     print(f"{'text':>8}{'file':>10}{'trace':>10}{'seconds':>9}{'peak memory':>13}{'to the first':>14}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_checkpoint(folder / "model")
+        write_checkpoint(folder / "model", words)
         first = None
         for megabytes in given.megabytes:
             lines, trace = folder / "lines.jsonl", folder / "trace.ponder"
-            size = write_lines(lines, megabytes, given.unread)
+            size = write_lines(lines, megabytes, given.unread, words)
             peak, seconds = record(given.ponderscope, folder / "model", lines, trace)
             first = first or peak
             print(

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/attend.h"
 
+#include "core/model/attend_cpu.h"
 #include "core/model/kernels/online_sums.h"
+#include "core/model/matrix_unit.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -248,25 +250,67 @@ TEST(Attend, HalfPrecision) {
     }
 }
 
+namespace {
+
+Packing brain_floats(Packing p) {
+    for (auto* tensor : {&p.q, &p.k, &p.v}) {
+        *tensor = tensor->to(at::kBFloat16);
+    }
+    return p;
+}
+
+} // namespace
+
+TEST(Attend, BrainFloatsInLoopsAndOnTheMatrixUnit) {
+    for (const bool unit : {false, true}) {
+        if (unit && !MatrixUnit::available()) {
+            continue;
+        }
+        for (const auto& shape : {Shape{1, 1, 4}, Shape{4, 4, 64}, Shape{4, 2, 16}, Shape{6, 1, 34},
+                                  Shape{8, 2, 80}, Shape{64, 1, 8}, Shape{2, 1, 128}, Shape{2, 2, 33}}) {
+            for (const std::int64_t window : {0, 1, 60}) {
+                SCOPED_TRACE(std::to_string(shape.query_heads) + "/" + std::to_string(shape.kv_heads) +
+                             " heads of " + std::to_string(shape.head_size) + ", window " +
+                             std::to_string(window) + (unit ? ", unit" : ", loops"));
+                auto whole = causal({1, 300, 17, 48, 49, 2, 5}, {0, 0, 130, 1, 0, 40, 3}, 3, shape, 3);
+                auto gathered = halted({400, 3, 77, 250}, 0.2, shape, 5);
+                auto biased = halted({100, 30}, 0.5, shape, 7);
+                biased.bias = normal({130}, 6);
+                for (auto* packing : {&whole, &gathered, &biased}) {
+                    auto p = brain_floats(*packing);
+                    p.visibility.window = window;
+                    const auto got = attend_cpu(p.q, p.k, p.v, p.visibility, p.scale, p.bias, unit);
+                    const auto expected = reference(p);
+                    // Only the result is rounded.
+                    const auto off = (got.to(at::kDouble) - expected).abs() - expected.abs() * 0x1p-8;
+                    EXPECT_LE(off.nan_to_num(1e9).max().item<double>(), 3e-5);
+                }
+            }
+        }
+    }
+}
+
 TEST(Attend, ASequenceDoesNotKnowItsNeighbours) {
     const std::vector<std::int64_t> lengths = {30, 130, 7, 1, 64};
     const std::vector<std::int64_t> pasts = {0, 12, 0, 9, 0};
-    const auto p = causal(lengths, pasts, 0, {6, 2, 40}, 31);
-    const auto together = run(p);
-    for (const auto& block : p.visibility.causal) {
-        Packing alone = p;
-        alone.q = p.q.narrow(0, block.query_begin, block.length);
-        alone.k = p.k.narrow(0, block.row_begin, block.past + block.length);
-        alone.v = p.v.narrow(0, block.row_begin, block.past + block.length);
-        alone.visibility.causal = {{0, block.length, 0, block.past}};
-        EXPECT_TRUE(at::equal(run(alone), together.narrow(0, block.query_begin, block.length)));
+    const auto fp32 = causal(lengths, pasts, 0, {6, 2, 40}, 31);
+    for (const auto& p : {fp32, brain_floats(fp32)}) {
+        const auto together = run(p);
+        for (const auto& block : p.visibility.causal) {
+            Packing alone = p;
+            alone.q = p.q.narrow(0, block.query_begin, block.length);
+            alone.k = p.k.narrow(0, block.row_begin, block.past + block.length);
+            alone.v = p.v.narrow(0, block.row_begin, block.past + block.length);
+            alone.visibility.causal = {{0, block.length, 0, block.past}};
+            EXPECT_TRUE(at::equal(run(alone), together.narrow(0, block.query_begin, block.length)));
+        }
+        const int threads = at::get_num_threads();
+        for (const int other : {1, 3, 8}) {
+            at::set_num_threads(other);
+            EXPECT_TRUE(at::equal(run(p), together));
+        }
+        at::set_num_threads(threads);
     }
-    const int threads = at::get_num_threads();
-    for (const int other : {1, 3, 8}) {
-        at::set_num_threads(other);
-        EXPECT_TRUE(at::equal(run(p), together));
-    }
-    at::set_num_threads(threads);
 }
 
 TEST(Attend, ADecodedTokenEqualsTheFullForward) {

@@ -92,7 +92,7 @@ Case brain_floats(Case c) {
 /// The loops, and the matrix unit where this processor has one.
 std::vector<HeadTiling> ways_of_bf16() {
     HeadTiling loops;
-    loops.matrix_unit = false;
+    loops.library = false;
     std::vector<HeadTiling> ways{loops};
     if (MatrixUnit::available()) {
         ways.emplace_back();
@@ -127,6 +127,10 @@ TEST(ReadOut, EqualsTheReferenceInDouble) {
         // Logits of +-60 carry rounding errors of their own.
         const double wide = shape.spread > 8 ? 4 : 1;
         expect_close(got, expected, {3e-6, wide * 1e-5, wide * 1e-5});
+        HeadTiling loops;
+        loops.library = false;
+        expect_close(read_out_cpu(c.h, c.weights, c.request, loops), expected,
+                     {3e-6, wide * 1e-5, wide * 1e-5});
         // Ids and ranks are exact but where two logits are closer than rounding.
         EXPECT_TRUE(at::equal(got.argmax, expected.argmax));
         EXPECT_GE(got.candidate_ids.eq(expected.candidate_ids).to(at::kFloat).mean().item<double>(), 0.999);
@@ -382,7 +386,7 @@ TEST(ReadOut, BrainFloatsInLoopsAndOnTheMatrixUnit) {
         for (const auto& shape : {Shape{1, 1, 2}, Shape{3, 33, 6}, Shape{17, 130, 64}, Shape{40, 2049, 34},
                                   Shape{75, 5003, 128}, Shape{33, 300, 512}}) {
             SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.vocabulary) + ", d " +
-                         std::to_string(shape.d) + (tiling.matrix_unit ? ", unit" : ", loops"));
+                         std::to_string(shape.d) + (tiling.library ? ", unit" : ", loops"));
             for (const double temperature : {1.0, 0.6}) {
                 auto c = brain_floats(make_case(shape.n, shape.vocabulary, shape.d, 4, 171));
                 c.weights.head_bias = normal({shape.vocabulary}, 172);
@@ -402,7 +406,7 @@ TEST(ReadOut, BrainFloatsInLoopsAndOnTheMatrixUnit) {
 TEST(ReadOut, ARowOfBrainFloatsDependsNeitherOnTheOthersNorOnThreads) {
     const auto c = brain_floats(make_case(201, 4601, 40, 4, 173));
     for (auto tiling : ways_of_bf16()) {
-        SCOPED_TRACE(tiling.matrix_unit ? "unit" : "loops");
+        SCOPED_TRACE(tiling.library ? "unit" : "loops");
         const auto whole = read_out_cpu(c.h, c.weights, c.request, tiling);
         EXPECT_GE(whole.rank.min().item<std::int64_t>(), 0);
         for (const std::int64_t length : {1L, 15L, 16L, 17L, 32L, 33L, 100L}) {
@@ -424,7 +428,7 @@ TEST(ReadOut, ARowOfBrainFloatsDependsNeitherOnTheOthersNorOnThreads) {
 
 TEST(ReadOut, InfiniteLogitsOfBrainFloats) {
     for (const auto& tiling : ways_of_bf16()) {
-        SCOPED_TRACE(tiling.matrix_unit ? "unit" : "loops");
+        SCOPED_TRACE(tiling.library ? "unit" : "loops");
         auto c = brain_floats(make_case(20, 400, 16, 2, 174));
         c.weights.head_bias = at::zeros({400});
         c.request.targets = at::full({20}, 5, at::kLong);

@@ -116,6 +116,21 @@ protected:
     }
 };
 
+TEST_F(Check, TimesAreOfUtcToTheSecondOrFiner) {
+    for (const auto& [time, sound] :
+         std::vector<std::pair<const char*, bool>>{{"2026-01-02T03:04:05Z", true},
+                                                   {"2026-01-02T03:04:05.5Z", true},
+                                                   {"2026-01-02T03:04:05.250Z", true},
+                                                   {"2026-01-02T03:04:05.Z", false},
+                                                   {"2026-01-02T03:04:05,5Z", false},
+                                                   {"2026-01-02T03:04:0525Z", false},
+                                                   {"2026-01-02T03:04:05.2aZ", false},
+                                                   {"2026-01-02T03:04:05", false}}) {
+        testing::sql(path, std::string("UPDATE run SET started = '") + time + "'");
+        EXPECT_EQ(check_trace(path).faults.empty(), sound) << time;
+    }
+}
+
 TEST_F(Check, WhatTheWriterWroteIsSound) {
     const TraceCheck check = check_trace(path);
     EXPECT_EQ(lines(check), std::vector<std::string>());
@@ -142,9 +157,9 @@ TEST_F(Check, ATextMayEndWithinACharacterWhereItsTokenDoes) {
         writer.end_run(1);
         writer.finish();
         EXPECT_EQ(lines(check_trace(cut)),
-                  last.size() == 3 ? std::vector<std::string>()
-                                   : std::vector<std::string>{
-                                         "run 1 (cut), sequence 0: its text is no UTF-8"});
+                  last.size() == 3
+                      ? std::vector<std::string>()
+                      : std::vector<std::string>{"run 1 (cut), sequence 0: its text is no UTF-8"});
     }
 }
 
@@ -239,10 +254,11 @@ TEST_F(Check, SignalsArePackedAsTheySay) {
            "vocabulary WHERE id = 5",
            "run 1 (first), sequence 0, token 2: token id 5 has no row in vocabulary");
     // A candidate of a token's last step: token 2 at step 2.
-    expect("UPDATE chunk SET data = CAST(substr(data, 1, 32) || x'08000000' || substr(data, 37) AS BLOB) WHERE "
-           "sequence = 1 AND signal = 2",
-           "run 1 (first), sequence 0, signal candidate_ids, chunk from token 0: token id 8 has no row in "
-           "vocabulary");
+    expect(
+        "UPDATE chunk SET data = CAST(substr(data, 1, 32) || x'08000000' || substr(data, 37) AS BLOB) WHERE "
+        "sequence = 1 AND signal = 2",
+        "run 1 (first), sequence 0, signal candidate_ids, chunk from token 0: token id 8 has no row in "
+        "vocabulary");
 }
 
 TEST_F(Check, StepsThatDidNotRunSaySo) {

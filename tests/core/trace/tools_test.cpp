@@ -5,6 +5,7 @@
 #include "core/trace/merge.h"
 #include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
+#include "core/trace/schema.h"
 #include "core/trace/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -115,6 +116,42 @@ TEST(TraceMerge, AllRunsInOneFile) {
     testing::sql(folder / "b.ponder", "DELETE FROM token_row WHERE row % 7 = 3");
     EXPECT_THROW(merge_traces({folder / "a.ponder", folder / "b.ponder"}, folder / "d.ponder"), InputError);
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "b.ponder", "c.ponder"}));
+}
+
+TEST(Names, OfSignalsAreThoseThatEverybodyCanType) {
+    for (const char* name : {"A", "Z", "a", "z", "0", "9", "_x", "a.b-c", "kl_previous_current"}) {
+        EXPECT_TRUE(schema::is_name(name)) << name;
+    }
+    EXPECT_TRUE(schema::is_name(std::string(100, 'a')));
+    for (const std::string& name :
+         {std::string(), std::string(101, 'a'), std::string("a b"), std::string("a/b"), std::string("a:b"),
+          std::string("@"), std::string("["), std::string("`"), std::string("{"), std::string("\xC3\xA4")}) {
+        EXPECT_FALSE(schema::is_name(name)) << name;
+    }
+}
+
+TEST(FindRun, ListsTwentyRunsAndCountsTheOthers) {
+    const TemporaryFolder folder;
+    const auto sentence = [&](int runs) -> std::string {
+        const fs::path path = folder / (std::to_string(runs) + ".ponder");
+        {
+            TraceWriter writer(path);
+            for (int i = 0; i < runs; ++i) {
+                testing::write_sample_run(writer, "r" + std::to_string(i), 1, {3}, 3);
+            }
+            writer.finish();
+        }
+        try {
+            (void)find_run(TraceReader::open(path), "nobody");
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_NE(sentence(20).find("r18, r19;"), std::string::npos) << sentence(20);
+    const std::string more = sentence(22);
+    EXPECT_NE(more.find("r18, r19 and 2 more;"), std::string::npos) << more;
+    EXPECT_EQ(more.find("r20"), std::string::npos) << more;
 }
 
 TEST(TraceSummary, SaysWhatATraceIs) {

@@ -116,7 +116,8 @@ void lay_out(Random& random, Attention& a, std::int64_t rows, std::int64_t heads
         head_stride = a.head_size + head_room;
         stride = heads * head_stride + row_room;
     }
-    numbers = Numbers(a.element, (rows - 1) * stride + (heads - 1) * head_stride + a.head_size, nan);
+    numbers = Numbers(a.element, (rows - 1) * stride + (heads - 1) * head_stride + a.head_size, nan,
+                      random.one_of(8) ? 1 : 0);
 }
 
 void fill_rows(Random& random, const Attention& a, std::int64_t heads, std::int64_t row, std::int64_t stride,
