@@ -460,7 +460,7 @@ void MainWindow::showStatus() {
     if (!run->complete) {
         parts << (faults.isEmpty() ? tr("partial") : tr("partial: %1").arg(faults.back()));
     }
-    status_->setToolTip(faults.join(u'\n'));
+    status_->setToolTip(plain_tip(faults.join(u'\n')));
     status_->setText(parts.join(QStringLiteral(" · ")));
 }
 

@@ -11,6 +11,7 @@
 #include "app/desktop/welcome.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
+#include "views/common/view_command.h"
 #include "views/notes/notes_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -165,6 +166,10 @@ void MainWindow::showRelated(const RunKey& a, const RunKey& b) {
 }
 
 void MainWindow::startWhatIf(const WhatIf& question) {
+    if (recorder_.isRunning()) { // and reads the patch file that another question would replace
+        messages_->show(tr("A recording is running already; wait for it or cancel it."));
+        return;
+    }
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
     if (run == nullptr || data_.isLive(key.trace)) {
@@ -184,7 +189,7 @@ void MainWindow::startWhatIf(const WhatIf& question) {
                 .arg(QString::fromStdString(run->checkpoint)));
         return;
     }
-    request.fromRun = key.trace + u'#' + QString::number(key.run);
+    request.fromRun = run_reference(key, *run);
     request.forceSteps = question.forceSteps;
     if (!forced.isEmpty()) {
         request.forceSteps += (request.forceSteps.isEmpty() ? QString() : QStringLiteral(",")) + forced;
@@ -294,7 +299,13 @@ void MainWindow::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ra
     };
     const int most = std::min(ran, 64);
     // A layer is taken where one was chosen, in the Steps or the Depth panel.
-    const int layer = run.step_unit == "layer" ? -1 : selection_.layer();
+    // It outlives a change of run, and where streams are read at sublayers it is one of these.
+    const std::vector<SignalInfo> signalInfos = data_.signalsOf(selection_.runA());
+    const bool by_sublayer = std::any_of(signalInfos.begin(), signalInfos.end(), [](const SignalInfo& info) {
+        return std::find(info.axes.begin(), info.axes.end(), "sublayer") != info.axes.end();
+    });
+    const bool chosen = run.step_unit != "layer" && !by_sublayer && selection_.layer() < run.layers;
+    const int layer = chosen ? selection_.layer() : -1;
     QMenu* take = menu.addMenu(tr("Take the state of “%1”").arg(word));
     for (int step = 0; step <= most; ++step) {
         take->addAction(after(step, -1), this, [this, token, step] { takeState(token, step, -1); });
@@ -346,7 +357,8 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
         sources->addAction(tr("Source: layer %1").arg(layer), this,
                            [this, layer] { leaveSourceOut(layer, -1); });
     }
-    if (selection_.layer() > 0 && run->depth_mixing == "depth_attention") {
+    if (selection_.layer() > 0 && selection_.layer() < run->layers &&
+        run->depth_mixing == "depth_attention") {
         const int at = selection_.layer();
         QMenu* here = menu.addMenu(tr("Leave a source out of layer %1 only").arg(at));
         for (int layer = 0; layer < at; ++layer) {

@@ -41,7 +41,8 @@ constexpr PanelHelp list[] = {
      HELP("surprise of the model, not difficulty of the word"),
      HELP("Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token a line to a "
           "map of "
-          "all sequences. The context menu asks what if.")},
+          "all sequences. The context menu asks what if. Columns of your own (ponderscope annotate, "
+          "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB.")},
     {"library", HELP("Library"),
      HELP(
          "Open traces, their runs and the sequences of run A. Behind a run stands the mean NLL of its scored "

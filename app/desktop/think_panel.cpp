@@ -207,7 +207,7 @@ void ThinkPanel::setCheckpoints(const QStringList& folders) {
     for (const QString& folder : folders) {
         if (checkpoint_->findData(folder) < 0) {
             checkpoint_->addItem(QFileInfo(folder).fileName(), folder);
-            checkpoint_->setItemData(checkpoint_->count() - 1, folder, Qt::ToolTipRole);
+            checkpoint_->setItemData(checkpoint_->count() - 1, plain_tip(folder), Qt::ToolTipRole);
         }
     }
     checkpoint_->addItem(tr("Choose a folder…"), QString());

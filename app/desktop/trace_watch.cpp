@@ -4,7 +4,6 @@
 #include <QFile>
 #include <QFileInfo>
 
-#include <algorithm>
 #include <optional>
 
 #include <sys/stat.h>
@@ -39,20 +38,22 @@ QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces) {
             seen.gone = true;
             continue;
         }
-        qint64 stamp = stamp_of(*info);
         const QString real = QFileInfo(trace).canonicalFilePath();
-        for (const char* beside : {"-wal", ".annotations"}) {
-            const auto other = look(real + QLatin1String(beside));
-            stamp = std::max(stamp, other ? stamp_of(*other) : 0);
-        }
-        const Seen now{static_cast<quint64>(info->st_dev), static_cast<quint64>(info->st_ino),
-                       static_cast<qint64>(info->st_size), stamp, false};
+        const auto stamp_beside = [&](const char* suffix) {
+            const auto other = look(real + QLatin1String(suffix));
+            return other ? stamp_of(*other) : 0;
+        };
+        const Seen now{static_cast<quint64>(info->st_dev),
+                       static_cast<quint64>(info->st_ino),
+                       static_cast<qint64>(info->st_size),
+                       {stamp_of(*info), stamp_beside("-wal"), stamp_beside(".annotations")},
+                       false};
         if (known) {
             if (seen.gone || now.inode != seen.inode || now.device != seen.device) {
                 changes.append({trace, Event::replaced});
             } else if (now.size < seen.size) {
                 changes.append({trace, Event::shrunk});
-            } else if (now.stamp != seen.stamp || now.size != seen.size) {
+            } else if (now.stamps != seen.stamps || now.size != seen.size) {
                 changes.append({trace, Event::moved});
             }
         }

@@ -4,6 +4,7 @@
 #include <QString>
 #include <QStringList>
 
+#include <array>
 #include <map>
 
 namespace ponderscope {
@@ -13,7 +14,7 @@ namespace ponderscope {
 class TraceWatch {
 public:
     enum class Event {
-        moved,    ///< its time stamp, or its WAL's: look for new runs
+        moved,    ///< its time stamp, or that of its WAL or annotations: look for what is new
         gone,     ///< no file of that name; what was read stays
         replaced, ///< another file has its name: also when one comes back
         shrunk,   ///< cut off: pages that it promises are missing
@@ -29,7 +30,7 @@ private:
         quint64 device = 0;
         quint64 inode = 0;
         qint64 size = 0;
-        qint64 stamp = 0; ///< nanoseconds, of file and WAL
+        std::array<qint64, 3> stamps{}; ///< nanoseconds, of file, WAL and annotations; 0: none
         bool gone = false;
     };
     std::map<QString, Seen> seen_;

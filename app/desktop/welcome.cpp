@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/welcome.h"
 
+#include "views/common/format.h"
 #include "views/common/theme.h"
 
 #include <QDir>
@@ -30,7 +31,7 @@ public:
         : QPushButton(parent), name_(std::move(name)), detail_(std::move(detail)), theme_(theme) {
         setAccessibleName(name_);
         setAccessibleDescription(detail_);
-        setToolTip(detail_);
+        setToolTip(plain_tip(detail_));
         setCursor(Qt::PointingHandCursor);
         setMinimumHeight(54);
     }

@@ -298,8 +298,7 @@ private slots:
         QVERIFY(file.open(QIODevice::ReadOnly));
         const QList<QByteArray> arguments = file.readAll().split('\n');
         QVERIFY(arguments.contains("--force-steps=1/8:3")); // token 9 was predicted at token 8
-        QVERIFY(arguments.contains("--from=" + path.toUtf8() + '#' +
-                                   QByteArray::number(static_cast<qlonglong>(run.id))));
+        QVERIFY(arguments.contains("--from=" + path.toUtf8() + '#' + QByteArray::fromStdString(run.name)));
         QVERIFY(arguments.contains("--output=" + path.toUtf8()));
         QTRY_VERIFY(stage.window.text().view().showsDifference());
 
@@ -356,6 +355,56 @@ private slots:
         QVERIFY(third.open(QIODevice::ReadOnly));
         const QByteArray name = third.readAll();
         QVERIFY2(name.contains("with the state of 5 (0) at 10 (0)"), name.constData());
+
+        // A second question while the first is computed leaves the file that it reads.
+        QVERIFY(QFile::remove(said));
+        stage.window.recorder().setProgram(stage.program(
+            QStringLiteral("slow.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\nexec sleep 60\n"));
+        stage.window.putState(9, 2);
+        QTRY_VERIFY(QFile::exists(said) && QFileInfo(said).size() > 0);
+        QFile fourth(said);
+        QVERIFY(fourth.open(QIODevice::ReadOnly));
+        QString read;
+        for (const QByteArray& one : fourth.readAll().split('\n')) {
+            read = one.startsWith("--patch=") ? QString::fromUtf8(one.mid(8)) : read;
+        }
+        QVERIFY(QFile::exists(read));
+        stage.window.putState(11, 2);
+        QVERIFY(QFile::exists(read));
+        QVERIFY(
+            stage.window.messages().sentences().join(u' ').contains(QStringLiteral("is running already")));
+        stage.window.recorder().cancel();
+        QTRY_VERIFY(!stage.window.recorder().isRunning());
+    }
+
+    void statesAreTakenOfLayersThatTheRunHas() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("layers.ponder"), {.sequences = 1, .tokens = 60});
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
+        stage.window.selection().setToken(9);
+        const auto offered = [&] {
+            QStringList items;
+            for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
+                if (menu->title().startsWith(QStringLiteral("&What if"))) {
+                    emit menu->aboutToShow();
+                    for (QAction* action : menu->actions()) {
+                        if (action->menu() != nullptr && action->text().startsWith(QStringLiteral("Take"))) {
+                            for (QAction* item : action->menu()->actions()) {
+                                items << item->text();
+                            }
+                        }
+                    }
+                }
+            }
+            return items.join(u'\n');
+        };
+        stage.window.selection().setLayer(static_cast<int>(run.layers) - 1);
+        QVERIFY2(offered().contains(QStringLiteral("layer %1").arg(run.layers - 1)), qPrintable(offered()));
+        stage.window.selection().setLayer(static_cast<int>(run.layers)); // left by another run
+        QVERIFY2(!offered().contains(QStringLiteral("layer")), qPrintable(offered()));
     }
 };
 
