@@ -8,7 +8,7 @@ Needs torch and transformers in the Python that runs it (versions in resources/b
     python3 -m pip install --target /tmp/reference torch==2.11.0 transformers==5.23.0 numpy
     PYTHONPATH=/tmp/reference python3 tests/bench/scoring/compare_with_transformers.py ...
 
-Comparisons of a shape, vanilla and PonderLM (3 steps): the NLL of every token alone; everything: entropy, rank of the true token,
+Comparisons of a shape in one dtype (--dtype), with neighbours that stream memory (--noise) or without, vanilla and PonderLM (3 steps): the NLL of every token alone; everything: entropy, rank of the true token,
 maximum probability and top 10 as well, for PonderLM at every step; and, for PonderLM, with both Kullback-Leibler divergences between
 neighbouring steps beside them. Every measurement is a process of its own;
 its peak memory is the system's (ru_maxrss). Ours is `ponderscope record`: it computes and writes the trace in the time that counts.
@@ -32,6 +32,14 @@ SHAPES = {
     "sample": dict(hidden_size=128, num_hidden_layers=4, num_attention_heads=4, intermediate_size=512, vocab_size=2048),
 }
 PONDERING_STEPS = 3
+# A neighbour: 256 MB back and forth, until its parent ends.
+STREAM = """
+import os
+parent, a, b = os.getppid(), bytearray(1 << 28), bytearray(1 << 28)
+while os.getppid() == parent:
+    a[:] = memoryview(b)
+    a, b = b, a
+"""
 
 
 def reference(argument):
@@ -42,7 +50,7 @@ def reference(argument):
     job = json.loads(argument)
     torch.set_num_threads(job["threads"])
     torch.set_grad_enabled(False)
-    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=torch.float32, attn_implementation="sdpa").eval()
+    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation="sdpa").eval()
     ids = torch.tensor(json.load(open(job["ids"])))
     weight = model.gpt_neox.embed_in.weight
     steps = job["steps"]
@@ -130,13 +138,28 @@ def main():
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="of both sides")
+    parser.add_argument("--noise", type=int, default=0, help="this many processes stream memory meanwhile")
     parser.add_argument("--json", help="also write the rows here")
     options = parser.parse_args()
 
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), MKL_NUM_THREADS=str(options.threads))
     rows = []
-    print(f"{options.sequences} x {options.context} tokens, batch {options.batch}, fp32, {options.threads} threads, medians of {options.repeats}")
-    print(f"{'shape':<12}{'method':<10}{'quantities':<13}{'theirs s':>9}{'ours s':>9}{'times faster':>14}{'theirs MB':>11}{'ours MB':>9}{'memory':>8}")
+    noise = [subprocess.Popen([sys.executable, "-c", STREAM]) for _ in range(options.noise)]
+    try:
+        compare(options, environment, rows)
+    finally:
+        for process in noise:
+            process.kill()
+            process.wait()
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(rows, file, indent=1)
+
+
+def compare(options, environment, rows):
+    print(f"{options.sequences} x {options.context} tokens, batch {options.batch}, {options.dtype}, {options.threads} threads, medians of {options.repeats}")
+    print(f"{'shape':<12}{'method':<10}{'quantities':<13}{'theirs s':>9}{'ours s':>9}{'times faster':>14}{'theirs MB':>11}{'ours MB':>9}{'memory':>8}{'load':>6}")
     with tempfile.TemporaryDirectory() as folder:
         import random
 
@@ -152,14 +175,14 @@ def main():
                 for quantities in ("nll", "everything") + (("divergences",) if steps else ()):
                     theirs, ours = [], []
                     for repeat in range(options.repeats):
-                        job = dict(model=model, ids=ids, steps=steps, everything=quantities != "nll", divergences=quantities == "divergences", batch=options.batch, threads=options.threads)
+                        job = dict(model=model, ids=ids, steps=steps, everything=quantities != "nll", divergences=quantities == "divergences", batch=options.batch, threads=options.threads, dtype=options.dtype)
                         theirs.append(run_child([sys.executable, os.path.abspath(__file__), "--reference", json.dumps(job)], environment))
                         trace = os.path.join(folder, f"{shape}-{method}-{quantities}-{repeat}.ponder")
                         level = "steps" if quantities == "divergences" else "basic"
                         ours.append(
                             run_child(
                                 [options.ponderscope, "record", model, "--ids", ids, "-o", trace, "--record", level, "--context", str(options.context),
-                                 "--stride", str(options.context), "--batch", str(options.batch), "--progress", "none", "--json"],
+                                 "--stride", str(options.context), "--batch", str(options.batch), "--dtype", options.dtype, "--progress", "none", "--json"],
                                 environment,
                             )
                         )
@@ -169,10 +192,7 @@ def main():
                     row = dict(shape=shape, method=method, quantities=quantities, theirs_seconds=seconds[0], ours_seconds=seconds[1],
                                speed_ratio=seconds[0] / seconds[1], theirs_mb=memory[0], ours_mb=memory[1], memory_ratio=memory[1] / memory[0])
                     rows.append(row)
-                    print(f"{shape:<12}{method:<10}{quantities:<13}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}", flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(rows, file, indent=1)
+                    print(f"{shape:<12}{method:<10}{quantities:<13}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}{os.getloadavg()[0]:>6.1f}", flush=True)
 
 
 if __name__ == "__main__":
