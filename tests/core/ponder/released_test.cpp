@@ -345,6 +345,34 @@ TEST(StartState, WrongOnesAreNamed) {
     EXPECT_THROW(plain.use_kv(KvPolicy::full), InputError);
 }
 
+TEST(Steps, AreReadOutThroughTheCodaWhileGeneratingToo) {
+    const TemporaryFolder folder;
+    Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
+    const auto prompt = random_ids(6, vocabulary, 4);
+    GenerateOptions options;
+    options.max_new_tokens = 3;
+    std::vector<std::vector<float>> written;
+    const auto fresh = engine.generate({prompt}, options, RecordLevel::steps,
+                                       [&](std::int64_t, std::int32_t, const WindowResult& result) {
+                                           written.push_back(testing::floats_of(result, signal::entropy));
+                                           return true;
+                                       });
+    ASSERT_EQ(written.size(), 3U);
+    std::vector<std::int32_t> text = prompt;
+    text.insert(text.end(), fresh.front().begin(), fresh.front().end());
+    const Window window{text, 0, static_cast<std::int64_t>(text.size()), 0, 0, 0};
+    const auto scored =
+        testing::floats_of(engine.score({&window, 1}, RecordLevel::steps).front(), signal::entropy);
+    const auto steps = static_cast<std::size_t>(engine.max_steps() + 1);
+    ASSERT_EQ(scored.size(), text.size() * steps);
+    for (std::size_t i = 0; i < written.size(); ++i) {
+        ASSERT_EQ(written[i].size(), steps);
+        for (std::size_t k = 0; k < steps; ++k) {
+            EXPECT_NEAR(written[i][k], scored[(prompt.size() - 1 + i) * steps + k], 1e-4) << "step " << k;
+        }
+    }
+}
+
 TEST(Steps, OtherNumbersNeedNoOtherWeights) {
     const TemporaryFolder folder;
     (void)make_checkpoint(folder.path() / "m", tiny_ouro());

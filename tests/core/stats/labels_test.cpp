@@ -160,6 +160,25 @@ TEST_F(Labelled, OtherTextsAreRefused) {
     EXPECT_NE(trouble("document,begin,end,class\n0,0,1,x\n").find("none of its 1 labels"), std::string::npos);
 }
 
+TEST_F(Labelled, BytesNeedAText) {
+    {
+        TraceWriter writer(folder_ / "ids.ponder");
+        writer.begin_run(testing::sample_run("ids"), {});
+        writer.begin_sequence("s", "");
+        TokenColumns tokens = testing::sample_tokens(1, 0, 5, 5);
+        tokens.begin.clear();
+        tokens.end.clear();
+        writer.append(std::move(tokens), {});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
+    reader_ = std::make_unique<TraceReader>(TraceReader::open(folder_ / "ids.ponder"));
+    run_ = find_run(*reader_, "ids");
+    EXPECT_NE(trouble("begin,end,class\n0,1,x\n").find("found token ids only"), std::string::npos)
+        << trouble("begin,end,class\n0,1,x\n");
+}
+
 TEST_F(Labelled, AnAnnotationsClassesAreLabelsOfItsTokens) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     Annotation parts{"part", true, {"NOUN", "VERB"}, {std::vector<double>(40, none), {}}};
