@@ -95,11 +95,12 @@ TEST_F(PatchedCli, WhatIsCancelledSaysSoAndNothingOfPatches) {
     patch(1);
     // Stopped while the first sequence is computed, which comes before that of the patch.
     const auto cancelled = [&](const std::string& trace, const std::string& more) {
+        std::filesystem::remove(folder_ / "err"); // what the loop waits for is said by this run
         const std::string command =
             "'" + std::string(PONDERSCOPE_PROGRAM) + "' record '" + at("model") + "' --text '" +
             at("long.txt") + "' '" + at("text.txt") + "' --patch '" + at("p.json") + "' -o '" + at(trace) +
             "' " + more + " --progress json >'" + at("out") + "' 2>'" + at("err") +
-            "' </dev/null & pid=$!; " + "while kill -0 $pid 2>/dev/null && ! grep -q '\"recording\"' '" +
+            "' </dev/null & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -qs '\"recording\"' '" +
             at("err") + "'; do sleep 0.05; done; kill -TERM $pid; wait $pid";
         const int status = std::system(command.c_str());
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
