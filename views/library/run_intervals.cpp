@@ -5,9 +5,9 @@
 #include "views/library/run_intervals.h"
 
 #include "core/base/error.h"
-#include "core/stats/bootstrap.h"
+#include "core/stats/paired.h"
 
-#include <cmath>
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <limits>
@@ -29,36 +29,17 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 double half_width(const RunKey& key, const std::stop_token& stop) {
     const TraceReader trace = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
-    std::vector<double> values;
-    TokenLayout layout;
-    ClusterNumbers clusters;
-    for (const SequenceInfo& sequence : trace.sequences(key.run)) {
-        if (stop.stop_requested()) {
-            return none;
-        }
-        std::int64_t cluster = -1;
-        bool follows = false;
-        for (const float nll : trace.tokens(key.run, sequence.index).nll) {
-            if (std::isfinite(nll)) {
-                values.push_back(static_cast<double>(nll));
-                cluster = cluster < 0 ? clusters.of(sequence) : cluster;
-                layout.add(cluster, follows);
-            }
-            follows = std::isfinite(nll);
-        }
-    }
-    if (values.size() < 2) {
+    const std::vector<RunInfo> runs = trace.runs();
+    const auto run =
+        std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });
+    if (run == runs.end()) {
         return none;
     }
-    const PrefixSums sums(values, 1, std::move(layout));
-    const Statistic mean = [](std::span<const double> sum, std::int64_t tokens) {
-        return sum[0] / static_cast<double>(tokens);
-    };
     BootstrapOptions options;
     options.replicates = replicates;
     options.threads = 1;
     options.stop = stop;
-    const Estimate estimate = bootstrap(sums, std::span(&mean, 1), options).at(0);
+    const Estimate estimate = estimate_run(trace, *run, options).mean_nll;
     return (estimate.high - estimate.low) / 2;
 }
 

@@ -2,7 +2,10 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/writer.h"
 
+#include "core/stats/paired.h"
+
 #include "tests/support/sample_trace.h"
+#include "views/common/format.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
 #include "views/library/library_rows.h"
@@ -92,6 +95,12 @@ private slots:
         QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(mean));
         QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(QStringLiteral("steps")));
         QTRY_VERIFY(run.data(LibraryModel::DetailRole).toString().contains(u'±')); // worked out behind
+        // The same interval as everywhere, of 1,000 replicates.
+        const TraceReader reader = TraceReader::open(path.toStdString());
+        const Estimate estimate = estimate_run(reader, *info, {.replicates = 1000}).mean_nll;
+        QVERIFY(run.data(LibraryModel::DetailRole)
+                    .toString()
+                    .contains(QStringLiteral("± ") + format_nats((estimate.high - estimate.low) / 2, 2)));
         const QModelIndex vanilla = model.indexOf(stage.run(path, 1));
         QVERIFY(!vanilla.data(LibraryModel::DetailRole).toString().contains(QStringLiteral("steps")));
         QCOMPARE(run.data(LibraryModel::StateRole).toString(), QString());
