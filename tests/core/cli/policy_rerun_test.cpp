@@ -212,21 +212,25 @@ TEST(PolicyRerunKeeps, StepsStartStateAndWhatIsSeen) {
 
 TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
     PONDERSCOPE_REQUIRE_GOLDEN("adaponderlm_llama_tau_03");
-    const std::filesystem::path golden = testing::golden_case("adaponderlm_llama_tau_03").parent_path();
+    const std::filesystem::path golden = testing::golden_case("adaponderlm_llama_tau_03");
     const testing::TemporaryFolder folder;
     const std::string trace = (folder / "t.ponder").string();
-    const std::string checkpoint = (golden / "adaponderlm_llama_tau_03").string();
-    ASSERT_EQ(run_ponderscope({"record", checkpoint, "--ids",
-                               (golden / "adaponderlm_llama_tau_03" / "golden.safetensors").string(),
+    const std::string checkpoint = golden.string();
+    ASSERT_EQ(run_ponderscope({"record", checkpoint, "--ids", (golden / "golden.safetensors").string(),
                                "--policy", "full", "-o", trace})
                   .code,
               0);
+    // The same model with one weight that is another.
+    const std::filesystem::path other = folder / "other";
+    std::filesystem::copy(golden, other);
+    std::string weights = read_file(other / "model.safetensors");
+    weights.back() = static_cast<char>(weights.back() ^ 1);
+    write_file_atomically(other / "model.safetensors", weights);
     const struct {
         std::vector<std::string> arguments;
         const char* says;
     } cases[] = {
-        {{"--policy", "fixed:n=1", "--rerun", (golden / "adaponderlm_gpt_neox_tau_1e4").string()},
-         "expected the weights of run"},
+        {{"--policy", "fixed:n=1", "--rerun", other.string()}, "expected the weights of run"},
         {{"--policy", "fixed:n=1", "--rerun", (folder / "nowhere").string()}, "nowhere"},
         {{"--policy", "fixed:n=1", "--output", (folder / "o.ponder").string()}, "--rerun CHECKPOINT"},
         {{"--policy", "fixed:n=1", "--kv", "skip"}, "--kv is for reruns"},
