@@ -76,18 +76,6 @@ private:
         known_count_ = slots_a_token_;
     }
 
-    /// Everything of a pass but what is seen.
-    [[nodiscard]] Pass pass_of(const at::Tensor& tokens) const {
-        Pass pass;
-        pass.rotation_rows = select_rows(batch_.rotation_rows, tokens);
-        pass.positions = select_rows(batch_.positions, tokens);
-        pass.cos = batch_.cos;
-        pass.sin = batch_.sin;
-        pass.workspace = options_.workspace;
-        pass.recompute = options_.recompute;
-        return pass;
-    }
-
     using Hear = DenseTaps::Hear;
 
     /// The stack over all slots of the live sequences.
@@ -95,7 +83,7 @@ private:
         const at::Tensor packed_count = all_live() ? count_ : count_ * live_tokens_;
         const InterleavedRows rows = interleaved_rows(packed_count, batch_.space.sequence);
         const at::Tensor index = rows.tokens * slots_a_token_ + rows.steps; // into the dense form
-        Pass pass = pass_of(rows.tokens);
+        Pass pass = pass_of(batch_, rows.tokens, options_);
         pass.tap = taps_.of_pass(rows.tokens, rows.steps, hear);
         at::Tensor bias;
         if (bias_.defined()) {
@@ -395,7 +383,7 @@ private:
             const Slots& slots = walk.slots();
             const at::Tensor sequence = batch_.space.sequence.index_select(0, slots.tokens);
             const at::Tensor begin = begins.index_select(0, slots.tokens);
-            Pass pass = pass_of(slots.tokens);
+            Pass pass = pass_of(batch_, slots.tokens, options_);
             pass.tap =
                 taps_.of_pass(slots.tokens, at::full_like(slots.tokens, slots.step), Hear::all_but_attention);
             pass.kv = &cache.rows;

@@ -276,9 +276,18 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
 
 namespace {
 
-/// What every pass over tokens of the batch has in common.
+/// A pass over tokens of one step.
 Pass pass_over(const TokenBatch& batch, const at::Tensor& tokens, std::int64_t step,
                const StepsOptions& options) {
+    Pass pass = pass_of(batch, tokens, options);
+    pass.tokens = tokens;
+    pass.tap = {options.taps, step};
+    return pass;
+}
+
+} // namespace
+
+Pass pass_of(const TokenBatch& batch, const at::Tensor& tokens, const StepsOptions& options) {
     Pass pass;
     pass.rotation_rows = select_rows(batch.rotation_rows, tokens);
     pass.positions = select_rows(batch.positions, tokens);
@@ -287,12 +296,8 @@ Pass pass_over(const TokenBatch& batch, const at::Tensor& tokens, std::int64_t s
     pass.sin = batch.sin;
     pass.workspace = options.workspace;
     pass.recompute = options.recompute;
-    pass.tokens = tokens;
-    pass.tap = {options.taps, step};
     return pass;
 }
-
-} // namespace
 
 StepsResult run_steps(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                       const StepsOptions& options) {

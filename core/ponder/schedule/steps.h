@@ -138,4 +138,7 @@ bool goes_token_by_token(const Backbone& backbone, const Method& method, const S
 StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
                           std::int64_t total, std::int64_t sequences);
 
+/// What every pass over tokens of the batch has in common. \p tokens: int64 [n]; undefined: all.
+Pass pass_of(const TokenBatch& batch, const at::Tensor& tokens, const StepsOptions& options);
+
 } // namespace ponderscope
