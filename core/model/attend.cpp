@@ -2,8 +2,8 @@
 #include "core/model/attend.h"
 
 #include "core/model/attend_cpu.h"
-#include "core/model/attend_cuda.h"
 #include "core/model/attend_gradient.h"
+#include "core/model/cuda_library.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -126,9 +126,10 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     if (fused_fits(visibility, row_bias)) {
         return attend_fused(q, k, v, visibility, scale);
     }
-    if (!gradient && attend_cuda_fits(q)) {
+    if (const CudaKernels* cuda = gradient ? nullptr : cuda_kernels(q);
+        cuda != nullptr && cuda->attend_fits(q)) {
         const c10::NoGradGuard no_grad;
-        return attend_cuda(q, k, v, visibility, scale, row_bias);
+        return cuda->attend(q, k, v, visibility, scale, row_bias);
     }
     if (gradient && q.size(0) > 0) {
         return attend_with_gradient(q, k, v, visibility, scale, row_bias);

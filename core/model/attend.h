@@ -43,7 +43,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// sequences; on the CPU, and on a GPU with ranges, not by a bit. Rows that no query sees may hold anything.
 ///
 /// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's causal
-/// kernel for whole sequences and ours (attend_cuda.h) for everything else; with a gradient, the library's
+/// kernel for whole sequences and ours (cuda/) for everything else; with a gradient, the library's
 /// kernel where it fits and else attend_gradient.h. Elsewhere attend_reference. c10::Error when shapes do not
 /// fit.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,

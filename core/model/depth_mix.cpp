@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/depth_mix.h"
 
-#include "core/model/depth_mix_cuda.h"
+#include "core/model/cuda_library.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
@@ -155,8 +155,10 @@ DepthMixed depth_mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
         if (v.device().is_cpu() && v.scalar_type() != at::kDouble) {
             return depth_mix_cpu(q.contiguous(), k.contiguous(), v.contiguous(), sources, want_weights, out);
         }
-        if (depth_mix_cuda_fits(v, sources.size())) {
-            return depth_mix_cuda(q.contiguous(), k.contiguous(), v.contiguous(), sources, want_weights, out);
+        if (const CudaKernels* cuda = cuda_kernels(v);
+            cuda != nullptr && cuda->depth_mix_fits(v, sources.size())) {
+            return cuda->depth_mix(q.contiguous(), k.contiguous(), v.contiguous(), sources, want_weights,
+                                   out);
         }
     }
     DepthMixed mixed = depth_mix_reference(q, k, v, sources, want_weights);

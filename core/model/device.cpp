@@ -2,15 +2,13 @@
 #include "core/model/device.h"
 
 #include "core/base/error.h"
+#include "core/model/cuda_library.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#ifdef PONDERSCOPE_TORCH_HAS_CUDA
-#include <ATen/cuda/CUDAContext.h>
-#endif
 
 #include <charconv>
 #include <mutex>
@@ -68,6 +66,7 @@ at::Device device_from_string(const std::string& name) {
         throw InputError("The device '" + name +
                          "' is not known; use cpu, cuda or cuda:N with N counted from 0.");
     }
+    load_cuda();
     const int count = at::hasCUDA() ? at::detail::getCUDAHooks().getNumGPUs() : 0;
     if (count == 0) {
         throw InputError("The device '" + name +
@@ -81,14 +80,8 @@ at::Device device_from_string(const std::string& name) {
 }
 
 std::string describe_device(at::Device device) {
-    if (device.is_cpu()) {
-        return "cpu";
-    }
-    std::string text = device.str();
-#ifdef PONDERSCOPE_TORCH_HAS_CUDA
-    text += std::string(" ") + at::cuda::getDeviceProperties(device.index())->name;
-#endif
-    return text;
+    const CudaKernels* cuda = cuda_kernels(device);
+    return cuda != nullptr ? device.str() + " " + cuda->name_of(device) : device.str();
 }
 
 at::ScalarType scalar_type_of(Precision precision) {
@@ -131,26 +124,19 @@ void keep_host_memory() {
 }
 
 std::optional<DeviceMemory> device_memory(at::Device device) {
-#ifdef PONDERSCOPE_TORCH_HAS_CUDA
-    if (device.is_cuda()) {
+    if (const CudaKernels* cuda = cuda_kernels(device)) {
         constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
         const auto stats = at::getDeviceAllocator(at::kCUDA)->getDeviceStats(device.index());
-        const cudaDeviceProp* properties = at::cuda::getDeviceProperties(device.index());
         return DeviceMemory{stats.allocated_bytes[all].current, stats.allocated_bytes[all].peak,
-                            static_cast<std::int64_t>(properties->totalGlobalMem)};
+                            cuda->memory_of(device)};
     }
-#endif
-    (void)device;
     return std::nullopt;
 }
 
 void forget_peak_memory(at::Device device) {
-#ifdef PONDERSCOPE_TORCH_HAS_CUDA
     if (device.is_cuda()) {
         at::getDeviceAllocator(at::kCUDA)->resetPeakStats(device.index());
     }
-#endif
-    (void)device;
 }
 
 MemoryExhausted memory_exhausted(at::Device device) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/head.h"
 
+#include "core/model/cuda_library.h"
 #include "core/model/head_cpu.h"
-#include "core/model/head_cuda.h"
 #include "core/model/head_fields.h"
 
 #include <ATen/ATen.h>
@@ -121,17 +121,12 @@ HeadResult by_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRe
 
 } // namespace
 
-void cap_logits(at::Tensor& logits, const HeadWeights& weights) {
-    if (weights.softcap > 0) {
-        logits.div_(weights.softcap).tanh_().mul_(weights.softcap);
-    }
-}
-
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     check(h, weights, request);
     const c10::NoGradGuard no_grad;
-    if (read_out_cuda_fits(h, weights, request)) {
-        return by_rows(h, weights, request, read_out_cuda);
+    if (const CudaKernels* cuda = cuda_kernels(h);
+        cuda != nullptr && cuda->read_out_fits(h, weights, request)) {
+        return by_rows(h, weights, request, cuda->read_out);
     }
     const bool long_list =
         request.mixture && request.top_k > longest_list && request.top_k < weights.head.size(0);

@@ -57,14 +57,17 @@ endif()
 target_link_directories(ponderscope_torch INTERFACE "${torch_lib}")
 # An absolute path each, so that a LibTorch of the system is never picked up by accident. The C++ library goes first: the
 # wheels export parts of an older std::filesystem, which would otherwise be called in its place (remove_all jumps to null).
-target_link_libraries(ponderscope_torch INTERFACE "-Wl,--no-as-needed" -lstdc++ "${torch_lib}/libtorch.so"
-  "${torch_lib}/libtorch_cpu.so" "${torch_lib}/libc10.so")
+target_link_libraries(ponderscope_torch INTERFACE "-Wl,--no-as-needed" -lstdc++ "${torch_lib}/libtorch_cpu.so" "${torch_lib}/libc10.so"
+  "-Wl,--as-needed")
+# The CUDA half, for the one library that needs it (core/model/cuda).
 set(PONDERSCOPE_TORCH_HAS_CUDA OFF)
 if(EXISTS "${torch_lib}/libtorch_cuda.so")
   set(PONDERSCOPE_TORCH_HAS_CUDA ON)
-  target_link_libraries(ponderscope_torch INTERFACE "${torch_lib}/libtorch_cuda.so" "${torch_lib}/libc10_cuda.so")
+  add_library(ponderscope_torch_cuda INTERFACE)
+  add_library(ponderscope::torch_cuda ALIAS ponderscope_torch_cuda)
+  target_link_libraries(ponderscope_torch_cuda INTERFACE ponderscope_torch "-Wl,--no-as-needed" "${torch_lib}/libtorch_cuda.so"
+    "${torch_lib}/libc10_cuda.so" "-Wl,--as-needed")
 endif()
-target_link_libraries(ponderscope_torch INTERFACE "-Wl,--as-needed")
 target_link_options(ponderscope_torch INTERFACE "-Wl,-rpath,${torch_lib}" "-Wl,-rpath-link,${torch_lib}")
 foreach(folder cu13 cudnn cusparselt nccl nvshmem)
   if(EXISTS "${ponderscope_site_packages}/nvidia/${folder}/lib")

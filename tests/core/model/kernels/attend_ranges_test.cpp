@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/kernels/attend_ranges.h"
+#include "core/model/cuda/attend_ranges.h"
 
 #include "tests/core/model/kernels/kernel_cases.h"
 

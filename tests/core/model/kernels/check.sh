@@ -45,7 +45,7 @@ compile() {
 everything() {
     local name
     for name in "${kernels[@]}"; do
-        echo "core/model/kernels/$name.cu" "tests/core/model/kernels/${name}_test.cpp"
+        echo "core/model/cuda/$name.cu" "tests/core/model/kernels/${name}_test.cpp"
     done
     echo tests/core/model/kernels/host_cuda_test.cpp tests/support/host_cuda/host_cuda.cpp
 }
@@ -86,7 +86,7 @@ mutant() {
         ln -sf "$out/$build"/*.o "$folder/$build/"
         case $file in
             *.cu) rebuilt=$file ;;
-            *) rebuilt="core/model/kernels/head_stats.cu tests/core/model/kernels/head_stats_test.cpp" ;;
+            *) rebuilt="core/model/cuda/head_stats.cu tests/core/model/kernels/head_stats_test.cpp" ;;
         esac
         # A link would be written through.
         for source in $rebuilt; do rm -f "$folder/$build/$(basename "$source").o"; done
@@ -110,9 +110,10 @@ mutant() {
 
 # change WHAT FILE FROM TO [BUILDS]: the one place of FILE that reads FROM reads TO.
 change() {
-    local what=$1 file=core/model/kernels/$2 folder=$out/mutant builds=${5:-plain}
+    local what=$1 file=core/model/cuda/$2 folder=$out/mutant builds=${5:-plain}
+    [ -e "$file" ] || file=core/model/kernels/$2
     rm -rf "$folder"
-    mkdir -p "$folder/core/model/kernels"
+    mkdir -p "$folder/$(dirname "$file")"
     python3 - "$tree/$file" "$folder/$file" "$3" "$4" <<'PYTHON' || fail "the mutant '$what' no longer fits $file."
 import sys
 text = open(sys.argv[1]).read()
@@ -124,10 +125,10 @@ PYTHON
 every_barrier() {
     local name file line folder=$out/mutant
     for name in "${kernels[@]}"; do
-        file=core/model/kernels/$name.cu
+        file=core/model/cuda/$name.cu
         while IFS=: read -r line _; do
             rm -rf "$folder"
-            mkdir -p "$folder/core/model/kernels"
+            mkdir -p "$folder/core/model/cuda"
             sed "${line}d" "$file" >"$folder/$file"
             mutant "$name.cu: without the barrier in line $line" "$folder" "$file" "plain thread"
         done < <(grep -n '^ *__sync[a-z]*();' "$file")

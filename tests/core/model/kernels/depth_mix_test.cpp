@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/kernels/depth_mix.h"
+#include "core/model/cuda/depth_mix.h"
 
 #include "tests/core/model/kernels/kernel_cases.h"
 

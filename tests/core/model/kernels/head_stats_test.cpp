@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/kernels/head_stats.h"
+#include "core/model/cuda/head_stats.h"
 
 #include "core/model/kernels/online_sums.h"
 #include "tests/core/model/kernels/kernel_cases.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/kernels/attend_ranges.h"
+#include "core/model/cuda/attend_ranges.h"
 #include "tests/support/host_cuda/host_cuda.h"
 
 #include <cuda_bf16.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One block a row of logits. Counters of words are unsigned: the last step of a loop may lead past 2³¹.
-#include "core/model/kernels/head_stats.h"
+#include "core/model/cuda/head_stats.h"
 
-#include "core/model/kernels/device_elements.cuh"
-#include "core/model/kernels/launch.cuh"
+#include "core/model/cuda/device_elements.cuh"
+#include "core/model/cuda/launch.cuh"
 #include "core/model/kernels/online_sums.h"
 
 #include <cuda_runtime.h>

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/head_cuda.h"
+#include "core/model/cuda/head_stats.h"
+#include "core/model/cuda/kernels.h"
 
 #include <ATen/ATen.h>
-
-#if defined(PONDERSCOPE_WITH_CUDA)
-#include "core/model/kernels/head_stats.h"
-
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
 #include <limits>
-#endif
 
 namespace ponderscope {
-
-#if defined(PONDERSCOPE_WITH_CUDA)
 
 namespace {
 
@@ -186,17 +180,5 @@ HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const 
     const c10::cuda::CUDAGuard guard(h.device());
     return read_out_rows(h, weights, request);
 }
-
-#else
-
-bool read_out_cuda_fits(const at::Tensor&, const HeadWeights&, const HeadRequest&) {
-    return false;
-}
-
-HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
-    return read_out_reference(h, weights, request);
-}
-
-#endif
 
 } // namespace ponderscope

@@ -4,10 +4,10 @@
 // bf16: a team reads 128 bytes side by side). Each team has an online softmax of its own; the four are merged
 // at the end. Eight neighbouring queries of one head make a block, so that rows that they share are read from
 // the L1 cache.
-#include "core/model/kernels/attend_ranges.h"
+#include "core/model/cuda/attend_ranges.h"
 
-#include "core/model/kernels/device_elements.cuh"
-#include "core/model/kernels/launch.cuh"
+#include "core/model/cuda/device_elements.cuh"
+#include "core/model/cuda/launch.cuh"
 #include "core/model/kernels/online_sums.h"
 
 #include <cuda_bf16.h>

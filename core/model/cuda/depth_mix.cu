@@ -3,10 +3,10 @@
 // neighbouring heads, so that all reads lie side by side. Every key and value is read once: the softmax is
 // carried along (online), four sources at a time so that their loads overlap. The work is bound by memory:
 // (2·sources + 2 + group + 1) · rows · kv_heads · head_size elements.
-#include "core/model/kernels/depth_mix.h"
+#include "core/model/cuda/depth_mix.h"
 
-#include "core/model/kernels/device_elements.cuh"
-#include "core/model/kernels/launch.cuh"
+#include "core/model/cuda/device_elements.cuh"
+#include "core/model/cuda/launch.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

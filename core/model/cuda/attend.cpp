@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/attend_cuda.h"
+#include "core/model/cuda/attend_ranges.h"
+#include "core/model/cuda/kernels.h"
 
 #include <ATen/ATen.h>
-
-#if defined(PONDERSCOPE_WITH_CUDA)
-#include "core/model/kernels/attend_ranges.h"
-
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#endif
 
 namespace ponderscope {
-
-#if defined(PONDERSCOPE_WITH_CUDA)
 
 namespace {
 
@@ -83,18 +77,5 @@ at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tenso
     TORCH_CHECK(error == nullptr, "attend on ", q.device(), ": ", error);
     return out;
 }
-
-#else
-
-bool attend_cuda_fits(const at::Tensor&) {
-    return false;
-}
-
-at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                       const Visibility& visibility, double scale, const at::Tensor& row_bias) {
-    return attend_reference(q, k, v, visibility, scale, row_bias);
-}
-
-#endif
 
 } // namespace ponderscope

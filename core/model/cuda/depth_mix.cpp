@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/depth_mix_cuda.h"
+#include "core/model/cuda/depth_mix.h"
+
+#include "core/model/cuda/kernels.h"
 
 #include <ATen/ATen.h>
-
-#include <cmath>
-
-#if defined(PONDERSCOPE_WITH_CUDA)
-#include "core/model/kernels/depth_mix.h"
-
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#endif
 
 namespace ponderscope {
-
-#if defined(PONDERSCOPE_WITH_CUDA)
 
 bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources) {
     const at::ScalarType type = v.scalar_type();
@@ -55,18 +48,5 @@ DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Te
     TORCH_CHECK(error == nullptr, "depth_mix on ", v.device(), ": ", error);
     return mixed;
 }
-
-#else
-
-bool depth_mix_cuda_fits(const at::Tensor&, std::size_t) {
-    return false;
-}
-
-DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          std::span<const DepthSource> sources, bool want_weights, const at::Tensor&) {
-    return depth_mix_reference(q, k, v, sources, want_weights);
-}
-
-#endif
 
 } // namespace ponderscope

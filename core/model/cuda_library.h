@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/attend.h"
+#include "core/model/depth_mix.h"
+#include "core/model/head.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace ponderscope {
+
+/// What core/model/cuda gives the engine. It is a library of its own, libponderscope_cuda.so, because
+/// LibTorch's CUDA libraries want half a gigabyte of memory and a second before they have done anything, and
+/// a run on the CPU needs none of them. Each *_fits says whether its neighbour takes these arguments; built
+/// without a CUDA compiler, none does, and plain operations of LibTorch run in their place.
+struct CudaKernels {
+    std::string (*name_of)(at::Device) = nullptr;    ///< "NVIDIA H200"
+    std::int64_t (*memory_of)(at::Device) = nullptr; ///< bytes
+
+    bool (*attend_fits)(const at::Tensor& q) = [](const at::Tensor&) { return false; };
+    decltype(&attend_reference) attend = nullptr;
+    bool (*depth_mix_fits)(const at::Tensor& v, std::size_t sources) = [](const at::Tensor&, std::size_t) {
+        return false;
+    };
+    decltype(&ponderscope::depth_mix) depth_mix = nullptr;
+    bool (*read_out_fits)(const at::Tensor& h, const HeadWeights&, const HeadRequest&) =
+        [](const at::Tensor&, const HeadWeights&, const HeadRequest&) { return false; };
+    decltype(&ponderscope::read_out) read_out = nullptr;
+};
+
+/// Loads the library and LibTorch's CUDA half with it, once a process; to be called before anything asks
+/// LibTorch for a GPU. InputError when this build has none or it cannot be loaded. Threads: any.
+void load_cuda();
+
+/// Null for what lies on the CPU. What lies on a GPU got there after load_cuda().
+const CudaKernels* cuda_kernels(const at::Tensor& tensor);
+const CudaKernels* cuda_kernels(at::Device device);
+
+} // namespace ponderscope

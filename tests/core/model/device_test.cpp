@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CPU alone until a GPU is asked for; then LibTorch's CUDA half, which is loaded where no GPU is, too.
+#include "core/model/device.h"
+
+#include "core/model/cuda_library.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace ponderscope {
+namespace {
+
+bool is_mapped(const std::string& library) {
+    std::ostringstream text;
+    text << std::ifstream("/proc/self/maps").rdbuf();
+    return text.str().find(library) != std::string::npos;
+}
+
+TEST(Device, TheCudaLibraryIsLoadedWhenItIsAskedFor) {
+    const at::Tensor on_cpu = at::ones({4, 2, 8});
+    Visibility visibility;
+    visibility.causal = {{0, 4, 0, 0}};
+    (void)attend(on_cpu, on_cpu, on_cpu, visibility, 1.0);
+    EXPECT_EQ(device_from_string("cpu"), at::Device(at::kCPU));
+    EXPECT_FALSE(is_mapped("libtorch_cuda.so"));
+    EXPECT_FALSE(is_mapped("libponderscope_cuda.so"));
+
+    std::string refused;
+    try {
+        EXPECT_TRUE(device_from_string("cuda").is_cuda());
+    } catch (const InputError& error) {
+        refused = error.what();
+    }
+#ifdef PONDERSCOPE_TORCH_HAS_CUDA
+    EXPECT_TRUE(is_mapped("libponderscope_cuda.so"));
+    EXPECT_TRUE(is_mapped("libtorch_cuda.so"));
+    const CudaKernels* cuda = cuda_kernels(at::Device(at::kCUDA, 0));
+    ASSERT_NE(cuda, nullptr);
+    EXPECT_NE(cuda->name_of, nullptr);
+    EXPECT_NE(cuda->memory_of, nullptr);
+    EXPECT_FALSE(cuda->attend_fits(on_cpu)) << "what lies on the CPU is no business of it";
+    EXPECT_EQ(cuda->attend != nullptr, cuda->read_out != nullptr);
+    EXPECT_EQ(cuda->attend != nullptr, cuda->depth_mix != nullptr);
+    if (!refused.empty()) {
+        EXPECT_NE(refused.find("driver"), std::string::npos) << refused;
+    }
+#else
+    EXPECT_NE(refused.find("no CUDA"), std::string::npos) << refused;
+#endif
+    EXPECT_EQ(cuda_kernels(on_cpu), nullptr);
+}
+
+} // namespace
+} // namespace ponderscope
