@@ -7,9 +7,11 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/DeviceType.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <charconv>
 #include <mutex>
 
@@ -53,6 +55,9 @@ std::optional<Precision> precision_from_string(const std::string& name) {
 at::Device device_from_string(const std::string& name) {
     if (name == "cpu") {
         return at::kCPU;
+    }
+    if (c10::is_privateuse1_backend_registered() && name == c10::get_privateuse1_backend()) {
+        return at::Device(at::kPrivateUse1, 0);
     }
     int index = 0;
     const bool numbered = name.starts_with("cuda:");
@@ -146,6 +151,13 @@ MemoryExhausted memory_exhausted(at::Device device) {
         size = " (" + std::to_string(memory->total >> 20) + " MiB)";
     }
     return MemoryExhausted("The memory of " + describe_device(device) + size + " is full.");
+}
+
+at::Tensor send(std::span<const std::int64_t> values, at::Device device) {
+    at::Tensor host = at::empty({static_cast<std::int64_t>(values.size())},
+                                at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
+    std::copy(values.begin(), values.end(), host.mutable_data_ptr<std::int64_t>());
+    return host.to(device, /*non_blocking=*/true);
 }
 
 HostCopy::HostCopy(const std::vector<at::Tensor>& tensors) : offsets_{0} {

@@ -7,13 +7,16 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace ponderscope {
 
-/// "cpu", "cuda", "cuda:N". InputError for anything else and for a GPU that is not there.
+/// "cpu", "cuda", "cuda:N", or the name of a backend that was registered with LibTorch (PrivateUse1). InputError
+/// for anything else and for a GPU that is not there.
 at::Device device_from_string(const std::string& name);
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
@@ -38,6 +41,9 @@ void forget_peak_memory(at::Device device);
 /// The sentence for a device that is full, without what to do about it. Gives cached memory back first, so
 /// that a smaller try starts from what is really in use.
 MemoryExhausted memory_exhausted(at::Device device);
+
+/// Numbers to a device, from pinned memory: the host goes on at once. int64 [n].
+at::Tensor send(std::span<const std::int64_t> values, at::Device device);
 
 /// Tensors on their way to the host: one copy, on a stream of its own, into pinned memory. On the CPU the
 /// tensors are there at once.

@@ -24,7 +24,8 @@ at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights, at::Scalar
 at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
     const double infinity = std::numeric_limits<double>::infinity();
     const auto terms = (log_p.exp() * (log_p - log_q)).masked_fill(log_q.eq(-infinity), infinity);
-    return terms.masked_fill(log_p.eq(-infinity), 0).sum(-1);
+    // Of equal distributions rounding makes a sum that is a little below 0.
+    return terms.masked_fill(log_p.eq(-infinity), 0).sum(-1).clamp_min(0);
 }
 
 } // namespace

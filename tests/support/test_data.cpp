@@ -60,6 +60,10 @@ std::string test_device() {
     return setting("PONDERSCOPE_TEST_DEVICE", "cpu");
 }
 
+double device_slack() {
+    return test_device() == "cpu" ? 1 : 10;
+}
+
 std::string test_dtype() {
     return setting("PONDERSCOPE_TEST_DTYPE", "float32");
 }

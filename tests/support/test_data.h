@@ -18,6 +18,9 @@ std::vector<std::filesystem::path> golden_cases();
 
 /// Where tests of the engine run: PONDERSCOPE_TEST_DEVICE (cpu) and PONDERSCOPE_TEST_DTYPE (float32).
 std::string test_device();
+/// How much further apart than on the CPU two ways to the same number may be there: on the CPU a row's result
+/// does not depend on the other rows, elsewhere products of other shapes add in another order.
+double device_slack();
 std::string test_dtype();
 
 /// The source tree, for sample_models and resources.

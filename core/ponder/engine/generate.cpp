@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
+#include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
 
 #include <ATen/ATen.h>
@@ -179,7 +180,7 @@ private:
             }
         }
         if (cache_ && cache_->counts.defined() && still.size() < live_.size()) {
-            cache_->counts = cache_->counts.index_select(1, at::tensor(columns, at::kLong).to(impl_.device));
+            cache_->counts = cache_->counts.index_select(1, send(columns, impl_.device));
         }
         live_ = std::move(still);
         return wanted;
@@ -226,7 +227,7 @@ private:
             end += length;
             rows.push_back(end - 1);
         }
-        return readout.index_select(0, at::tensor(rows, at::kLong).to(impl_.device));
+        return readout.index_select(0, send(rows, impl_.device));
     }
 
     [[nodiscard]] std::int64_t number(std::size_t prompt) const {

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
+#include "core/model/device.h"
 #include "core/model/head.h"
 #include "core/model/workspace.h"
 #include "core/ponder/halting/halting.h"
@@ -37,8 +38,8 @@ PackedBatch PackedBatch::pack(const std::vector<std::vector<std::int32_t>>& sequ
             targets.push_back(-1);
         }
     }
-    batch.ids = at::tensor(ids, at::kLong).to(device);
-    batch.targets = at::tensor(targets, at::kLong).to(device);
+    batch.ids = send(ids, device);
+    batch.targets = send(targets, device);
     return batch;
 }
 

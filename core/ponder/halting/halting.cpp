@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/halting/halting.h"
 
+#include "core/model/device.h"
+
 #include <ATen/ATen.h>
 
 #include <utility>
@@ -70,25 +72,20 @@ public:
     [[nodiscard]] std::string name() const override { return name_; }
 
     [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
-        const auto host = [&](const at::Tensor& all) {
-            return (question.slots.tokens.defined() ? all.index_select(0, question.slots.tokens) : all)
-                .to(at::kCPU)
-                .contiguous();
+        const auto asked = [&](const at::Tensor& all) {
+            return question.slots.tokens.defined() ? all.index_select(0, question.slots.tokens) : all;
         };
-        const at::Tensor sequences = host(question.places.sequence);
-        const at::Tensor positions = host(question.places.position);
-        const std::int64_t* sequence = sequences.const_data_ptr<std::int64_t>();
-        const std::int64_t* position = positions.const_data_ptr<std::int64_t>();
-        at::Tensor go_on = at::empty({sequences.size(0)}, at::kBool);
-        bool* going = go_on.mutable_data_ptr<bool>();
-        for (std::int64_t i = 0; i < sequences.size(0); ++i) {
-            const auto s = static_cast<std::size_t>(sequence[i]);
-            const auto t = static_cast<std::size_t>(position[i]);
+        HostCopy host({asked(question.places.sequence), asked(question.places.position)});
+        host.wait();
+        std::vector<std::int64_t> going(static_cast<std::size_t>(question.slots.hidden.size(0)));
+        for (std::size_t i = 0; i < going.size(); ++i) {
+            const auto s = static_cast<std::size_t>(host.integers(0)[i]);
+            const auto t = static_cast<std::size_t>(host.integers(1)[i]);
             const bool given = s < steps_.size() && t < steps_[s].size();
             going[i] = !given || question.slots.step < steps_[s][t];
         }
         HaltingAnswer result;
-        result.go_on = go_on.to(question.slots.hidden.device());
+        result.go_on = send(going, question.slots.hidden.device()).to(at::kBool);
         return result;
     }
 

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
+#include "core/model/device.h"
 #include "core/model/head.h"
 #include "core/policy/policy.h"
 #include "core/ponder/halting/acceleration.h"
@@ -37,6 +38,7 @@ public:
         HaltingAnswer result;
         SignalColumns columns(max_steps_, static_cast<std::size_t>(n));
         const std::vector<PolicySignal>& wanted = spec_.kind->needs;
+        std::vector<at::Tensor> looked_at = places_of(question);
         if (!wanted.empty()) {
             // What the rule was told before travels with the tokens, [n, steps so far * signals], and behind
             // it the last move of the state where one is compared with the next.
@@ -49,9 +51,12 @@ public:
             const at::Tensor now = at::stack(measure(question, move), 1);
             history = history.defined() ? at::cat({history, now}, 1) : now;
             result.carry = move.defined() ? at::cat({history, move}, 1) : history;
-            const at::Tensor host =
-                history.view({n, k + 1, width}).permute({2, 1, 0}).contiguous().to(at::kCPU);
-            const float* values = host.const_data_ptr<float>();
+            looked_at.push_back(history.view({n, k + 1, width}).permute({2, 1, 0}));
+        }
+        HostCopy host(looked_at);
+        host.wait();
+        if (!wanted.empty()) {
+            const float* values = host.floats(looked_at.size() - 1);
             for (const PolicySignal signal : wanted) {
                 columns.add(signal);
                 for (std::int64_t step = 0; step <= k; ++step) {
@@ -60,15 +65,19 @@ public:
                 }
             }
         }
-        const std::vector<TokenPlace> places = places_of(question);
+        std::vector<TokenPlace> places(static_cast<std::size_t>(n));
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            places[i] = {static_cast<std::uint32_t>(host.integers(0)[i]),
+                         static_cast<std::uint32_t>(host.integers(1)[i]),
+                         static_cast<std::uint32_t>(host.integers(2)[i])};
+        }
         std::vector<double> numbers(places.size());
         policy_->per_token(places, numbers);
         std::vector<std::uint8_t> stop(places.size());
         policy_->stops(columns, 0, k, numbers, stop);
-        at::Tensor go_on = at::empty({n}, at::kBool);
-        std::transform(stop.begin(), stop.end(), go_on.mutable_data_ptr<bool>(),
-                       [](std::uint8_t one) { return one == 0; });
-        result.go_on = go_on.to(question.slots.hidden.device());
+        std::vector<std::int64_t> going(stop.size());
+        std::transform(stop.begin(), stop.end(), going.begin(), [](std::uint8_t one) { return one == 0; });
+        result.go_on = send(going, question.slots.hidden.device()).to(at::kBool);
         return result;
     }
 
@@ -138,21 +147,16 @@ private:
         return signals;
     }
 
-    static std::vector<TokenPlace> places_of(const HaltingQuestion& question) {
-        const at::Tensor& rows = question.slots.tokens;
-        const auto host = [&](const at::Tensor& all) {
-            return (rows.defined() ? all.index_select(0, rows) : all).to(at::kCPU).contiguous();
-        };
-        const at::Tensor sequence = host(question.places.sequence);
-        const at::Tensor position = host(question.places.position);
-        const at::Tensor length = host(question.places.length);
-        std::vector<TokenPlace> places(static_cast<std::size_t>(sequence.size(0)));
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            places[i] = {static_cast<std::uint32_t>(sequence.const_data_ptr<std::int64_t>()[i]),
-                         static_cast<std::uint32_t>(position.const_data_ptr<std::int64_t>()[i]),
-                         static_cast<std::uint32_t>(length.const_data_ptr<std::int64_t>()[i])};
+    /// The parts of each TokenPlace, int64 [n].
+    static std::vector<at::Tensor> places_of(const HaltingQuestion& question) {
+        std::vector<at::Tensor> parts{question.places.sequence, question.places.position,
+                                      question.places.length};
+        if (question.slots.tokens.defined()) {
+            for (at::Tensor& part : parts) {
+                part = part.index_select(0, question.slots.tokens);
+            }
         }
-        return places;
+        return parts;
     }
 
     PolicySpec spec_;

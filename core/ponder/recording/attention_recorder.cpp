@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recording/attention_recorder.h"
 
+#include "core/model/device.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -42,7 +44,7 @@ AttentionRecorder::AttentionRecorder(AttentionChoice choice, const AttentionForm
                                      const at::Tensor& reported, std::int64_t longest, at::Device device)
     : choice_(std::move(choice)), form_(form), longest_(longest) {
     const auto integers = at::TensorOptions(at::kLong).device(device);
-    heads_ = at::tensor(choice_.heads, at::kLong).to(device);
+    heads_ = send(choice_.heads, device);
     std::int64_t count = tokens;
     if (reported.defined()) {
         count = reported.size(0);

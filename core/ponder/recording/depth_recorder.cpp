@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recording/depth_recorder.h"
 
+#include "core/model/device.h"
 #include "core/trace/column_labels.h"
 
 #include <ATen/ATen.h>
@@ -117,7 +118,7 @@ at::Tensor DepthRecorder::columns(std::int64_t step, std::int64_t layer) {
             places.push_back(columns_.of(source, layer));
         }
         places.push_back(columns_.own());
-        known = at::tensor(places, at::kLong).to(options_.device());
+        known = send(places, options_.device());
     }
     return known;
 }

@@ -2,6 +2,7 @@
 #include "core/ponder/recording/transfer.h"
 
 #include "core/base/half.h"
+#include "core/model/device.h"
 
 #include <ATen/ATen.h>
 
@@ -34,13 +35,6 @@ std::vector<std::byte> half_bytes_of(const float* values, std::int64_t count) {
         halves[i] = float_to_float16(values[i]);
     }
     return bytes_of(halves.data(), count);
-}
-
-at::Tensor send(const std::vector<std::int64_t>& values, at::Device device) {
-    at::Tensor host = at::empty({static_cast<std::int64_t>(values.size())},
-                                at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
-    std::copy(values.begin(), values.end(), host.mutable_data_ptr<std::int64_t>());
-    return host.to(device, at::kLong, /*non_blocking=*/true);
 }
 
 } // namespace

@@ -81,7 +81,9 @@ private:
     /// The stack over all slots of the live sequences.
     void pass(Hear hear) {
         const at::Tensor packed_count = all_live() ? count_ : count_ * live_tokens_;
-        const InterleavedRows rows = interleaved_rows(packed_count, batch_.space.sequence);
+        const InterleavedRows rows = interleaved_rows(
+            packed_count, batch_.space.sequence,
+            known_count_ > 0 && all_live() ? std::optional(batch_.size() * known_count_) : std::nullopt);
         const at::Tensor index = rows.tokens * slots_a_token_ + rows.steps; // into the dense form
         Pass pass = pass_of(batch_, rows.tokens, options_);
         pass.tap = taps_.of_pass(rows.tokens, rows.steps, hear);

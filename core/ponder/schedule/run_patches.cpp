@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/schedule/run_patches.h"
 
+#include "core/model/device.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -32,7 +34,7 @@ RunPatches::RunPatches(std::span<const StatePatch> patches, std::span<const Wind
             group.numbers.push_back(token);
             states.push_back(at::tensor(patch->state));
         }
-        group.tokens = at::tensor(group.numbers, at::kLong).to(device);
+        group.tokens = send(group.numbers, device);
         group.states = at::stack(states).to(device);
     }
 }
@@ -89,8 +91,8 @@ RunPatches RunPatches::of(std::span<const std::int64_t> tokens) const {
             continue;
         }
         const at::Device device = group.tokens.device();
-        part.tokens = at::tensor(part.numbers, at::kLong).to(device);
-        part.states = group.states.index_select(0, at::tensor(rows, at::kLong).to(device));
+        part.tokens = send(part.numbers, device);
+        part.states = group.states.index_select(0, send(rows, device));
         some.groups_.emplace(where, std::move(part));
     }
     return some;

@@ -2,6 +2,7 @@
 #include "core/ponder/schedule/token_by_token.h"
 
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/ponder/schedule/run_patches.h"
 
 #include <ATen/ATen.h>
@@ -59,7 +60,7 @@ Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_r
         }
         first += batch.lengths[i];
     }
-    part.tokens = at::tensor(part.numbers, at::kLong).to(batch.ids.device());
+    part.tokens = send(part.numbers, batch.ids.device());
     const auto pick = [&](const at::Tensor& all) { return select_rows(all, part.tokens); };
     part.batch.ids = pick(batch.ids);
     part.batch.positions = pick(batch.positions);

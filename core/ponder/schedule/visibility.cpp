@@ -74,10 +74,11 @@ StepRows StepRowPlanner::next(const at::Tensor& tokens) {
     return {begins.back() + select_rows(before, tokens), as_ranges(begins, ends)};
 }
 
-InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence) {
+InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence,
+                                 std::optional<std::int64_t> rows_in_all) {
     const at::Tensor end = at::cumsum(slots, 0);
     const at::Tensor begin = end - slots;
-    const at::Tensor tokens = at::repeat_interleave(slots);
+    const at::Tensor tokens = at::repeat_interleave(slots, rows_in_all);
     const at::Tensor rows = at::arange(tokens.size(0), slots.options());
     const at::Tensor first = begin.index_select(0, at::searchsorted(sequence, sequence));
     return {tokens, rows - begin.index_select(0, tokens),

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ponderscope {
@@ -67,12 +68,13 @@ private:
 
 /// Rows and ranges of all slots of all tokens at once under the interleaved rule: by token, then step; \p
 /// slots: int64 [N], K_t + 1 a token. The result is in the order of the rows, so that rows = first_row + 0,
-/// 1, 2, ...
+/// 1, 2, ... \p rows_in_all: their number, where the host knows it; else it waits for it.
 struct InterleavedRows {
     at::Tensor tokens; ///< int64 [n]: the slot's token
     at::Tensor steps;  ///< int64 [n]
     at::Tensor ranges; ///< int32 [n, 1, 2], rows counted from 0
 };
-InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence);
+InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence,
+                                 std::optional<std::int64_t> rows_in_all = {});
 
 } // namespace ponderscope

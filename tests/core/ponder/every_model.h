@@ -55,7 +55,7 @@ inline void expect_near(const std::vector<float>& a, const std::vector<float>& b
         const double size = std::max(1.0, std::abs(static_cast<double>(b[i])));
         largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) / size);
     }
-    EXPECT_LE(largest, tolerance) << what;
+    EXPECT_LE(largest, tolerance * testing::device_slack()) << what;
 }
 
 class EveryModel : public ::testing::TestWithParam<std::size_t> {
