@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `annotate`: extra columns of the tokens of a run, beside its trace.
 #include "app/cli/console.h"
-#include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -219,8 +218,7 @@ void AnnotateVerb::operator()() const {
 
 void add_annotate(CLI::App& program) {
     auto verb = std::make_shared<AnnotateVerb>();
-    CLI::App* app = program.add_subcommand(
-        "annotate", "Give the tokens of a run columns of your own, to colour, find and group by");
+    CLI::App* app = add_verb(program, "annotate");
     app->add_option("trace", verb->reference,
                     "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
         ->required();

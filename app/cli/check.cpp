@@ -3,7 +3,7 @@
 #include "core/trace/check.h"
 
 #include "app/cli/console.h"
-#include "app/cli/options.h"
+#include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 
@@ -22,8 +22,7 @@ void add_check(CLI::App& program) {
         bool json = false;
     };
     auto verb = std::make_shared<Verb>();
-    CLI::App* app = program.add_subcommand(
-        "check", "Does a trace keep every promise of its schema? For traces that other programs wrote");
+    CLI::App* app = add_verb(program, "check");
     app->add_option("trace", verb->trace, "TRACE.ponder")->required()->type_name("TRACE.ponder");
     app->add_option("--most", verb->most, "Stop after so many faults")
         ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))

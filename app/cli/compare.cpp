@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
-#include "app/cli/options.h"
+#include "app/cli/progress_option.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -365,10 +365,7 @@ void CompareVerb::run() {
 
 void add_compare(CLI::App& program) {
     auto verb = std::make_shared<CompareVerb>();
-    CLI::App* app = program.add_subcommand(
-        "compare",
-        "Compare runs of one text: the first with each of the others, token by token, or byte by byte "
-        "where their tokenizers differ; or methods by several runs of each");
+    CLI::App* app = add_verb(program, "compare");
     app->add_option(
            "run", verb->references,
            "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds: a method, its runs joined "

@@ -308,8 +308,7 @@ void GenerateVerb::run() {
 
 void add_generate(CLI::App& program) {
     auto verb = std::make_shared<GenerateVerb>();
-    CLI::App* app = program.add_subcommand(
-        "generate", "Let a checkpoint continue a prompt and show every token as soon as it is there");
+    CLI::App* app = add_verb(program, "generate");
     verb->model.add_to(*app);
     verb->how.add_to(*app);
     app->add_option("--prompt", verb->prompt, "What it begins with")->required()->type_name("STR");

@@ -207,7 +207,7 @@ struct InspectVerb {
 
 void add_inspect(CLI::App& program) {
     auto verb = std::make_shared<InspectVerb>();
-    CLI::App* app = program.add_subcommand("inspect", "Say what a checkpoint or a trace is, in words");
+    CLI::App* app = add_verb(program, "inspect");
     app->add_option("path", verb->path, "Checkpoint folder or trace")->required();
     app->add_option("--method", verb->method, "Method, where the config does not tell");
     app->add_flag("--check", verb->check, "Read every page of a trace and check it");

@@ -169,8 +169,7 @@ void LineageVerb::run() {
 
 void add_lineage(CLI::App& program) {
     auto verb = std::make_shared<LineageVerb>();
-    CLI::App* app = program.add_subcommand(
-        "lineage", "Do two checkpoints have a common origin? From their weights alone (AWM, HuRef)");
+    CLI::App* app = add_verb(program, "lineage");
     app->add_option("a", verb->a, "A checkpoint folder in Hugging Face layout")
         ->required()
         ->type_name("CHECKPOINT");

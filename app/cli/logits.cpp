@@ -47,8 +47,7 @@ struct LogitsVerb {
 
 void add_logits(CLI::App& program) {
     auto verb = std::make_shared<LogitsVerb>();
-    CLI::App* app =
-        program.add_subcommand("logits", "Write logits, NLL and every recorded signal of given token ids");
+    CLI::App* app = add_verb(program, "logits");
     verb->model.add_to(*app);
     verb->how.add_to(*app);
     app->add_option(

@@ -1,76 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ponderscope: the command line. No Qt: a GPU server builds this alone.
+// ponderscope: the command line. What reads traces runs here, in a program that starts at once and needs no
+// LibTorch; a verb that computes is the engine's, and this program becomes it.
+#include "app/cli/become.h"
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
-#include "core/base/utf8.h"
 
 #include <cstdio>
-#include <exception>
-#include <new>
+#include <string_view>
 
 namespace {
 
-int fail(int code, const std::string& sentence) {
-    // It may name what a stranger's file says.
-    std::fprintf(stderr, "ponderscope: %s\n", ponderscope::visible(sentence).c_str());
-    return code;
+bool is_for_the_engine(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--help-all") {
+            return true; // it prints every option of every verb
+        }
+        if (!word.starts_with('-')) {
+            return ponderscope::cli::runs_in_engine(word);
+        }
+    }
+    return false;
+}
+
+void add_verbs(CLI::App& program) {
+    using namespace ponderscope::cli;
+    const auto front = [&](void (*add)(CLI::App&), const char*) { add(program); };
+    const auto engine = [&](auto, const char* name) { add_verb(program, name); };
+#define PONDERSCOPE_VERB(name, where, description) where(PONDERSCOPE_ADD_##where(name), #name);
+#define PONDERSCOPE_ADD_front(name) add_##name
+#define PONDERSCOPE_ADD_engine(name) nullptr
+#include "app/cli/verbs.def"
+#undef PONDERSCOPE_VERB
+#undef PONDERSCOPE_ADD_front
+#undef PONDERSCOPE_ADD_engine
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    using namespace ponderscope;
-    // Before any library starts a thread, so that all of them inherit the blocked signals.
-    cli::stop_on_interrupt();
-
-    CLI::App program{
-        "Looks inside language models that decide how long to think about each token.\n"
-        "Every verb has --help with an example. A run inside a trace is named TRACE.ponder#RUN."};
-    program.set_version_flag("--version", PONDERSCOPE_VERSION);
-    program.require_subcommand(1);
-    program.set_help_all_flag("--help-all", "Print the help of every verb and exit");
-    cli::add_record(program);
-    cli::add_generate(program);
-    cli::add_logits(program);
-    cli::add_verify(program);
-    cli::add_inspect(program);
-    cli::add_tokenize(program);
-    cli::add_compare(program);
-    cli::add_policy(program);
-    cli::add_referee(program);
-    cli::add_stats(program);
-    cli::add_lineage(program);
-    cli::add_annotate(program);
-    cli::add_check(program);
-    cli::add_train(program);
-    cli::add_curves(program);
-    cli::add_merge(program);
-    cli::add_export(program);
-    cli::add_figure(program);
-    cli::add_page(program);
-    cli::add_open(program);
-
-    try {
-        program.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        // Help and version are "errors" of code 0 and print to stdout; the rest is wrong use.
-        if (error.get_exit_code() == 0) {
-            return program.exit(error);
+    if (is_for_the_engine(argc, argv)) {
+        try {
+            ponderscope::cli::become_engine(argv);
+        } catch (const ponderscope::Error& error) {
+            std::fprintf(stderr, "ponderscope: %s\n", error.what());
+            return ponderscope::cli::wrong_input;
         }
-        return fail(cli::wrong_input, std::string(error.what()) +
-                                          (std::string(error.what()).ends_with('.') ? "" : ".") +
-                                          " Run with --help for the usage.");
-    } catch (const Cancelled&) {
-        return cli::cancelled;
-    } catch (const CheckFailed& error) {
-        return fail(cli::check_failed, error.what());
-    } catch (const Error& error) {
-        return fail(cli::wrong_input, error.what());
-    } catch (const std::bad_alloc&) {
-        return fail(cli::wrong_input, "Out of memory; a smaller --batch or --context needs less.");
-    } catch (const std::exception& error) {
-        return fail(cli::wrong_input, std::string("Unexpected: ") + error.what());
     }
-    return cli::done;
+    return ponderscope::cli::run_program(argc, argv, add_verbs);
 }

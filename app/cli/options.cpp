@@ -291,13 +291,6 @@ std::string InputOptions::source() const {
     return names;
 }
 
-void ProgressOption::add_to(CLI::App& verb) {
-    static const std::map<std::string, ProgressStyle> styles{
-        {"auto", ProgressStyle::automatic}, {"json", ProgressStyle::json}, {"none", ProgressStyle::none}};
-    verb.add_option("--progress", style, "auto (on a terminal), json (one object a line on stderr) or none")
-        ->transform(CLI::CheckedTransformer(styles));
-}
-
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
     if (!checkpoint.tokenizer_json) {
         return std::nullopt;

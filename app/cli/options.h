@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/cli/console.h"
+#include "app/cli/progress_option.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/ponder/engine/engine.h"
 #include "core/record/session.h"
@@ -61,12 +62,6 @@ struct InputOptions {
     [[nodiscard]] std::vector<SequenceInput> read(const Tokenizer* tokenizer,
                                                   const Checkpoint& checkpoint) const;
     [[nodiscard]] std::string source() const;
-};
-
-/// --progress auto|json|none.
-struct ProgressOption {
-    ProgressStyle style = ProgressStyle::automatic;
-    void add_to(CLI::App& verb);
 };
 
 /// The tokenizer of the folder, when it has one; checked against the model's vocabulary.

@@ -3,7 +3,7 @@
 #include "core/page/page.h"
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
-#include "app/cli/options.h"
+#include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -64,9 +64,7 @@ void PageVerb::run() {
 
 void add_page(CLI::App& program) {
     auto verb = std::make_shared<PageVerb>();
-    CLI::App* app = program.add_subcommand(
-        "page",
-        "Write a run, or two side by side, as one HTML file that needs nothing else: to send or to show");
+    CLI::App* app = add_verb(program, "page");
     app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN")->required();
     app->add_option(
            "--run", verb->runs,

@@ -424,10 +424,7 @@ std::string list_of_policies() {
 
 void add_policy(CLI::App& program) {
     auto verb = std::make_shared<PolicyVerb>();
-    CLI::App* app = program.add_subcommand(
-        "policy",
-        "Halting policies on a recorded run, replayed or rerun: steps, NLL and FLOPs, and the front "
-        "they make");
+    CLI::App* app = add_verb(program, "policy");
     app->add_option("run", verb->reference,
                     "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
         ->required();

@@ -386,8 +386,7 @@ void RecordVerb::run() {
 
 void add_record(CLI::App& program) {
     auto verb = std::make_shared<RecordVerb>();
-    CLI::App* app = program.add_subcommand(
-        "record", "Run a checkpoint over a text and record what it computes for every token");
+    CLI::App* app = add_verb(program, "record");
     verb->model.add_to(*app);
     verb->how.add_to(*app);
     verb->input.add_to(*app, true);

@@ -330,9 +330,7 @@ void RefereeVerb::run() {
 
 void add_referee(CLI::App& program) {
     auto verb = std::make_shared<RefereeVerb>();
-    CLI::App* app = program.add_subcommand("referee", "Which halting rule spends its steps best: all of them "
-                                                      "at equal mean steps and at equal FLOPs, replayed "
-                                                      "and rerun, with bands");
+    CLI::App* app = add_verb(program, "referee");
     app->add_option(
            "run", verb->reference,
            "TRACE.ponder#RUN, recorded with --record steps --policy full; the run's name may be left out "

@@ -21,10 +21,11 @@ void RerunOptions::add_to(CLI::App& verb) {
         ->type_name("CHECKPOINT");
     verb.add_option("-o,--output", output, "Trace of the reruns (default: the replayed one)")
         ->type_name("TRACE.ponder");
-    verb.add_option("--kv", kv,
-                    "Of reruns: what later tokens see of one that stopped, per_step, shared, skip or full "
-                    "(resources/docs/recurrent-depth.md). Default: as in the run; per_step where its exits only "
-                    "chose the read-out")
+    verb.add_option(
+            "--kv", kv,
+            "Of reruns: what later tokens see of one that stopped, per_step, shared, skip or full "
+            "(resources/docs/recurrent-depth.md). Default: as in the run; per_step where its exits only "
+            "chose the read-out")
         ->type_name("POLICY");
     verb.add_option("--batch", batch, "Of reruns: windows computed together")
         ->check(CLI::Range(1, 4096))
@@ -53,8 +54,7 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
     };
     const auto find = [&](const std::vector<RunInfo>& runs, const PolicySpec& spec) {
         const auto found = std::find_if(runs.rbegin(), runs.rend(), [&](const RunInfo& one) {
-            return is_rerun_of(one, source, spec.text(), kv) &&
-                   one.text_digest == source.text_digest;
+            return is_rerun_of(one, source, spec.text(), kv) && one.text_digest == source.text_digest;
         });
         return found == runs.rend() ? nullptr : &*found;
     };

@@ -2,8 +2,8 @@
 // `stats`: what a run lost, where it spends its steps, and with what they go together.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
-#include "app/cli/options.h"
 #include "app/cli/policy_report.h"
+#include "app/cli/progress_option.h"
 #include "app/cli/report.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -320,9 +320,7 @@ void StatsVerb::run() {
 
 void add_stats(CLI::App& program) {
     auto verb = std::make_shared<StatsVerb>();
-    CLI::App* app = program.add_subcommand(
-        "stats",
-        "Where a run spends its steps: by token type, class and label, and what they go together with");
+    CLI::App* app = add_verb(program, "stats");
     app->add_option("run", verb->reference,
                     "TRACE.ponder#RUN; the run's name may be left out when it is the only one")
         ->required();

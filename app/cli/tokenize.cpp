@@ -68,8 +68,7 @@ void TokenizeVerb::run() const {
 
 void add_tokenize(CLI::App& program) {
     auto verb = std::make_shared<TokenizeVerb>();
-    CLI::App* app =
-        program.add_subcommand("tokenize", "Turn text into token ids (JSON), or ids back into text");
+    CLI::App* app = add_verb(program, "tokenize");
     app->add_option("checkpoint", verb->folder, "Checkpoint folder, or a tokenizer.json")->required();
     verb->input.add_to(*app, false);
     app->add_option("--decode", verb->decode, "Token ids (JSON or safetensors) to turn into text")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `merge` and `export`: traces into one, a trace as tables.
 #include "app/cli/console.h"
-#include "app/cli/options.h"
+#include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
 #include "core/trace/export_csv.h"
 #include "core/trace/merge.h"
@@ -19,8 +19,7 @@ void add_merge(CLI::App& program) {
         ProgressOption progress;
     };
     auto verb = std::make_shared<Verb>();
-    CLI::App* app =
-        program.add_subcommand("merge", "Copy the runs and trainings of several traces into a new one");
+    CLI::App* app = add_verb(program, "merge");
     app->add_option("trace", verb->inputs, "Traces, in the order of their runs")->required();
     app->add_option("-o,--output", verb->output, "Trace to write; must not exist")
         ->required()
@@ -43,8 +42,7 @@ void add_export(CLI::App& program) {
         ProgressOption progress;
     };
     auto verb = std::make_shared<Verb>();
-    CLI::App* app = program.add_subcommand(
-        "export", "Write a trace as CSV tables: runs, sequences, tokens, one a signal, curves of trainings");
+    CLI::App* app = add_verb(program, "export");
     app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN for one run alone")->required();
     app->add_option("-o,--output", verb->output, "Folder to write; must be empty or not exist")
         ->required()

@@ -87,7 +87,7 @@ void TrainVerb::run() {
 
 void add_train(CLI::App& program) {
     auto verb = std::make_shared<TrainVerb>();
-    CLI::App* app = program.add_subcommand("train", "Train a small model by a recipe");
+    CLI::App* app = add_verb(program, "train");
     app->add_option("recipe", verb->recipe, "Recipe; resources/docs/training.md lists its keys")
         ->required()
         ->type_name("RECIPE.json");
@@ -117,8 +117,7 @@ void add_curves(CLI::App& program) {
         std::filesystem::path output;
     };
     auto verb = std::make_shared<Verb>();
-    CLI::App* app =
-        program.add_subcommand("curves", "Collect the curves of trainings (log.csv) into a trace to look at");
+    CLI::App* app = add_verb(program, "curves");
     app->add_option("folder", verb->folders,
                     "Folders that ponderscope train left; those with a training.ponder can be opened as they "
                     "are")

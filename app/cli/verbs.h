@@ -3,30 +3,23 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string_view>
+
 namespace ponderscope::cli {
 
 /// One file a verb. Each function adds its subcommand to the program; the subcommand's callback does the work
-/// and throws ponderscope::Error; main turns that into a sentence and an exit code. A callback that ends with
-/// another code than 0 throws CheckFailed or Cancelled.
-void add_record(CLI::App& program);
-void add_generate(CLI::App& program);
-void add_logits(CLI::App& program);
-void add_verify(CLI::App& program);
-void add_inspect(CLI::App& program);
-void add_tokenize(CLI::App& program);
-void add_compare(CLI::App& program);
-void add_policy(CLI::App& program);
-void add_referee(CLI::App& program);
-void add_stats(CLI::App& program);
-void add_lineage(CLI::App& program);
-void add_annotate(CLI::App& program);
-void add_check(CLI::App& program);
-void add_train(CLI::App& program);
-void add_curves(CLI::App& program);
-void add_merge(CLI::App& program);
-void add_export(CLI::App& program);
-void add_figure(CLI::App& program);
-void add_open(CLI::App& program);
-void add_page(CLI::App& program);
+/// and throws ponderscope::Error; run_program turns that into a sentence and an exit code. A callback that
+/// ends with another code than 0 throws CheckFailed or Cancelled.
+#define PONDERSCOPE_VERB(name, where, description) void add_##name(CLI::App& program);
+#include "app/cli/verbs.def"
+#undef PONDERSCOPE_VERB
+
+/// Its subcommand, with the description of verbs.def.
+CLI::App* add_verb(CLI::App& program, const char* name);
+/// Whether verbs.def has it as one of the engine's.
+bool runs_in_engine(std::string_view name);
+
+/// A program with these verbs, its help, and the exit codes of console.h for what they throw.
+int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));
 
 } // namespace ponderscope::cli

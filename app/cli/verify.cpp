@@ -528,8 +528,7 @@ void VerifyVerb::run() const {
 
 void add_verify(CLI::App& program) {
     auto verb = std::make_shared<VerifyVerb>();
-    CLI::App* app = program.add_subcommand(
-        "verify", "Compare with reference outputs: the largest difference per tensor, pass or fail");
+    CLI::App* app = add_verb(program, "verify");
     app->add_option("case", verb->cases,
                     "Folders with config.json, model.safetensors, golden.safetensors, case.json")
         ->required();

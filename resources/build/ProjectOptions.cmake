@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What every target of ours is compiled with, and the two functions that make targets.
 
+# PONDERSCOPE_TORCH_VERSION and its neighbours.
+file(STRINGS "${CMAKE_SOURCE_DIR}/resources/build/versions.env" ponderscope_versions REGEX "^[A-Z_]+=")
+foreach(line IN LISTS ponderscope_versions)
+  string(REGEX MATCH "^([A-Z_]+)=(.*)$" _ "${line}")
+  set(PONDERSCOPE_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+endforeach()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+# Libraries of ours that programs open by name; installed, they lie beside the engine.
+set(CMAKE_BUILD_RPATH "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)

@@ -5,12 +5,6 @@
 # Looked for, in this order: Torch_DIR or LIBTORCH (an unpacked LibTorch or site-packages/torch), PONDERSCOPE_DEPS
 # (default: the user's cache folder), where ./run installs the wheel.
 
-file(STRINGS "${CMAKE_SOURCE_DIR}/resources/build/versions.env" ponderscope_versions REGEX "^[A-Z_]+=")
-foreach(line IN LISTS ponderscope_versions)
-  string(REGEX MATCH "^([A-Z_]+)=(.*)$" _ "${line}")
-  set(PONDERSCOPE_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
-endforeach()
-
 if(DEFINED ENV{PONDERSCOPE_DEPS} AND NOT "$ENV{PONDERSCOPE_DEPS}" STREQUAL "")
   set(ponderscope_deps "$ENV{PONDERSCOPE_DEPS}")
 elseif(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")

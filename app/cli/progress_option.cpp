@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/progress_option.h"
+
+#include <map>
+#include <string>
+
+namespace ponderscope::cli {
+
+void ProgressOption::add_to(CLI::App& verb) {
+    static const std::map<std::string, ProgressStyle> styles{
+        {"auto", ProgressStyle::automatic}, {"json", ProgressStyle::json}, {"none", ProgressStyle::none}};
+    verb.add_option("--progress", style, "auto (on a terminal), json (one object a line on stderr) or none")
+        ->transform(CLI::CheckedTransformer(styles));
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/verbs.h"
+
+#include "app/cli/console.h"
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+namespace ponderscope::cli {
+
+namespace {
+
+enum class Where { front, engine };
+
+struct Verb {
+    const char* name;
+    Where where;
+    const char* description;
+};
+
+constexpr std::array verbs{
+#define PONDERSCOPE_VERB(name, where, description) Verb{#name, Where::where, description},
+#include "app/cli/verbs.def"
+#undef PONDERSCOPE_VERB
+};
+
+const Verb* find(std::string_view name) {
+    const auto found =
+        std::find_if(verbs.begin(), verbs.end(), [&](const Verb& verb) { return verb.name == name; });
+    return found != verbs.end() ? &*found : nullptr;
+}
+
+int fail(int code, const std::string& sentence) {
+    // It may name what a stranger's file says.
+    std::fprintf(stderr, "ponderscope: %s\n", visible(sentence).c_str());
+    return code;
+}
+
+} // namespace
+
+CLI::App* add_verb(CLI::App& program, const char* name) {
+    return program.add_subcommand(name, find(name)->description);
+}
+
+bool runs_in_engine(std::string_view name) {
+    const Verb* verb = find(name);
+    return verb != nullptr && verb->where == Where::engine;
+}
+
+int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
+    // Before any library starts a thread, so that all of them inherit the blocked signals.
+    stop_on_interrupt();
+
+    CLI::App program{
+        "Looks inside language models that decide how long to think about each token.\n"
+        "Every verb has --help with an example. A run inside a trace is named TRACE.ponder#RUN."};
+    program.set_version_flag("--version", PONDERSCOPE_VERSION);
+    program.require_subcommand(1);
+    program.set_help_all_flag("--help-all", "Print the help of every verb and exit");
+    add_verbs(program);
+    try {
+        program.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        // Help and version are "errors" of code 0 and print to stdout; the rest is wrong use.
+        if (error.get_exit_code() == 0) {
+            return program.exit(error);
+        }
+        return fail(wrong_input, std::string(error.what()) +
+                                     (std::string(error.what()).ends_with('.') ? "" : ".") +
+                                     " Run with --help for the usage.");
+    } catch (const Cancelled&) {
+        return cancelled;
+    } catch (const CheckFailed& error) {
+        return fail(check_failed, error.what());
+    } catch (const Error& error) {
+        return fail(wrong_input, error.what());
+    } catch (const std::bad_alloc&) {
+        return fail(wrong_input, "Out of memory; a smaller --batch or --context needs less.");
+    } catch (const std::exception& error) {
+        return fail(wrong_input, std::string("Unexpected: ") + error.what());
+    }
+    return done;
+}
+
+} // namespace ponderscope::cli
