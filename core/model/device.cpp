@@ -84,6 +84,14 @@ at::Device device_from_string(const std::string& name) {
     return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
+bool has_cuda_gpu() {
+    try {
+        return device_from_string("cuda").is_cuda();
+    } catch (const InputError&) {
+        return false;
+    }
+}
+
 std::string describe_device(at::Device device) {
     const CudaKernels* cuda = cuda_kernels(device);
     return cuda != nullptr ? device.str() + " " + cuda->name_of(device) : device.str();

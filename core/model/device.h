@@ -18,6 +18,8 @@ namespace ponderscope {
 /// "cpu", "cuda", "cuda:N", or the name of a backend that was registered with LibTorch (PrivateUse1). InputError
 /// for anything else and for a GPU that is not there.
 at::Device device_from_string(const std::string& name);
+/// Whether "cuda" is there.
+bool has_cuda_gpu();
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);

@@ -50,8 +50,8 @@ def reference(argument):
     job = json.loads(argument)
     torch.set_num_threads(job["threads"])
     torch.set_grad_enabled(False)
-    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation="sdpa").eval()
-    ids = torch.tensor(json.load(open(job["ids"])))
+    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation="sdpa").eval().to(job["device"])
+    ids = torch.tensor(json.load(open(job["ids"]))).to(job["device"])
     weight = model.gpt_neox.embed_in.weight
     steps = job["steps"]
 
@@ -99,6 +99,8 @@ def reference(argument):
     score(ids[:size])  # warm-up
     started = time.perf_counter()
     kept = [score(ids[at : at + size]) for at in range(0, len(ids), size)]
+    if ids.is_cuda:
+        torch.cuda.synchronize()
     seconds = time.perf_counter() - started
     nll = kept[0][-1][0] if job["everything"] else kept[0]
     print(json.dumps({"seconds": seconds, "nll": float(nll.mean())}))
@@ -139,6 +141,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="of both sides")
+    parser.add_argument("--device", default="cpu", help="of both sides; there, memory is what it holds at most")
     parser.add_argument("--noise", type=int, default=0, help="this many processes stream memory meanwhile")
     parser.add_argument("--json", help="also write the rows here")
     options = parser.parse_args()
@@ -175,14 +178,14 @@ def compare(options, environment, rows):
                 for quantities in ("nll", "everything") + (("divergences",) if steps else ()):
                     theirs, ours = [], []
                     for repeat in range(options.repeats):
-                        job = dict(model=model, ids=ids, steps=steps, everything=quantities != "nll", divergences=quantities == "divergences", batch=options.batch, threads=options.threads, dtype=options.dtype)
+                        job = dict(model=model, ids=ids, steps=steps, everything=quantities != "nll", divergences=quantities == "divergences", batch=options.batch, threads=options.threads, dtype=options.dtype, device=options.device)
                         theirs.append(run_child([sys.executable, os.path.abspath(__file__), "--reference", json.dumps(job)], environment))
                         trace = os.path.join(folder, f"{shape}-{method}-{quantities}-{repeat}.ponder")
                         level = "steps" if quantities == "divergences" else "basic"
                         ours.append(
                             run_child(
                                 [options.ponderscope, "record", model, "--ids", ids, "-o", trace, "--record", level, "--context", str(options.context),
-                                 "--stride", str(options.context), "--batch", str(options.batch), "--dtype", options.dtype, "--progress", "none", "--json"],
+                                 "--stride", str(options.context), "--batch", str(options.batch), "--dtype", options.dtype, "--device", options.device, "--progress", "none", "--json"],
                                 environment,
                             )
                         )

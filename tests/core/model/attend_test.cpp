@@ -2,6 +2,7 @@
 #include "core/model/attend.h"
 
 #include "core/model/attend_cpu.h"
+#include "core/model/device.h"
 #include "core/model/kernels/online_sums.h"
 #include "core/model/matrix_unit.h"
 
@@ -393,7 +394,7 @@ TEST(Attend, GradientsOfEveryForm) {
 }
 
 TEST(Attend, OnTheGpu) {
-    if (!at::hasCUDA()) {
+    if (!has_cuda_gpu()) {
         GTEST_SKIP() << "no CUDA device";
     }
     const auto on_device = [](Packing p) {

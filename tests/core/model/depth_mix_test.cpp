@@ -2,6 +2,7 @@
 #include "core/model/depth_mix.h"
 
 #include "core/model/depth_sources.h"
+#include "core/model/device.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -72,7 +73,7 @@ DepthMixed by_the_book(const Inputs& in) {
 
 std::vector<at::Device> devices() {
     std::vector<at::Device> all{at::kCPU};
-    if (at::hasCUDA() && at::globalContext().hasCUDA()) {
+    if (has_cuda_gpu()) {
         all.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(0));
     } else {
         std::printf("no GPU here: the CUDA kernel is not run\n");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/head.h"
 
+#include "core/model/device.h"
 #include "core/model/head_cpu.h"
 #include "core/model/head_fields.h"
 #include "core/model/head_state.h"
@@ -479,7 +480,7 @@ TEST(ReadOut, ListsLongerThanInsertionLikes) {
 }
 
 TEST(ReadOut, OnTheGpu) {
-    if (!at::hasCUDA()) {
+    if (!has_cuda_gpu()) {
         GTEST_SKIP() << "no CUDA device";
     }
     const auto on_device = [](Case c) {

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a device makes of the engine's parts, as ratios against something measured beside it in the same run:
+//   mixing     bytes a second of depth mixing over those of a copy
+//   attention  time of the library's causal kernel over that of ranges that say the same
+//   read-out   time of the head's product over that of NLL, and of every statistic
+//   recording  time of scoring that records (basic, steps) over that of scoring for the NLL alone
+//   decoding   tokens a second times the bytes of the weights over the copy's bytes a second
+//   device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5]
+// A GPT-NeoX and a PonderLM on it, weights drawn. Rounds are interleaved, figures are medians; none is
+// asserted.
+#include "core/base/error.h"
+#include "core/base/splitmix.h"
+#include "core/model/attend.h"
+#include "core/model/depth_mix.h"
+#include "core/model/device.h"
+#include "core/model/head.h"
+#include "core/ponder/engine/engine.h"
+#include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/timing.h"
+#include "tests/support/test_data.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+struct Shape {
+    std::int64_t d, layers, heads, vocabulary;
+};
+
+class DeviceBench {
+public:
+    DeviceBench(at::Device device, Precision precision, Shape shape, int rounds)
+        : device_(device),
+          precision_(precision),
+          type_(scalar_type_of(precision)),
+          shape_(shape),
+          rounds_(rounds) {}
+
+    void run() {
+        copy_speed();
+        mixing();
+        attention();
+        read_out_speed();
+        for (const bool ponders : {false, true}) {
+            engine(ponders);
+        }
+    }
+
+private:
+    using Actions = std::vector<std::function<void()>>;
+
+    /// Each action until the device is done with it.
+    [[nodiscard]] std::vector<bench::Timed> timed(const Actions& actions) const {
+        Actions waiting;
+        for (const auto& action : actions) {
+            waiting.emplace_back([this, action] {
+                action();
+                if (!device_.is_cpu()) {
+                    const c10::impl::VirtualGuardImpl guard(device_.type());
+                    guard.synchronizeDevice(device_.index());
+                }
+            });
+        }
+        return bench::interleaved(waiting, rounds_);
+    }
+
+    [[nodiscard]] at::Tensor drawn(at::IntArrayRef sizes) const {
+        return at::randn(sizes, at::TensorOptions(at::kFloat)).to(device_, type_);
+    }
+
+    void copy_speed() {
+        const std::int64_t bytes = device_.is_cpu() ? std::int64_t{256} << 20 : std::int64_t{2} << 30;
+        const at::Tensor from = at::zeros({bytes}, at::TensorOptions(at::kChar).device(device_));
+        at::Tensor to = at::empty_like(from);
+        const auto all = timed({[&] { to.copy_(from); }});
+        copy_ = 2 * static_cast<double>(bytes) / all[0].seconds;
+        std::printf("copy       %8.1f GB/s; %s\n", copy_ / 1e9, all[0].machine.c_str());
+    }
+
+    void mixing() {
+        const std::int64_t rows = device_.is_cpu() ? 4096 : 32768;
+        const std::int64_t size = shape_.d / shape_.heads;
+        const at::Tensor q = drawn({rows, shape_.heads, size}), k = drawn({rows, shape_.heads, size}),
+                         v = drawn({rows, shape_.heads, size});
+        std::vector<DepthSource> sources;
+        for (int i = 0; i < 8; ++i) {
+            sources.push_back({drawn({rows, shape_.heads, size}), drawn({rows, shape_.heads, size})});
+        }
+        const auto all = timed({[&] { (void)depth_mix(q, k, v, sources, false); }});
+        // q, k, v, two a source, and the result.
+        const double bytes =
+            static_cast<double>((4 + 2 * sources.size()) * static_cast<std::size_t>(q.nbytes()));
+        std::printf("mixing     8 sources: %.2f of a copy; %s\n", bytes / all[0].seconds / copy_,
+                    all[0].machine.c_str());
+    }
+
+    void attention() {
+        const std::int64_t sequences = 8, length = device_.is_cpu() ? 512 : 2048;
+        const std::int64_t n = sequences * length, size = shape_.d / shape_.heads;
+        const at::Tensor q = drawn({n, shape_.heads, size}), k = drawn({n, shape_.heads, size}),
+                         v = drawn({n, shape_.heads, size});
+        const double scale = 1 / std::sqrt(static_cast<double>(size));
+        Visibility causal, ranges;
+        for (std::int64_t s = 0; s < sequences; ++s) {
+            causal.causal.push_back({s * length, length, s * length, 0});
+        }
+        ranges.ranges = visible_ranges(causal, n, device_).to(at::kInt);
+        const auto stacked = [&](const at::Tensor& rows) {
+            return rows.view({sequences, length, shape_.heads, size}).transpose(1, 2);
+        };
+        const auto all = timed({[&] {
+                                    (void)at::scaled_dot_product_attention(stacked(q), stacked(k), stacked(v),
+                                                                           {}, 0.0, true, scale);
+                                },
+                                [&] { (void)attend(q, k, v, causal, scale); },
+                                [&] { (void)attend(q, k, v, ranges, scale); }});
+        std::printf(
+            "attention  8 x %lld: causal %.2f, ranges %.2f of the library's causal kernel (%.2f ms); %s\n",
+            static_cast<long long>(length), all[0].seconds / all[1].seconds, all[0].seconds / all[2].seconds,
+            all[0].seconds * 1e3, all[2].machine.c_str());
+    }
+
+    void read_out_speed() {
+        const std::int64_t rows = device_.is_cpu() ? 512 : 8192;
+        HeadWeights weights;
+        weights.head = weights.embedding = drawn({shape_.vocabulary, shape_.d});
+        const at::Tensor h = drawn({rows, shape_.d}), before = drawn({rows, shape_.d});
+        HeadRequest nll;
+        nll.targets = at::zeros({rows}, at::TensorOptions(at::kLong).device(device_));
+        HeadRequest everything = nll;
+        everything.distribution = true;
+        everything.candidates = 10;
+        everything.previous = before;
+        const auto all =
+            timed({[&] { (void)at::mm(h, weights.head.t()); }, [&] { (void)read_out(h, weights, nll); },
+                   [&] { (void)read_out(h, weights, everything); }});
+        std::printf("read-out   NLL %.2f of its product, every statistic %.2f of its two (%.2f ms); %s\n",
+                    all[0].seconds / all[1].seconds, 2 * all[0].seconds / all[2].seconds,
+                    all[0].seconds * 1e3, all[2].machine.c_str());
+    }
+
+    [[nodiscard]] std::vector<std::int32_t> ids(std::int64_t count, std::uint64_t seed) const {
+        std::vector<std::int32_t> result;
+        for (std::int64_t t = 0; t < count; ++t) {
+            result.push_back(
+                static_cast<std::int32_t>(bounded(splitmix64(seed, static_cast<std::uint64_t>(t)),
+                                                  static_cast<std::uint64_t>(shape_.vocabulary))));
+        }
+        return result;
+    }
+
+    void engine(bool ponders) {
+        nlohmann::json config{{"model_type", "gpt_neox"},
+                              {"hidden_size", shape_.d},
+                              {"intermediate_size", 4 * shape_.d},
+                              {"num_hidden_layers", shape_.layers},
+                              {"num_attention_heads", shape_.heads},
+                              {"vocab_size", shape_.vocabulary},
+                              {"max_position_embeddings", 2048},
+                              {"rotary_pct", 0.25},
+                              {"tie_word_embeddings", false}};
+        if (ponders) {
+            config["ponderinglm"] = true;
+            config["pondering_steps"] = 3;
+            config["scale_embeds"] = true;
+        }
+        const testing::TemporaryFolder folder;
+        const Checkpoint checkpoint = bench::make_random_checkpoint(folder.path(), config);
+        LoadOptions load;
+        load.device = device_.str() == "cpu" ? "cpu" : device_.str();
+        load.precision = precision_;
+        const Engine model = Engine::load(checkpoint, load);
+        const char* name = ponders ? "ponderlm" : "vanilla ";
+
+        const std::int64_t length = device_.is_cpu() ? 256 : 1024;
+        std::vector<std::vector<std::int32_t>> texts;
+        std::vector<Window> windows;
+        for (std::uint64_t i = 0; i < 8; ++i) {
+            texts.push_back(ids(length, i));
+        }
+        for (const auto& text : texts) {
+            windows.push_back({text, 0, length});
+        }
+        const auto scoring = [&](RecordLevel level) {
+            return [&, level] { (void)model.score(windows, level); };
+        };
+        const auto all =
+            timed({scoring(RecordLevel::nll), scoring(RecordLevel::basic), scoring(RecordLevel::steps)});
+        std::printf("recording  %s: NLL %.0f tokens/s, basic %.3f, steps %.3f of its time; %s\n", name,
+                    static_cast<double>(8 * length) / all[0].seconds, all[1].seconds / all[0].seconds,
+                    all[2].seconds / all[0].seconds, all[2].machine.c_str());
+
+        double parameters = 0;
+        for (const std::string& tensor : checkpoint.weights.names()) {
+            double elements = 1;
+            for (const std::int64_t size : checkpoint.weights.find(tensor)->shape) {
+                elements *= static_cast<double>(size);
+            }
+            parameters += elements;
+        }
+        const double bytes = parameters * static_cast<double>(c10::elementSize(type_)) * (ponders ? 4 : 1);
+        for (const std::size_t batch : {std::size_t{1}, std::size_t{32}}) {
+            const std::int64_t more = 16;
+            const std::vector<std::vector<std::int32_t>> prompts(batch, ids(32, 9));
+            const auto generating = [&](std::int64_t count) {
+                return [&, count] {
+                    GenerateOptions options;
+                    options.max_new_tokens = count;
+                    (void)model.generate(prompts, options);
+                };
+            };
+            const auto pair = timed({generating(1), generating(1 + more)});
+            const double each = (pair[1].seconds - pair[0].seconds) / static_cast<double>(more);
+            std::printf("decoding   %s, batch %2zu: %.1f tokens/s, weights read at %.2f of a copy; %s\n",
+                        name, batch, static_cast<double>(batch) / each, bytes / each / (copy_ / 2),
+                        pair[1].machine.c_str());
+        }
+    }
+
+    at::Device device_;
+    Precision precision_;
+    at::ScalarType type_;
+    Shape shape_;
+    int rounds_;
+    double copy_ = 0; ///< bytes read and written a second
+};
+
+int run(int argc, char** argv) {
+    const auto given = bench::options_of(
+        argc, argv, {{"--device", "cpu"}, {"--dtype", "float32"}, {"--shape", "tiny"}, {"--rounds", "5"}});
+    if (!given) {
+        return 2;
+    }
+    const std::map<std::string, Shape> shapes{{"tiny", {256, 4, 4, 8192}},
+                                              {"160m", {768, 12, 12, 50304}},
+                                              {"410m", {1024, 24, 16, 50304}},
+                                              {"1.4b", {2048, 24, 16, 50304}}};
+    const auto shape = shapes.find(given->at("--shape"));
+    const std::optional<Precision> precision = precision_from_string(given->at("--dtype"));
+    if (shape == shapes.end() || !precision) {
+        std::fprintf(stderr, "--shape: tiny, 160m, 410m or 1.4b; --dtype: float32, bfloat16 or float16\n");
+        return 2;
+    }
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    const at::Device device = device_from_string(given->at("--device"));
+    std::printf("%s on %s, %s\n", shape->first.c_str(), describe_device(device).c_str(),
+                given->at("--dtype").c_str());
+    const c10::NoGradGuard no_grad;
+    DeviceBench(device, *precision, shape->second, std::stoi(given->at("--rounds"))).run();
+    return 0;
+}
+
+} // namespace
+} // namespace ponderscope
+
+int main(int argc, char** argv) {
+    try {
+        return ponderscope::run(argc, argv);
+    } catch (const ponderscope::Error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+}
