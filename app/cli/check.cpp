@@ -51,7 +51,8 @@ void add_check(CLI::App& program) {
                                         {"runs", result.runs},
                                         {"sequences", result.sequences},
                                         {"tokens", result.tokens},
-                                        {"chunks", result.chunks}};
+                                        {"chunks", result.chunks},
+                                        {"without_digest", result.without_digest}};
             std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         } else {
             for (const TraceFault& fault : result.faults) {
@@ -63,6 +64,13 @@ void add_check(CLI::App& program) {
                       << with_separators(result.tokens) << " tokens, " << with_separators(result.chunks)
                       << " packed arrays: "
                       << (result.faults.empty() ? "every promise of the schema is kept" : faults) << ".\n";
+            if (result.without_digest > 0) {
+                std::cout
+                    << with_separators(result.without_digest)
+                    << " texts, sequences of tokens and packed arrays were written without a CRC-32, so "
+                       "that changed bytes in them cannot be noticed in full; a trace that is recorded "
+                       "anew has them.\n";
+            }
         }
         if (!result.faults.empty()) {
             throw CheckFailed(verb->trace.string() + ": " + faults + ".");

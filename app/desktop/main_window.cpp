@@ -8,6 +8,7 @@
 #include "app/desktop/top_bar.h"
 #include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
+#include "core/trace/recorded_choices.h"
 #include "views/common/background.h"
 #include "views/common/format.h"
 #include "views/compare/compare_view.h"
@@ -59,6 +60,7 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     connectData();
     connectRecorder();
     connectRerun();
+    connectRuns();
     arrange(height());
     if (!settings_.geometry().isEmpty()) {
         restoreGeometry(settings_.geometry());
@@ -89,6 +91,10 @@ void MainWindow::connectData() {
     connect(&data_, &TraceData::traceOpened, this, &MainWindow::traceOpened);
     connect(&data_, &TraceData::traceChanged, this, &MainWindow::traceChanged);
     connect(&data_, &TraceData::traceClosed, this, [this](const QString& path) {
+        opening_.remove(path);
+        if (QFileInfo(recorder_.request().trace).absoluteFilePath() == path) {
+            followed_ = false; // what goes on being recorded does not bring it back
+        }
         if (selection_.runB().trace == path) {
             selection_.setRunB({});
         }
@@ -131,6 +137,8 @@ void MainWindow::connectRecorder() {
     connect(&recorder_, &Recorder::started, this, [this] {
         hideWelcome();
         const RecordRequest& request = recorder_.request();
+        followed_ = true;
+        seen_ = false;
         recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
         runsBefore_.clear();
         for (const RunInfo& run : data_.runs(QFileInfo(request.trace).absoluteFilePath())) {
@@ -139,28 +147,22 @@ void MainWindow::connectRecorder() {
     });
     connect(&recorder_, &Recorder::progressed, this,
             [this](const RecordingProgress& progress) { recording_->show(progress); });
-    connect(&recorder_, &Recorder::finished, this, [this](const QString& trace) {
+    connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
         recording_->end();
-        settings_.addRecent(QFileInfo(trace).absoluteFilePath());
-        if (std::exchange(whatIf_, false)) {
-            text_->setDifference(true);
-            messages_->show(
-                tr("A is what if, B the run as it was. The text is coloured by A − B: where A is lower, the "
-                   "change made it easier."),
-                MessageBar::Kind::notice);
-        }
+        recordedRun(QFileInfo(trace).absoluteFilePath(), run);
         poll();
     });
     connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
-        whatIf_ = false;
+        whatIf_ = {};
         recording_->end();
         messages_->show(
-            tr("The recording was cancelled; %1 holds what was finished, marked as partial.").arg(trace),
+            tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
+                .arg(data_.isScratch(QFileInfo(trace).absoluteFilePath()) ? tr("Scratch") : trace),
             MessageBar::Kind::notice);
         poll();
     });
     connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
-        whatIf_ = false;
+        whatIf_ = {};
         if (!recorder_.isRunning()) {
             recording_->end();
         }
@@ -177,8 +179,14 @@ void MainWindow::connectRerun() {
     connect(lab_, &PolicyLab::rerunRequested, this, [this](const RunKey& key, const QString& policy) {
         if (recorder_.isRunning()) {
             messages_->show(tr("A recording is running already; wait for it or cancel it."));
-        } else if (const RunInfo* run = data_.run(key)) {
-            rerun_.start(key, *run, policy);
+        } else if (const RunInfo* run = data_.run(key); run != nullptr && scratchReady()) {
+            // Why it cannot be run again at all comes before where its checkpoint is.
+            const QString folder = checkpointOf(key);
+            if (folder.isEmpty() && why_no_rerun(*run).empty()) {
+                locateCheckpoint(key, [this, key, policy] { emit lab_->rerunRequested(key, policy); });
+            } else {
+                rerun_.start(key, *run, policy, folder, scratch_.trace());
+            }
         }
     });
     connect(lab_, &PolicyLab::rerunCancelRequested, this, [this] {
@@ -297,7 +305,7 @@ QString MainWindow::statusText() const {
 
 void MainWindow::traceOpened(const QString& path) {
     opening_.remove(path);
-    if (!data_.isLive(path)) {
+    if (!data_.isLive(path) && !data_.isScratch(path)) {
         settings_.addRecent(path);
     }
     traceChanged(path);
@@ -320,16 +328,12 @@ void MainWindow::traceChanged(const QString& path) {
         });
         if (fresh != runs.end()) {
             runsBefore_.push_back(fresh->id);
+            seen_ = true;
         }
         if (fresh != runs.end() && rerunning_) {
             selection_.setRunB({path, fresh->id}); // the lab stays with what it reruns
         } else if (fresh != runs.end()) {
-            const RunKey before = selection_.runA();
-            selection_.setRunA({path, fresh->id});
-            const RunInfo* old = data_.run(before);
-            if (old != nullptr && old->text_digest == fresh->text_digest) {
-                selection_.setRunB(before);
-            }
+            showAsA({path, fresh->id}, whatIf_);
         }
     }
     for (std::size_t side = 0; side < wanted_.size(); ++side) {
@@ -356,8 +360,17 @@ void MainWindow::traceChanged(const QString& path) {
     showTitle();
 }
 
+bool MainWindow::isListed(const RunKey& key) const {
+    const std::vector<RunInfo> runs = data_.runs(key.trace);
+    return std::any_of(runs.begin(), runs.end(), [&key](const RunInfo& run) { return run.id == key.run; });
+}
+
 void MainWindow::chooseRuns() {
-    if (data_.run(selection_.runA()) == nullptr) {
+    if (selection_.runB().isValid() && !isListed(selection_.runB()) &&
+        !data_.isLive(selection_.runB().trace)) {
+        selection_.setRunB({});
+    }
+    if (!isListed(selection_.runA())) {
         // A run that ponders is what the program is for; else the first.
         RunKey first;
         RunKey pondering;
@@ -392,9 +405,9 @@ void MainWindow::chooseRuns() {
 
 void MainWindow::poll() {
     // The trace that is recorded into opens as soon as it exists.
-    const QString recorded = recorder_.request().trace.isEmpty()
-                                 ? QString()
-                                 : QFileInfo(recorder_.request().trace).absoluteFilePath();
+    const QString recorded = recorder_.isRunning() && followed_
+                                 ? QFileInfo(recorder_.request().trace).absoluteFilePath()
+                                 : QString();
     if (!recorded.isEmpty() && !data_.isOpen(recorded) && !opening_.contains(recorded) &&
         QFileInfo(recorded).size() > 0) {
         opening_.insert(recorded);
@@ -439,10 +452,12 @@ void MainWindow::showStatus() {
     QStringList parts;
     double nll = mean_nll(*run);
     qint64 tokens = run->tokens;
+    qint64 scored = run->scored_tokens;
     double steps = mean_steps(*run);
     for (const SequenceInfo& info : data_.sequences(selection_.runA())) {
         if (info.index == selection_.sequence()) {
             tokens = info.tokens;
+            scored = info.scored_tokens;
             nll = mean_nll(info);
             steps = info.scored_tokens > 0 ? info.steps_sum / static_cast<double>(info.scored_tokens)
                                            : std::nan("");
@@ -451,7 +466,9 @@ void MainWindow::showStatus() {
     parts
         << tr("sequence %1 of %2").arg(format_count(selection_.sequence() + 1), format_count(run->sequences));
     parts << tr("%1 tokens").arg(format_count(tokens));
-    parts << tr("NLL %1").arg(format_nats(nll, 3));
+    // What the mean is over: a token is scored where it was predicted, and the first one never is.
+    parts << (scored > 0 ? tr("NLL %1 over %2 predicted").arg(format_nats(nll, 3), format_count(scored))
+                         : tr("no NLL yet"));
     if (run->max_steps > 0) {
         parts << tr("steps %1").arg(format_nats(steps));
     }
@@ -467,13 +484,20 @@ void MainWindow::showStatus() {
 void MainWindow::showTitle() {
     const RunKey a = selection_.runA();
     const bool file = a.isValid() && !data_.isLive(a.trace);
-    setWindowTitle(file ? QFileInfo(a.trace).fileName() : a.isValid() ? tr("thinking") : QString());
-    setWindowFilePath(file ? a.trace : QString());
+    const bool scratch = data_.isScratch(a.trace);
+    setWindowTitle(scratch       ? tr("Scratch")
+                   : file        ? QFileInfo(a.trace).fileName()
+                   : a.isValid() ? tr("thinking")
+                                 : QString());
+    setWindowFilePath(file && !scratch ? a.trace : QString());
 }
 
 void MainWindow::showRecordDialog(const RecordRequest& wanted) {
     if (recordDialog_ == nullptr) {
-        recordDialog_ = new RecordDialog(settings_, theme_, selection_.runA().trace, this);
+        const QString open = selection_.runA().trace;
+        recordDialog_ = new RecordDialog(
+            settings_, theme_, data_.isScratch(open) || data_.isLive(open) ? QString() : open, this);
+        recordDialog_->offerCheckpoints(offeredCheckpoints());
         recordDialog_->setAttribute(Qt::WA_DeleteOnClose);
         connect(recordDialog_, &QObject::destroyed, this, [this] { recordDialog_ = nullptr; });
         connect(recordDialog_, &QDialog::accepted, this, [this] {

@@ -5,9 +5,11 @@
 #include "app/desktop/recorder.h"
 #include "app/desktop/rerun.h"
 #include "app/desktop/samples.h"
+#include "app/desktop/scratch.h"
 #include "app/desktop/thinker.h"
 #include "app/desktop/trace_watch.h"
 #include "app/desktop/view_state.h"
+#include "views/common/background.h"
 #include "views/common/trace_data.h"
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
@@ -18,9 +20,11 @@
 #include <QTemporaryDir>
 #include <QTimer>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 class QAction;
@@ -71,6 +75,7 @@ public:
     [[nodiscard]] Selection& selection() { return selection_; }
     [[nodiscard]] Recorder& recorder() { return recorder_; }
     [[nodiscard]] TextPanel& text() { return *text_; }
+    [[nodiscard]] const Scratch& scratch() const { return scratch_; }
     [[nodiscard]] LibraryPanel& library() { return *library_; }
     [[nodiscard]] HeatmapView& heatmap() { return *heatmap_; }
     [[nodiscard]] InspectorView& inspector() { return *inspector_; }
@@ -174,11 +179,29 @@ private:
     void startWhatIf(const WhatIf& question);
     void showTextMenu(qint64 token, const QPoint& place);
     void fillWhatIf(QMenu& menu, qint64 token);
-    /// Looks at that run as soon as it is known; \p asDifference: against what was looked at before.
-    void showRun(const QString& trace, const QString& run, bool asDifference);
+    /// Looks at that run as soon as it is known; valid \p before: as its difference from that one.
+    void showRun(const QString& trace, const QString& run, const RunKey& before, bool asB = false);
     void showWantedRun(const QString& trace);
+    /// With the run that it was compared with, or is best compared with, as B.
+    void showAsA(const RunKey& key, const RunKey& before);
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
-    [[nodiscard]] QString ownTrace(const QString& name) const;
+    void connectRuns();
+    /// False, and said, where runs that nobody asked to keep have no place.
+    [[nodiscard]] bool scratchReady();
+    /// Says what A − B is, of the runs that A and B are now; taken back when they are others.
+    void sayPair();
+    void unsayPair();
+    /// Works on a trace in the background, then reads it anew and shows what \p edit gave, if anything.
+    void editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace);
+    void renameRun(const ponderscope::RunKey& key, const QString& name);
+    void removeRun(const ponderscope::RunKey& key);
+    void keepRun(const ponderscope::RunKey& key);
+    /// Asks where the checkpoint of a run is now, makes sure that it is the one, remembers it, goes on.
+    void locateCheckpoint(const RunKey& key, const std::function<void()>& then);
+    /// Of the run on the screen, the samples, and what was used before.
+    [[nodiscard]] QStringList offeredCheckpoints();
+    void recordedRun(const QString& trace, const QString& run);
+    [[nodiscard]] bool isListed(const RunKey& key) const; ///< known, and not hidden
     /// The panel that has the focus; the text otherwise.
     [[nodiscard]] QWidget* focusedPanel() const;
     void placeWelcome();
@@ -243,8 +266,17 @@ private:
         QString trace;
         QString name;
         RunKey before; ///< what it is compared with; invalid: nothing
+        bool asB = false;
     } wantedRun_;
-    bool whatIf_ = false;     ///< the recording that runs answers a question
+    RunKey whatIf_; ///< what the question is about that the recording answers; invalid: it answers none
+    bool followed_ = false; ///< the trace that is recorded into was not closed since
+    bool seen_ = false;     ///< the run that is recorded has been shown
+    Scratch scratch_;
+    QString pairSaid_; ///< of pairSaidOf_; empty: nothing
+    std::pair<RunKey, RunKey> pairSaidOf_;
+    Background edits_{this};
+    Background checking_{this};
+    Background locating_{this};
     bool tourWanted_ = false; ///< as soon as a run is there
     bool greeted_ = false;    ///< the welcome page was shown, or something was opened before it could be
     QLabel* status_ = nullptr;

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
-
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/dock_title.h"
@@ -36,7 +33,6 @@
 #include <QMessageBox>
 #include <QStandardPaths>
 #include <QStatusBar>
-#include <QThread>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -54,6 +50,10 @@ void MainWindow::addPanel(const QString& name, const QString& title, QWidget* wi
     auto* dock = new QDockWidget(title, this);
     dock->setObjectName(name);
     dock->setWidget(widget);
+    // How little room a panel can do with must not depend on what it shows just now: the panels would push
+    // each other about with every change of run.
+    constexpr QSize least(240, 96);
+    widget->setMinimumSize(widget->minimumSize().expandedTo(least));
     dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
                       QDockWidget::DockWidgetClosable);
     auto* line = new DockTitle(dock, panel_help(name), header, theme_);
@@ -416,36 +416,6 @@ void MainWindow::exportFigure(figure::FigureKind kind) {
             MessageBar::Kind::notice);
     });
     exportDialog_->show();
-}
-
-void MainWindow::checkTrace(const QString& path) {
-    messages_->show(tr("Checking every page of %1…").arg(QFileInfo(path).fileName()),
-                    MessageBar::Kind::notice);
-    // A pass over the whole file: a thread of its own, with a reader of its own.
-    auto* thread = QThread::create([this, path] {
-        QString sentence;
-        try {
-            sentence = QString::fromStdString(
-                TraceReader::open(std::filesystem::path(path.toStdU16String())).check());
-        } catch (const std::exception& error) {
-            sentence = QString::fromUtf8(error.what());
-        }
-        QMetaObject::invokeMethod(
-            this,
-            [this, path, sentence] {
-                messages_->clear();
-                if (sentence.isEmpty()) {
-                    messages_->show(tr("%1 is sound: every page was read.").arg(QFileInfo(path).fileName()),
-                                    MessageBar::Kind::notice);
-                } else {
-                    messages_->show(sentence);
-                }
-            },
-            Qt::QueuedConnection);
-    });
-    thread->setParent(this);
-    connect(thread, &QThread::finished, thread, &QObject::deleteLater);
-    thread->start();
 }
 
 } // namespace ponderscope

@@ -18,13 +18,11 @@
 
 #include <QApplication>
 #include <QClipboard>
-#include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMenu>
-#include <QStandardPaths>
 
 #include <algorithm>
 
@@ -60,8 +58,10 @@ void MainWindow::buildThink() {
                                     .arg(format_count(tokens - thinker_.promptTokens())));
     });
     connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
-        think_->setStatus(tr("Recorded as “%1” in %2").arg(run, trace));
-        showRun(trace, run, false);
+        const bool scratch = data_.isScratch(QFileInfo(trace).absoluteFilePath());
+        think_->setStatus(scratch ? tr("“%1” lies in Scratch; its menu in the Library keeps it").arg(run)
+                                  : tr("Recorded as “%1” in %2").arg(run, trace));
+        showRun(trace, run, {});
     });
     connect(&thinker_, &Thinker::failed, this, [this](const QString& sentence) {
         messages_->show(sentence);
@@ -70,28 +70,26 @@ void MainWindow::buildThink() {
     connect(&thinker_, &Thinker::ended, this, [this] { think_->setRunning(false); });
 }
 
-QString MainWindow::ownTrace(const QString& name) const {
-    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
-    return QDir().mkpath(folder) ? QDir(folder).filePath(name) : QDir(QDir::tempPath()).filePath(name);
-}
-
-void MainWindow::showThink() {
-    hideWelcome();
+QStringList MainWindow::offeredCheckpoints() {
     QStringList folders;
-    const QString current = checkpointOf(selection_.runA());
-    if (!current.isEmpty()) {
-        folders << current;
+    for (const RunKey& key : {selection_.runA(), selection_.runB()}) {
+        if (const QString folder = checkpointOf(key); !folder.isEmpty()) {
+            folders << folder;
+        }
     }
     for (const SampleModel& model : samples().models) {
         folders << model.checkpoint;
     }
     const QStringList recent = settings_.recent();
-    for (const QString& path : recent) {
-        if (QFileInfo(path).isDir()) {
-            folders << path;
-        }
-    }
-    think_->setCheckpoints(folders);
+    std::copy_if(recent.begin(), recent.end(), std::back_inserter(folders),
+                 [](const QString& path) { return QFileInfo(path).isDir(); });
+    folders.removeDuplicates();
+    return folders;
+}
+
+void MainWindow::showThink() {
+    hideWelcome();
+    think_->setCheckpoints(offeredCheckpoints());
     raisePanel(QStringLiteral("think"));
     think_->focusPrompt();
 }
@@ -100,7 +98,10 @@ void MainWindow::think(const ThinkRequest& request) {
     settings_.setRunSettings(QStringLiteral("think"), think_->fields().chosen());
     ThinkRequest wanted = request;
     if (wanted.trace.isEmpty()) {
-        wanted.trace = ownTrace(QStringLiteral("thinking.ponder"));
+        if (!scratchReady()) {
+            return;
+        }
+        wanted.trace = scratch_.trace();
     }
     if (data_.isLive(selection_.runA().trace)) {
         selection_.setRunA({}); // the run that was said before goes
@@ -108,37 +109,13 @@ void MainWindow::think(const ThinkRequest& request) {
     thinker_.start(wanted);
 }
 
-void MainWindow::showRun(const QString& trace, const QString& run, bool asDifference) {
-    const QString absolute = QFileInfo(trace).absoluteFilePath();
-    wantedRun_ = {absolute, run, asDifference ? selection_.runA() : RunKey{}};
-    if (data_.isOpen(absolute)) {
-        data_.refresh();
-    } else {
-        opening_.insert(absolute);
-        data_.open(absolute);
-    }
-}
-
-void MainWindow::showWantedRun(const QString& trace) {
-    if (wantedRun_.name.isEmpty() || wantedRun_.trace != trace) {
-        return;
-    }
-    for (const RunInfo& run : data_.runs(trace)) {
-        if (QString::fromStdString(run.name) == wantedRun_.name && run.complete) {
-            const WantedRun wanted = std::exchange(wantedRun_, {});
-            const qint64 token = selection_.token();
-            selection_.setRunA({trace, run.id});
-            selection_.setRunB(wanted.before);
-            selection_.setToken(token);
-            thinker_.forget();
-            return;
-        }
-    }
-}
-
 QString MainWindow::checkpointOf(const RunKey& key) const {
     const RunInfo* run = data_.run(key);
-    return run == nullptr ? QString() : find_checkpoint(*run, key.trace);
+    if (run == nullptr) {
+        return {};
+    }
+    const QString named = find_checkpoint(*run, key.trace);
+    return named.isEmpty() ? settings_.located(QString::fromStdString(run->checkpoint_digest)) : named;
 }
 
 void MainWindow::showRelated(const RunKey& a, const RunKey& b) {
@@ -182,11 +159,13 @@ void MainWindow::startWhatIf(const WhatIf& question) {
     const QString forced = policy.section(QStringLiteral("; forced "), 1);
     RecordRequest request = rerun_request(*run, key.trace, policy.section(QStringLiteral("; forced "), 0, 0),
                                           QString::fromStdString(recorded_choices(*run).kv));
+    request.checkpoint = checkpointOf(key);
     if (request.checkpoint.isEmpty()) {
-        messages_->show(
-            tr("The checkpoint %1 of this run is not there any more, so it cannot be run again; put it "
-               "back, or record it anew with Run → Record….")
-                .arg(QString::fromStdString(run->checkpoint)));
+        locateCheckpoint(key, [this, key, question] {
+            if (selection_.runA() == key) {
+                startWhatIf(question);
+            }
+        });
         return;
     }
     request.fromRun = run_reference(key, *run);
@@ -203,13 +182,13 @@ void MainWindow::startWhatIf(const WhatIf& question) {
     }
     request.patch = *patch;
     request.name = QString::fromStdString(run->name) + u' ' + question.name;
-    // Beside the run it is about, unless that may not be written to.
-    const QFileInfo file(key.trace);
-    const bool writable = file.isWritable() && QFileInfo(file.absolutePath()).isWritable();
-    request.trace = writable ? key.trace : ownTrace(QStringLiteral("what-if.ponder"));
-    whatIf_ = true;
+    if (!scratchReady()) {
+        return;
+    }
+    request.trace = scratch_.trace();
+    whatIf_ = key;
     recorder_.start(request);
-    whatIf_ = recorder_.isRunning();
+    whatIf_ = recorder_.isRunning() ? key : RunKey{};
 }
 
 void MainWindow::giveSteps(qint64 token, int steps) {

@@ -51,12 +51,23 @@ void MessageBar::show(const QString& sentence, Kind kind) {
         sentences_.removeFirst();
     }
     kind_ = kind;
-    label_->setText(sentences_.join(u'\n'));
-    label_->setAccessibleName(label_->text());
+    spell();
     restyle();
     QWidget::show();
     QAccessibleEvent alert(label_, QAccessible::Alert);
     QAccessible::updateAccessibility(&alert);
+}
+
+void MessageBar::spell() {
+    label_->setText(sentences_.join(u'\n'));
+    label_->setAccessibleName(label_->text());
+}
+
+void MessageBar::retract(const QString& sentence) {
+    if (sentences_.removeAll(sentence) > 0) {
+        spell();
+        setVisible(!sentences_.isEmpty());
+    }
 }
 
 void MessageBar::clear() {

@@ -19,6 +19,8 @@ public:
     /// The same sentence again changes nothing; another one is added, three at most.
     void show(const QString& sentence, Kind kind = Kind::error);
     void clear();
+    /// Takes back one that is not true any more.
+    void retract(const QString& sentence);
     [[nodiscard]] QStringList sentences() const { return sentences_; }
 
 protected:
@@ -26,6 +28,7 @@ protected:
 
 private:
     void restyle();
+    void spell();
 
     Theme& theme_;
     Kind kind_ = Kind::error;

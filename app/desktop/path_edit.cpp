@@ -4,15 +4,23 @@
 #include <QDir>
 #include <QDragEnterEvent>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
+#include <QToolButton>
 
 namespace ponderscope {
 
 PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent)
-    : QWidget(parent), kind_(kind), what_(what), filter_(filter), edit_(new QLineEdit(this)) {
+    : QWidget(parent),
+      kind_(kind),
+      what_(what),
+      filter_(filter),
+      edit_(new QLineEdit(this)),
+      offered_(new QToolButton(this)) {
     setAcceptDrops(true);
     edit_->setAcceptDrops(false); // a file dropped on it is a path, not an address in the text
     edit_->setAccessibleName(what);
@@ -23,6 +31,12 @@ PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidge
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);
     row->addWidget(edit_, 1);
+    offered_->setArrowType(Qt::DownArrow);
+    offered_->setPopupMode(QToolButton::InstantPopup);
+    offered_->setAccessibleName(tr("Likely ones: %1").arg(what));
+    offered_->setToolTip(tr("The open run's, the samples, and recent ones"));
+    offered_->hide();
+    row->addWidget(offered_);
     row->addWidget(choose);
     setFocusProxy(edit_);
     connect(edit_, &QLineEdit::textChanged, this, &PathEdit::changed);
@@ -39,6 +53,21 @@ QString PathEdit::path() const {
 
 void PathEdit::setPath(const QString& path) {
     edit_->setText(path);
+}
+
+void PathEdit::offer(const QStringList& paths) {
+    auto* menu = new QMenu(offered_);
+    for (const QString& path : paths) {
+        // Its own name first: the folders above are often the same.
+        const QFileInfo info(path);
+        QAction* action = menu->addAction(
+            QStringLiteral("%1\t%2").arg(info.fileName(), info.path()).replace(u'&', QStringLiteral("&&")),
+            this, [this, path] { setPath(path); });
+        action->setData(path);
+    }
+    delete offered_->menu();
+    offered_->setMenu(menu);
+    offered_->setVisible(!paths.isEmpty());
 }
 
 void PathEdit::browse() {

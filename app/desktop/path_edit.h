@@ -4,6 +4,7 @@
 #include <QWidget>
 
 class QLineEdit;
+class QToolButton;
 
 namespace ponderscope {
 
@@ -15,6 +16,8 @@ public:
     PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent = nullptr);
     [[nodiscard]] QString path() const;
     void setPath(const QString& path);
+    /// Paths that are likely meant, in a list behind the field.
+    void offer(const QStringList& paths);
 
 signals:
     void changed();
@@ -30,6 +33,7 @@ private:
     QString what_;
     QString filter_;
     QLineEdit* edit_;
+    QToolButton* offered_; ///< hidden while there is nothing to offer
 };
 
 } // namespace ponderscope

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/record_command.h"
 
+#include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
+#include "core/policy/policy_spec.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -66,6 +68,18 @@ QString problem_of_checkpoint(const QString& folder) {
     return {};
 }
 
+QString problem_of_policy(const QString& policy) {
+    if (policy.isEmpty()) {
+        return {};
+    }
+    try {
+        static_cast<void>(PolicySpec::parse(policy.toStdString()));
+        return {};
+    } catch (const InputError& error) {
+        return tr("Policy: %1").arg(QString::fromUtf8(error.what()));
+    }
+}
+
 QString problem_of(const RecordRequest& request) {
     if (const QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
         return found;
@@ -96,6 +110,9 @@ QString problem_of(const RecordRequest& request) {
             .arg(request.jacobi);
     }
     if (const QString found = problem_of(request.settings, request.checkpoint); !found.isEmpty()) {
+        return found;
+    }
+    if (const QString found = problem_of_policy(request.policy); !found.isEmpty()) {
         return found;
     }
     if (request.trace.isEmpty()) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/policy.h"
+
 #include "app/desktop/record_dialog.h"
 
 #include "app/desktop/path_edit.h"
 #include "app/desktop/run_fields.h"
 #include "app/desktop/settings.h"
 #include "views/common/command_line.h"
+#include "views/common/format.h"
 #include "views/common/theme.h"
 #include "views/common/view_command.h"
 
@@ -26,6 +30,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ponderscope {
 
@@ -76,6 +81,14 @@ constexpr Level levels[] = {
                        "Also the state at the end of every step: 2 bytes times the "
                        "model's width a token and step")},
 };
+
+/// Something to begin with: in the middle of what is allowed, or 1 where that has no end.
+QString suggested_number(const PolicyParameter& parameter) {
+    constexpr double endless = 1e6;
+    const double middle =
+        parameter.high < endless ? (parameter.low + parameter.high) / 2 : std::max(1.0, parameter.low);
+    return QString::number(parameter.whole ? std::ceil(middle) : middle);
+}
 
 } // namespace
 
@@ -143,12 +156,10 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     about_->setTextFormat(Qt::PlainText);
     about_->setFont(theme.small());
     policy_->setEditable(true);
-    policy_->addItems({QString(), QStringLiteral("full"), QStringLiteral("learned")});
+    offerPolicies();
     policy_->lineEdit()->setPlaceholderText(tr("the method's own"));
     policy_->setMinimumWidth(176);
     policy_->setAccessibleName(tr("Halting policy"));
-    policy_->setToolTip(
-        tr("Who goes on to the next step. full: nothing halts, which is what replays start from"));
     jacobi_->setPlaceholderText(tr("as the config says"));
     jacobi_->setFixedWidth(152);
     jacobi_->setAccessibleName(tr("Jacobi refreshes"));
@@ -339,6 +350,48 @@ void RecordDialog::watch() {
     if (before != changing_) {
         check();
     }
+}
+
+void RecordDialog::offerCheckpoints(const QStringList& folders) {
+    checkpoint_->offer(folders);
+}
+
+/// Each kind as it is written, with its numbers to be changed, and what it says in its tip.
+void RecordDialog::offerPolicies() {
+    policy_->setObjectName(QStringLiteral("policy"));
+    policy_->addItem(QString());
+    policy_->setItemData(0, tr("The method's own rule"), Qt::ToolTipRole);
+    for (const PolicyKind& kind : policy_kinds()) {
+        if (!kind.causal) {
+            continue; // a bound: nothing that can run
+        }
+        QStringList numbers;
+        QString tip = QString::fromStdString(kind.rule);
+        for (const PolicyParameter& one : kind.parameters) {
+            const QString key = QString::fromStdString(one.key);
+            tip += QStringLiteral("\n%1: %2").arg(key, QString::fromStdString(one.meaning));
+            if (one.absent == PolicyParameter::Absent::refused) {
+                numbers << QStringLiteral("%1=%2").arg(key, suggested_number(one));
+            }
+        }
+        policy_->addItem(QString::fromStdString(kind.name) +
+                         (numbers.isEmpty() ? QString() : u':' + numbers.join(u',')));
+        policy_->setItemData(policy_->count() - 1, plain_tip(tip), Qt::ToolTipRole);
+    }
+    const auto say = [this] {
+        const QString text = policy_->currentText().trimmed();
+        const QString name = text.section(u':', 0, 0);
+        QString tip =
+            tr("Who goes on to the next step. full: nothing halts, which is what replays start from");
+        for (int i = 1; i < policy_->count(); ++i) {
+            if (policy_->itemText(i).section(u':', 0, 0) == name) {
+                tip = policy_->itemData(i, Qt::ToolTipRole).toString();
+            }
+        }
+        policy_->setToolTip(tip);
+    };
+    connect(policy_, &QComboBox::currentTextChanged, this, say);
+    say();
 }
 
 void RecordDialog::offerMethods(const CheckpointAbout& about) {

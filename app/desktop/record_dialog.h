@@ -32,6 +32,7 @@ public:
     /// when there is none.
     RecordDialog(Settings& settings, Theme& theme, const QString& openTrace, QWidget* parent = nullptr);
 
+    void offerCheckpoints(const QStringList& folders);
     void setRequest(const RecordRequest& request);
     [[nodiscard]] RecordRequest request() const;
     [[nodiscard]] QString problem() const;
@@ -48,6 +49,7 @@ private:
     void inquire(); ///< about the folder that is named now
     void watch();   ///< whether it still changes, as one that is being copied does
     void offerMethods(const CheckpointAbout& about);
+    void offerPolicies();
     [[nodiscard]] QString suggestedTrace() const;
 
     Settings& settings_;

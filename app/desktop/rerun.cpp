@@ -104,7 +104,8 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
     return request;
 }
 
-void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy) {
+void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy, const QString& checkpoint,
+                  const QString& into) {
     if (const std::string why = why_no_rerun(run); !why.empty()) {
         emit failed(QString::fromStdString(why));
         return;
@@ -120,6 +121,8 @@ void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy) 
     const QString ids = folder->filePath(tr("tokens-of-%1.json").arg(name.left(80)));
     RecordRequest request = rerun_request(run, key.trace, policy, QString::fromStdString(kv_of_rerun(run)));
     request.textFile = ids;
+    request.checkpoint = checkpoint;
+    request.trace = into;
     work_.start(
         [key, ids](const std::stop_token& stop) {
             const TraceReader reader = TraceReader::open(path_of(key.trace));

@@ -28,11 +28,13 @@ class Rerun : public QObject {
 public:
     explicit Rerun(QObject* parent = nullptr) : QObject(parent), work_(this) {}
 
-    /// Ends in prepared or failed. A second start overtakes the first.
-    void start(const RunKey& key, const RunInfo& run, const QString& policy);
+    /// Ends in prepared or failed. A second start overtakes the first. \p checkpoint: its
+    /// folder now. \p into: the trace of the new run.
+    void start(const RunKey& key, const RunInfo& run, const QString& policy, const QString& checkpoint,
+               const QString& into);
 
 signals:
-    /// The request of `ponderscope record`. Its checkpoint is empty where the folder was not found.
+    /// The request of `ponderscope record`.
     void prepared(const ponderscope::RecordRequest& request);
     void failed(const QString& sentence);
 

@@ -105,6 +105,18 @@ void Settings::setWindow(const QByteArray& geometry, const QByteArray& layout) {
     file_->setValue(QStringLiteral("window/layout"), layout);
 }
 
+QString Settings::located(const QString& digest) const {
+    const QString folder =
+        digest.isEmpty() ? QString() : file_->value(QStringLiteral("located/") + digest).toString();
+    return QFileInfo(folder).isDir() ? folder : QString();
+}
+
+void Settings::setLocated(const QString& digest, const QString& folder) {
+    if (!digest.isEmpty()) {
+        file_->setValue(QStringLiteral("located/") + digest, folder);
+    }
+}
+
 QVariant Settings::dialog(const QString& name, const QVariant& otherwise) const {
     return file_->value(QStringLiteral("record/") + name, otherwise);
 }

@@ -34,6 +34,10 @@ public:
     [[nodiscard]] QByteArray layout() const;
     void setWindow(const QByteArray& geometry, const QByteArray& layout);
 
+    /// Where the checkpoint of that digest was found after it had moved; empty: never, or it is gone again.
+    [[nodiscard]] QString located(const QString& digest) const;
+    void setLocated(const QString& digest, const QString& folder);
+
     /// Last values of the Run dialog, by name.
     [[nodiscard]] QVariant dialog(const QString& name, const QVariant& otherwise) const;
     void setDialog(const QString& name, const QVariant& value);

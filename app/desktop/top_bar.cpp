@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/top_bar.h"
 
+#include "views/common/format.h"
+
 #include <QComboBox>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QMenuBar>
 #include <QPainter>
+#include <QStylePainter>
 #include <QToolButton>
 
 namespace ponderscope {
@@ -32,6 +35,26 @@ QIcon badge(const QString& letter, const QColor& fill, const QColor& text, const
     }
     return icon;
 }
+
+/// A list of runs. Names that begin alike differ at their ends.
+class RunBox : public QComboBox {
+public:
+    using QComboBox::QComboBox;
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QStylePainter painter(this);
+        QStyleOptionComboBox option;
+        initStyleOption(&option);
+        painter.drawComplexControl(QStyle::CC_ComboBox, option);
+        constexpr int padding = 14; // of the label, and behind the icon
+        const QRect field =
+            style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
+        option.currentText = option.fontMetrics.elidedText(option.currentText, Qt::ElideMiddle,
+                                                           field.width() - iconSize().width() - padding);
+        painter.drawControl(QStyle::CE_ComboBoxLabel, option);
+    }
+};
 
 /// The field that opens the find bar: looks like a field, names its shortcut.
 class FindField : public QToolButton {
@@ -71,8 +94,8 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
     : QWidget(parent),
       context_(context),
       menus_(new QMenuBar(this)),
-      a_(new QComboBox(this)),
-      b_(new QComboBox(this)),
+      a_(new RunBox(this)),
+      b_(new RunBox(this)),
       find_(new FindField(context.theme, this)) {
     menus_->setNativeMenuBar(false);
     menus_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
@@ -135,12 +158,15 @@ void TopBar::fill() {
     }
     const QStringList traces = context_.data.traces();
     for (const QString& trace : traces) {
-        const QString stem = QFileInfo(trace).completeBaseName();
+        const QString stem =
+            context_.data.isScratch(trace) ? tr("scratch") : QFileInfo(trace).completeBaseName();
         for (const RunInfo& run : context_.data.runs(trace)) {
             const QVariant key = QVariant::fromValue(RunKey{trace, run.id});
             const QString name = QString::fromStdString(run.name) + QStringLiteral(" · ") + stem;
-            a_->addItem(iconA, name, key);
-            b_->addItem(iconB, name, key);
+            for (auto [box, icon] : {std::pair(a_, &iconA), std::pair(b_, &iconB)}) {
+                box->addItem(*icon, name, key);
+                box->setItemData(box->count() - 1, plain_tip(name), Qt::ToolTipRole);
+            }
         }
     }
     if (a_->count() == 0) {

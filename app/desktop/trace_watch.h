@@ -24,6 +24,8 @@ public:
         Event event;
     };
     QList<Change> check(const QStringList& traces);
+    /// What happened to it until now is known.
+    void forget(const QString& trace) { seen_.erase(trace); }
 
 private:
     struct Seen {

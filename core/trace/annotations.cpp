@@ -507,6 +507,24 @@ void remove_annotations(const fs::path& trace, const RunInfo& run, const std::ve
     writer.commit();
 }
 
+void rename_annotations(const fs::path& trace, const std::string& run, const std::string& name) {
+    const std::optional<AnnotationReader> old = AnnotationReader::beside(trace);
+    std::set<std::string> runs;
+    for (const AnnotationInfo& info : old ? old->all() : std::vector<AnnotationInfo>()) {
+        runs.insert(info.run);
+    }
+    if (!runs.contains(run)) {
+        return;
+    }
+    const LockFile held = lock(trace);
+    runs.erase(name);
+    std::vector<AnnotationsToCopy> wanted;
+    for (const std::string& one : runs) {
+        wanted.push_back({&*old, one, one == run ? name : one});
+    }
+    copy_annotations(trace, wanted);
+}
+
 void copy_annotations(const fs::path& trace, const std::vector<AnnotationsToCopy>& runs) {
     std::optional<AnnotationWriter> writer;
     for (const AnnotationsToCopy& one : runs) {

@@ -102,6 +102,9 @@ void put_annotations(const std::filesystem::path& trace, const RunInfo& run,
 void remove_annotations(const std::filesystem::path& trace, const RunInfo& run,
                         const std::vector<std::string>& names);
 
+/// A run has another name from now on. Those of a run that had this name before go.
+void rename_annotations(const std::filesystem::path& trace, const std::string& run, const std::string& name);
+
 /// Annotations of a run that goes by another name in another file.
 struct AnnotationsToCopy {
     const AnnotationReader* from;

@@ -6,6 +6,7 @@
 #include "core/base/utf8.h"
 #include "core/trace/annotations.h"
 #include "core/trace/check_impl.h"
+#include "core/trace/digests.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
 
@@ -242,6 +243,24 @@ void TraceChecker::check_run_texts(const std::string& place, std::int64_t id) {
     }
 }
 
+std::string TraceChecker::later_column(const char* table, const char* column) {
+    return database_.has_column(table, column) ? column : "NULL";
+}
+
+std::optional<std::int64_t> TraceChecker::digest_in(const Statement& row, int column) {
+    return row.is_null(column) ? std::nullopt : std::optional(row.integer(column));
+}
+
+void TraceChecker::check_digest(const std::string& place, const char* what, std::optional<std::int64_t> due,
+                                std::uint32_t found) {
+    if (!due) {
+        ++result_.without_digest;
+    } else if (*due != found) {
+        fault(place, std::string(what) + " not what was recorded: the CRC-32 is " + std::to_string(found) +
+                         " where " + std::to_string(*due) + " is due");
+    }
+}
+
 void TraceChecker::compare(const std::string& place, const Totals& told, const Totals& found) {
     const auto differ = [&](const char* name, const std::string& in_row, const std::string& in_tokens) {
         fault(place, std::string(name) + " is " + in_row + " and its tokens give " + in_tokens);
@@ -314,9 +333,14 @@ void TraceChecker::check_run(std::int64_t id) {
     }
     words_.clear();
     missing_words_.clear();
-    Statement words = database_.prepare("SELECT id FROM vocabulary WHERE tokenizer = ?");
+    Statement words = database_.prepare("SELECT id, bytes, " + later_column("vocabulary", "crc32") +
+                                        " FROM vocabulary WHERE tokenizer = ?");
     words.bind(1, run.tokenizer);
     while (words.step()) {
+        if (const auto due = digest_in(words, 2); due && *due != crc32_of(words.blob(1))) {
+            fault(run.place, "the bytes of token id " + std::to_string(words.integer(0)) +
+                                 " in vocabulary are not those that were recorded (CRC-32)");
+        }
         words_.insert(words.integer(0));
         run.largest_word = std::max(run.largest_word, words.integer(0));
     }
@@ -327,13 +351,18 @@ void TraceChecker::check_run(std::int64_t id) {
     Totals found;
     Statement sequences = database_.prepare("SELECT id, number, title, text_bytes, tokens, scored_tokens, "
                                             "nll_sum, steps_sum, flops_sum, scored_bytes, "
-                                            "complete FROM sequence WHERE run = ? ORDER BY number");
+                                            "complete, " +
+                                            later_column("sequence", "text_crc32") + ", " +
+                                            later_column("sequence", "tokens_crc32") +
+                                            " FROM sequence WHERE run = ? ORDER BY number");
     sequences.bind(1, id);
     std::int64_t count = 0;
     for (; sequences.step(); ++count) {
-        Sequence sequence{sequences.integer(0),
-                          run.place + ", sequence " + std::to_string(sequences.integer(1)),
-                          sequences.integer(4), sequences.integer(3), sequences.integer(10) == 1};
+        Sequence sequence{
+            sequences.integer(0),       run.place + ", sequence " + std::to_string(sequences.integer(1)),
+            sequences.integer(4),       sequences.integer(3),
+            sequences.integer(10) == 1, digest_in(sequences, 11),
+            digest_in(sequences, 12)};
         if (sequences.integer(1) != count) {
             fault(sequence.place, "number " + std::to_string(count) + " is due in its place");
         }

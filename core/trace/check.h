@@ -25,6 +25,9 @@ struct TraceCheck {
     std::int64_t sequences = 0;
     std::int64_t tokens = 0;
     std::int64_t chunks = 0;
+    /// Packed arrays, texts and sequences of tokens that were written without a CRC-32 (before these were
+    /// kept, or by another program): a change of their bytes that leaves them possible cannot be noticed.
+    std::int64_t without_digest = 0;
 };
 
 /// Every promise of the page "Inside a trace", checked against the file: structure, totals, texts, spans,

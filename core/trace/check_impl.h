@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ private:
         std::int64_t tokens = 0;
         std::int64_t text_bytes = 0;
         bool complete = false;
+        std::optional<std::int64_t> text_crc{}, tokens_crc{}; ///< nothing: not kept
     };
     struct Totals {
         std::int64_t tokens = 0, scored_tokens = 0, scored_bytes = 0;
@@ -73,6 +75,12 @@ private:
                                       std::vector<std::int32_t>& steps);
     void check_span(const std::string& place, std::int64_t begin, std::int64_t end, std::int64_t previous,
                     const Sequence& sequence, const std::string& text);
+    /// \p due: what was written with it; \p what: "its text".
+    void check_digest(const std::string& place, const char* what, std::optional<std::int64_t> due,
+                      std::uint32_t found);
+    /// A column of a table, or NULL where it came later than the file.
+    [[nodiscard]] std::string later_column(const char* table, const char* column);
+    [[nodiscard]] static std::optional<std::int64_t> digest_in(const Statement& row, int column);
     void check_labels(const Sequence& sequence);
     void check_word(const Run& run, const std::string& place, std::int64_t id);
 

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/trace/check_impl.h"
+#include "core/trace/digests.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
 
@@ -98,8 +99,9 @@ void TraceChecker::check_chunks(const Run& run, const Sequence& sequence, const 
                                 const std::vector<std::int32_t>& steps) {
     const std::string place = sequence.place + ", signal " + printable(signal.name, 60);
     const bool trimmed = ends_in_zeros(signal.axes);
-    Statement rows = database_.prepare("SELECT first_token, tokens, dtype, shape, length(data), data FROM "
-                                       "chunk WHERE sequence = ? AND signal = ? "
+    Statement rows = database_.prepare("SELECT first_token, tokens, dtype, shape, length(data), data, " +
+                                       later_column("chunk", "crc32") +
+                                       " FROM chunk WHERE sequence = ? AND signal = ? "
                                        "ORDER BY first_token");
     rows.bind(1, sequence.id).bind(2, signal.id);
     std::int64_t next = 0;
@@ -152,6 +154,7 @@ void TraceChecker::check_chunks(const Run& run, const Sequence& sequence, const 
             break; // said below
         }
         const std::span<const std::byte> data = rows.blob(5);
+        check_digest(where, "its data is", digest_in(rows, 6), crc32_of(data));
         chunk.data.assign(data.begin(), data.end());
         check_values(run, where, signal, chunk, steps);
         ++result_.chunks;

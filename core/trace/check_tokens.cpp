@@ -2,6 +2,7 @@
 // TraceChecker: texts, tokens and labels of a sequence.
 #include "core/base/utf8.h"
 #include "core/trace/check_impl.h"
+#include "core/trace/digests.h"
 #include "core/trace/schema.h"
 
 #include <nlohmann/json.hpp>
@@ -79,6 +80,10 @@ std::string TraceChecker::check_text(const Run& run, const Sequence& sequence) {
                invalid != std::string::npos && !is_word_at(run, sequence, text, invalid)) {
         fault(sequence.place, "its text is no UTF-8");
     }
+    if (!text.empty()) {
+        check_digest(sequence.place, "its text is", sequence.text_crc,
+                     crc32_of(std::as_bytes(std::span(text))));
+    }
     return text;
 }
 
@@ -125,6 +130,7 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
                                        "token_row WHERE row >= ? AND row < ? ORDER BY row");
     rows.bind(1, sequence.id << schema::position_bits).bind(2, (sequence.id + 1) << schema::position_bits);
     Totals totals;
+    RowDigest digest;
     bool target_open = false;
     std::int64_t covered = 0;
     const double most_entropy =
@@ -177,6 +183,13 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
             fault(place, "it is the last of its sequence and has an nll, though nothing follows that it "
                          "could predict");
         }
+        for (int column = 1; column <= 9; ++column) {
+            if (column >= 4 && column <= 6) {
+                digest.add(rows.real(column));
+            } else {
+                digest.add(rows.integer(column));
+            }
+        }
         totals.scored_bytes += target_open ? end - begin : 0;
         target_open = scored;
         if (scored) {
@@ -186,6 +199,9 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
         }
         totals.flops_sum += static_cast<double>(rows.integer(9));
         steps.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(step, 0, run.max_steps)));
+    }
+    if (totals.tokens == sequence.tokens) {
+        check_digest(sequence.place, "the rows of its tokens are", sequence.tokens_crc, digest.value());
     }
     if (sequence.complete && sequence.text_bytes > 0 &&
         static_cast<std::int64_t>(text.size()) == sequence.text_bytes) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <sqlite3.h>
+#include <string>
 #include <utility>
 
 namespace ponderscope {
@@ -225,6 +226,23 @@ void Database::execute(const std::string& sql) {
     if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
         fail(handle_);
     }
+}
+
+void Database::vacuum(const std::filesystem::path& into) {
+    // To SQLite the new file is an attached one; otherwise there are none.
+    const struct Room {
+        explicit Room(sqlite3* of) : handle(of) { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1); }
+        ~Room() { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0); }
+        Room(const Room&) = delete;
+        Room& operator=(const Room&) = delete;
+        sqlite3* handle;
+    } room(handle_);
+    if (into.empty()) {
+        return execute("VACUUM");
+    }
+    const std::string name = into.string();
+    Statement copy = prepare("VACUUM INTO ?");
+    copy.bind(1, std::string_view(name)).run();
 }
 
 Statement Database::prepare(std::string_view sql) {

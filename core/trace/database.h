@@ -93,6 +93,8 @@ public:
     [[nodiscard]] std::string text(std::string_view sql);
     [[nodiscard]] bool has_column(std::string_view table, std::string_view column);
     [[nodiscard]] bool in_transaction() const;
+    /// Writes the file anew without gaps; with a name, into a new file of that name (this one is only read).
+    void vacuum(const std::filesystem::path& into = {});
     void wait_for_locks(int milliseconds); ///< 5 s unless said
     void close();                          ///< all statements must be gone; a failing close is ignored
 

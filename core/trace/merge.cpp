@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
@@ -40,8 +41,10 @@ private:
 
 class Merge {
 public:
-    Merge(TraceWriter& writer, const ProgressSink& progress, const std::stop_token& stop)
-        : writer_(writer), progress_(progress), stop_(stop) {}
+    /// \p begun: is told the id of the newest run in the new trace.
+    Merge(TraceWriter& writer, const ProgressSink& progress, const std::stop_token& stop,
+          std::int64_t* begun = nullptr)
+        : writer_(writer), progress_(progress), stop_(stop), begun_(begun) {}
 
     std::int64_t total = 0;
 
@@ -75,7 +78,10 @@ public:
         }
         const auto training = trainings_.find(run.training);
         run.training = training != trainings_.end() ? training->second : 0;
-        writer_.begin_run(run, signals); // takes its own copy
+        const std::int64_t id = writer_.begin_run(run, signals); // takes its own copy
+        if (begun_ != nullptr) {
+            *begun_ = id;
+        }
         for (const FaultInfo& fault : reader.faults(run.id)) {
             if (fault.sequence < 0) {
                 writer_.put_fault(fault);
@@ -129,6 +135,7 @@ private:
     TraceWriter& writer_;
     const ProgressSink& progress_;
     const std::stop_token& stop_;
+    std::int64_t* begun_;
     std::int64_t done_ = 0;
     std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the run that is copied, by sequence
     std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
@@ -156,6 +163,15 @@ void copy_annotations_of(const std::vector<Input>& inputs, const std::filesystem
         }
     }
     copy_annotations(merged, wanted);
+}
+
+RunInfo run_of(const TraceReader& reader, std::int64_t id) {
+    for (RunInfo& run : reader.runs()) {
+        if (run.id == id) {
+            return std::move(run);
+        }
+    }
+    throw InputError(reader.path().string() + ": holds no run " + std::to_string(id) + " any more.");
 }
 
 /// Gives a finished file its name, which nobody has.
@@ -227,6 +243,38 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
     } catch (...) {
         if (annotated) {
             std::filesystem::remove(beside, error);
+        }
+        throw;
+    }
+}
+
+std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,
+                     const ProgressSink& progress, const std::stop_token& stop) {
+    std::error_code error;
+    if (std::filesystem::equivalent(from, to, error)) {
+        throw InputError(to, "another trace than that of the run", "the same", "choose another name");
+    }
+    const TraceReader reader = TraceReader::open(from);
+    const RunInfo info = run_of(reader, run);
+    const bool fresh = !std::filesystem::exists(std::filesystem::symlink_status(to, error));
+    std::int64_t begun = 0;
+    try {
+        {
+            TraceWriter writer(to);
+            Merge merge(writer, progress, stop, &begun);
+            merge.total = info.tokens;
+            merge.copy(reader, info);
+            writer.finish();
+        }
+        return run_of(TraceReader::open(to), begun).name;
+    } catch (...) {
+        // The failure itself is what is said, whatever becomes of cleaning up after it.
+        if (fresh && begun > 0) {
+            for (const char* suffix : {"", "-journal", "-wal", "-shm", "-lock"}) {
+                std::filesystem::remove(to.string() + suffix, error);
+            }
+        } else if (begun > 0) {
+            forget_run(to, begun);
         }
         throw;
     }

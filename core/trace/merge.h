@@ -3,8 +3,10 @@
 
 #include "core/base/progress.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -17,5 +19,14 @@ namespace ponderscope {
 /// Cancelled.
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                   const ProgressSink& progress = {}, const std::stop_token& stop = {});
+
+/// Copies one run into another trace, which is made where there is none; returns its name there (one that is
+/// taken gets " (2)"). What could not be copied whole is taken out again. Its annotations stay where they
+/// are.
+///
+/// InputError: a run that is not there, a damaged input, \p to is no trace, or \p from itself, or somebody
+/// writes it. EnvironmentError: disk full, no permission. Cancelled.
+std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,
+                     const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
 } // namespace ponderscope

@@ -72,6 +72,8 @@ constexpr Column sequence_columns[] = {
     {"scored_bytes", "INTEGER NOT NULL", "bytes of text under the scored targets"},
     {"complete", "INTEGER NOT NULL", "1: all of its tokens are here"},
     {"group", "TEXT DEFAULT NULL", "what it belongs to with others: an author, a source; NULL: nothing"},
+    {"text_crc32", "INTEGER DEFAULT NULL", "CRC-32 of its text; NULL: not kept"},
+    {"tokens_crc32", "INTEGER DEFAULT NULL", "CRC-32 of its rows in token_row; NULL: not kept"},
 };
 constexpr Column text_columns[] = {
     {"row", "INTEGER PRIMARY KEY", "sequence.id * 4294967296 + number of the piece, from 0"},
@@ -113,11 +115,13 @@ constexpr Column chunk_columns[] = {
     {"dtype", "TEXT NOT NULL", "F32, F16, I32, ..."},
     {"shape", "TEXT NOT NULL", "JSON array, [tokens, ...] along the signal's axes"},
     {"data", "BLOB NOT NULL", "row-major, little-endian"},
+    {"crc32", "INTEGER DEFAULT NULL", "CRC-32 of data; NULL: not kept"},
 };
 constexpr Column vocabulary_columns[] = {
     {"tokenizer", "INTEGER NOT NULL", "run.tokenizer"},
     {"id", "INTEGER NOT NULL", "token id"},
     {"bytes", "BLOB NOT NULL", "what the token stands for; may be part of a character"},
+    {"crc32", "INTEGER DEFAULT NULL", "CRC-32 of bytes; NULL: not kept"},
 };
 constexpr Column fault_columns[] = {
     {"id", "INTEGER PRIMARY KEY", ""},

@@ -144,7 +144,7 @@ void TraceStore::prepare_statements() {
     insert_sequence_ = database_.prepare(insert_into("sequence"));
     update_sequence_ = database_.prepare(
         "UPDATE sequence SET complete=?, tokens=?, scored_tokens=?, nll_sum=?, steps_sum=?, "
-        "flops_sum=?, scored_bytes=? WHERE id=?");
+        "flops_sum=?, scored_bytes=?, tokens_crc32=? WHERE id=?");
     insert_text_ = database_.prepare(insert_into("text"));
     const std::string one = insert_into("token_row");
     insert_token_ = database_.prepare(one);
@@ -155,9 +155,9 @@ void TraceStore::prepare_statements() {
     insert_tokens_ = database_.prepare(many);
     insert_signal_ = database_.prepare(insert_into("signal"));
     insert_chunk_ = database_.prepare(insert_into("chunk"));
-    update_chunk_ = database_.prepare("UPDATE chunk SET tokens=?, shape=?, data=? WHERE id=?");
+    update_chunk_ = database_.prepare("UPDATE chunk SET tokens=?, shape=?, data=?, crc32=? WHERE id=?");
     insert_vocabulary_ =
-        database_.prepare("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes) VALUES (?,?,?)");
+        database_.prepare("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes, crc32) VALUES (?,?,?,?)");
     insert_fault_ = database_.prepare("INSERT INTO fault (run, sequence, time, message) VALUES (?,?,?,?)");
     insert_label_ = database_.prepare(insert_into("label"));
     prepare_training_statements();
@@ -234,6 +234,7 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
     sequence_complete_ = false;
     target_open_ = false;
     sequence_totals_ = {};
+    sequence_rows_.clear();
     buffers_.clear();
     insert_sequence_.bind(1, id)
         .bind(2, run_)
@@ -252,6 +253,7 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
     } else {
         insert_sequence_.bind(13, std::string_view(group));
     }
+    insert_sequence_.bind(14, std::int64_t{crc32_of(bytes_of(text))}).bind(15, std::int64_t{0});
     insert_sequence_.run();
     ++run_sequences_;
     const std::string_view all(text);
@@ -268,6 +270,7 @@ void TraceStore::append(const TokenColumns& tokens,
     begin();
     insert_tokens(tokens);
     count(tokens);
+    digest(tokens);
     for (const auto& [name, chunk] : signals) {
         const SignalPlace& signal = signals_.at(name);
         const auto store = [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal.id, piece); };
@@ -334,12 +337,30 @@ void TraceStore::count(const TokenColumns& tokens) {
     }
 }
 
+/// What bind_token stores.
+void TraceStore::digest(const TokenColumns& tokens) {
+    const bool spans = !tokens.begin.empty();
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        sequence_rows_.add(std::int64_t{tokens.id[i]});
+        sequence_rows_.add(spans ? static_cast<std::int64_t>(tokens.begin[i]) : std::int64_t{0});
+        sequence_rows_.add(spans ? static_cast<std::int64_t>(tokens.end[i]) : std::int64_t{0});
+        sequence_rows_.add(double{tokens.nll[i]});
+        sequence_rows_.add(double{tokens.entropy[i]});
+        sequence_rows_.add(double{tokens.max_probability[i]});
+        sequence_rows_.add(std::int64_t{tokens.rank[i]});
+        sequence_rows_.add(std::int64_t{tokens.steps[i]});
+        sequence_rows_.add(std::int64_t{tokens.flops[i]});
+    }
+}
+
 std::int64_t TraceStore::store_chunk(std::int64_t signal, const ChunkBuffer::Piece& piece) {
+    const std::int64_t crc = crc32_of(piece.data);
     if (piece.row != 0) {
         update_chunk_.bind(1, piece.tokens)
             .bind(2, std::string_view(piece.shape))
             .bind(3, piece.data)
-            .bind(4, piece.row);
+            .bind(4, crc)
+            .bind(5, piece.row);
         update_chunk_.run();
         return piece.row;
     }
@@ -350,7 +371,8 @@ std::int64_t TraceStore::store_chunk(std::int64_t signal, const ChunkBuffer::Pie
         .bind(5, piece.tokens)
         .bind(6, name_of(piece.dtype))
         .bind(7, std::string_view(piece.shape))
-        .bind(8, piece.data);
+        .bind(8, piece.data)
+        .bind(9, crc);
     insert_chunk_.run();
     return next_chunk_++;
 }
@@ -375,7 +397,8 @@ void TraceStore::write_sequence_totals() {
         .bind(5, t.steps_sum)
         .bind(6, t.flops_sum)
         .bind(7, t.scored_bytes)
-        .bind(8, sequence_);
+        .bind(8, std::int64_t{sequence_rows_.value()})
+        .bind(9, sequence_);
     update_sequence_.run();
 }
 
@@ -430,6 +453,7 @@ void TraceStore::put_vocabulary(std::int64_t tokenizer,
     begin();
     for (const auto& [id, bytes] : token_bytes) {
         insert_vocabulary_.bind(1, tokenizer).bind(2, std::int64_t{id}).bind(3, bytes_of(bytes));
+        insert_vocabulary_.bind(4, std::int64_t{crc32_of(bytes_of(bytes))});
         insert_vocabulary_.run();
     }
 }

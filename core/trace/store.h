@@ -3,6 +3,7 @@
 
 #include "core/trace/chunk_buffer.h"
 #include "core/trace/database.h"
+#include "core/trace/digests.h"
 #include "core/trace/records.h"
 #include "core/trace/training_records.h"
 
@@ -85,6 +86,7 @@ private:
     void bind_token(Statement& statement, int first_parameter, const TokenColumns& tokens,
                     std::size_t i) const;
     void count(const TokenColumns& tokens);
+    void digest(const TokenColumns& tokens);
     void flush_tails();
     void write_sequence_totals();
     void write_run_totals();
@@ -116,6 +118,7 @@ private:
     bool sequence_complete_ = false;
     bool target_open_ = false; ///< the last token so far was scored: the next one's bytes count
     Totals sequence_totals_;
+    RowDigest sequence_rows_;
     std::map<std::string, ChunkBuffer> buffers_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TraceStore: trainings and their curves.
-#include "core/trace/schema.h"
+#include "core/trace/run_edits.h"
 #include "core/trace/store.h"
 
 #include <string_view>
@@ -76,8 +76,6 @@ void TraceStore::cut_training(std::int64_t training, std::int64_t step) {
     begin();
     const std::string of = " WHERE training = " + std::to_string(training);
     const std::string after = std::to_string(step);
-    // Rows of tokens and pieces of text are ranges of their sequence's numbers; everything else names its run
-    // or its sequence.
     std::vector<std::int64_t> runs;
     {
         Statement rows = database_.prepare("SELECT id FROM run" + of + " AND training_step > " + after);
@@ -86,25 +84,7 @@ void TraceStore::cut_training(std::int64_t training, std::int64_t step) {
         }
     }
     for (const std::int64_t run : runs) {
-        const std::string number = std::to_string(run);
-        std::vector<std::int64_t> sequences;
-        {
-            Statement rows = database_.prepare("SELECT id FROM sequence WHERE run = " + number);
-            while (rows.step()) {
-                sequences.push_back(rows.integer(0));
-            }
-        }
-        for (const std::int64_t sequence : sequences) {
-            const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
-                                      " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
-            database_.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range +
-                              "; DELETE FROM chunk WHERE sequence = " + std::to_string(sequence) +
-                              "; DELETE FROM label WHERE sequence = " + std::to_string(sequence));
-        }
-        for (const char* table : {"sequence", "signal", "fault"}) {
-            database_.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
-        }
-        database_.execute("DELETE FROM run WHERE id = " + number);
+        delete_run(database_, run);
     }
     const std::string points = " FROM training_point" + of;
     database_.execute("DELETE" + points + " AND step > " + after);

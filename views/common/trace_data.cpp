@@ -16,7 +16,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 
 #undef signals
@@ -254,7 +256,20 @@ struct TraceData::Impl {
     std::map<RunKey, QHash<int, QString>> labels;
     std::map<RunKey, QSet<int>> labelsPending;
     QSet<QString> refreshing;
-    QSet<QString> live; ///< keys of `traces` that are no files
+    QSet<QString> live;           ///< keys of `traces` that are no files
+    QHash<QString, int> closings; ///< of each trace: one that is being opened must not come back
+    QString scratch;
+    std::set<RunKey> hidden;
+    [[nodiscard]] std::vector<RunInfo> runsOf(const QString& trace, bool isHidden) const {
+        std::vector<RunInfo> list;
+        if (const auto place = traces.find(trace); place != traces.end()) {
+            std::copy_if(place->second.runs.begin(), place->second.runs.end(), std::back_inserter(list),
+                         [&](const RunInfo& run) {
+                             return hidden.contains({trace, run.id}) == isHidden;
+                         });
+        }
+        return list;
+    }
 
     // Worker thread
     std::map<QString, TraceReader> readers;
@@ -276,11 +291,15 @@ TraceData::~TraceData() = default;
 void TraceData::open(const QString& path) {
     const QString trace = QFileInfo(path).absoluteFilePath();
     Impl* const impl = impl_.get();
+    const int closings = impl->closings.value(trace);
     impl->jobs.post({trace,
-                     [impl, trace](const std::atomic<bool>&) {
+                     [impl, trace, closings](const std::atomic<bool>&) {
                          try {
                              TraceContents fresh = read_contents(impl->reader(trace, true));
-                             impl->reply([impl, trace, fresh = std::move(fresh)]() mutable {
+                             impl->reply([impl, trace, closings, fresh = std::move(fresh)]() mutable {
+                                 if (impl->closings.value(trace) != closings) {
+                                     return; // closed meanwhile
+                                 }
                                  impl->forgetTrace(trace);
                                  impl->traces[trace] = std::move(fresh);
                                  if (!impl->order.contains(trace)) {
@@ -303,6 +322,8 @@ void TraceData::close(const QString& path) {
     impl->jobs.post({trace, [impl, trace](const std::atomic<bool>&) { impl->readers.erase(trace); }, true},
                     false);
     impl->refreshing.remove(trace);
+    ++impl->closings[trace];
+    std::erase_if(impl->hidden, [&](const RunKey& run) { return run.trace == trace; });
     if (!impl->order.contains(trace)) {
         return;
     }
@@ -407,8 +428,25 @@ QStringList TraceData::traces() const {
 }
 
 std::vector<RunInfo> TraceData::runs(const QString& trace) const {
-    const auto place = impl_->traces.find(trace);
-    return place == impl_->traces.end() ? std::vector<RunInfo>{} : place->second.runs;
+    return impl_->runsOf(trace, false);
+}
+
+void TraceData::setScratch(const QString& trace) {
+    impl_->scratch = trace;
+}
+
+bool TraceData::isScratch(const QString& trace) const {
+    return !trace.isEmpty() && trace == impl_->scratch;
+}
+
+void TraceData::setHidden(const RunKey& run, bool hidden) {
+    if (hidden ? impl_->hidden.insert(run).second : impl_->hidden.erase(run) > 0) {
+        emit traceChanged(run.trace);
+    }
+}
+
+std::vector<RunInfo> TraceData::hiddenRuns(const QString& trace) const {
+    return impl_->runsOf(trace, true);
 }
 
 std::vector<TrainingInfo> TraceData::trainings(const QString& trace) const {

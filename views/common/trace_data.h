@@ -69,6 +69,14 @@ public:
     void showLive(const QString& name, LiveRun run);
     void closeLive(const QString& name);
     [[nodiscard]] bool isLive(const QString& trace) const;
+    /// The trace of runs that nobody asked to keep: what ifs, reruns, what was thought. Said before it is
+    /// opened.
+    void setScratch(const QString& trace);
+    [[nodiscard]] bool isScratch(const QString& trace) const;
+    /// A hidden run is in no list of runs until it is shown again; its file stays as it is. Emits
+    /// traceChanged.
+    void setHidden(const RunKey& run, bool hidden);
+    [[nodiscard]] std::vector<RunInfo> hiddenRuns(const QString& trace) const;
     /// Looks for new runs, sequences and tokens of traces that are still being written; emits what changed.
     void refresh();
     /// Forgets what was asked for and has not begun (a view that jumped elsewhere); what is being read stops
@@ -79,8 +87,9 @@ public:
     /// Nothing is being read or waits to be read; replies may still be under way in the event loop.
     [[nodiscard]] bool idle() const;
 
-    [[nodiscard]] QStringList traces() const;                            ///< absolute paths, in opening order
-    [[nodiscard]] std::vector<RunInfo> runs(const QString& trace) const; ///< known after traceOpened
+    [[nodiscard]] QStringList traces() const; ///< absolute paths, in opening order
+    [[nodiscard]] std::vector<RunInfo>
+    runs(const QString& trace) const; ///< but hidden ones; after traceOpened
     [[nodiscard]] std::vector<TrainingInfo> trainings(const QString& trace) const; ///< likewise
     [[nodiscard]] const RunInfo*
     run(const RunKey& key) const; ///< valid until the next event; null when unknown

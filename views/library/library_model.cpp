@@ -59,26 +59,29 @@ void LibraryModel::synchronise(const QString& path) {
     const int row = static_cast<int>(place - traces_.begin());
     const QModelIndex parent = index(row, 0);
     std::vector<RunInfo>& known = place->runs;
-    // Runs are only ever appended; anything else is another file of the same name.
-    const bool continues =
-        known.size() <= fresh.size() &&
-        std::equal(known.begin(), known.end(), fresh.begin(),
-                   [](const RunInfo& a, const RunInfo& b) { return a.id == b.id && a.name == b.name; });
-    if (!continues && !known.empty()) {
-        beginRemoveRows(parent, 0, static_cast<int>(known.size()) - 1);
-        known.clear();
-        endRemoveRows();
+    const auto among = [](const std::vector<RunInfo>& runs, qint64 id) {
+        return std::any_of(runs.begin(), runs.end(), [id](const RunInfo& run) { return run.id == id; });
+    };
+    // Row by row, so that what is chosen and where one has scrolled to stay. Both are in the order of ids.
+    for (int at = static_cast<int>(known.size()); at-- > 0;) {
+        if (!among(fresh, known[static_cast<std::size_t>(at)].id)) {
+            beginRemoveRows(parent, at, at);
+            known.erase(known.begin() + at);
+            endRemoveRows();
+        }
     }
-    const std::size_t before = known.size();
-    std::copy(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(before), known.begin());
-    if (fresh.size() > before) {
-        beginInsertRows(parent, static_cast<int>(before), static_cast<int>(fresh.size()) - 1);
-        known = std::move(fresh);
+    for (std::size_t at = 0; at < fresh.size(); ++at) {
+        if (at < known.size() && known[at].id == fresh[at].id) {
+            known[at] = std::move(fresh[at]);
+            continue;
+        }
+        beginInsertRows(parent, static_cast<int>(at), static_cast<int>(at));
+        known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), std::move(fresh[at]));
         endInsertRows();
     }
     emit dataChanged(parent, parent);
-    if (before > 0) {
-        emit dataChanged(index(0, 0, parent), index(static_cast<int>(before) - 1, 0, parent));
+    if (!known.empty()) {
+        emit dataChanged(index(0, 0, parent), index(static_cast<int>(known.size()) - 1, 0, parent));
     }
 }
 
@@ -147,9 +150,24 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
 QVariant LibraryModel::traceData(const Trace& trace, int role) const {
     switch (role) {
     case Qt::DisplayRole:
-        return title_of(trace.path);
+        return context_.data.isScratch(trace.path) ? tr("Scratch") : title_of(trace.path);
+    case DetailRole: {
+        QStringList parts;
+        if (context_.data.isScratch(trace.path)) {
+            parts << tr("not kept");
+        }
+        if (const auto hidden = context_.data.hiddenRuns(trace.path).size(); hidden > 0) {
+            parts << tr("%1 hidden").arg(hidden);
+        }
+        return parts.join(QStringLiteral(", "));
+    }
     case Qt::ToolTipRole:
-        return plain_tip(trace.path);
+        return plain_tip(
+            context_.data.isScratch(trace.path)
+                ? tr("What ifs, reruns and what was thought in this session. Nothing of it is in "
+                     "a trace of yours until you keep it: see the menu of a run.\n%1")
+                      .arg(trace.path)
+                : trace.path);
     case KeyRole:
         return QVariant::fromValue(RunKey{trace.path, 0});
     default:
@@ -161,6 +179,7 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
     const RunKey key{trace.path, run.id};
     switch (role) {
     case Qt::DisplayRole:
+    case Qt::EditRole:
         return QString::fromStdString(run.name);
     case KeyRole:
         return QVariant::fromValue(key);
@@ -171,6 +190,8 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
         QString detail = tr("NLL %1").arg(format_nats(mean_nll(run), 3));
         if (!std::isnan(interval)) {
             detail += QStringLiteral(" ± ") + format_nats(interval, 2);
+        } else if (!intervals_.whyNone(key, run).isEmpty()) {
+            detail += tr(", no interval");
         }
         if (run.max_steps > 0) {
             detail += QStringLiteral("   ") +
@@ -178,6 +199,9 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
         }
         return detail;
     }
+    case PolicyRole:
+        // The checkpoint's own rule is what one expects.
+        return run.policy == "learned" ? QString() : QString::fromStdString(run.policy);
     case SideRole:
         return QString((key == context_.selection.runA() ? QStringLiteral("A") : QString()) +
                        (key == context_.selection.runB() ? QStringLiteral("B") : QString()));
@@ -192,6 +216,9 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
             if (!value->empty()) {
                 choices += u'\n' + what.arg(QString::fromStdString(*value));
             }
+        }
+        if (const QString why = intervals_.whyNone(key, run); !why.isEmpty()) {
+            choices += QStringLiteral("\n\n") + why;
         }
         return plain_tip((faults.isEmpty() ? QString() : faults.join(u'\n') + QStringLiteral("\n\n")) +
                          tr("%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9")
@@ -209,6 +236,20 @@ QVariant LibraryModel::runData(const Trace& trace, const RunInfo& run, int role)
     default:
         return {};
     }
+}
+
+Qt::ItemFlags LibraryModel::flags(const QModelIndex& index) const {
+    const Qt::ItemFlags usual = QAbstractItemModel::flags(index);
+    return index.isValid() && index.internalId() != 0 ? usual | Qt::ItemIsEditable : usual;
+}
+
+bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+    const QString name = value.toString().trimmed();
+    if (role != Qt::EditRole || name.isEmpty() || name == index.data(Qt::EditRole).toString()) {
+        return false;
+    }
+    emit renameRequested(index.data(KeyRole).value<RunKey>(), name);
+    return true; // shown when the file says it
 }
 
 QModelIndex LibraryModel::indexOf(const RunKey& key) const {

@@ -17,9 +17,10 @@ public:
     enum Role {
         KeyRole = Qt::UserRole, ///< RunKey (of a trace: its path with run 0)
         ColourRole,             ///< QColor of a run
-        DetailRole,             ///< "NLL 3.214 ± 0.04   steps 2.31"
-        SideRole,               ///< "A", "B", "AB" or empty
-        StateRole,              ///< "partial", or empty
+        DetailRole, ///< "NLL 3.214 ± 0.04   steps 2.31"; of a trace: "not kept, 2 hidden", or empty
+        PolicyRole, ///< "entropy:theta=2.5"; empty for the checkpoint's own
+        SideRole,   ///< "A", "B", "AB" or empty
+        StateRole,  ///< "partial", or empty
     };
 
     explicit LibraryModel(const ViewContext& context, QObject* parent = nullptr);
@@ -30,7 +31,14 @@ public:
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
 
+    /// A run's name can be edited, which asks for it and changes nothing here.
+    [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
+    bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+
     [[nodiscard]] QModelIndex indexOf(const RunKey& key) const;
+
+signals:
+    void renameRequested(const ponderscope::RunKey& run, const QString& name);
 
 private:
     struct Trace {

@@ -79,6 +79,8 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
         fitRuns();
         showHint();
     });
+    connect(model_, &LibraryModel::renameRequested, this, &LibraryPanel::renameRequested);
+    runs_->setEditTriggers(QAbstractItemView::EditKeyPressed);
     connect(runs_, &QTreeView::expanded, this, &LibraryPanel::fitRuns);
     connect(runs_, &QTreeView::collapsed, this, &LibraryPanel::fitRuns);
     connect(sequences_->selectionModel(), &QItemSelectionModel::currentChanged, this,
@@ -183,9 +185,22 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
         menu.addAction(tr("Copy TRACE#RUN"), this, [key, index] {
             QGuiApplication::clipboard()->setText(key.trace + u'#' + index.data(Qt::DisplayRole).toString());
         });
+        menu.addSeparator();
+        menu.addAction(context_.data.isScratch(key.trace) ? tr("Keep in a trace…") : tr("Copy into a trace…"),
+                       this, [this, key] { emit keepRequested(key); });
+        menu.addAction(tr("Rename"), this, [this, key] { runs_->edit(model_->indexOf(key)); });
+        menu.addAction(tr("Hide"), this, [this, key] { context_.data.setHidden(key, true); });
+        menu.addAction(tr("Remove from the trace…"), this, [this, key] { emit removeRequested(key); });
     } else {
         menu.addAction(tr("Copy path"), this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
-        menu.addAction(tr("Check every page"), this, [this, key] { emit checkRequested(key.trace); });
+        menu.addAction(tr("Check every byte"), this, [this, key] { emit checkRequested(key.trace); });
+        if (const auto hidden = context_.data.hiddenRuns(key.trace); !hidden.empty()) {
+            menu.addAction(tr("Show hidden runs (%1)").arg(hidden.size()), this, [this, key, hidden] {
+                for (const RunInfo& run : hidden) {
+                    context_.data.setHidden({key.trace, run.id}, false);
+                }
+            });
+        }
         menu.addSeparator();
         menu.addAction(tr("Close trace"), this, [this, key] { context_.data.close(key.trace); });
     }

@@ -8,6 +8,7 @@
 
 #include <QPainter>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
@@ -35,11 +36,13 @@ void paint_row(QPainter* painter, const QRect& rect, const QStyleOptionViewItem&
 RunRows::RunRows(const Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
 
 QSize RunRows::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
-    return {160, index.parent().isValid() ? 42 : 28};
+    const bool third = !index.data(LibraryModel::PolicyRole).toString().isEmpty();
+    return {160, !index.parent().isValid() ? 28 : third ? 58 : 42};
 }
 
 QRect RunRows::sideRect(const QRect& row) {
-    return {row.right() - 32, row.top() + (row.height() - 18) / 2, 18, 18};
+    constexpr int two_lines = 42;
+    return {row.right() - 32, row.top() + (std::min(row.height(), two_lines) - 18) / 2, 18, 18};
 }
 
 void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -50,9 +53,14 @@ void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const
     if (!index.parent().isValid()) {
         painter->setFont(theme_.strong());
         painter->setPen(colours.text);
-        const QRect field = option.rect.adjusted(32, 0, -12, 0);
+        const QString remark = index.data(LibraryModel::DetailRole).toString();
+        const int taken = remark.isEmpty() ? 0 : QFontMetrics(theme_.small()).horizontalAdvance(remark) + 10;
+        const QRect field = option.rect.adjusted(32, 0, -12 - taken, 0);
         painter->drawText(field, Qt::AlignVCenter | Qt::AlignLeft,
                           QFontMetrics(theme_.strong()).elidedText(name, Qt::ElideMiddle, field.width()));
+        painter->setFont(theme_.small());
+        painter->setPen(colours.soft);
+        painter->drawText(option.rect.adjusted(32, 0, -12, 0), Qt::AlignVCenter | Qt::AlignRight, remark);
         const bool open = (option.state & QStyle::State_Open) != 0;
         const QPointF middle(20, option.rect.center().y() + 0.5);
         QPolygonF triangle;
@@ -67,9 +75,20 @@ void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const
         painter->restore();
         return;
     }
-    const QRect row(0, option.rect.top(), option.rect.right() + 1, option.rect.height());
+    // Name and numbers, and the policy as a third line where it is not the model's own.
+    const QString policy = index.data(LibraryModel::PolicyRole).toString();
+    constexpr int third = 16;
+    const QRect whole(0, option.rect.top(), option.rect.right() + 1, option.rect.height());
+    const QRect row = policy.isEmpty() ? whole : whole.adjusted(0, 0, 0, -third);
     const QString side = index.data(LibraryModel::SideRole).toString();
-    paint_row(painter, row, option, colours);
+    paint_row(painter, whole, option, colours);
+    if (!policy.isEmpty()) {
+        painter->setFont(theme_.small());
+        painter->setPen(colours.soft);
+        const QRect line(32, row.bottom() - 3, whole.right() - 44, third);
+        painter->drawText(line, Qt::AlignVCenter | Qt::AlignLeft,
+                          QFontMetrics(theme_.small()).elidedText(policy, Qt::ElideMiddle, line.width()));
+    }
     painter->setPen(Qt::NoPen);
     painter->setBrush(index.data(LibraryModel::ColourRole).value<QColor>());
     painter->drawEllipse(QRectF(15, row.top() + 9, 10, 10));
@@ -107,6 +126,11 @@ void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const
         painter->drawText(box, Qt::AlignCenter, a ? QStringLiteral("A") : QStringLiteral("B"));
     }
     painter->restore();
+}
+
+void RunRows::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                                   const QModelIndex&) const {
+    editor->setGeometry(28, option.rect.top() + 1, option.rect.right() - 36, 26);
 }
 
 SequenceRows::SequenceRows(const Theme& theme, QObject* parent)

@@ -8,6 +8,7 @@
 #include "core/stats/paired.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <limits>
@@ -27,20 +28,41 @@ constexpr std::int64_t most_tokens = 4'000'000;
 constexpr std::int64_t replicates = 1000;
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-double half_width(const RunKey& key, const std::stop_token& stop) {
+/// Fewer blocks than this cannot say how their mean varies (core/stats says so beside such intervals).
+constexpr double least_blocks = 10;
+
+struct Width {
+    double nats = none;
+    QString why; ///< there is none
+};
+
+Width half_width(const RunKey& key, const std::stop_token& stop) {
     const TraceReader trace = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
     const std::vector<RunInfo> runs = trace.runs();
     const auto run =
         std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });
     if (run == runs.end()) {
-        return none;
+        return {};
     }
     BootstrapOptions options;
     options.replicates = replicates;
     options.threads = 1;
     options.stop = stop;
-    const Estimate estimate = estimate_run(trace, *run, options).mean_nll;
-    return (estimate.high - estimate.low) / 2;
+    const RunEstimate found = estimate_run(trace, *run, options);
+    const Estimate& estimate = found.mean_nll;
+    const double width = (estimate.high - estimate.low) / 2;
+    const Resampling& how = found.resampling;
+    if (how.unit == ResamplingUnit::blocks && (how.units < least_blocks || std::isnan(width))) {
+        return {
+            none,
+            QObject::tr("No interval: the %1 predicted tokens are %2 block(s) of %3, fewer than %4, and say "
+                        "too little of how the mean varies. Score a longer text.")
+                .arg(found.scored_tokens)
+                .arg(static_cast<qint64>(how.units))
+                .arg(how.block)
+                .arg(static_cast<int>(least_blocks))};
+    }
+    return {width, {}};
 }
 
 } // namespace
@@ -59,7 +81,7 @@ struct RunIntervals::Impl {
                 job = jobs.front();
                 jobs.pop_front();
             }
-            double width = none;
+            Width width;
             try {
                 width = half_width(job.first, stop);
             } catch (const std::exception&) {
@@ -77,7 +99,7 @@ struct RunIntervals::Impl {
 
     RunIntervals& owner;
     /// By run and its number of tokens, so that a run that was replaced is worked out anew.
-    std::map<std::pair<RunKey, std::int64_t>, double> known;
+    std::map<std::pair<RunKey, std::int64_t>, Width> known;
     std::mutex mutex;
     std::condition_variable_any wake;
     std::deque<std::pair<RunKey, std::int64_t>> jobs;
@@ -93,7 +115,7 @@ double RunIntervals::halfWidth(const RunKey& key, const RunInfo& run) {
         return none;
     }
     const std::pair<RunKey, std::int64_t> job{key, run.tokens};
-    const auto [place, fresh] = impl_->known.emplace(job, none);
+    const auto [place, fresh] = impl_->known.emplace(job, Width());
     if (fresh) {
         {
             const std::lock_guard lock(impl_->mutex);
@@ -101,7 +123,12 @@ double RunIntervals::halfWidth(const RunKey& key, const RunInfo& run) {
         }
         impl_->wake.notify_one();
     }
-    return place->second;
+    return place->second.nats;
+}
+
+QString RunIntervals::whyNone(const RunKey& key, const RunInfo& run) const {
+    const auto place = impl_->known.find({key, run.tokens});
+    return place == impl_->known.end() ? QString() : place->second.why;
 }
 
 } // namespace ponderscope

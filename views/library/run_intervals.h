@@ -22,6 +22,8 @@ public:
     /// Nats; NaN while it is not known (then `ready` follows), or when the run is still being recorded, too
     /// large to read along the way, or damaged.
     [[nodiscard]] double halfWidth(const RunKey& key, const RunInfo& run);
+    /// Why there is none though the run was read: a sample too small for one. Empty otherwise.
+    [[nodiscard]] QString whyNone(const RunKey& key, const RunInfo& run) const;
 
 signals:
     void ready(const ponderscope::RunKey& key);

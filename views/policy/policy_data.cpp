@@ -8,6 +8,7 @@
 #include "views/common/format.h"
 #include "views/policy/policy_fronts.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
@@ -26,7 +27,12 @@ PolicyData& PolicyData::of(const ViewContext& context) {
 }
 
 PolicyData::PolicyData(const ViewContext& context, QObject* parent)
-    : QObject(parent), data_(context.data), selection_(context.selection), loading_(this), sweeping_(this) {
+    : QObject(parent),
+      data_(context.data),
+      selection_(context.selection),
+      theme_(context.theme),
+      loading_(this),
+      sweeping_(this) {
     connect(&selection_, &Selection::runsChanged, this, &PolicyData::check);
     connect(&data_, &TraceData::traceOpened, this, &PolicyData::check);
     connect(&data_, &TraceData::traceChanged, this, &PolicyData::check);
@@ -133,16 +139,19 @@ std::vector<RunPoint> PolicyData::runs() const {
     }
     const std::string digest = a->text_digest;
     const QStringList traces = data_.traces();
-    int next = figure::Chart::other;
+    const std::vector<QColor>& palette = Theme::runColours(theme_.dark());
+    const Selection nobody; // as which a run has the colour of its own, that of the Library
     for (const QString& trace : traces) {
         for (const RunInfo& info : data_.runs(trace)) {
             if (info.text_digest != digest || info.scored_tokens == 0) {
                 continue;
             }
             const RunKey key{trace, info.id};
+            const auto own =
+                std::find(palette.begin(), palette.end(), theme_.runColour(key, nobody)) - palette.begin();
             const int ink = key == run_                ? figure::Chart::a
                             : key == selection_.runB() ? figure::Chart::b
-                                                       : next++;
+                                                       : figure::Chart::other + static_cast<int>(own);
             points.push_back({QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info),
                               info.flops_sum / static_cast<double>(std::max<std::int64_t>(info.tokens, 1)),
                               info.seconds > 0 && info.tokens > 0

@@ -55,6 +55,7 @@ private:
 
     TraceData& data_;
     Selection& selection_;
+    Theme& theme_;
     RunKey run_;
     qint64 scored_ = -1; ///< tokens that the table was read with
     bool wanted_ = false;

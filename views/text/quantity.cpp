@@ -40,6 +40,20 @@ double upper_magnitude(const std::vector<float>& values) {
     return *place;
 }
 
+/// Half of the 95 % interval of a mean, as if the tokens were independent: they are not, so that the true one
+/// is wider. 0 for fewer than two.
+double interval_of_mean(const std::vector<float>& values) {
+    double count = 0, mean = 0, squares = 0; // Welford
+    for (const float value : values) {
+        if (std::isfinite(value)) {
+            const double shift = static_cast<double>(value) - mean;
+            mean += shift / ++count;
+            squares += shift * (static_cast<double>(value) - mean);
+        }
+    }
+    return count < 2 ? 0 : 1.96 * std::sqrt(squares / (count - 1) / count);
+}
+
 /// Calls visit(value of a row) with the column chosen once, not once a row: a million tokens are recoloured
 /// within a frame.
 template <typename Visit>
@@ -271,7 +285,11 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
         return quantity_of(quantity, a.tokens, row) - quantity_of(quantity, b->tokens, row);
     });
     std::copy(values.begin(), values.end(), result.values.begin());
-    const double high = upper_magnitude(result.values);
+    // Differences far below what the mean of A itself is known to are no news: they stay pale.
+    const double high = std::max(upper_magnitude(result.values),
+                                 interval_of_mean(by_token(both, attribution, [&](std::size_t row) {
+                                     return quantity_of(quantity, a.tokens, row);
+                                 })));
     result.scale = ColourScale::symmetric(high > 0 ? nice_ceiling(high) : 1);
     return result;
 }

@@ -60,6 +60,8 @@ CREATE TABLE sequence ( -- A text, or a prompt with what was generated.
   scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
   complete INTEGER NOT NULL, -- 1: all of its tokens are here
   "group" TEXT DEFAULT NULL, -- what it belongs to with others: an author, a source; NULL: nothing
+  text_crc32 INTEGER DEFAULT NULL, -- CRC-32 of its text; NULL: not kept
+  tokens_crc32 INTEGER DEFAULT NULL, -- CRC-32 of its rows in token_row; NULL: not kept
   UNIQUE (run, number)
 ) STRICT;
 CREATE TABLE text ( -- The text of sequences, in pieces.
@@ -97,12 +99,14 @@ CREATE TABLE chunk ( -- The values of signals, packed for consecutive tokens of 
   dtype TEXT NOT NULL, -- F32, F16, I32, ...
   shape TEXT NOT NULL, -- JSON array, [tokens, ...] along the signal's axes
   data BLOB NOT NULL, -- row-major, little-endian
+  crc32 INTEGER DEFAULT NULL, -- CRC-32 of data; NULL: not kept
   UNIQUE (sequence, signal, first_token)
 ) STRICT;
 CREATE TABLE vocabulary ( -- What token ids stand for, candidates included.
   tokenizer INTEGER NOT NULL, -- run.tokenizer
   id INTEGER NOT NULL, -- token id
   bytes BLOB NOT NULL, -- what the token stands for; may be part of a character
+  crc32 INTEGER DEFAULT NULL, -- CRC-32 of bytes; NULL: not kept
   PRIMARY KEY (tokenizer, id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE fault ( -- What went wrong while recording.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,20 @@ class Block:
         return len(self.columns["id"])
 
 
+def rows_of(columns: dict[str, NDArray[Any]]) -> NDArray[np.uint64]:
+    """Rows of token_row as the digest of a sequence takes them: 8 bytes a column, NULL as the one NaN."""
+    rows = np.empty((len(columns["id"]), len(columns)), "<u8")
+    for i, name in enumerate(columns):
+        values = columns[name]
+        if values.dtype.kind == "f":
+            reals = values.astype("<f8") + 0.0  # SQLite keeps no -0
+            rows[:, i] = reals.view("<u8")
+            rows[np.isnan(reals), i] = 0x7FF8000000000000
+        else:
+            rows[:, i] = values.astype("<i8").view("<u8")
+    return rows
+
+
 class SequenceWriter:
     """A sequence that comes in parts; see ``RunWriter.stream``. An error in a ``with`` block leaves it partial."""
 
@@ -64,6 +79,7 @@ class SequenceWriter:
         self._began = False
         self._ended = False
         self._tokens = 0
+        self._rows_crc = 0
         self._text_end = 0
         self._target_open = False
         self._totals = Totals()
@@ -219,7 +235,7 @@ class SequenceWriter:
         values = {
             "id": self._id, "run": run.id, "number": self.number, "title": self._title, "text_bytes": len(self._text),
             "tokens": 0, "scored_tokens": 0, "nll_sum": 0.0, "steps_sum": 0.0, "flops_sum": 0.0, "scored_bytes": 0,
-            "complete": 0, "group": self._group,
+            "complete": 0, "group": self._group, "text_crc32": zlib.crc32(self._text), "tokens_crc32": 0,
         }  # fmt: skip
         writer._insert("sequence", values)
         pieces = range(0, len(self._text), layout.TEXT_PIECE)
@@ -246,6 +262,7 @@ class SequenceWriter:
                 c["rank"].tolist(), c["steps"].tolist(), c["flops"].tolist(),
             ),
         )  # fmt: skip
+        self._rows_crc = zlib.crc32(rows_of(c).tobytes(), self._rows_crc)
         scored = ~np.isnan(c["nll"])
         follows_scored = np.concatenate([[self._target_open], scored[:-1]])
         sums = Totals()
@@ -281,14 +298,15 @@ class SequenceWriter:
         row = self._chunk_rows.pop(name, None) if piece.grows else None
         shape = json.dumps(list(piece.values.shape), separators=(",", ":"))
         data = piece.values.tobytes()
+        crc = zlib.crc32(data)
         if row is None:
             row = database.execute(
-                "INSERT INTO chunk (sequence, signal, first_token, tokens, dtype, shape, data) VALUES (?,?,?,?,?,?,?)",
-                (self._id, self._run._signal_ids[name], piece.first, len(piece.values), piece.dtype, shape, data),
+                "INSERT INTO chunk (sequence, signal, first_token, tokens, dtype, shape, data, crc32) VALUES (?,?,?,?,?,?,?,?)",
+                (self._id, self._run._signal_ids[name], piece.first, len(piece.values), piece.dtype, shape, data, crc),
             ).lastrowid
         else:
             database.execute(
-                "UPDATE chunk SET tokens=?, shape=?, data=? WHERE id=?", (len(piece.values), shape, data, row)
+                "UPDATE chunk SET tokens=?, shape=?, data=?, crc32=? WHERE id=?", (len(piece.values), shape, data, crc, row)
             )
         if piece.tail and row is not None:
             self._chunk_rows[name] = row
@@ -300,8 +318,11 @@ class SequenceWriter:
         t = self._totals
         self._run._writer._database.execute(
             "UPDATE sequence SET complete=?, tokens=?, scored_tokens=?, nll_sum=?, steps_sum=?, flops_sum=?, "
-            "scored_bytes=? WHERE id=?",
-            (int(complete), t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum, t.flops_sum, t.scored_bytes, self._id),
+            "scored_bytes=?, tokens_crc32=? WHERE id=?",
+            (
+                int(complete), t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum, t.flops_sum, t.scored_bytes,
+                self._rows_crc, self._id,
+            ),  # fmt: skip
         )
 
     def _finish(self, complete: bool) -> None:

@@ -9,6 +9,7 @@ import os
 import platform
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -357,8 +358,8 @@ class RunWriter:
         for token in fresh.tolist():
             stands_for = _token_bytes(self._tokens, token)
             if stands_for is not None:
-                rows.append((self._tokenizer, token, stands_for))
-        self._writer._database.executemany("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes) VALUES (?,?,?)", rows)
+                rows.append((self._tokenizer, token, stands_for, zlib.crc32(stands_for)))
+        self._writer._database.executemany("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes, crc32) VALUES (?,?,?,?)", rows)
         known[fresh] = True
         self._known_ids = known
 

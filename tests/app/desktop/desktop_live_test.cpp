@@ -275,8 +275,12 @@ private slots:
         stage.window.open(path);
         QVERIFY(stage.settle());
         const QString said = stage.folder.filePath(QStringLiteral("arguments"));
-        stage.window.recorder().setProgram(
-            stage.program(QStringLiteral("engine.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n"));
+        // What it says to have recorded is a run that is there.
+        const QByteArray answer = "echo '{\"trace\":\"" + path.toUtf8() + "\",\"run\":\"" +
+                                  QByteArray::fromStdString(stage.window.data().runs(path).back().name) +
+                                  "\"}'\n";
+        stage.window.recorder().setProgram(stage.program(
+            QStringLiteral("engine.sh"), "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n" + answer));
         // Without the checkpoint it cannot be asked, and the window says so.
         stage.window.giveSteps(9, 3);
         QVERIFY(
@@ -299,8 +303,14 @@ private slots:
         const QList<QByteArray> arguments = file.readAll().split('\n');
         QVERIFY(arguments.contains("--force-steps=1/8:3")); // token 9 was predicted at token 8
         QVERIFY(arguments.contains("--from=" + path.toUtf8() + '#' + QByteArray::fromStdString(run.name)));
-        QVERIFY(arguments.contains("--output=" + path.toUtf8()));
+        QVERIFY(arguments.contains("--output=" + stage.window.scratch().trace().toUtf8()));
         QTRY_VERIFY(stage.window.text().view().showsDifference());
+        const auto back = [&] { // to the run that the questions are about
+            QTRY_VERIFY(!(stage.window.selection().runA() == RunKey{path, run.id}));
+            stage.window.selection().setRunA({path, run.id});
+            stage.window.selection().setSequence(1);
+        };
+        back();
 
         // A state of another word in the place of this one's.
         QVERIFY(QFile::remove(said));
@@ -331,6 +341,8 @@ private slots:
         QCOMPARE(only[QStringLiteral("to")].toObject(), place(8, 2));
         QCOMPARE(only[QStringLiteral("from")].toObject(), place(3, 1));
 
+        back();
+
         // The same from the menu: two steps for one word, then one for another.
         const auto choose = [&](qint64 word, const QString& begin, int item) {
             stage.window.selection().setToken(word);
@@ -355,6 +367,8 @@ private slots:
         QVERIFY(third.open(QIODevice::ReadOnly));
         const QByteArray name = third.readAll();
         QVERIFY2(name.contains("with the state of 5 (0) at 10 (0)"), name.constData());
+
+        back();
 
         // A second question while the first is computed leaves the file that it reads.
         QVERIFY(QFile::remove(said));

@@ -12,10 +12,12 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLineEdit>
+#include <QMenu>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 
 using namespace ponderscope;
 
@@ -101,6 +103,46 @@ private slots:
         request.fromPrompt = false;
         request.textFile = QStringLiteral("/texts/ids.json");
         QVERIFY(record_arguments(request).contains(QStringLiteral("--ids=/texts/ids.json")));
+    }
+
+    void policiesAreAListThatIsCheckedWhileOneTypes() {
+        Settings settings(folder_.filePath(QStringLiteral("policies.ini")));
+        Theme theme{Appearance::light};
+        RecordDialog dialog(settings, theme, {});
+        dialog.setRequest(valid());
+        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
+        auto* box = dialog.findChild<QComboBox*>(QStringLiteral("policy"));
+        QVERIFY(box != nullptr);
+        QVERIFY(box->count() > 8);
+        for (int i = 0; i < box->count(); ++i) { // each as it is offered can start, and says what it does
+            box->setCurrentIndex(i);
+            QVERIFY2(dialog.problem().isEmpty(), qPrintable(box->itemText(i) + u' ' + dialog.problem()));
+            QVERIFY(!box->itemData(i, Qt::ToolTipRole).toString().isEmpty());
+            QVERIFY(!box->itemText(i).startsWith(QStringLiteral("oracle"))); // a bound
+        }
+        box->setEditText(QStringLiteral("entropy:thta=2"));
+        QVERIFY2(dialog.problem().contains(QStringLiteral("thta")), qPrintable(dialog.problem()));
+        box->setEditText(QStringLiteral("entropi:theta=2"));
+        QVERIFY2(dialog.problem().contains(QStringLiteral("entropy")), qPrintable(dialog.problem()));
+        box->setEditText(QStringLiteral("entropy:theta=2"));
+        QVERIFY(dialog.problem().isEmpty());
+        QVERIFY(box->toolTip().contains(QStringLiteral("theta")));
+        QCOMPARE(dialog.request().policy, QStringLiteral("entropy:theta=2"));
+    }
+
+    void likelyCheckpointsAreOffered() {
+        Settings settings(folder_.filePath(QStringLiteral("offered.ini")));
+        Theme theme{Appearance::light};
+        RecordDialog dialog(settings, theme, {});
+        auto* button = dialog.findChild<PathEdit*>()->findChild<QToolButton*>();
+        QVERIFY(button != nullptr && button->isHidden());
+        dialog.offerCheckpoints({QStringLiteral("/models/of run & a"), valid().checkpoint});
+        QVERIFY(!button->isHidden());
+        QCOMPARE(button->menu()->actions().size(), 2);
+        button->menu()->actions().at(1)->trigger();
+        QCOMPARE(dialog.request().checkpoint, valid().checkpoint);
+        button->menu()->actions().at(0)->trigger();
+        QCOMPARE(dialog.request().checkpoint, QStringLiteral("/models/of run & a"));
     }
 
     void problemsAreSaidBeforeAnythingStarts() {

@@ -7,7 +7,6 @@
 
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
-#include "app/desktop/record_dialog.h"
 #include "app/desktop/rerun.h"
 #include "app/desktop/settings.h"
 #include "tests/support/test_data.h"
@@ -20,10 +19,13 @@
 #include <QComboBox>
 #include <QDir>
 #include <QFile>
+#include <QFileDialog>
+#include <QLineEdit>
 #include <QProcess>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSlider>
+#include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -35,6 +37,7 @@ const QString program = QStringLiteral(PONDERSCOPE_PROGRAM);
 
 struct Stage {
     Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
+        QStandardPaths::setTestModeEnabled(true); // nothing of the user's is read or written
         testing::TinyCheckpoint{.pondering_steps = 3}.write(
             (folder.path() + QStringLiteral("/model")).toStdString());
         QFile text(folder.filePath(QStringLiteral("story.txt")));
@@ -74,6 +77,9 @@ struct Stage {
         lab.policies()->setCurrentIndex(lab.policies()->findText(QStringLiteral("entropy")));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
     }
+    [[nodiscard]] TraceReader scratch() const {
+        return TraceReader::open(window.scratch().trace().toStdString());
+    }
     [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
 
     QTemporaryDir folder;
@@ -94,7 +100,8 @@ private slots:
         RunInfo run;
         run.name = "a patched";
         run.choices = R"({"patches":[{"to":{"token":3,"step":0},"from":"zero"}]})";
-        rerun.start({QStringLiteral("/nowhere/t.ponder"), 1}, run, QStringLiteral("fixed:n=1"));
+        rerun.start({QStringLiteral("/nowhere/t.ponder"), 1}, run, QStringLiteral("fixed:n=1"),
+                    QStringLiteral("/nowhere"), QStringLiteral("/nowhere/else.ponder"));
         QCOMPARE(failed.size(), 1);
         QCOMPARE(failed[0][0].toString(), QString::fromStdString(why_no_rerun(run)));
         QVERIFY(failed[0][0].toString().contains(QStringLiteral("states put in")));
@@ -116,16 +123,19 @@ private slots:
         QVERIFY(!lab.rerunButton()->isEnabled()); // it is there already
         QCOMPARE(stage.window.selection().runA(), run);
 
-        // The run is the policy's, over the very tokens, and the numbers are its own.
+        // The run is the policy's, over the very tokens, and the numbers are its own. The trace that was
+        // opened is as it was.
         const TraceReader reader = TraceReader::open(stage.trace().toStdString());
+        QCOMPARE(reader.runs().size(), 1U);
+        const TraceReader scratch = stage.scratch();
         const RunInfo first = find_run(reader, "1");
-        const RunInfo again = find_run(reader, "2");
+        const RunInfo again = find_run(scratch, "1");
         QCOMPARE(QString::fromStdString(again.policy), lab.policyText());
-        QCOMPARE(reader.tokens(2, 0).id, reader.tokens(1, 0).id);
+        QCOMPARE(scratch.tokens(1, 0).id, reader.tokens(1, 0).id);
         QCOMPARE(again.text_digest, first.text_digest);
         const ReplayTable table = ReplayTable::load(reader, first);
         const ReplayResult replayed = replay(table, PolicySpec::parse(again.policy));
-        const RerunDifference difference = rerun_difference(table, replayed, reader, first, reader, again);
+        const RerunDifference difference = rerun_difference(table, replayed, reader, first, scratch, again);
         QCOMPARE(difference.tokens, first.scored_tokens);
         QVERIFY(std::abs(difference.mean_nll - again.nll_sum / static_cast<double>(again.scored_tokens)) <
                 1e-9);
@@ -163,19 +173,44 @@ private slots:
         QVERIFY(lab.rerunButton()->isEnabled());
     }
 
-    void aCheckpointThatIsGoneIsAskedFor() {
+    void aCheckpointThatMovedIsAskedForOnce() {
         Stage stage;
         QVERIFY(stage.record());
-        QVERIFY(QDir(stage.folder.path()).rename(QStringLiteral("model"), QStringLiteral("elsewhere")));
+        const QDir folder(stage.folder.path());
+        QVERIFY(QDir(folder).rename(QStringLiteral("model"), QStringLiteral("elsewhere")));
+        testing::TinyCheckpoint{.pondering_steps = 2}.write(
+            folder.filePath(QStringLiteral("other")).toStdString());
         QVERIFY(stage.open());
         stage.chooseEntropyInTheMiddle();
+        const auto said = [&] { return stage.window.messages().sentences().join(u' '); };
+        const auto locate = [&](const QString& name) {
+            auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("locate"));
+            if (dialog == nullptr) {
+                return false;
+            }
+            dialog->findChild<QLineEdit*>(QStringLiteral("fileNameEdit"))->setText(folder.filePath(name));
+            QMetaObject::invokeMethod(dialog, "accept");
+            return QTest::qWaitFor(
+                [&] { return stage.window.findChild<QFileDialog*>(QStringLiteral("locate")) == nullptr; });
+        };
         stage.window.lab().rerunButton()->click();
-        QTRY_VERIFY(stage.window.recordDialog() != nullptr);
-        const RecordRequest request = stage.window.recordDialog()->request();
-        QCOMPARE(request.policy, stage.window.lab().policyText());
-        QCOMPARE(request.trace, stage.trace());
-        QVERIFY(request.textFile.endsWith(QStringLiteral(".json")));
-        stage.window.recordDialog()->close();
+        QVERIFY2(said().contains(QStringLiteral("is not there any more")), qPrintable(said()));
+        QVERIFY(locate(QStringLiteral("other")));
+        QTRY_VERIFY2(said().contains(QStringLiteral("is another checkpoint than that of the run")),
+                     qPrintable(said()));
+        QVERIFY(!stage.window.recorder().isRunning());
+        stage.window.messages().clear();
+        stage.window.lab().rerunButton()->click();
+        QVERIFY(locate(QStringLiteral("elsewhere")));
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.lab().rerunText().contains(QStringLiteral("rerun − replay")),
+                                 60'000);
+        QTRY_VERIFY(!stage.window.recorder().isRunning());
+        QVERIFY2(said().isEmpty(), qPrintable(said()));
+        // By its digest it is known from now on, also to a what if.
+        stage.window.giveSteps(9, 1);
+        QVERIFY(stage.window.recorder().isRunning());
+        QCOMPARE(stage.window.recorder().request().checkpoint, folder.filePath(QStringLiteral("elsewhere")));
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.recorder().isRunning(), 60'000);
     }
 
     void aRecurrentRunKeepsItsStepsItsStartAndWhatIsSeen() {
@@ -194,7 +229,12 @@ private slots:
                               QStringLiteral("--context=32"), QStringLiteral("--kv=full")}));
         QVERIFY(stage.open());
         const auto run_named = [&stage](const std::string& of) {
-            const std::vector<RunInfo> runs = TraceReader::open(stage.trace().toStdString()).runs();
+            std::vector<RunInfo> runs;
+            try {
+                runs = stage.scratch().runs();
+            } catch (const std::exception&) {
+                return RunInfo(); // it is only being made
+            }
             const auto found = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& run) {
                 return run.complete && run.name.find(of) != std::string::npos;
             });
@@ -205,13 +245,13 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(run_named("step(s) at 8").complete || run_named("steps at 8").complete,
                                  60'000);
         QTRY_VERIFY(!stage.window.recorder().isRunning());
-        const RunInfo asked = TraceReader::open(stage.trace().toStdString()).runs().at(1);
+        const RunInfo asked = stage.scratch().runs().at(0);
         QCOMPARE(asked.max_steps, 4);
         QCOMPARE(recorded_choices(asked).initial_state, std::string("random:7"));
         QCOMPARE(recorded_choices(asked).kv, std::string("full"));
         const TraceReader reader = TraceReader::open(stage.trace().toStdString());
         const TokenColumns before = reader.tokens(1, 0);
-        const TokenColumns after = reader.tokens(2, 0);
+        const TokenColumns after = stage.scratch().tokens(1, 0);
         for (std::size_t i = 0; i < before.size() && i < 30; ++i) {
             QVERIFY2(i == 8 || before.nll[i] == after.nll[i], qPrintable(QString::number(i)));
         }
@@ -227,7 +267,7 @@ private slots:
         stage.window.lab().rerunButton()->click();
         QTRY_VERIFY_WITH_TIMEOUT(stage.window.lab().rerunText().contains(QStringLiteral("rerun − replay")),
                                  60'000);
-        const RunInfo rerun = TraceReader::open(stage.trace().toStdString()).runs().at(2);
+        const RunInfo rerun = stage.scratch().runs().at(1);
         QCOMPARE(rerun.max_steps, 4);
         QCOMPARE(recorded_choices(rerun).initial_state, std::string("random:7"));
         QCOMPARE(recorded_choices(rerun).kv, std::string("per_step"));

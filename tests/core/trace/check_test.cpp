@@ -140,6 +140,76 @@ TEST_F(Check, WhatTheWriterWroteIsSound) {
     EXPECT_EQ(check.chunks, 6);
 }
 
+/// Changes one bit of each byte of the first place in a file that holds these bytes.
+void flip(const fs::path& path, const std::string& bytes) {
+    std::string all = read_file(path);
+    const std::size_t at = all.find(bytes);
+    ASSERT_NE(at, std::string::npos);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        all[at + i] = static_cast<char>(all[at + i] ^ 1);
+    }
+    write_file_atomically(path, all);
+}
+
+TEST_F(Check, BytesThatChangedAreNoticedThoughTheirValuesArePossible) {
+    const fs::path copy = folder / "flipped.ponder";
+    const auto found = [&](const std::string& bytes) {
+        fs::copy_file(path, copy, fs::copy_options::overwrite_existing);
+        flip(copy, bytes);
+        return lines(check_trace(copy));
+    };
+    // 60 bytes of gates, which stay numbers between 0 and 1.
+    const float quarter = 0.25F;
+    std::string gates;
+    for (int i = 0; i < 15; ++i) {
+        gates.append(reinterpret_cast<const char*>(&quarter), sizeof quarter);
+    }
+    ASSERT_EQ(gates.size(), 60U);
+    const std::vector<std::string> wrong_gates = found(gates);
+    ASSERT_EQ(wrong_gates.size(), 1U);
+    EXPECT_NE(wrong_gates[0].find("sequence 0, signal gate, chunk from token 0: its data is not what was "
+                                  "recorded: the CRC-32 is "),
+              std::string::npos)
+        << wrong_gates[0];
+    const std::vector<std::string> wrong_text = found("one two four si");
+    ASSERT_FALSE(wrong_text.empty());
+    EXPECT_NE(::testing::PrintToString(wrong_text).find("its text is not what was recorded"),
+              std::string::npos);
+    // Numbers of tokens, changed so that sums and ranges hold.
+    expect("UPDATE vocabulary SET bytes = CAST('sj' AS BLOB) WHERE id = 7",
+           "run 1 (first): the bytes of token id 7 in vocabulary are not those that were recorded (CRC-32)");
+    const std::vector<std::string> row =
+        found_after("UPDATE token_row SET entropy = entropy / 2 WHERE row = 4294967296 + 1");
+    ASSERT_EQ(row.size(), 1U);
+    EXPECT_TRUE(row[0].starts_with("run 1 (first), sequence 0: the rows of its tokens are not what was "
+                                   "recorded: the CRC-32 is "))
+        << row[0];
+}
+
+TEST_F(Check, WhatWasWrittenWithoutDigestsIsSoundAndSaidToBeCheckedInPart) {
+    EXPECT_EQ(check_trace(path).without_digest, 0);
+    const fs::path copy = folder / "older.ponder";
+    fs::copy_file(path, copy);
+    testing::sql(copy, "ALTER TABLE chunk DROP COLUMN crc32; ALTER TABLE vocabulary DROP COLUMN crc32; "
+                       "ALTER TABLE sequence DROP COLUMN text_crc32; "
+                       "ALTER TABLE sequence DROP COLUMN tokens_crc32");
+    const TraceCheck older = check_trace(copy);
+    EXPECT_EQ(lines(older), std::vector<std::string>());
+    EXPECT_EQ(older.without_digest, 6 + 2 + 3); // arrays, texts, sequences of tokens
+    TraceWriter writer(copy);                   // adds what came later, for what is new
+    writer.begin_run(run_info("new"), {});
+    writer.begin_sequence("ids", "");
+    TokenColumns columns = tokens();
+    columns.begin.clear();
+    columns.end.clear();
+    writer.append(columns, {});
+    writer.end_sequence();
+    writer.end_run(1);
+    writer.finish();
+    EXPECT_EQ(lines(check_trace(copy)), std::vector<std::string>());
+    EXPECT_EQ(check_trace(copy).without_digest, 6 + 2 + 3);
+}
+
 TEST_F(Check, ATextMayEndWithinACharacterWhereItsTokenDoes) {
     // As generated texts do. The last token is the bytes that it stands for, or the text is damaged.
     const fs::path cut = folder / "cut.ponder";
@@ -279,16 +349,16 @@ TEST_F(Check, StepsThatDidNotRunSaySo) {
     // Where an exit only chose the read-out, every step ran.
     const std::string all_ran = "UPDATE run SET choices = '{\"kv\": \"full\"}' WHERE id = 1; ";
     EXPECT_EQ(found_after(all_ran + "DELETE FROM chunk WHERE sequence = 1 AND signal = 2; UPDATE chunk SET "
-                                    "data = zeroblob(60) WHERE sequence = 1 AND signal = 1"),
+                                    "data = zeroblob(60), crc32 = NULL WHERE sequence = 1 AND signal = 1"),
               std::vector<std::string>());
     expect(all_ran,
            one +
                "candidate_ids, chunk from token 0: token 0 ran step 1, where its value says that it did not");
     // The first version did not tell them apart.
-    EXPECT_EQ(
-        found_after(
-            "PRAGMA user_version=1; UPDATE chunk SET data = zeroblob(60) WHERE sequence = 1 AND signal = 1"),
-        std::vector<std::string>());
+    EXPECT_EQ(found_after("PRAGMA user_version=1; UPDATE chunk SET data = zeroblob(60), crc32 = NULL WHERE "
+                          "sequence = 1 AND "
+                          "signal = 1"),
+              std::vector<std::string>());
 }
 
 TEST_F(Check, RunsAndReferencesAreInOrder) {

@@ -113,6 +113,70 @@ private slots:
         QVERIFY(!model.indexOf({QStringLiteral("/nowhere"), 1}).isValid());
     }
 
+    void aSampleThatIsTooSmallHasNoIntervalAndSaysWhy() {
+        Stage stage;
+        LibraryModel model(stage.context);
+        const QString path = stage.make(QStringLiteral("few.ponder"), {.sequences = 1, .tokens = 9});
+        QVERIFY(stage.open(path));
+        const QModelIndex run = model.indexOf(stage.run(path, 0));
+        QTRY_VERIFY(run.data(LibraryModel::DetailRole).toString().contains(QStringLiteral("no interval")));
+        QVERIFY(!run.data(LibraryModel::DetailRole).toString().contains(u'±'));
+        QTextDocument read;
+        read.setHtml(run.data(Qt::ToolTipRole).toString());
+        const QString said = read.toPlainText().replace(QChar::Nbsp, u' ');
+        QVERIFY2(said.contains(QStringLiteral("No interval: the 8 predicted tokens are")), qPrintable(said));
+    }
+
+    void aPolicyThatIsNotTheModelsOwnStandsInItsRow() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("policies.ponder"), {.sequences = 1, .tokens = 60});
+        {
+            TraceWriter writer(path.toStdString());
+            for (const char* policy : {"learned", "entropy:theta=6.3063"}) {
+                RunInfo run;
+                run.name = policy;
+                run.policy = policy;
+                writer.begin_run(run, {});
+                writer.end_run(1);
+            }
+            writer.finish();
+        }
+        LibraryPanel panel(stage.context);
+        panel.resize(260, 700);
+        panel.show();
+        QVERIFY(stage.open(path));
+        const QModelIndex own = panel.model().indexOf(stage.run(path, 2));
+        const QModelIndex other = panel.model().indexOf(stage.run(path, 3));
+        QCOMPARE(own.data(LibraryModel::PolicyRole).toString(), QString());
+        QCOMPARE(other.data(LibraryModel::PolicyRole).toString(), QStringLiteral("entropy:theta=6.3063"));
+        QVERIFY(panel.runs().visualRect(other).height() > panel.runs().visualRect(own).height());
+        // Where "B" is offered stays beside the name.
+        const QRect row = panel.runs().visualRect(other);
+        QVERIFY(RunRows::sideRect(row).bottom() < row.top() + 42);
+    }
+
+    void whatIsChosenStaysWhenOtherRunsComeAndGo() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("stay.ponder"), {.sequences = 1, .tokens = 60});
+        LibraryPanel panel(stage.context);
+        const QAbstractItemModelTester tester(&panel.model());
+        panel.resize(260, 700);
+        panel.show();
+        QVERIFY(stage.open(path));
+        const RunKey first = stage.run(path, 0);
+        const RunKey second = stage.run(path, 1);
+        stage.selection.setRunA(second);
+        const QPersistentModelIndex row = panel.model().indexOf(second);
+        stage.data.setHidden(first, true);
+        QVERIFY(row.isValid());
+        QCOMPARE(row.row(), 0);
+        QCOMPARE(QModelIndex(row), panel.runs().currentIndex());
+        stage.data.setHidden(first, false);
+        QCOMPARE(row.row(), 1);
+        QCOMPARE(panel.model().rowCount(row.parent()), 2);
+        QCOMPARE(QModelIndex(row), panel.runs().currentIndex());
+    }
+
     void whatWasChosenIsSaid() {
         Stage stage;
         LibraryModel model(stage.context);

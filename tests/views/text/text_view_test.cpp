@@ -285,6 +285,24 @@ private slots:
         QVERIFY(std::isfinite(stage.view().values().values[5]));
     }
 
+    void differencesBelowWhatTheMeanIsKnownToStayPale() {
+        const auto made = [](float shift) {
+            SequenceData data;
+            for (int i = 0; i < 400; ++i) {
+                data.tokens.id.push_back(i);
+                data.tokens.nll.push_back(3 + 2 * std::sin(static_cast<float>(i)) +
+                                          shift * (i % 2 == 0 ? 1.0F : -1.0F));
+            }
+            return data;
+        };
+        const SequenceData a = made(0);
+        // Rounding of the last digits is no picture: the mean of A is known to 1.96 * sqrt(2) / 20 = 0.139.
+        const SequenceData rounded = made(1e-5F);
+        QCOMPARE(token_differences(Quantity::nll, a, &rounded, Attribution::predicting).scale.high, 0.15);
+        const SequenceData other = made(1.2F);
+        QCOMPARE(token_differences(Quantity::nll, a, &other, Attribution::predicting).scale.high, 1.5);
+    }
+
     void attributionMovesTheColours() {
         Stage stage({.sequences = 1, .tokens = 900});
         QVERIFY(stage.settle());

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What becomes of runs: those that are made here are looked at, kept, renamed and removed.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/method_info.h"
+#include "core/trace/check.h"
+#include "core/trace/merge.h"
+#include "core/trace/run_edits.h"
+
+#include "app/desktop/main_window.h"
+
+#include "app/desktop/message_bar.h"
+#include "app/desktop/settings.h"
+#include "views/common/format.h"
+#include "views/library/library_panel.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QPushButton>
+
+#include <algorithm>
+#include <array>
+
+namespace ponderscope {
+
+namespace {
+
+std::filesystem::path path_of(const QString& name) {
+    return std::filesystem::path(name.toStdU16String());
+}
+
+} // namespace
+
+void MainWindow::connectRuns() {
+    data_.setScratch(scratch_.trace());
+    connect(library_, &LibraryPanel::renameRequested, this, &MainWindow::renameRun);
+    connect(library_, &LibraryPanel::removeRequested, this, &MainWindow::removeRun);
+    connect(library_, &LibraryPanel::keepRequested, this, &MainWindow::keepRun);
+    // What was said about A and B is true only of those that it was said of.
+    connect(&selection_, &Selection::runsChanged, this, &MainWindow::unsayPair);
+    connect(text_, &TextPanel::viewChanged, this, &MainWindow::unsayPair);
+}
+
+bool MainWindow::scratchReady() {
+    // One at a time writes there.
+    const bool recording =
+        recorder_.isRunning() && data_.isScratch(QFileInfo(recorder_.request().trace).absoluteFilePath());
+    const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
+                                ? tr("Scratch is being written just now; wait for that or cancel it.")
+                                : scratch_.prepare();
+    messages_->show(problem);
+    return problem.isEmpty();
+}
+
+void MainWindow::showRun(const QString& trace, const QString& run, const RunKey& before, bool asB) {
+    const QString absolute = QFileInfo(trace).absoluteFilePath();
+    wantedRun_ = {absolute, run, before, asB};
+    if (data_.isOpen(absolute)) {
+        showWantedRun(absolute); // it may be known already
+        data_.refresh();
+    } else {
+        opening_.insert(absolute);
+        data_.open(absolute);
+    }
+}
+
+void MainWindow::showAsA(const RunKey& key, const RunKey& before) {
+    const RunInfo* run = data_.run(key);
+    const std::string digest = run != nullptr ? run->text_digest : std::string();
+    const auto comparable = [&](const RunKey& other) {
+        const RunInfo* info = data_.run(other);
+        return info != nullptr && info->text_digest == digest && !(other == key);
+    };
+    // Else the run that was looked at, or the one that it was compared with.
+    const std::array candidates{before, selection_.runA(), selection_.runB()};
+    const auto* const b = std::find_if(candidates.begin(), candidates.end(), comparable);
+    const RunKey other = b != candidates.end() ? *b : RunKey{};
+    selection_.setRunA(key);
+    selection_.setRunB(other);
+}
+
+void MainWindow::showWantedRun(const QString& trace) {
+    if (wantedRun_.name.isEmpty() || wantedRun_.trace != trace) {
+        return;
+    }
+    for (const RunInfo& run : data_.runs(trace)) {
+        if (QString::fromStdString(run.name) != wantedRun_.name || !run.complete) {
+            continue;
+        }
+        const WantedRun wanted = std::exchange(wantedRun_, {});
+        const RunKey key{trace, run.id};
+        if (wanted.asB) {
+            selection_.setRunB(key);
+            return;
+        }
+        const qint64 token = selection_.token();
+        showAsA(key, wanted.before);
+        selection_.setToken(token);
+        thinker_.forget();
+        if (wanted.before.isValid()) {
+            text_->setDifference(true);
+            sayPair();
+        }
+        return;
+    }
+}
+
+void MainWindow::recordedRun(const QString& trace, const QString& run) {
+    const RunKey question = std::exchange(whatIf_, {});
+    if (!data_.isScratch(trace)) {
+        settings_.addRecent(trace);
+    }
+    if (run.isEmpty() || !followed_) {
+        return;
+    }
+    if (question.isValid()) {
+        showRun(trace, run, question);
+    } else if (!seen_) { // done before anybody looked
+        showRun(trace, run, {}, rerunning_);
+    }
+}
+
+void MainWindow::sayPair() {
+    const RunInfo* a = data_.run(selection_.runA());
+    const RunInfo* b = data_.run(selection_.runB());
+    if (a == nullptr || b == nullptr || !text_->view().showsDifference()) {
+        return;
+    }
+    const QString kept = data_.isScratch(selection_.runA().trace)
+                             ? tr(" A lies in Scratch; its menu in the Library keeps it.")
+                             : QString();
+    pairSaid_ = tr("A is “%1”, B is “%2”. The text is coloured by A − B: where A is lower, A found it "
+                   "easier.")
+                    .arg(QString::fromStdString(a->name), QString::fromStdString(b->name)) +
+                kept;
+    pairSaidOf_ = {selection_.runA(), selection_.runB()};
+    messages_->show(pairSaid_, MessageBar::Kind::notice);
+}
+
+void MainWindow::unsayPair() {
+    if (!pairSaid_.isEmpty() && (pairSaidOf_ != std::pair(selection_.runA(), selection_.runB()) ||
+                                 !text_->view().showsDifference())) {
+        messages_->retract(std::exchange(pairSaid_, {}));
+    }
+}
+
+void MainWindow::editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace) {
+    if (edits_.isBusy()) {
+        messages_->show(tr("Runs of a trace are being written just now; wait for that."),
+                        MessageBar::Kind::notice);
+        return;
+    }
+    const auto again = [this, trace] {
+        // Under the same name lies another file now, by our own doing; and whatever another window did to it.
+        watch_.forget(trace);
+        if (data_.isOpen(trace)) {
+            opening_.insert(trace);
+            data_.open(trace);
+        }
+    };
+    edits_.start(
+        std::move(edit),
+        [this, again](const QString& done) {
+            again();
+            messages_->show(done, MessageBar::Kind::notice);
+        },
+        [this, again](const QString& sentence) {
+            again();
+            messages_->show(sentence);
+        });
+}
+
+void MainWindow::renameRun(const RunKey& key, const QString& name) {
+    if (const RunInfo* run = data_.run(key)) {
+        editRuns(
+            [trace = path_of(key.trace), run = *run, name = name.toStdString()](const std::stop_token&) {
+                rename_run(trace, run, name);
+                return QString();
+            },
+            key.trace);
+    }
+}
+
+void MainWindow::removeRun(const RunKey& key) {
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr) {
+        return;
+    }
+    auto* question =
+        new QMessageBox(QMessageBox::Question, tr("Remove a run"),
+                        tr("Remove “%1” from %2? This cannot be undone.")
+                            .arg(QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
+                        QMessageBox::Cancel, this);
+    question->setTextFormat(Qt::PlainText);
+    question->setInformativeText(tr("The trace is written anew without it; until that is done the old file "
+                                    "stays. Hide takes a run out of sight only."));
+    QPushButton* remove = question->addButton(tr("Remove"), QMessageBox::DestructiveRole);
+    question->setDefaultButton(QMessageBox::Cancel);
+    question->setAttribute(Qt::WA_DeleteOnClose);
+    connect(remove, &QPushButton::clicked, this, [this, key, run = *run] {
+        editRuns(
+            [trace = path_of(key.trace), run](const std::stop_token& stop) {
+                remove_run(trace, run, stop);
+                return QString();
+            },
+            key.trace);
+    });
+    question->open();
+}
+
+void MainWindow::keepRun(const RunKey& key) {
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr) {
+        return;
+    }
+    auto* dialog = new QFileDialog(this, tr("Keep “%1” in a trace").arg(QString::fromStdString(run->name)),
+                                   {}, tr("Traces (*.ponder)"));
+    dialog->setObjectName(QStringLiteral("keep"));
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("ponder"));
+    dialog->setOption(QFileDialog::DontConfirmOverwrite); // a run is added to what is there
+    dialog->setLabelText(QFileDialog::Accept, tr("Keep"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    // Beside the trace that was looked at, as a rule.
+    const QStringList traces = data_.traces();
+    const auto own = std::find_if(traces.begin(), traces.end(),
+                                  [this](const QString& trace) { return !data_.isScratch(trace); });
+    if (own != traces.end()) {
+        dialog->setDirectory(QFileInfo(*own).absolutePath());
+    }
+    connect(dialog, &QFileDialog::fileSelected, this, [this, key, id = run->id](const QString& file) {
+        const QString target = QFileInfo(file).absoluteFilePath();
+        editRuns(
+            [key, id, target](const std::stop_token& stop) {
+                const std::string name = copy_run(path_of(key.trace), id, path_of(target), {}, stop);
+                return tr("Kept as “%1” in %2.").arg(QString::fromStdString(name), target);
+            },
+            target);
+        settings_.addRecent(target);
+    });
+    dialog->open();
+}
+
+void MainWindow::locateCheckpoint(const RunKey& key, const std::function<void()>& then) {
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr) {
+        return;
+    }
+    const QString sentence =
+        tr("The checkpoint %1 of “%2” is not there any more; say where it is now.")
+            .arg(QString::fromStdString(run->checkpoint), QString::fromStdString(run->name));
+    messages_->show(sentence);
+    auto* dialog = new QFileDialog(
+        this, tr("Where is the checkpoint of “%1” now?").arg(QString::fromStdString(run->name)));
+    dialog->setObjectName(QStringLiteral("locate"));
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    dialog->setLabelText(QFileDialog::Accept, tr("Locate"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    const QString digest = QString::fromStdString(run->checkpoint_digest);
+    const MethodInfo* method = method_info(run->method); // the keys of some checkpoints fit several
+    const auto kind = method != nullptr ? std::optional(method->kind) : std::nullopt;
+    connect(dialog, &QFileDialog::fileSelected, this,
+            [this, digest, kind, sentence, then](const QString& folder) {
+                locating_.start(
+                    [folder, kind](const std::stop_token& stop) {
+                        return checkpoint_digest(Checkpoint::open(path_of(folder), kind), {}, stop);
+                    },
+                    [this, folder, digest, sentence, then](const std::string& found) {
+                        if (!digest.isEmpty() && QString::fromStdString(found) != digest) {
+                            messages_->show(
+                                tr("%1 is another checkpoint than that of the run (SHA-256 %2… where %3… "
+                                   "is due); choose the folder that it was moved to.")
+                                    .arg(folder, QString::fromStdString(found).left(12), digest.left(12)));
+                            return;
+                        }
+                        settings_.setLocated(digest, folder);
+                        messages_->retract(sentence);
+                        then();
+                    },
+                    [this](const QString& problem) { messages_->show(problem); });
+            });
+    dialog->open();
+}
+
+void MainWindow::checkTrace(const QString& path) {
+    constexpr std::size_t most = 3; // sentences of a message
+    const QString name = QFileInfo(path).fileName();
+    const QString working = tr("Checking every byte of %1…").arg(name);
+    messages_->show(working, MessageBar::Kind::notice);
+    // A pass over the whole file, with a reader of its own.
+    checking_.start(
+        [path](const std::stop_token& stop) { return check_trace(path_of(path), most, {}, stop); },
+        [this, name, working](const TraceCheck& found) {
+            messages_->retract(working);
+            for (const TraceFault& fault : found.faults) {
+                const QString place = QString::fromStdString(fault.place);
+                messages_->show(tr("%1: %2%3.")
+                                    .arg(name, place.isEmpty() ? place : place + QStringLiteral(": "),
+                                         QString::fromStdString(fault.message)));
+            }
+            if (!found.faults.empty()) {
+                return;
+            }
+            messages_->show(found.without_digest == 0
+                                ? tr("%1 is sound: every byte is what was written.").arg(name)
+                                : tr("%1 keeps every promise of its schema, but %2 of its arrays and texts "
+                                     "were written without "
+                                     "a CRC-32: changed bytes in these cannot be noticed.")
+                                      .arg(name, format_count(found.without_digest)),
+                            MessageBar::Kind::notice);
+        },
+        [this, working](const QString& sentence) {
+            messages_->retract(working);
+            messages_->show(sentence);
+        });
+}
+
+} // namespace ponderscope

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/digests.h"
+
+#include <bit>
+#include <cmath>
+#include <zlib.h>
+
+namespace ponderscope {
+
+namespace {
+
+/// Values that are folded in at once: crc32 is fast over long stretches only.
+constexpr std::size_t most_waiting = 4096;
+constexpr std::uint64_t null_bits = 0x7FF8000000000000;
+
+static_assert(std::endian::native == std::endian::little); // as the packed arrays
+
+} // namespace
+
+std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before) {
+    return static_cast<std::uint32_t>(
+        ::crc32_z(before, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+}
+
+void RowDigest::add(std::int64_t value) {
+    if (waiting_.size() == most_waiting) {
+        fold();
+    }
+    waiting_.push_back(std::bit_cast<std::uint64_t>(value));
+}
+
+void RowDigest::add(double value) {
+    add(std::bit_cast<std::int64_t>(std::isnan(value) ? null_bits
+                                                      : std::bit_cast<std::uint64_t>(value + 0.0)));
+}
+
+void RowDigest::fold() {
+    crc_ = crc32_of(std::as_bytes(std::span(waiting_)), crc_);
+    waiting_.clear();
+}
+
+std::uint32_t RowDigest::value() {
+    fold();
+    return crc_;
+}
+
+void RowDigest::clear() {
+    waiting_.clear();
+    crc_ = 0;
+}
+
+} // namespace ponderscope

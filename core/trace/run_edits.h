@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <stop_token>
+#include <string>
+
+namespace ponderscope {
+
+class Database;
+
+// What a user does to the runs of a trace that nobody writes meanwhile. A run is meant by its id, name and
+// beginning together: where the file holds another by now (a second window was faster), nothing is done.
+// InputError: no such run, no trace, another writer. EnvironmentError: the file or its folder cannot be
+// written, no room.
+
+/// Its annotations follow it. InputError: a name that is empty, has control characters, or that another run
+/// has.
+void rename_run(const std::filesystem::path& trace, const RunInfo& run, const std::string& name);
+
+/// Writes the trace anew without the run and puts it in the place of the old one, which stays as it is until
+/// the new one is whole. The other runs keep their ids. Annotations and notes of the run stay beside the
+/// trace: they find it again when it is recorded again. Cancelled.
+void remove_run(const std::filesystem::path& trace, const RunInfo& run, const std::stop_token& stop = {});
+
+/// Takes out a run that was not copied whole, as far as that can be done; it is marked as partial otherwise.
+void forget_run(const std::filesystem::path& trace, std::int64_t run) noexcept;
+
+/// Takes the rows of a run out of a trace that is open for writing; the file keeps its size.
+void delete_run(Database& database, std::int64_t run);
+
+} // namespace ponderscope

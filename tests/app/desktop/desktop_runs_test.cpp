@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What becomes of runs: what ifs go into Scratch, and runs are kept, renamed, hidden and removed. With the
+// real program on a checkpoint of the test's own.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
+
+#include "app/desktop/main_window.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/settings.h"
+#include "tests/support/tiny_checkpoint.h"
+#include "views/library/library_model.h"
+#include "views/library/library_panel.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QAbstractItemModelTester>
+#include <QCryptographicHash>
+#include <QDockWidget>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMessageBox>
+#include <QProcess>
+#include <QPushButton>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTreeView>
+
+using namespace ponderscope;
+
+namespace {
+
+const QString program = QStringLiteral(PONDERSCOPE_PROGRAM);
+
+QByteArray digest_of(const QString& path) {
+    QFile file(path);
+    QCryptographicHash hash(QCryptographicHash::Sha256);
+    return file.open(QIODevice::ReadOnly) && hash.addData(&file) ? hash.result() : QByteArray();
+}
+
+struct Stage {
+    Stage() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
+        testing::TinyCheckpoint{.pondering_steps = 3}.write(
+            (folder.path() + QStringLiteral("/model")).toStdString());
+        QFile text(folder.filePath(QStringLiteral("story.txt")));
+        text.open(QIODevice::WriteOnly);
+        text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
+        text.close();
+        window.recorder().setProgram(program);
+    }
+    [[nodiscard]] bool record(const QString& name, const QString& policy) const {
+        QProcess engine;
+        engine.setWorkingDirectory(folder.path());
+        engine.start(program,
+                     {QStringLiteral("record"), QStringLiteral("model"), QStringLiteral("--text"),
+                      QStringLiteral("story.txt"), QStringLiteral("--policy"), policy,
+                      QStringLiteral("--name"), name, QStringLiteral("-o"), QStringLiteral("t.ponder"),
+                      QStringLiteral("--progress"), QStringLiteral("none")});
+        return engine.waitForFinished(60'000) && engine.exitCode() == 0;
+    }
+    [[nodiscard]] bool open() {
+        if (!record(QStringLiteral("one"), QStringLiteral("full")) ||
+            !record(QStringLiteral("two"), QStringLiteral("fixed:n=1"))) {
+            return false;
+        }
+        window.show();
+        window.open(trace());
+        return settle() && window.selection().runA().isValid();
+    }
+    [[nodiscard]] bool settle() {
+        return QTest::qWaitFor([&] { return !window.isBusy() && !window.recorder().isRunning(); }, 60'000);
+    }
+    /// Chooses from the menu of a run in the Library.
+    bool choose(const RunKey& key, const QString& begin) {
+        QMenu menu;
+        window.library().fillMenu(menu, window.library().model().indexOf(key));
+        for (QAction* action : menu.actions()) {
+            if (action->text().startsWith(begin)) {
+                action->trigger();
+                return true;
+            }
+        }
+        return false;
+    }
+    [[nodiscard]] std::string nameOf(const RunKey& key) const {
+        const RunInfo* run = window.data().run(key);
+        return run != nullptr ? run->name : std::string();
+    }
+    [[nodiscard]] QStringList names(const QString& of) {
+        QStringList all;
+        for (const RunInfo& run : window.data().runs(of)) {
+            all << QString::fromStdString(run.name);
+        }
+        return all;
+    }
+    [[nodiscard]] QString said() const { return window.messages().sentences().join(u' '); }
+    [[nodiscard]] QString trace() const { return folder.filePath(QStringLiteral("t.ponder")); }
+    [[nodiscard]] QString scratch() const { return window.scratch().trace(); }
+
+    QTemporaryDir folder;
+    Theme theme{Appearance::light};
+    Settings settings;
+    mutable MainWindow window{theme, settings};
+};
+
+} // namespace
+
+class DesktopRunsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() { QStandardPaths::setTestModeEnabled(true); }
+
+    void questionsGoIntoScratchAndTheTraceStaysAsItWas() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const QAbstractItemModelTester tester(&stage.window.library().model());
+        const QByteArray before = digest_of(stage.trace());
+        const RunKey one{stage.trace(), 1};
+        stage.window.selection().setRunA(one);
+        QVERIFY(stage.settle());
+        stage.window.giveSteps(9, 1);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.said().contains(QStringLiteral("A is “one with")), 60'000);
+        QVERIFY(stage.settle());
+        const RunKey first = stage.window.selection().runA();
+        QCOMPARE(first.trace, stage.scratch());
+        QCOMPARE(stage.window.selection().runB(), one);
+        QVERIFY2(stage.said().contains(QStringLiteral("B is “one”")), qPrintable(stage.said()));
+
+        // A second question about the same run, from the run itself: what is said and shown are its own.
+        stage.window.selection().setRunA(one);
+        stage.window.selection().setRunB({stage.trace(), 2});
+        QVERIFY2(!stage.said().contains(QStringLiteral("A is")), qPrintable(stage.said()));
+        QVERIFY(stage.settle());
+        stage.window.giveSteps(12, 0);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.said().contains(QStringLiteral("A is “one with")), 60'000);
+        QVERIFY(stage.settle());
+        const RunKey second = stage.window.selection().runA();
+        QCOMPARE(second, (RunKey{stage.scratch(), 2}));
+        QCOMPARE(stage.window.selection().runB(), one);
+        QVERIFY(stage.nameOf(second).find("at 11") != std::string::npos);
+        QVERIFY(stage.said().contains(QString::fromStdString(stage.nameOf(second))));
+        QVERIFY(!stage.said().contains(QString::fromStdString(stage.nameOf(first))));
+        // It is taken back when the text is coloured by something else.
+        stage.window.text().setDifference(false);
+        QVERIFY2(!stage.said().contains(QStringLiteral("A is")), qPrintable(stage.said()));
+
+        QCOMPARE(digest_of(stage.trace()), before);
+        const QModelIndex row = stage.window.library().model().indexOf({stage.scratch(), 0});
+        QCOMPARE(row.data().toString(), QStringLiteral("Scratch"));
+        QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("not kept"));
+        QVERIFY(!stage.settings.recent().contains(stage.scratch()));
+    }
+
+    void aScratchRunIsKeptInATraceOfTheUsersChoice() {
+        Stage stage;
+        QVERIFY(stage.open());
+        stage.window.giveSteps(9, 1);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
+        QVERIFY(stage.settle());
+        const RunKey asked = stage.window.selection().runA();
+        for (const QString& target : {stage.folder.filePath(QStringLiteral("new.ponder")), stage.trace()}) {
+            QVERIFY(stage.choose(asked, QStringLiteral("Keep in a trace")));
+            auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("keep"));
+            QVERIFY(dialog != nullptr);
+            QCOMPARE(dialog->directory().absolutePath(), QFileInfo(stage.trace()).absolutePath());
+            dialog->findChild<QLineEdit*>(QStringLiteral("fileNameEdit"))->setText(target);
+            QMetaObject::invokeMethod(dialog, "accept");
+            QTRY_VERIFY2(stage.said().contains(target), qPrintable(stage.said()));
+            QTRY_VERIFY(stage.window.findChild<QFileDialog*>(QStringLiteral("keep")) == nullptr);
+            const std::vector<RunInfo> runs = TraceReader::open(target.toStdString()).runs();
+            QCOMPARE(runs.back().name, stage.nameOf(asked));
+        }
+        QTRY_COMPARE(stage.names(stage.trace()).size(), 3);
+    }
+
+    void aRunIsRenamedWhereItStands() {
+        Stage stage;
+        QVERIFY(stage.open());
+        QTreeView& tree = stage.window.library().runs();
+        const RunKey two{stage.trace(), 2};
+        QVERIFY(stage.choose(two, QStringLiteral("Rename")));
+        auto* editor = tree.viewport()->findChild<QLineEdit*>();
+        QVERIFY(editor != nullptr);
+        QCOMPARE(editor->text(), QStringLiteral("two"));
+        editor->setText(QStringLiteral("one step"));
+        QTest::keyClick(editor, Qt::Key_Return);
+        QTRY_COMPARE(stage.names(stage.trace()),
+                     (QStringList{QStringLiteral("one"), QStringLiteral("one step")}));
+        // A name that is taken is refused with a sentence.
+        stage.window.library().model().setData(stage.window.library().model().indexOf(two),
+                                               QStringLiteral("one"), Qt::EditRole);
+        QTRY_VERIFY2(stage.said().contains(QStringLiteral("holds a run 'one' already")),
+                     qPrintable(stage.said()));
+        QCOMPARE(stage.names(stage.trace()).last(), QStringLiteral("one step"));
+    }
+
+    void aHiddenRunIsOutOfEveryListUntilItIsShown() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const QAbstractItemModelTester tester(&stage.window.library().model());
+        const RunKey a = stage.window.selection().runA();
+        const QByteArray before = digest_of(stage.trace());
+        QVERIFY(stage.choose(a, QStringLiteral("Hide")));
+        QCOMPARE(stage.names(stage.trace()).size(), 1);
+        QVERIFY(!(stage.window.selection().runA() == a));
+        QVERIFY(stage.window.selection().runA().isValid());
+        const RunKey trace{stage.trace(), 0};
+        const QModelIndex row = stage.window.library().model().indexOf(trace);
+        QCOMPARE(stage.window.library().model().rowCount(row), 1);
+        QCOMPARE(row.data(LibraryModel::DetailRole).toString(), QStringLiteral("1 hidden"));
+        QVERIFY(stage.choose(trace, QStringLiteral("Show hidden runs")));
+        QCOMPARE(stage.names(stage.trace()).size(), 2);
+        QCOMPARE(stage.window.library().model().rowCount(row), 2);
+        QCOMPARE(digest_of(stage.trace()), before);
+    }
+
+    void aRunIsRemovedAfterAQuestion() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const RunKey one{stage.trace(), 1};
+        const RunKey two{stage.trace(), 2};
+        stage.window.selection().setRunA(two);
+        stage.window.selection().setRunB(one);
+        QVERIFY(stage.settle());
+        const auto answer = [&](const QString& button) {
+            auto* box = stage.window.findChild<QMessageBox*>();
+            if (box == nullptr) {
+                return false;
+            }
+            for (QAbstractButton* one_of : box->buttons()) {
+                if (one_of->text().remove(u'&') == button) {
+                    one_of->click();
+                    return QTest::qWaitFor([&] { return stage.window.findChild<QMessageBox*>() == nullptr; });
+                }
+            }
+            return false;
+        };
+        QVERIFY(stage.choose(one, QStringLiteral("Remove from the trace")));
+        QVERIFY(answer(QStringLiteral("Cancel")));
+        QCOMPARE(stage.names(stage.trace()).size(), 2);
+        QVERIFY(stage.choose(one, QStringLiteral("Remove from the trace")));
+        QVERIFY(answer(QStringLiteral("Remove")));
+        QTRY_COMPARE(stage.names(stage.trace()), QStringList{QStringLiteral("two")});
+        QCOMPARE(stage.window.selection().runA(), two); // keeps its number
+        QVERIFY(!stage.window.selection().runB().isValid());
+        QVERIFY(stage.settle());
+        QTest::qWait(1200); // two looks at the file: nobody else replaced it
+        QVERIFY2(stage.said().isEmpty(), qPrintable(stage.said()));
+    }
+
+    void anotherWindowWasFaster() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const RunKey one{stage.trace(), 1};
+        QVERIFY(stage.choose(one, QStringLiteral("Remove from the trace")));
+        auto* box = stage.window.findChild<QMessageBox*>();
+        QVERIFY(box != nullptr);
+        remove_run(stage.trace().toStdString(), *stage.window.data().run(one));
+        for (QAbstractButton* button : box->buttons()) {
+            if (button->text().remove(u'&') == u"Remove") {
+                button->click();
+            }
+        }
+        QTRY_VERIFY2(stage.said().contains(QStringLiteral("holds no run 'one' any more")),
+                     qPrintable(stage.said()));
+        QTRY_COMPARE(stage.names(stage.trace()), QStringList{QStringLiteral("two")});
+    }
+
+    void everyByteIsChecked() {
+        Stage stage;
+        QVERIFY(stage.open());
+        const RunKey trace{stage.trace(), 0};
+        QVERIFY(stage.choose(trace, QStringLiteral("Check every byte")));
+        QTRY_VERIFY2_WITH_TIMEOUT(stage.said().contains(QStringLiteral("every byte is what was written")),
+                                  qPrintable(stage.said()), 20'000);
+        // 60 bytes of an array, a bit of each: SQLite's own check finds nothing.
+        QVERIFY(stage.choose(trace, QStringLiteral("Close trace")));
+        QByteArray chunk;
+        {
+            const TraceReader reader = TraceReader::open(stage.trace().toStdString());
+            const auto values = reader.signal(1, 0, "nll");
+            QVERIFY(values && values->data.size() >= 60);
+            chunk = QByteArray(reinterpret_cast<const char*>(values->data.data()), 60);
+        }
+        QFile file(stage.trace());
+        QVERIFY(file.open(QIODevice::ReadWrite));
+        QByteArray all = file.readAll();
+        const qsizetype at = all.indexOf(chunk);
+        QVERIFY(at > 0);
+        for (qsizetype i = 0; i < chunk.size(); ++i) {
+            all[at + i] = static_cast<char>(all[at + i] ^ 1);
+        }
+        QVERIFY(file.seek(0) && file.write(all) == all.size());
+        file.close();
+        QCOMPARE(TraceReader::open(stage.trace().toStdString()).check(), std::string());
+        stage.window.messages().clear();
+        stage.window.open(stage.trace());
+        QVERIFY(stage.settle());
+        QVERIFY(stage.choose(trace, QStringLiteral("Check every byte")));
+        QTRY_VERIFY2_WITH_TIMEOUT(stage.said().contains(QStringLiteral("is not what was recorded")),
+                                  qPrintable(stage.said()), 20'000);
+        QVERIFY(!stage.said().contains(QStringLiteral("every byte is")));
+    }
+
+    void aChangeOfALeavesPlaceBAndPanelsWhereTheyAre() {
+        Stage stage;
+        QFile text(stage.folder.filePath(QStringLiteral("story.txt")));
+        QVERIFY(text.open(QIODevice::WriteOnly));
+        for (int i = 0; i < 60; ++i) {
+            text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
+        }
+        text.close();
+        QVERIFY(stage.record(QStringLiteral("three"), QStringLiteral("fixed:n=2")));
+        QVERIFY(stage.open());
+        stage.window.resize(1100, 690);
+        stage.window.restoreDefaultLayout();
+        const RunKey three{stage.trace(), 1};
+        const RunKey one{stage.trace(), 2};
+        const RunKey two{stage.trace(), 3};
+        stage.window.selection().setRunA(one);
+        stage.window.selection().setRunB(two);
+        QVERIFY(stage.settle());
+        stage.window.selection().setToken(900);
+        QTRY_VERIFY(stage.window.text().view().firstVisibleToken() > 0);
+        const qint64 first = stage.window.text().view().firstVisibleToken();
+        const auto docks = [&] {
+            QStringList all;
+            for (const QDockWidget* dock : stage.window.findChildren<QDockWidget*>()) {
+                if (!dock->visibleRegion().isEmpty()) {
+                    const QRect at = dock->geometry();
+                    all << QStringLiteral("%1 %2,%3 %4x%5")
+                               .arg(dock->objectName())
+                               .arg(at.x())
+                               .arg(at.y())
+                               .arg(at.width())
+                               .arg(at.height());
+                }
+            }
+            return all;
+        };
+        const QStringList before = docks();
+        stage.window.selection().setRunA(three);
+        QVERIFY(stage.settle());
+        QTest::qWait(300);
+        QCOMPARE(stage.window.selection().runB(), two);
+        QCOMPARE(stage.window.selection().token(), qint64{900});
+        QCOMPARE(stage.window.text().view().firstVisibleToken(), first);
+        QCOMPARE(docks(), before);
+    }
+
+    void aClosedTraceStaysClosed() {
+        Stage stage;
+        QVERIFY(stage.open());
+        stage.window.giveSteps(9, 1);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
+        QVERIFY(stage.settle());
+        for (const QString& trace : {stage.scratch(), stage.trace()}) {
+            QVERIFY(stage.choose({trace, 0}, QStringLiteral("Close trace")));
+            QVERIFY(!stage.window.data().isOpen(trace));
+        }
+        QTest::qWait(1600); // three looks
+        QVERIFY(stage.window.data().traces().isEmpty());
+        QVERIFY(!stage.window.selection().runA().isValid());
+
+        // Nor does one come back that is closed while it opens.
+        stage.window.open(stage.trace());
+        stage.window.data().close(stage.trace());
+        QTest::qWait(800);
+        QVERIFY(stage.window.data().traces().isEmpty());
+    }
+
+    void aScratchFolderThatCannotBeWrittenIsOneSentence() {
+        QTemporaryDir folder;
+        QFile file(folder.filePath(QStringLiteral("no-folder")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.close();
+        QStandardPaths::setTestModeEnabled(false);
+        const QByteArray cache = qgetenv("XDG_CACHE_HOME");
+        qputenv("XDG_CACHE_HOME", file.fileName().toUtf8());
+        Stage stage;
+        QStandardPaths::setTestModeEnabled(true);
+        if (cache.isEmpty()) {
+            qunsetenv("XDG_CACHE_HOME");
+        } else {
+            qputenv("XDG_CACHE_HOME", cache);
+        }
+        QVERIFY(stage.open());
+        const RunKey a = stage.window.selection().runA();
+        stage.window.giveSteps(9, 1);
+        QVERIFY(!stage.window.recorder().isRunning());
+        QCOMPARE(stage.window.messages().sentences().size(), 1);
+        QVERIFY2(stage.said().contains(file.fileName()) &&
+                     stage.said().contains(QStringLiteral("XDG_CACHE_HOME")),
+                 qPrintable(stage.said()));
+        QCOMPARE(stage.window.selection().runA(), a);
+    }
+};
+
+QTEST_MAIN(DesktopRunsTest)
+#include "desktop_runs_test.moc"

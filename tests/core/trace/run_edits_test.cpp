@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/run_edits.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/trace/annotations.h"
+#include "core/trace/check.h"
+#include "core/trace/merge.h"
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <future>
+#include <gtest/gtest.h>
+
+namespace ponderscope {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+void write_three(const fs::path& path) {
+    TraceWriter writer(path);
+    testing::write_sample_run(writer, "first", 1, {500, 3}, 99);
+    testing::write_sample_run(writer, "second", 2, {700}, 100);
+    testing::write_sample_run(writer, "third", 3, {400}, 100);
+    writer.finish();
+    testing::sql(path, "UPDATE run SET training = 0");
+}
+
+std::vector<std::string> names_of(const fs::path& path) {
+    std::vector<std::string> names;
+    for (const RunInfo& run : TraceReader::open(path).runs()) {
+        names.push_back(run.name);
+    }
+    return names;
+}
+
+/// Of the file, and not of what its sample runs say: rows that belong to nothing.
+std::vector<std::string> faults_of(const fs::path& path) {
+    std::vector<std::string> faults;
+    for (const TraceFault& fault : check_trace(path).faults) {
+        if (fault.place.empty()) {
+            faults.push_back(fault.message);
+        }
+    }
+    return faults;
+}
+
+RunInfo run_named(const fs::path& path, const std::string& name) {
+    return find_run(TraceReader::open(path), name);
+}
+
+std::size_t files_in(const fs::path& folder) {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST(RunEdits, ARemovedRunLeavesASmallerTraceWithTheOthersUnderTheirIds) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    write_three(path);
+    const auto before = fs::file_size(path);
+    const TokenColumns kept = TraceReader::open(path).tokens(3, 0);
+    const RunInfo second = run_named(path, "second");
+    remove_run(path, second);
+    EXPECT_EQ(names_of(path), (std::vector<std::string>{"first", "third"}));
+    EXPECT_EQ(run_named(path, "third").id, 3);
+    EXPECT_EQ(TraceReader::open(path).tokens(3, 0).nll.size(), kept.nll.size());
+    EXPECT_EQ(TraceReader::open(path).tokens(3, 0).id, kept.id);
+    EXPECT_LT(fs::file_size(path), before);
+    EXPECT_EQ(faults_of(path), std::vector<std::string>{});
+    EXPECT_EQ(files_in(folder.path()), 1U);
+    // It can be recorded into again.
+    TraceWriter writer(path);
+    testing::write_sample_run(writer, "second", 2, {30}, 100);
+    writer.finish();
+    EXPECT_EQ(names_of(path), (std::vector<std::string>{"first", "third", "second"}));
+    testing::sql(path, "UPDATE run SET training = 0");
+    EXPECT_EQ(faults_of(path), std::vector<std::string>{});
+}
+
+TEST(RunEdits, WhoReadsMeanwhileGoesOnReadingTheOldOne) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    write_three(path);
+    const TraceReader reader = TraceReader::open(path);
+    ASSERT_EQ(reader.runs().size(), 3U);
+    remove_run(path, run_named(path, "first"));
+    EXPECT_EQ(reader.runs().size(), 3U);
+    EXPECT_EQ(reader.tokens(1, 0).size(), 500U);
+    EXPECT_EQ(names_of(path).size(), 2U);
+}
+
+TEST(RunEdits, TwoThatRemoveTheSameRunRemoveItOnce) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    write_three(path);
+    const RunInfo second = run_named(path, "second");
+    std::vector<std::future<std::string>> windows;
+    for (int i = 0; i < 2; ++i) {
+        windows.push_back(std::async(std::launch::async, [&]() -> std::string {
+            try {
+                remove_run(path, second);
+                return {};
+            } catch (const InputError& error) {
+                return error.what();
+            }
+        }));
+    }
+    std::vector<std::string> said{windows[0].get(), windows[1].get()};
+    std::sort(said.begin(), said.end());
+    EXPECT_EQ(said[0], "");
+    EXPECT_TRUE(said[1].find("any more") != std::string::npos ||
+                said[1].find("that another program is writing") != std::string::npos)
+        << said[1];
+    EXPECT_EQ(names_of(path), (std::vector<std::string>{"first", "third"}));
+    // A run of that name that was recorded since is another one.
+    RunInfo other = run_named(path, "third");
+    other.started = "2001-01-01T00:00:00Z";
+    EXPECT_THROW(remove_run(path, other), InputError);
+    EXPECT_THROW(rename_run(path, second, "x"), InputError);
+    EXPECT_EQ(names_of(path).size(), 2U);
+}
+
+TEST(RunEdits, WhoeverRecordsIsLeftAlone) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    write_three(path);
+    const RunInfo first = run_named(path, "first");
+    TraceWriter writer(path);
+    testing::write_sample_run(writer, "fourth", 4, {30}, 100);
+    EXPECT_THROW(remove_run(path, first), InputError);
+    EXPECT_THROW(rename_run(path, first, "x"), InputError);
+    writer.finish();
+    EXPECT_EQ(names_of(path).size(), 4U);
+}
+
+TEST(RunEdits, ACancelledRemovalLeavesEverything) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    write_three(path);
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW(remove_run(path, run_named(path, "first"), stop.get_token()), Cancelled);
+    EXPECT_EQ(names_of(path).size(), 3U);
+    EXPECT_EQ(files_in(folder.path()), 1U);
+}
+
+TEST(RunEdits, ARenamedRunTakesItsAnnotationsAlong) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    write_three(path);
+    const RunInfo second = run_named(path, "second");
+    put_annotations(path, second, TraceReader::open(path).sequences(second.id),
+                    {{"score", false, {}, {std::vector<double>(700, 0.5)}}});
+    rename_run(path, second, "better # name");
+    EXPECT_EQ(names_of(path), (std::vector<std::string>{"first", "better # name", "third"}));
+    const RunInfo renamed = run_named(path, "better # name");
+    EXPECT_EQ(renamed.id, 2);
+    ASSERT_EQ(AnnotationReader::beside(path)->fitting(renamed).size(), 1U);
+    EXPECT_EQ(faults_of(path), std::vector<std::string>{});
+    for (const std::string& wrong : {std::string(), std::string("two\nlines"), std::string("\xff"),
+                                     std::string("first"), std::string(1001, 'x')}) {
+        EXPECT_THROW(rename_run(path, renamed, wrong), InputError) << wrong;
+    }
+    EXPECT_EQ(names_of(path)[1], "better # name");
+}
+
+TEST(RunEdits, ARunIsCopiedIntoAnotherTraceOrANewOne) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    const fs::path other = folder / "other.ponder";
+    write_three(path);
+    EXPECT_EQ(copy_run(path, 2, other), "second");
+    EXPECT_EQ(copy_run(path, 2, other), "second (2)");
+    EXPECT_EQ(names_of(other), (std::vector<std::string>{"second", "second (2)"}));
+    EXPECT_EQ(TraceReader::open(other).text(2, 0), TraceReader::open(path).text(2, 0));
+    EXPECT_EQ(faults_of(other), std::vector<std::string>{});
+    EXPECT_THROW(copy_run(path, 2, path), InputError);
+    EXPECT_THROW(copy_run(path, 9, other), InputError);
+    write_file_atomically(folder / "letter.txt", "dear all");
+    EXPECT_THROW(copy_run(path, 2, folder / "letter.txt"), InputError);
+    EXPECT_EQ(read_file(folder / "letter.txt"), "dear all");
+}
+
+TEST(RunEdits, WhatIsNotCopiedWholeIsTakenOutAgain) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    const fs::path other = folder / "other.ponder";
+    write_three(path);
+    ASSERT_EQ(copy_run(path, 1, other), "first");
+    std::stop_source stop;
+    const ProgressSink cancelling = [&](const Progress&) { stop.request_stop(); };
+    {
+        TraceWriter writer(path); // long enough for a second page
+        testing::write_sample_run(writer, "long", 5, {40000}, 9999);
+        writer.finish();
+    }
+    EXPECT_THROW(copy_run(path, 4, other, cancelling, stop.get_token()), Cancelled);
+    EXPECT_EQ(names_of(other), (std::vector<std::string>{"first"}));
+    EXPECT_EQ(faults_of(other), std::vector<std::string>{});
+    EXPECT_THROW(copy_run(path, 4, folder / "new.ponder", cancelling, stop.get_token()), Cancelled);
+    EXPECT_FALSE(fs::exists(folder / "new.ponder"));
+    EXPECT_EQ(files_in(folder.path()), 2U);
+}
+
+} // namespace
+} // namespace ponderscope
