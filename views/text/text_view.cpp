@@ -2,6 +2,7 @@
 #include "views/text/text_view.h"
 
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 #include "views/text/minimap.h"
 
 #include <QContextMenuEvent>
@@ -393,7 +394,7 @@ QString TextView::describe(qint64 token) const {
     QStringList parts;
     parts << tr("token %1").arg(format_count(token));
     parts << (bytes.empty() ? tr("id %1").arg(shown->tokens.id[index])
-                            : u'“' + visible_token(bytes, 24) + u'”');
+                            : u'“' + visible_token_of(shown->tokens, shown->text, index, 24) + u'”');
     const qint64 row = context_.selection.rowOf(token);
     for (const Quantity quantity : {Quantity::nll, Quantity::rank, Quantity::entropy, Quantity::steps}) {
         const double value =

@@ -2,6 +2,7 @@
 #include "views/text/token_model.h"
 
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 
 #include <QColor>
 
@@ -100,7 +101,8 @@ QVariant TokenModel::data(const QModelIndex& index, int role) const {
         }
         const std::string_view bytes = token_bytes(tokens, block_->text, token);
         if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) {
-            return bytes.empty() ? tr("‹id %1›").arg(tokens.id[token]) : visible_token(bytes, 60);
+            return bytes.empty() ? tr("‹id %1›").arg(tokens.id[token])
+                                 : visible_token_of(tokens, block_->text, token, 60);
         }
         return role == Qt::ToolTipRole ? QVariant(tr("token id %1").arg(tokens.id[token])) : QVariant();
     }
