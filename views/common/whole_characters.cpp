@@ -46,6 +46,21 @@ CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::si
     return span;
 }
 
+CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row,
+                            bool follows) {
+    if (token_bytes(tokens, text, row).empty()) {
+        return {};
+    }
+    const auto begin = static_cast<std::size_t>(tokens.begin[row]);
+    const auto end = static_cast<std::size_t>(tokens.end[row]);
+    CharacterSpan span = whole_characters(text, begin, end);
+    if (!follows || tokens.end[row - 1] != begin) {
+        span.bytes = text.substr(begin, end + span.after - begin);
+        span.before = 0;
+    }
+    return span;
+}
+
 QString visible_token_of(const TokenColumns& tokens, std::string_view text, std::size_t row, int limit) {
     const std::string_view bytes = token_bytes(tokens, text, row);
     if (bytes.empty()) {

@@ -24,21 +24,6 @@ constexpr std::size_t longest_word_bytes = 96;
 /// random bytes.
 constexpr std::size_t most_shapes = 200'000;
 
-/// The characters that begin in token \p t; the end of one that the token before it began is that token's,
-/// where it stands next to it (\p follows).
-CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::uint32_t t,
-                            bool follows) {
-    if (token_bytes(tokens, text, t).empty()) {
-        return {};
-    }
-    CharacterSpan span = whole_characters(text, tokens.begin[t], tokens.end[t]);
-    if (!follows || tokens.end[t - 1] != tokens.begin[t]) {
-        span.bytes = text.substr(tokens.begin[t], tokens.end[t] + span.after - tokens.begin[t]);
-        span.before = 0;
-    }
-    return span;
-}
-
 /// Whether the character at byte \p at belongs to one that one sees with those from \p first on: the second
 /// letter of a flag, the second person of a family.
 bool joins(std::string_view text, std::size_t first, std::size_t at) {
@@ -210,10 +195,12 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
             ++end;
             closed = next.find('\n') != std::string_view::npos;
         }
+        const std::size_t shaped = shapes_.size();
         words_.push_back({first, shape(first, end)});
         placed_ = end;
         placeWord(static_cast<std::uint32_t>(words_.size() - 1));
-        if (++sinceClock == 32) {
+        sinceClock += shapes_.size() > shaped ? 16 : 1; // shaping is what takes time
+        if (sinceClock >= 32) {
             sinceClock = 0;
             if (std::chrono::steady_clock::now() >= until) {
                 break;
