@@ -77,6 +77,7 @@ public:
     void draw(QPainter& painter, qint64 line, qreal x, qreal baseline, const QColor& text,
               const QColor& special) const;
 
+    [[nodiscard]] qreal gap() const { return gap_; } ///< between words
     [[nodiscard]] std::size_t shapedWords() const { return shapes_.size(); }
 
 private:
