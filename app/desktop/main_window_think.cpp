@@ -41,6 +41,8 @@ void MainWindow::buildThink() {
         think_->setRequest(request);
     });
     connect(&text_->view(), &TextView::menuWanted, this, &MainWindow::showTextMenu);
+    connect(text_, &TextPanel::figureWanted, this, [this] { exportFigure(figure::FigureKind::token_text); });
+    connect(text_, &TextPanel::failed, this, [this](const QString& sentence) { messages_->show(sentence); });
     connect(&thinker_, &Thinker::started, this, [this] {
         hideWelcome();
         think_->setRunning(true);

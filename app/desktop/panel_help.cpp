@@ -41,7 +41,10 @@ constexpr PanelHelp list[] = {
      HELP("surprise of the model, not difficulty of the word"),
      HELP("Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token a line to a "
           "map of "
-          "all sequences. The context menu asks what if. Columns of your own (ponderscope annotate, "
+          "all sequences. Dragging, or Shift with a click or an arrow, chooses a span: its means stand below "
+          "the text with the interval that its blocks allow, it can be copied, labelled and made a figure. A "
+          "character that several tokens share is drawn once, its place divided among them. The context menu "
+          "asks what if. Columns of your own (ponderscope annotate, "
           "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB.")},
     {"library", HELP("Library"),
      HELP(

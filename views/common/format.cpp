@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/format.h"
 
+#include "core/base/utf8.h"
+
 #include <QCoreApplication>
 #include <QLocale>
 #include <QTextDocument>
@@ -34,50 +36,6 @@ QString fixed(double value, int decimals, bool alwaysSigned) {
         return QChar(0x2212) + digits;
     }
     return alwaysSigned && !zero ? u'+' + digits : digits;
-}
-
-/// One UTF-8 sequence at the front of \p bytes: its length and code point; length 0 when it is none
-/// (overlong, surrogate, cut).
-struct Decoded {
-    std::size_t length = 0;
-    char32_t point = 0;
-};
-
-Decoded decode(std::string_view bytes) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-    const unsigned char lead = byte(0);
-    if (lead < 0x80) {
-        return {1, lead};
-    }
-    std::size_t length = 0;
-    char32_t point = 0;
-    char32_t least = 0;
-    if (lead >= 0xc2 && lead <= 0xdf) {
-        length = 2;
-        point = lead & 0x1fu;
-        least = 0x80;
-    } else if (lead >= 0xe0 && lead <= 0xef) {
-        length = 3;
-        point = lead & 0x0fu;
-        least = 0x800;
-    } else if (lead >= 0xf0 && lead <= 0xf4) {
-        length = 4;
-        point = lead & 0x07u;
-        least = 0x10000;
-    }
-    if (length == 0 || bytes.size() < length) {
-        return {};
-    }
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) {
-            return {};
-        }
-        point = point << 6 | (byte(i) & 0x3fu);
-    }
-    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) {
-        return {};
-    }
-    return {length, point};
 }
 
 /// Characters that reorder or hide what is around them.
@@ -180,8 +138,8 @@ QString visible_text(std::string_view bytes) {
     text.reserve(static_cast<qsizetype>(bytes.size()));
     bool open = false; // inside ‹ ›, so that bytes in a row share one pair
     while (!bytes.empty()) {
-        const Decoded next = decode(bytes);
-        if (next.length == 0) {
+        const Utf8Character next = utf8_at(bytes, 0);
+        if (next.code == U'\xfffd' && next.bytes == 1) {
             text += open ? QStringLiteral(" ") : QStringLiteral("‹");
             open = true;
             text += hexadecimal(static_cast<unsigned char>(bytes.front()), 2);
@@ -192,17 +150,17 @@ QString visible_text(std::string_view bytes) {
             text += QStringLiteral("›");
             open = false;
         }
-        if (next.point == U'\n') {
+        if (next.code == U'\n') {
             text += QStringLiteral("⏎");
-        } else if (next.point == U'\t') {
+        } else if (next.code == U'\t') {
             text += QStringLiteral("⇥");
-        } else if (hidden(next.point)) {
-            text += QStringLiteral("‹") + hexadecimal(next.point, next.point < 0x100 ? 2 : 4) +
-                    QStringLiteral("›");
+        } else if (hidden(next.code)) {
+            text +=
+                QStringLiteral("‹") + hexadecimal(next.code, next.code < 0x100 ? 2 : 4) + QStringLiteral("›");
         } else {
-            text += QString::fromUcs4(&next.point, 1);
+            text += QString::fromUcs4(&next.code, 1);
         }
-        bytes.remove_prefix(next.length);
+        bytes.remove_prefix(next.bytes);
     }
     if (open) {
         text += QStringLiteral("›");

@@ -7,6 +7,11 @@
 #include <QByteArray>
 #include <QImage>
 
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
 class QPainter;
 
 namespace ponderscope::figure {
@@ -39,10 +44,15 @@ void paint(const DisplayList& list, const Fonts& fonts, QPainter& painter);
 /// "12.5", "0", "-3.125": at most \p decimals, no trailing zeros, a full stop in every locale.
 QByteArray number(double value, int decimals = 3);
 
-/// Characters used per face (regular, bold), as input for FontFace::tables().subset().
-struct UsedCharacters {
-    std::map<char32_t, std::uint32_t> faces[2];
+/// What one face draws in a list.
+struct UsedFace {
+    const FontFace* face = nullptr;
+    std::map<std::uint32_t, QString> glyphs; ///< and the text that each stands for; empty: none of its own
+    std::set<char32_t> characters;
+    bool regular = false; ///< the styles it is used in
+    bool bold = false;
 };
-UsedCharacters used_characters(const DisplayList& list, const Fonts& fonts);
+/// In the order of their first use.
+std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts);
 
 } // namespace ponderscope::figure

@@ -191,7 +191,7 @@ QWidget* ExportDialog::buildForm() {
     family_->setMinimumContentsLength(8);
     family_->setAccessibleName(tr("Typeface"));
     family_->setToolTip(
-        tr("Embedded in the figure. A TrueType font of this machine; the paper's own, perhaps"));
+        tr("Embedded in the figure. A font of this machine; the paper's own, perhaps"));
     letters_->setAccessibleName(tr("Size of letters"));
     auto* letters = new QWidget(this);
     auto* lettersRow = new QHBoxLayout(letters);

@@ -86,8 +86,9 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
         if (missing.size() > 10) {
             shown += QStringLiteral(" and %1 more").arg(missing.size() - 10);
         }
-        figure.notices.push_back(fonts.family().toStdString() + " has no letters for " + shown.toStdString() +
-                                 "; they are drawn as boxes.");
+        figure.notices.push_back("No font of this machine has letters for " + shown.toStdString() +
+                                 "; they are drawn as boxes. The packages fonts-noto-core and fonts-noto-cjk "
+                                 "have those of most scripts.");
     }
     if (data.comparison) {
         figure.notices.insert(figure.notices.end(), data.comparison->notices.begin(),

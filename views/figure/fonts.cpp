@@ -3,171 +3,265 @@
 
 #include "core/base/error.h"
 
-#include <QFont>
-#include <QFontDatabase>
-#include <QGuiApplication>
+#include <QTextBoundaryFinder>
 #include <QTransform>
 
+#include <fontconfig/fontconfig.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace ponderscope::figure {
 namespace {
 
-[[noreturn]] void unusable(const QString& family, const char* why) {
-    throw EnvironmentError("The font \"" + family.toStdString() + "\" cannot be put into a figure: " + why +
-                           "; choose another, such as " + default_family + ".");
+/// A window that draws for days keeps no more lines than this.
+constexpr std::size_t most_shaped = 50'000;
+
+using Pattern = std::unique_ptr<FcPattern, decltype(&FcPatternDestroy)>;
+using FontSet = std::unique_ptr<FcFontSet, decltype(&FcFontSetDestroy)>;
+
+int integer_of(const FcPattern* pattern, const char* key, int otherwise) {
+    int value = otherwise;
+    return FcPatternGetInteger(pattern, key, 0, &value) == FcResultMatch ? value : otherwise;
 }
 
-/// The first of these styles that the family has; empty: none of them.
-QString style_of(const QString& family, std::initializer_list<const char*> wanted) {
-    const QStringList styles = QFontDatabase::styles(family);
-    for (const char* style : wanted) {
-        if (styles.contains(QLatin1String(style))) {
-            return QLatin1String(style);
+bool flag_of(const FcPattern* pattern, const char* key) {
+    FcBool value = FcFalse;
+    return FcPatternGetBool(pattern, key, 0, &value) == FcResultMatch && value == FcTrue;
+}
+
+std::string text_of(const FcPattern* pattern, const char* key) {
+    FcChar8* text = nullptr;
+    return FcPatternGetString(pattern, key, 0, &text) == FcResultMatch ? reinterpret_cast<const char*>(text)
+                                                                       : "";
+}
+
+/// Outlines in one shape and one colour.
+bool is_usable(const FcPattern* pattern) {
+    return flag_of(pattern, FC_OUTLINE) && !flag_of(pattern, FC_COLOR) && !flag_of(pattern, FC_VARIABLE);
+}
+
+bool is_upright(const FcPattern* pattern) {
+    return integer_of(pattern, FC_SLANT, FC_SLANT_ROMAN) == FC_SLANT_ROMAN &&
+           integer_of(pattern, FC_WIDTH, FC_WIDTH_NORMAL) == FC_WIDTH_NORMAL;
+}
+
+FontSet list_fonts(const Pattern& pattern) {
+    const std::unique_ptr<FcObjectSet, decltype(&FcObjectSetDestroy)> wanted(
+        FcObjectSetBuild(FC_FAMILY, FC_FILE, FC_INDEX, FC_WEIGHT, FC_SLANT, FC_WIDTH, FC_OUTLINE, FC_COLOR,
+                         FC_VARIABLE, nullptr),
+        &FcObjectSetDestroy);
+    return {FcFontList(nullptr, pattern.get(), wanted.get()), &FcFontSetDestroy};
+}
+
+Pattern family_pattern(const QString& family) {
+    Pattern pattern(FcPatternCreate(), &FcPatternDestroy);
+    FcPatternAddString(pattern.get(), FC_FAMILY,
+                       reinterpret_cast<const FcChar8*>(family.toUtf8().constData()));
+    return pattern;
+}
+
+bool ignorable(char32_t character) { // drawn by no font: joiners, selectors, marks of direction
+    const QChar::Category category = QChar::category(character);
+    return category == QChar::Other_Format || (character >= 0xfe00 && character <= 0xfe0f);
+}
+
+} // namespace
+
+/// The faces in use, and which fonts of the machine come next.
+struct Fonts::Shelf {
+    QString family;
+    const FontFace* faces[2] = {nullptr, nullptr};                           ///< regular, bold
+    std::map<std::pair<std::string, int>, std::unique_ptr<FontFace>> loaded; ///< null: cannot be used
+    struct Order {
+        FontSet set{nullptr, &FcFontSetDestroy};
+        std::vector<FcPattern*> fonts; ///< of the set
+    };
+    std::map<std::pair<bool, std::string>, Order> orders; ///< by weight and language
+    std::map<std::pair<bool, QString>, const FontFace*>
+        fallbacks; ///< by weight and grapheme, with its language
+    std::unordered_map<std::string, ShapedText> shaped[2];
+
+    const FontFace* load(const FcPattern* font) {
+        const std::pair<std::string, int> place(text_of(font, FC_FILE), integer_of(font, FC_INDEX, 0));
+        const auto found = loaded.find(place);
+        if (found != loaded.end()) {
+            return found->second.get();
+        }
+        auto& entry = loaded[place];
+        entry = std::make_unique<FontFace>(place.first, static_cast<unsigned>(place.second),
+                                           QString::fromStdString(text_of(font, FC_FAMILY)));
+        return entry.get();
+    }
+
+    const Order& order(bool bold, const std::string& language) {
+        Order& order = orders[{bold, language}];
+        if (order.set) {
+            return order;
+        }
+        const Pattern pattern = family_pattern(family);
+        FcPatternAddString(pattern.get(), FC_FAMILY, reinterpret_cast<const FcChar8*>("sans-serif"));
+        FcPatternAddString(pattern.get(), FC_LANG, reinterpret_cast<const FcChar8*>(language.c_str()));
+        FcPatternAddInteger(pattern.get(), FC_WEIGHT, bold ? FC_WEIGHT_BOLD : FC_WEIGHT_REGULAR);
+        FcConfigSubstitute(nullptr, pattern.get(), FcMatchPattern);
+        FcDefaultSubstitute(pattern.get());
+        FcResult result = FcResultMatch;
+        order.set.reset(FcFontSort(nullptr, pattern.get(), FcFalse, nullptr, &result));
+        for (int i = 0; order.set && i < order.set->nfont; ++i) {
+            if (is_usable(order.set->fonts[i]) && is_upright(order.set->fonts[i])) {
+                order.fonts.push_back(order.set->fonts[i]);
+            }
+        }
+        std::stable_partition(order.fonts.begin(), order.fonts.end(), [](const FcPattern* font) {
+            return text_of(font, FC_FAMILY).rfind("Noto Sans", 0) == 0;
+        });
+        return order;
+    }
+
+    /// The first face that has all of these; null: none has.
+    const FontFace* find(const std::vector<char32_t>& characters, bool bold, const char* language) {
+        for (const FcPattern* font : order(bold, language).fonts) {
+            FcCharSet* has = nullptr;
+            if (FcPatternGetCharSet(font, FC_CHARSET, 0, &has) != FcResultMatch ||
+                !std::all_of(characters.begin(), characters.end(),
+                             [&](char32_t c) { return FcCharSetHasChar(has, c) != FcFalse; })) {
+                continue;
+            }
+            try {
+                if (const FontFace* face = load(font)) {
+                    return face;
+                }
+            } catch (const EnvironmentError&) {
+                continue; // the next one may do
+            }
+        }
+        return nullptr;
+    }
+
+    const FontFace* face_of(const QString& grapheme, bool bold, const char* language,
+                            const FontFace* before) {
+        const FontFace* own = faces[bold ? 1 : 0];
+        std::vector<char32_t> characters;
+        for (const char32_t character : grapheme.toUcs4()) {
+            if (!ignorable(character)) {
+                characters.push_back(character);
+            }
+        }
+        for (const FontFace* face : {own, before}) { // what stands beside each other looks alike
+            if (face != nullptr &&
+                std::all_of(characters.begin(), characters.end(), [&](char32_t c) { return face->has(c); })) {
+                return face;
+            }
+        }
+        const auto [known, fresh] =
+            fallbacks.try_emplace({bold, QLatin1String(language) + grapheme}, nullptr);
+        if (fresh) {
+            known->second = find(characters, bold, language);
+            if (known->second == nullptr && !own->has(characters.front())) {
+                known->second = find({characters.front()}, bold, language); // at least the letter itself
+            }
+        }
+        return known->second != nullptr ? known->second : own;
+    }
+};
+
+Fonts::Fonts(std::shared_ptr<Shelf> shelf) : shelf_(std::move(shelf)) {}
+
+QStringList Fonts::families() {
+    const Pattern all(FcPatternCreate(), &FcPatternDestroy);
+    const FontSet set = list_fonts(all);
+    QStringList families;
+    for (int i = 0; set && i < set->nfont; ++i) {
+        if (is_usable(set->fonts[i])) {
+            families << QString::fromStdString(text_of(set->fonts[i], FC_FAMILY));
         }
     }
-    return {};
+    families.sort();
+    families.removeDuplicates();
+    return families;
 }
 
-QRawFont raw_font(const QString& family, const QString& style) {
-    QFont font = QFontDatabase::font(family, style, 12);
-    font.setHintingPreference(QFont::PreferNoHinting);
-    font.setPixelSize(2048); // units per em of most: outlines come out in font units
-    QRawFont raw = QRawFont::fromFont(font);
-    if (!raw.isValid() || raw.familyName() != family) {
+Fonts Fonts::load(const QString& family) {
+    const FontSet set = list_fonts(family_pattern(family));
+    std::vector<const FcPattern*> fonts;
+    for (int i = 0; set && i < set->nfont; ++i) {
+        fonts.push_back(set->fonts[i]);
+    }
+    if (fonts.empty()) {
         throw EnvironmentError("The font \"" + family.toStdString() +
                                "\", which the figure is set in, was not found on this machine; install it" +
                                (family == QLatin1String(default_family)
                                     ? " (package fonts-dejavu-core)."
                                     : std::string(", or choose another, such as ") + default_family + "."));
     }
-    // What is embedded is cut from the outlines in `glyf`; a variable font keeps only one of its shapes
-    // there.
-    if (raw.fontTable("glyf").isEmpty()) {
-        unusable(family, "it has no TrueType outlines");
-    }
-    if (!raw.fontTable("fvar").isEmpty()) {
-        unusable(family, "it is a variable font");
-    }
-    const QByteArray os2 = raw.fontTable("OS/2");
-    constexpr int restricted = 0x0002; // fsType: embedding needs the owner's leave
-    if (os2.size() >= 10 && (static_cast<unsigned char>(os2[9]) & restricted) != 0) {
-        unusable(family, "its licence forbids embedding");
-    }
-    return raw;
-}
-
-/// A PostScript name from the family's: letters and digits.
-QByteArray postscript_name(const QString& family, bool bold) {
-    QByteArray name;
-    for (const QChar one : family) {
-        if (one.unicode() < 128 && one.isLetterOrNumber()) {
-            name += one.toLatin1();
-        }
-    }
-    return (name.isEmpty() ? QByteArray("Font") : name) + (bold ? "-Bold" : "");
-}
-
-} // namespace
-
-FontFace::FontFace(QRawFont raw, QByteArray name) : raw_(std::move(raw)), name_(std::move(name)) {
-    TrueTypeTables tables;
-    tables.head = raw_.fontTable("head");
-    tables.hhea = raw_.fontTable("hhea");
-    tables.maxp = raw_.fontTable("maxp");
-    tables.hmtx = raw_.fontTable("hmtx");
-    tables.loca = raw_.fontTable("loca");
-    tables.glyf = raw_.fontTable("glyf");
-    tables.os2 = raw_.fontTable("OS/2");
-    tables_ = std::make_shared<const TrueType>(std::move(tables));
-}
-
-std::vector<Glyph> FontFace::glyphs(const QString& text) const {
-    std::vector<Glyph> result;
-    result.reserve(static_cast<std::size_t>(text.size()));
-    const QList<uint> characters = text.toUcs4();
-    for (const uint value : characters) {
-        const auto character = static_cast<char32_t>(value);
-        auto found = cache_.find(character);
-        if (found == cache_.end()) {
-            const QList<quint32> numbers = raw_.glyphIndexesForString(QString::fromUcs4(&character, 1));
-            Glyph glyph;
-            glyph.number = numbers.isEmpty() ? 0 : numbers.front();
-            glyph.character = character;
-            glyph.advance = static_cast<double>(tables_->advance(glyph.number)) / tables_->units_per_em();
-            found = cache_.emplace(character, glyph).first;
-        }
-        result.push_back(found->second);
-    }
-    return result;
-}
-
-double FontFace::width(const QString& text) const {
-    double sum = 0;
-    for (const Glyph& glyph : glyphs(text)) {
-        sum += glyph.advance;
-    }
-    return sum;
-}
-
-QPainterPath FontFace::outline(std::uint32_t glyph) const {
-    const double scale = 1.0 / raw_.pixelSize();
-    return QTransform::fromScale(scale, scale).map(raw_.pathForGlyph(glyph));
-}
-
-bool FontFace::has(char32_t character) const {
-    return glyphs(QString::fromUcs4(&character, 1)).front().number != 0;
-}
-
-Fonts::Fonts(QString family, FontFace regular, FontFace bold)
-    : family_(std::move(family)), regular_(std::move(regular)), bold_(std::move(bold)) {}
-
-QStringList Fonts::families() {
-    QStringList all;
-    const QStringList installed = QFontDatabase::families();
-    for (const QString& family : installed) {
-        if (QFontDatabase::isSmoothlyScalable(family) && !QFontDatabase::isPrivateFamily(family)) {
-            all << family;
-        }
-    }
-    return all;
-}
-
-Fonts Fonts::load(const QString& family) {
-    if (!qobject_cast<QGuiApplication*>(QCoreApplication::instance())) {
-        throw EnvironmentError("Figures need a QGuiApplication before fonts can be loaded.");
-    }
-    const QString regular = style_of(family, {"Book", "Regular", "Roman", "Normal", "Medium"});
-    const QString bold = style_of(family, {"Bold", "Demi Bold", "SemiBold", "Semibold"});
+    auto shelf = std::make_shared<Shelf>();
+    shelf->family = family;
+    const auto nearest = [&](int weight) {
+        // What can be used first, then the weight; the file's name decides between copies.
+        return *std::min_element(fonts.begin(), fonts.end(), [&](const FcPattern* a, const FcPattern* b) {
+            const auto key = [&](const FcPattern* font) {
+                return std::tuple(!is_usable(font), !is_upright(font),
+                                  std::abs(integer_of(font, FC_WEIGHT, FC_WEIGHT_REGULAR) - weight),
+                                  text_of(font, FC_FILE), integer_of(font, FC_INDEX, 0));
+            };
+            return key(a) < key(b);
+        });
+    };
     // Without a bold face the regular one stands in: a thickened one would not be what is embedded.
-    return Fonts(family, FontFace(raw_font(family, regular), postscript_name(family, false)),
-                 bold.isEmpty() ? FontFace(raw_font(family, regular), postscript_name(family, false))
-                                : FontFace(raw_font(family, bold), postscript_name(family, true)));
+    const FcPattern* regular = nearest(FC_WEIGHT_REGULAR);
+    const FcPattern* bold = nearest(FC_WEIGHT_BOLD);
+    const bool is_bold = integer_of(bold, FC_WEIGHT, FC_WEIGHT_REGULAR) >= FC_WEIGHT_DEMIBOLD;
+    shelf->faces[0] = shelf->load(regular);
+    shelf->faces[1] = shelf->load(is_bold ? bold : regular);
+    return Fonts(std::move(shelf));
+}
+
+const QString& Fonts::family() const {
+    return shelf_->family;
+}
+
+const ShapedText& Fonts::shape(const QString& text, bool bold) const {
+    auto& known = shelf_->shaped[bold ? 1 : 0];
+    std::string key = text.toStdString();
+    const auto found = known.find(key);
+    if (found != known.end()) {
+        return found->second;
+    }
+    if (known.size() >= most_shaped) {
+        known.clear();
+    }
+    return known
+        .emplace(std::move(key),
+                 shape_text(text,
+                            [&](const QString& grapheme, const char* language, const FontFace* before) {
+                                return shelf_->face_of(grapheme, bold, language, before);
+                            }))
+        .first->second;
 }
 
 double Fonts::width(const QString& text, const TextStyle& style) const {
-    return face(style.bold).width(text) * style.size;
+    return shape(text, style.bold).width * style.size;
 }
 
 double Fonts::ascent(const TextStyle& style) const {
-    const TrueType& tables = face(style.bold).tables();
-    return style.size * tables.ascender() / tables.units_per_em();
+    return style.size * shelf_->faces[style.bold ? 1 : 0]->ascender();
 }
 
 double Fonts::descent(const TextStyle& style) const {
-    const TrueType& tables = face(style.bold).tables();
-    return -style.size * tables.descender() / tables.units_per_em();
+    return -style.size * shelf_->faces[style.bold ? 1 : 0]->descender();
 }
 
 double Fonts::cap_height(const TextStyle& style) const {
-    const TrueType& tables = face(style.bold).tables();
-    return style.size * tables.cap_height() / tables.units_per_em();
+    return style.size * shelf_->faces[style.bold ? 1 : 0]->cap_height();
 }
 
 double Fonts::x_height(const TextStyle& style) const {
-    const TrueType& tables = face(style.bold).tables();
-    return style.size * tables.x_height() / tables.units_per_em();
+    return style.size * shelf_->faces[style.bold ? 1 : 0]->x_height();
 }
 
 QString Fonts::elided(const QString& text, const TextStyle& style, double width) const {
@@ -175,27 +269,44 @@ QString Fonts::elided(const QString& text, const TextStyle& style, double width)
         return text;
     }
     const QString dots = QStringLiteral("…");
-    QString kept;
-    double used = this->width(dots, style);
-    for (const uint value : text.toUcs4()) {
-        const auto character = static_cast<char32_t>(value);
-        const QString next = QString::fromUcs4(&character, 1);
-        used += this->width(next, style);
-        if (used > width) {
+    // As many graphemes as their own widths allow; kerning with the dots may take one more.
+    const ShapedText shaped = shape(text, style.bold);
+    const double room = width - this->width(dots, style);
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, text);
+    qsizetype kept = 0;
+    while (finder.toNextBoundary() > 0) {
+        double used = 0;
+        for (const ShapedCluster& cluster : shaped.clusters) {
+            used += cluster.to <= finder.position() ? (cluster.right - cluster.left) * style.size : 0;
+        }
+        if (used > room) {
             break;
         }
-        kept += next;
+        kept = finder.position();
     }
-    return kept + dots;
+    while (kept > 0 && this->width(text.left(kept) + dots, style) > width) {
+        finder.setPosition(kept);
+        kept = std::max<qsizetype>(finder.toPreviousBoundary(), 0);
+    }
+    return text.left(kept) + dots;
 }
 
 std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& fonts) {
     std::set<char32_t> missing;
     for (const Item& item : list.items()) {
         if (const auto* text = std::get_if<TextItem>(&item)) {
-            for (const Glyph& glyph : fonts.face(text->style.bold).glyphs(text->text)) {
-                if (glyph.number == 0) {
-                    missing.insert(glyph.character);
+            const ShapedText& shaped = fonts.shape(text->text, text->style.bold);
+            for (const ShapedCluster& cluster : shaped.clusters) {
+                for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
+                    if (shaped.glyphs[i].number != 0) {
+                        continue;
+                    }
+                    for (const char32_t one :
+                         text->text.mid(cluster.from, cluster.to - cluster.from).toUcs4()) {
+                        if (!cluster.face->has(one) && !ignorable(one)) {
+                            missing.insert(one);
+                        }
+                    }
                 }
             }
         }
@@ -204,16 +315,19 @@ std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& f
 }
 
 QPainterPath outline_of(const TextItem& item, const Fonts& fonts) {
-    const FontFace& face = fonts.face(item.style.bold);
-    const double width = fonts.width(item.text, item.style);
-    double x = item.align == Align::left ? 0 : item.align == Align::center ? -width / 2 : -width;
+    const ShapedText& shaped = fonts.shape(item.text, item.style.bold);
+    const double width = shaped.width * item.style.size;
+    const double x = item.align == Align::left ? 0 : item.align == Align::center ? -width / 2 : -width;
     QPainterPath path;
     path.setFillRule(Qt::WindingFill);
-    for (const Glyph& glyph : face.glyphs(item.text)) {
-        QTransform place = QTransform::fromTranslate(x, 0);
-        place.scale(item.style.size, item.style.size);
-        path.addPath(place.map(face.outline(glyph.number)));
-        x += glyph.advance * item.style.size;
+    for (const ShapedCluster& cluster : shaped.clusters) {
+        for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
+            const ShapedGlyph& glyph = shaped.glyphs[i];
+            QTransform place =
+                QTransform::fromTranslate(x + glyph.x * item.style.size, -glyph.y * item.style.size);
+            place.scale(item.style.size, item.style.size);
+            path.addPath(place.map(cluster.face->outline(glyph.number)));
+        }
     }
     QTransform to_page = QTransform::fromTranslate(item.at.x(), item.at.y());
     to_page.rotate(-item.rotation);

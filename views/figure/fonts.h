@@ -2,62 +2,33 @@
 #pragma once
 
 #include "views/figure/display_list.h"
-#include "views/figure/truetype.h"
+#include "views/figure/shaping.h"
 
 #include <QPainterPath>
-#include <QRawFont>
 #include <QString>
 #include <QStringList>
 
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 namespace ponderscope::figure {
 
-struct Glyph {
-    std::uint32_t number = 0; ///< 0: the face has no such character
-    char32_t character = 0;
-    double advance = 0; ///< em
-};
-
-/// One face: metrics from the font's own tables, so that they do not depend on the screen or
-/// on hinting.
-class FontFace {
-public:
-    FontFace(QRawFont raw, QByteArray name);
-
-    /// One glyph a character. No kerning and no ligatures, so that every viewer sets the text as it was
-    /// measured here.
-    [[nodiscard]] std::vector<Glyph> glyphs(const QString& text) const;
-    [[nodiscard]] double width(const QString& text) const; ///< em
-    [[nodiscard]] QPainterPath
-    outline(std::uint32_t glyph) const; ///< em, y downwards, origin on the baseline
-    [[nodiscard]] bool has(char32_t character) const;
-    [[nodiscard]] const TrueType& tables() const { return *tables_; }
-    [[nodiscard]] const QByteArray& name() const { return name_; } ///< a PostScript name
-
-private:
-    QRawFont raw_;
-    QByteArray name_;
-    std::shared_ptr<const TrueType> tables_;
-    mutable std::unordered_map<char32_t, Glyph> cache_;
-};
-
 /// What figures are set in where nothing else is asked for: on every machine that has Ponderscope.
 inline constexpr const char* default_family = "DejaVu Sans";
 
-/// The typeface of a figure, regular and bold. Needs a QGuiApplication; used on the thread that made it.
+/// The typeface of a figure, regular and bold, and behind it the fonts of this machine for letters that it
+/// lacks: Noto Sans first, then in fontconfig's order; whatever the user's language, and never one of
+/// coloured pictures, which are no outlines. Copies share what is loaded; used on one thread.
 class Fonts {
 public:
-    /// EnvironmentError when the family is not installed, or cannot be embedded: without TrueType outlines
-    /// (`glyf`), variable, or not allowed by its licence (OS/2 fsType).
+    /// EnvironmentError when the family is not installed, is damaged or cannot be embedded (FontFace).
     static Fonts load(const QString& family = QString::fromLatin1(default_family));
-    /// Scalable families of this machine; whether one can be embedded shows when it is loaded.
+    /// Families of this machine with outlines; whether one can be embedded shows when it is loaded.
     static QStringList families();
 
-    [[nodiscard]] const QString& family() const { return family_; }
-    [[nodiscard]] const FontFace& face(bool bold) const { return bold ? bold_ : regular_; }
+    [[nodiscard]] const QString& family() const;
+    /// Stands until the next call.
+    [[nodiscard]] const ShapedText& shape(const QString& text, bool bold) const;
     [[nodiscard]] double width(const QString& text, const TextStyle& style) const;
     [[nodiscard]] double ascent(const TextStyle& style) const;     ///< points above the baseline, positive
     [[nodiscard]] double descent(const TextStyle& style) const;    ///< points below the baseline, positive
@@ -67,14 +38,13 @@ public:
     [[nodiscard]] QString elided(const QString& text, const TextStyle& style, double width) const;
 
 private:
-    Fonts(QString family, FontFace regular, FontFace bold);
-    QString family_;
-    FontFace regular_;
-    FontFace bold_;
+    struct Shelf;
+    explicit Fonts(std::shared_ptr<Shelf> shelf);
+    std::shared_ptr<Shelf> shelf_;
 };
 
-/// Characters of the list's texts that the typeface lacks, each once, in code point order. They are drawn as
-/// empty boxes.
+/// Characters of the list's texts that no font of this machine has, each once, in code point order. They are
+/// drawn as empty boxes.
 std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& fonts);
 
 /// The text as one outline, moved and rotated as the item says: for back ends that do not set text

@@ -99,6 +99,28 @@ QString tick_label(double value, double step) {
     return text.replace(u'-', QChar(0x2212));
 }
 
+std::string tex(const QString& text) {
+    QString result;
+    for (const QChar c : text) {
+        if (QStringLiteral("&%$#_{}").contains(c)) {
+            result += u'\\' + QString(c);
+        } else if (c == u'\\') {
+            result += QStringLiteral("\\textbackslash{}");
+        } else if (c == u'~') {
+            result += QStringLiteral("\\textasciitilde{}");
+        } else if (c == u'^') {
+            result += QStringLiteral("\\textasciicircum{}");
+        } else if (c == QChar(0x2212)) {
+            result += QStringLiteral("$-$");
+        } else if (c == QChar(0x2013)) {
+            result += QStringLiteral("--");
+        } else {
+            result += c;
+        }
+    }
+    return result.toStdString();
+}
+
 std::vector<double> round_ticks(double low, double high, int most) {
     std::vector<double> ticks;
     if (!(high > low)) {

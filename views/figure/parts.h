@@ -40,6 +40,8 @@ struct Style {
 /// "0", "2.5", "−3" with a real minus sign. \p step: the distance between ticks, which says how many decimals
 /// all of them have; 0: as many as the value needs.
 QString tick_label(double value, double step = 0);
+/// Text for LaTeX, what is special to it escaped.
+std::string tex(const QString& text);
 /// At most \p most round values (1, 2, 5 times a power of ten) within [low, high].
 std::vector<double> round_ticks(double low, double high, int most);
 struct AxisRange {

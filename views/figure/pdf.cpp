@@ -24,9 +24,9 @@ QByteArray hex(std::uint32_t value, int digits) {
     return QByteArray::number(value, 16).toUpper().rightJustified(digits, '0');
 }
 
-QByteArray utf16_hex(char32_t character) {
+QByteArray utf16_hex(const QString& text) {
     QByteArray result;
-    for (const QChar unit : QString::fromUcs4(&character, 1)) {
+    for (const QChar unit : text) {
         result += hex(unit.unicode(), 4);
     }
     return result;
@@ -78,20 +78,28 @@ QByteArray reference(int object) {
     return QByteArray::number(object) + " 0 R";
 }
 
-/// The code points of a subset, in the font's new numbers (9.10.3).
-QByteArray to_unicode(const std::map<char32_t, std::uint32_t>& characters, const FontSubset& subset) {
-    std::map<std::uint32_t, char32_t> by_glyph;
-    for (const auto& [character, old] : characters) {
-        by_glyph.emplace(subset.renumbered.at(old), character);
+/// A face in the file: its resource, and what its glyphs are called in the page's text.
+struct EmbeddedFont {
+    UsedFace used;
+    QByteArray name; ///< F1, F2, ...
+    FontSubset subset;
+};
+
+/// The texts of glyphs, by their codes (9.10.3).
+QByteArray to_unicode(const EmbeddedFont& font) {
+    std::map<std::uint32_t, QString> by_code;
+    for (const auto& [glyph, text] : font.used.glyphs) {
+        if (glyph != 0 && !text.isEmpty()) {
+            by_code.emplace(font.subset.codes.at(glyph), text);
+        }
     }
-    by_glyph.erase(0);
     QByteArray map = "/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n"
                      "/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def\n"
                      "/CMapName /Adobe-Identity-UCS def\n/CMapType 2 def\n"
                      "1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n";
-    auto at = by_glyph.begin();
-    while (at != by_glyph.end()) {
-        const auto count = std::min<std::ptrdiff_t>(100, std::distance(at, by_glyph.end()));
+    auto at = by_code.begin();
+    while (at != by_code.end()) {
+        const auto count = std::min<std::ptrdiff_t>(100, std::distance(at, by_code.end()));
         map += QByteArray::number(static_cast<int>(count)) + " beginbfchar\n";
         for (std::ptrdiff_t i = 0; i < count; ++i, ++at) {
             map += "<" + hex(at->first, 4) + "> <" + utf16_hex(at->second) + ">\n";
@@ -111,32 +119,41 @@ QByteArray subset_tag(const QByteArray& font) {
     return tag;
 }
 
-int add_font(Objects& objects, const FontFace& face, const std::map<char32_t, std::uint32_t>& characters,
-             const FontSubset& subset) {
-    const TrueType& tables = face.tables();
-    const auto units = [&](int value) {
-        return QByteArray::number(qRound(value * 1000.0 / tables.units_per_em()));
-    };
-    const int file =
-        objects.add_stream(subset.font, "/Length1 " + QByteArray::number(subset.font.size()) + " ");
-    const QByteArray name = "/" + subset_tag(subset.font) + "+" + face.name();
-    QByteArray box;
-    for (const int edge : tables.bounding_box()) {
-        box += units(edge) + " ";
+int add_font(Objects& objects, const EmbeddedFont& font) {
+    const FontFace& face = *font.used.face;
+    const auto units = [](double em) { return QByteArray::number(qRound(em * 1000)); };
+    const int file = objects.add_stream(
+        font.subset.font, face.is_cff() ? QByteArray("/Subtype /CIDFontType0C ")
+                                        : "/Length1 " + QByteArray::number(font.subset.font.size()) + " ");
+    const QByteArray name = "/" + subset_tag(font.subset.font) + "+" + face.name();
+    std::map<std::uint32_t, std::uint32_t> glyphs; // by code
+    QRectF box;
+    for (const auto& [glyph, code] : font.subset.codes) {
+        glyphs.emplace(code, glyph);
+        box |= face.outline(glyph).boundingRect();
     }
-    const int descriptor = objects.add(
-        "<< /Type /FontDescriptor /FontName " + name + " /Flags 4 /FontBBox [" + box.trimmed() +
-        "] /ItalicAngle 0 /Ascent " + units(tables.ascender()) + " /Descent " + units(tables.descender()) +
-        " /CapHeight " + units(tables.cap_height()) + " /StemV 80 /FontFile2 " + reference(file) + " >>");
+    const int descriptor =
+        objects.add("<< /Type /FontDescriptor /FontName " + name + " /Flags 4 /FontBBox [" +
+                    units(box.left()) + " " + units(-box.bottom()) + " " + units(box.right()) + " " +
+                    units(-box.top()) + "] /ItalicAngle 0 /Ascent " + units(face.ascender()) + " /Descent " +
+                    units(face.descender()) + " /CapHeight " + units(face.cap_height()) + " /StemV 80 /" +
+                    (face.is_cff() ? "FontFile3 " : "FontFile2 ") + reference(file) + " >>");
     QByteArray widths;
-    for (const std::uint32_t old : subset.glyphs) {
-        widths += number(tables.advance(old) * 1000.0 / tables.units_per_em(), 2) + " ";
+    std::uint32_t next = 0;
+    for (const auto& [code, glyph] : glyphs) { // each stretch of codes with its first one
+        widths += widths.isEmpty() ? QByteArray::number(code) + " ["
+                  : code == next   ? QByteArray(" ")
+                                   : "] " + QByteArray::number(code) + " [";
+        widths += number(face.advance(glyph) * 1000, 2);
+        next = code + 1;
     }
     const int descendant = objects.add(
-        "<< /Type /Font /Subtype /CIDFontType2 /BaseFont " + name +
+        QByteArray("<< /Type /Font /Subtype ") + (face.is_cff() ? "/CIDFontType0" : "/CIDFontType2") +
+        " /BaseFont " + name +
         " /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> /FontDescriptor " +
-        reference(descriptor) + " /DW 1000 /W [0 [" + widths.trimmed() + "]] /CIDToGIDMap /Identity >>");
-    const int unicode = objects.add_stream(to_unicode(characters, subset));
+        reference(descriptor) + " /DW 1000 /W [" + widths + "]]" +
+        (face.is_cff() ? "" : " /CIDToGIDMap /Identity") + " >>");
+    const int unicode = objects.add_stream(to_unicode(font));
     return objects.add("<< /Type /Font /Subtype /Type0 /BaseFont " + name +
                        " /Encoding /Identity-H /DescendantFonts [" + reference(descendant) + "] /ToUnicode " +
                        reference(unicode) + " >>");
@@ -159,8 +176,8 @@ int add_image(Objects& objects, const QImage& source) {
 /// Writes the page's operators; remembers what is set, so that 20,000 cells of a few colours stay small.
 class Content {
 public:
-    Content(Objects& objects, const Fonts& fonts, const FontSubset* subsets)
-        : objects_(objects), fonts_(fonts), subsets_(subsets) {}
+    Content(Objects& objects, const Fonts& fonts, const std::vector<EmbeddedFont>& embedded)
+        : objects_(objects), fonts_(fonts), embedded_(embedded) {}
 
     void operator()(const RectItem& item) {
         if (item.radius > 0) {
@@ -173,8 +190,8 @@ public:
     void operator()(const PathItem& item) { draw(item.path, item.fill, item.stroke); }
     void operator()(const TextItem& item) {
         fill_color(item.style.color);
-        const FontFace& face = fonts_.face(item.style.bold);
-        const double width = fonts_.width(item.text, item.style);
+        const ShapedText& shaped = fonts_.shape(item.text, item.style.bold);
+        const double width = shaped.width * item.style.size;
         const double shift = item.align == Align::left     ? 0
                              : item.align == Align::center ? -width / 2
                                                            : -width;
@@ -183,14 +200,71 @@ public:
         const double s = std::sin(angle);
         // The page is turned upside down, so that y grows downwards as in the list; the text matrix turns
         // letters upright again.
-        out_ += "BT /F" + QByteArray::number(item.style.bold ? 2 : 1) + " " + number(item.style.size) +
-                " Tf " + number(c, 5) + " " + number(-s, 5) + " " + number(-s, 5) + " " + number(-c, 5) +
-                " " + number(item.at.x() + shift * c) + " " + number(item.at.y() - shift * s) + " Tm <";
-        const FontSubset& subset = subsets_[item.style.bold ? 1 : 0];
-        for (const Glyph& glyph : face.glyphs(item.text)) {
-            out_ += hex(subset.renumbered.at(glyph.number), 4);
+        out_ += "BT";
+        const EmbeddedFont* font = nullptr;
+        QByteArray shown;   // of a stretch on one line, in one font: codes, and moves between them
+        bool moved = false; // some of these are moves
+        double pen = 0;     // where the next code is drawn, em
+        double raised = 1e9;
+        bool open = false; // marked content
+        const auto flush = [&] {
+            if (!shown.isEmpty()) {
+                out_ += moved ? " [<" + shown + ">] TJ" : " <" + shown + "> Tj";
+            }
+            shown.clear();
+            moved = false;
+        };
+        const std::vector<ShapedCluster>& clusters = shaped.clusters;
+        std::size_t said = 0; // up to where a word stands beside its glyphs
+        for (std::size_t at = 0; at < clusters.size(); ++at) {
+            const ShapedCluster& cluster = clusters[at];
+            const EmbeddedFont& wanted = font_of(cluster.face);
+            if (&wanted != font) {
+                flush();
+                font = &wanted;
+                raised = 1e9;
+                out_ += " /" + font->name + " " + number(item.style.size) + " Tf";
+            }
+            QString word; // where its glyphs do not say it
+            if (at >= said) {
+                said = end_of_word(item.text, clusters, at);
+                word = unsaid(item.text, shaped, at, said);
+            }
+            for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
+                const ShapedGlyph& glyph = shaped.glyphs[i];
+                if (!word.isEmpty()) {
+                    flush();
+                }
+                if (std::abs(glyph.y - raised) > 1e-6) {
+                    flush();
+                    const double x = shift + glyph.x * item.style.size;
+                    const double y = glyph.y * item.style.size;
+                    out_ += " " + number(c, 5) + " " + number(-s, 5) + " " + number(-s, 5) + " " +
+                            number(-c, 5) + " " + number(item.at.x() + x * c - y * s) + " " +
+                            number(item.at.y() - x * s - y * c) + " Tm";
+                    pen = glyph.x;
+                    raised = glyph.y;
+                }
+                if (!word.isEmpty()) {
+                    out_ += " /Span << /ActualText <FEFF" + utf16_hex(word) + "> >> BDC";
+                    open = true;
+                    word.clear();
+                }
+                if (std::abs(glyph.x - pen) > 1e-5) {
+                    shown += "> " + number((pen - glyph.x) * 1000, 2) + " <";
+                    moved = true;
+                }
+                shown += hex(font->subset.codes.at(glyph.number), 4);
+                pen = glyph.x + cluster.face->advance(glyph.number);
+            }
+            if (open && at + 1 == said) {
+                flush();
+                out_ += " EMC";
+                open = false;
+            }
         }
-        out_ += "> Tj ET\n";
+        flush();
+        out_ += " ET\n";
     }
     void operator()(const ImageItem& item) {
         opacity(state_.fill_alpha, fill_alphas_, 'f', 1);
@@ -244,6 +318,34 @@ private:
         QByteArray pen;
     };
 
+    const EmbeddedFont& font_of(const FontFace* face) const {
+        return *std::find_if(embedded_.begin(), embedded_.end(),
+                             [&](const EmbeddedFont& font) { return font.used.face == face; });
+    }
+    /// Words end at spaces and where the direction changes.
+    static std::size_t end_of_word(const QString& text, const std::vector<ShapedCluster>& clusters,
+                                   std::size_t begin) {
+        std::size_t end = begin + 1;
+        while (end < clusters.size() && clusters[end].right_to_left == clusters[begin].right_to_left &&
+               !text[clusters[end].from].isSpace() && !text[clusters[begin].from].isSpace()) {
+            ++end;
+        }
+        return end;
+    }
+    /// The word, where its glyphs say something else (a syllable whose parts change places): to be said
+    /// beside them (14.9.4). Words from right to left readers put in order themselves, from single letters.
+    QString unsaid(const QString& text, const ShapedText& shaped, std::size_t begin, std::size_t end) const {
+        QString own;
+        QString said;
+        for (std::size_t at = begin; at < end; ++at) {
+            const ShapedCluster& cluster = shaped.clusters[at];
+            own += QStringView(text).mid(cluster.from, cluster.to - cluster.from);
+            for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
+                said += font_of(cluster.face).used.glyphs.at(shaped.glyphs[i].number);
+            }
+        }
+        return shaped.clusters[begin].right_to_left || own == said ? QString() : own;
+    }
     static QByteArray components(const QColor& color) {
         return number(color.redF()) + " " + number(color.greenF()) + " " + number(color.blueF());
     }
@@ -326,7 +428,7 @@ private:
 
     Objects& objects_;
     const Fonts& fonts_;
-    const FontSubset* subsets_;
+    const std::vector<EmbeddedFont>& embedded_;
     QByteArray out_;
     State state_;
     std::vector<State> stack_;
@@ -353,38 +455,67 @@ QByteArray number(double value, int decimals) {
     return text == "-0" ? QByteArray("0") : text;
 }
 
-UsedCharacters used_characters(const DisplayList& list, const Fonts& fonts) {
-    UsedCharacters used;
+std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
+    std::vector<UsedFace> faces;
     for (const Item& item : list.items()) {
-        if (const auto* text = std::get_if<TextItem>(&item)) {
-            for (const Glyph& glyph : fonts.face(text->style.bold).glyphs(text->text)) {
-                used.faces[text->style.bold ? 1 : 0].emplace(glyph.character, glyph.number);
+        const auto* text = std::get_if<TextItem>(&item);
+        if (text == nullptr) {
+            continue;
+        }
+        const ShapedText& shaped = fonts.shape(text->text, text->style.bold);
+        for (const ShapedCluster& cluster : shaped.clusters) {
+            auto used = std::find_if(faces.begin(), faces.end(),
+                                     [&](const UsedFace& one) { return one.face == cluster.face; });
+            if (used == faces.end()) {
+                used = faces.insert(faces.end(), UsedFace{cluster.face, {}, {}, false, false});
+            }
+            (text->style.bold ? used->bold : used->regular) = true;
+            const QString own = text->text.mid(cluster.from, cluster.to - cluster.from);
+            for (const char32_t character : own.toUcs4()) {
+                used->characters.insert(character);
+            }
+            // Of several glyphs, each says the character that it is; the first of the others says the rest.
+            QString rest = own;
+            const bool single = cluster.glyphs_end == cluster.glyphs + 1;
+            for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end && !single; ++i) {
+                for (const char32_t character : own.toUcs4()) {
+                    const QString one = QString::fromUcs4(&character, 1);
+                    if (used->face->glyph_of(character) == shaped.glyphs[i].number) {
+                        used->glyphs.try_emplace(shaped.glyphs[i].number, one);
+                        rest.remove(one);
+                    }
+                }
+            }
+            for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
+                QString& said = used->glyphs[shaped.glyphs[i].number];
+                if (said.isEmpty()) {
+                    said = std::exchange(rest, QString());
+                }
             }
         }
     }
-    return used;
+    return faces;
 }
 
 QByteArray to_pdf(const DisplayList& list, const Fonts& fonts) {
-    const UsedCharacters used = used_characters(list, fonts);
     Objects objects;
     const int catalog = objects.reserve();
     const int pages = objects.reserve();
     const int page = objects.reserve();
     const int info = objects.add("<< /Producer (Ponderscope) >>");
-    FontSubset subsets[2];
+    std::vector<EmbeddedFont> embedded;
     QByteArray font_entries;
-    for (int bold = 0; bold < 2; ++bold) {
-        const auto& characters = used.faces[bold];
-        if (characters.empty()) {
-            continue;
+    for (UsedFace& used : used_faces(list, fonts)) {
+        std::set<std::uint32_t> glyphs;
+        for (const auto& entry : used.glyphs) {
+            glyphs.insert(entry.first);
         }
-        const FontFace& face = fonts.face(bold == 1);
-        subsets[bold] = face.tables().subset(characters);
-        font_entries += " /F" + QByteArray::number(bold + 1) + " " +
-                        reference(add_font(objects, face, characters, subsets[bold]));
+        FontSubset subset = used.face->subset(glyphs);
+        const QByteArray name = "F" + QByteArray::number(static_cast<int>(embedded.size()) + 1);
+        embedded.push_back({std::move(used), name, std::move(subset)});
+        font_entries += " /" + name + " " + reference(add_font(objects, embedded.back()));
     }
-    Content content(objects, fonts, subsets);
+    Content content(objects, fonts, embedded);
     for (const Item& item : list.items()) {
         std::visit(content, item);
     }

@@ -23,28 +23,6 @@ QString interval(const Estimate& estimate, int decimals, bool difference = false
                : text(estimate.value);
 }
 
-std::string latex(const QString& text) {
-    std::string result;
-    for (const QChar c : text) {
-        static const QString special = QStringLiteral("&%$#_{}");
-        if (special.contains(c)) {
-            result += '\\';
-            result += c.toLatin1();
-        } else if (c == u'\\') {
-            result += "\\textbackslash{}";
-        } else if (c == u'~' || c == u'^') {
-            result += std::string("\\") + c.toLatin1() + "{}";
-        } else if (c == QChar(0x2212)) {
-            result += "$-$";
-        } else if (c == u'–') {
-            result += "--";
-        } else {
-            result += QString(c).toStdString();
-        }
-    }
-    return result;
-}
-
 struct Column {
     QString head;
     std::vector<QString> cells;
@@ -74,12 +52,12 @@ std::string latex_table(const std::vector<Column>& columns, const QString& note)
                        std::string(columns.size() - 1, 'r') + "}\n\\toprule\n";
     for (std::size_t c = 0; c < columns.size(); ++c) {
         QString head = columns[c].head;
-        text += (c > 0 ? " & " : "") + latex(head.replace(QStringLiteral("Δ"), QStringLiteral("Delta")));
+        text += (c > 0 ? " & " : "") + tex(head.replace(QStringLiteral("Δ"), QStringLiteral("Delta")));
     }
     text += " \\\\\n\\midrule\n";
     for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            text += (c > 0 ? " & " : "") + latex(columns[c].cells[row]);
+            text += (c > 0 ? " & " : "") + tex(columns[c].cells[row]);
         }
         text += " \\\\\n";
     }

@@ -15,39 +15,6 @@ namespace {
 
 using Series = Chart::Series;
 
-std::string tex(const QString& text) {
-    QString result;
-    for (const QChar c : text) {
-        switch (c.unicode()) {
-        case u'&':
-        case u'%':
-        case u'$':
-        case u'#':
-        case u'_':
-        case u'{':
-        case u'}':
-            result += u'\\';
-            result += c;
-            break;
-        case u'\\':
-            result += QStringLiteral("\\textbackslash{}");
-            break;
-        case u'~':
-            result += QStringLiteral("\\textasciitilde{}");
-            break;
-        case u'^':
-            result += QStringLiteral("\\textasciicircum{}");
-            break;
-        case 0x2212:
-            result += QStringLiteral("$-$");
-            break;
-        default:
-            result += c;
-        }
-    }
-    return result.toStdString();
-}
-
 std::string number_of(double value) {
     return std::isfinite(value) ? csv_number(value) : "nan";
 }

@@ -139,8 +139,9 @@ double draw_token_names(DisplayList& list, const Style& style, const QRectF& plo
     double longest = 0;
     for (const TokenPiece& piece : token_pieces(run)) {
         TextStyle text = style.small;
-        text.color = piece.invisible ? style.colours.soft : style.colours.text;
-        const QString name = style.fonts.elided(piece.text, text, room);
+        text.color = piece.invisible || piece.text.isEmpty() ? style.colours.soft : style.colours.text;
+        const QString name = style.fonts.elided(piece.text.isEmpty() ? QStringLiteral("·") : piece.text, text,
+                                                room); // a dot where it stands inside a character
         const double x = plot.x() + (static_cast<double>(piece.token - run.first) + 0.5) * column_width;
         list.text(name, {x + style.fonts.x_height(text) / 2, plot.bottom() + 3}, text, Align::right, 90);
         longest = std::max(longest, style.fonts.width(name, text));

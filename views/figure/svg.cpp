@@ -22,6 +22,16 @@ QByteArray escaped(const QString& text) {
     return clean.toHtmlEscaped().toUtf8();
 }
 
+/// A name within quotes within XML.
+QByteArray css_name(const QString& family) {
+    QByteArray name;
+    for (const QChar one : family) {
+        name +=
+            one.isLetterOrNumber() || one == u' ' || one == u'-' ? QString(one).toUtf8() : QByteArray("_");
+    }
+    return "'" + name + "'";
+}
+
 class Writer {
 public:
     explicit Writer(const Fonts& fonts) : fonts_(fonts) {}
@@ -67,14 +77,21 @@ public:
         if (item.style.bold) {
             out_ += " font-weight=\"bold\"";
         }
-        if (item.align != Align::left) {
-            out_ += item.align == Align::center ? " text-anchor=\"middle\"" : " text-anchor=\"end\"";
+        const ShapedText& shaped = fonts_.shape(item.text, item.style.bold);
+        // Read from right to left, a line starts at its right end.
+        if (shaped.right_to_left) {
+            out_ += " direction=\"rtl\"";
+        }
+        if (item.align == Align::center) {
+            out_ += " text-anchor=\"middle\"";
+        } else if ((item.align == Align::right) != shaped.right_to_left) {
+            out_ += " text-anchor=\"end\"";
         }
         if (item.rotation != 0) {
             out_ += " transform=\"rotate(" + number(-item.rotation) + " " + number(item.at.x()) + " " +
                     number(item.at.y()) + ")\"";
         }
-        out_ += " textLength=\"" + number(fonts_.width(item.text, item.style)) +
+        out_ += " textLength=\"" + number(shaped.width * item.style.size) +
                 "\" lengthAdjust=\"spacingAndGlyphs\"" + fill(item.style.color) + ">" + escaped(item.text) +
                 "</text>\n";
     }
@@ -147,22 +164,24 @@ QByteArray to_svg(const DisplayList& list, const Fonts& fonts) {
                      number(list.size().width() / points_per_mm) + "mm\" height=\"" +
                      number(list.size().height() / points_per_mm) + "mm\" viewBox=\"0 0 " + width + " " +
                      height + "\">\n<style>\n";
-    const UsedCharacters used = used_characters(list, fonts);
-    QByteArray family; // a name within quotes within XML
-    for (const QChar one : fonts.family()) {
-        family +=
-            one.isLetterOrNumber() || one == u' ' || one == u'-' ? QString(one).toUtf8() : QByteArray("_");
-    }
-    for (int bold = 0; bold < 2; ++bold) {
-        if (!used.faces[bold].empty()) {
-            const FontSubset subset = fonts.face(bold == 1).tables().subset(used.faces[bold]);
-            out += "@font-face{font-family:'" + family + "';font-weight:" + (bold == 1 ? "bold" : "normal") +
-                   ";src:url(data:font/ttf;base64," + subset.font.toBase64() + ") format('truetype');}\n";
+    QList<QByteArray> families{css_name(fonts.family())};
+    for (const UsedFace& used : used_faces(list, fonts)) {
+        const QByteArray family = css_name(used.face->family());
+        if (!families.contains(family)) {
+            families << family;
+        }
+        const QByteArray font = used.face->subset(used.characters).toBase64();
+        for (const bool bold : {false, true}) {
+            if (bold ? used.bold : used.regular) {
+                out += "@font-face{font-family:" + family + ";font-weight:" + (bold ? "bold" : "normal") +
+                       ";src:url(data:font/" + (used.face->is_cff() ? "otf" : "ttf") + ";base64," + font +
+                       ") format('" + (used.face->is_cff() ? "opentype" : "truetype") + "');}\n";
+            }
         }
     }
-    // Set as measured: no kerning and no ligatures, and spaces at a token's ends stay.
-    out += "text{font-family:'" + family +
-           "',sans-serif;font-kerning:none;font-variant-ligatures:none;white-space:pre}\n"
+    // Set as measured: kerned, without ligatures, and spaces at a token's ends stay.
+    out += "text{font-family:" + families.join(',') +
+           ",sans-serif;font-kerning:normal;font-variant-ligatures:no-common-ligatures;white-space:pre}\n"
            "</style>\n<g xml:space=\"preserve\">\n";
     Writer writer(fonts);
     for (const Item& item : list.items()) {

@@ -1,40 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/figure/token_pieces.h"
 
+#include "core/base/utf8.h"
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 
 #include <algorithm>
 #include <string_view>
 
 namespace ponderscope::figure {
 namespace {
-
-bool continues(char byte) {
-    return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
-}
-
-std::size_t sequence_length(char lead) {
-    const auto byte = static_cast<unsigned char>(lead);
-    return byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-}
-
-/// The span [begin, end) moved so that it holds whole characters: those that begin inside it.
-std::string_view whole_characters(std::string_view text, std::size_t begin, std::size_t end) {
-    while (begin < end && continues(text[begin])) {
-        ++begin;
-    }
-    if (begin < end) {
-        std::size_t lead = end - 1;
-        while (lead > begin && continues(text[lead])) {
-            --lead;
-        }
-        const std::size_t wanted = lead + sequence_length(text[lead]);
-        while (end < wanted && end < text.size() && continues(text[end])) {
-            ++end;
-        }
-    }
-    return text.substr(begin, end - begin);
-}
 
 bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -69,19 +44,20 @@ std::vector<TokenPiece> token_pieces(const RunRows& run) {
         const std::size_t row = run.local(token);
         TokenPiece piece;
         piece.token = token;
-        std::string bytes = token_bytes_of(run, token);
-        const bool has_span = !token_bytes(run.rows, run.text, row).empty();
-        if (has_span) {
-            bytes = whole_characters(run.text, run.rows.begin[row], run.rows.end[row]);
+        const CharacterSpan span = characters_of(run.rows, run.text, row, !pieces.empty());
+        const bool has_span = !span.bytes.empty() || span.before > 0;
+        const auto end = static_cast<std::size_t>(run.rows.end[row]);
+        const std::size_t lead = has_span ? utf8_boundary_before(run.text, end) : 0;
+        if (has_span && lead < end && lead + utf8_at(run.text, lead).bytes > end) { // ends inside a character
+            const std::string_view character(run.text.data() + lead, utf8_at(run.text, lead).bytes);
+            piece.last = static_cast<int>(visible_text(character).size());
+            piece.share = static_cast<double>(end - lead) / static_cast<double>(character.size());
         }
-        if (bytes.empty()) { // nothing but the middle of a character
-            piece.text = QStringLiteral("·");
-            piece.invisible = true;
-            piece.starts_word = after_break;
-            after_break = false;
+        if (has_span && span.bytes.empty()) {
             pieces.push_back(std::move(piece));
             continue;
         }
+        const std::string bytes = has_span ? std::string(span.bytes) : token_bytes_of(run, token);
         const auto first = std::find_if_not(bytes.begin(), bytes.end(), is_blank);
         if (first == bytes.end()) {
             piece.text = blanks(bytes);

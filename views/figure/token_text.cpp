@@ -187,7 +187,8 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     return values;
 }
 
-/// Running text: words are groups of pieces between which no line may end.
+/// Running text: words are groups of pieces between which no line may end, units are pieces whose letters
+/// hang together; lines are placed as their scripts read.
 class Setter {
 public:
     Setter(const Style& style, const Values& values, const FigureData& data, const FigureSpec& spec,
@@ -205,19 +206,16 @@ public:
         baseline_ = top + style_.size * 0.95;
         x_ = 0;
         const std::vector<TokenPiece> pieces = token_pieces(run_);
-        for (std::size_t i = 0; i < pieces.size();) {
-            std::size_t end = i + 1;
-            while (end < pieces.size() && !pieces[end].starts_word && pieces[end - 1].breaks == 0) {
+        for (std::size_t begin = 0; begin < pieces.size();) {
+            std::size_t end = begin + 1;
+            while (end < pieces.size() && pieces[end - 1].breaks == 0) {
                 ++end;
             }
-            word(list, pieces, i, end);
-            for (int b = 0; b < pieces[end - 1].breaks; ++b) {
-                baseline_ += b == 0 ? pitch_ : pitch_ * 0.35;
-                x_ = 0;
-            }
-            i = end;
+            paragraph(list, pieces, begin, end);
+            begin = end;
         }
-        const bool line_open = x_ > 0;
+        const bool line_open = !line_.empty();
+        end_line(list);
         return baseline_ + (line_open ? 0 : -pitch_) + style_.size * (ticks_ ? 0.75 : 0.4) - top;
     }
 
@@ -226,57 +224,176 @@ private:
         0.32; ///< points between a letter and the edge towards a token of the same word
     static constexpr double outer = 0.9; ///< towards a space
 
-    double piece_width(const TokenPiece& piece, bool first, bool last) const {
-        return style_.fonts.width(piece.text, style_.body) + (first ? outer : inner) + (last ? outer : inner);
+    /// Tokens that are set as one text.
+    struct Unit {
+        QString text;
+        std::vector<std::int64_t> tokens;
+        std::vector<double> edges{0}; ///< of these in the text, UTF-16 units and parts of them
+        bool soft = false;
+        bool first = false; ///< of its word
+        bool last = false;
+        std::int8_t level = 0;     ///< of the bidirectional algorithm: odd ones read from right to left
+        std::int8_t gap_level = 0; ///< of the space before its word
+        double gap = 0;            ///< points before it, on its line
+        double width = 0;
+    };
+
+    double padding(const Unit& unit, bool left) const {
+        return (left != (unit.level % 2 != 0) ? unit.first : unit.last) ? outer : inner;
     }
 
-    void word(DisplayList& list, const std::vector<TokenPiece>& pieces, std::size_t begin, std::size_t end) {
+    void paragraph(DisplayList& list, const std::vector<TokenPiece>& pieces, std::size_t begin,
+                   std::size_t end) {
+        std::vector<Unit> units;
+        QString text; // of the paragraph, for its directions
+        std::vector<qsizetype> places;
+        for (std::size_t i = begin; i < end; ++i) {
+            const TokenPiece& piece = pieces[i];
+            const bool word = i == begin || piece.starts_word;
+            // Inside a character the token belongs to the one before it.
+            const bool joins =
+                !word && !units.empty() && units.back().soft == piece.invisible &&
+                (piece.text.isEmpty() || !may_part(units.back().text + piece.text, units.back().text.size()));
+            if (!joins) {
+                if (word && !units.empty()) {
+                    units.back().last = true;
+                    text += u' ';
+                }
+                places.push_back(text.size());
+                units.emplace_back();
+                units.back().first = word;
+                units.back().soft = piece.invisible;
+            }
+            Unit& unit = units.back();
+            text += piece.text;
+            unit.text += piece.text;
+            unit.tokens.push_back(piece.token);
+            unit.edges.push_back(static_cast<double>(unit.text.size()) -
+                                 static_cast<double>(piece.last) * (1 - piece.share));
+        }
+        units.back().last = true;
+        const BidiLevels bidi = bidi_levels(text);
+        right_to_left_ = bidi.right_to_left;
+        for (std::size_t i = 0; i < units.size(); ++i) {
+            const auto at = static_cast<std::size_t>(places[i]);
+            units[i].level = at < bidi.levels.size() ? bidi.levels[at] : std::int8_t{0};
+            units[i].gap_level = at > 0 ? bidi.levels[at - 1] : std::int8_t{0};
+        }
+        for (std::size_t i = 0; i < units.size();) {
+            std::size_t next = i + 1;
+            while (next < units.size() && !units[next].first) {
+                ++next;
+            }
+            word(list, units, i, next);
+            i = next;
+        }
+        for (int b = 0; b < pieces[end - 1].breaks; ++b) {
+            if (b == 0) {
+                next_line(list);
+            } else {
+                baseline_ += pitch_ * 0.35;
+            }
+        }
+    }
+
+    void measure(Unit& unit) const {
+        unit.width = style_.fonts.width(unit.text, style_.body) + padding(unit, true) + padding(unit, false);
+    }
+
+    void word(DisplayList& list, std::vector<Unit>& units, std::size_t begin, std::size_t end) {
         double width = 0;
         for (std::size_t i = begin; i < end; ++i) {
-            width += piece_width(pieces[i], i == begin, i + 1 == end);
+            measure(units[i]);
+            width += units[i].width;
         }
-        if (x_ > 0) {
-            x_ += space_ - outer;
-            if (x_ + width > style_.width) {
-                next_line();
-            }
+        double gap = line_.empty() ? 0 : space_ - outer;
+        // A word that no line holds begins where it stands.
+        if (!line_.empty() && x_ + gap + (width > style_.width ? units[begin].width : width) > style_.width) {
+            next_line(list);
+            gap = 0;
         }
         for (std::size_t i = begin; i < end; ++i) {
-            TokenPiece piece = pieces[i];
-            double own = piece_width(piece, i == begin, i + 1 == end);
-            if (x_ > 0 && x_ + own > style_.width) { // a word longer than a line
-                next_line();
+            Unit& unit = units[i];
+            if (!line_.empty() && x_ + gap + unit.width > style_.width) {
+                next_line(list);
+                gap = 0;
             }
-            if (own > style_.width) {
-                piece.text = style_.fonts.elided(piece.text, style_.body, style_.width - 2 * outer);
-                own = piece_width(piece, i == begin, i + 1 == end);
+            if (unit.width > style_.width) {
+                unit.text = style_.fonts.elided(unit.text, style_.body, style_.width - 2 * outer);
+                measure(unit);
             }
-            token(list, piece, own, i == begin, i + 1 == end);
-            x_ += own;
+            unit.gap = gap;
+            x_ += gap + unit.width;
+            gap = 0;
+            line_.push_back(unit);
         }
     }
 
-    void next_line() {
-        x_ = 0;
+    void next_line(DisplayList& list) {
+        end_line(list);
         baseline_ += pitch_;
     }
 
-    void token(DisplayList& list, const TokenPiece& piece, double width, bool first, bool last) const {
-        const double value = values_.of[static_cast<std::size_t>(piece.token - run_.first)];
-        const double left = x_ + (first ? 0 : 0.2);
-        const double right = x_ + width - (last ? 0 : 0.2);
+    /// Draws the open line. Where words read from right to left, units and the gaps before them change places
+    /// (UAX 9, L2), and a paragraph that does begins at the right.
+    void end_line(DisplayList& list) {
+        std::vector<std::int8_t> levels;
+        std::vector<const Unit*> things; // null: the gap before the next unit
+        for (const Unit& unit : line_) {
+            if (unit.gap > 0) {
+                levels.push_back(unit.gap_level);
+                things.push_back(nullptr);
+            }
+            levels.push_back(unit.level);
+            things.push_back(&unit);
+        }
+        double x = right_to_left_ ? std::max(0.0, style_.width - x_) : 0;
+        for (const std::size_t i : visual_order(levels)) {
+            if (things[i] == nullptr) {
+                x += things[i + 1]->gap;
+            } else {
+                draw(list, *things[i], x);
+                x += things[i]->width;
+            }
+        }
+        line_.clear();
+        x_ = 0;
+    }
+
+    void draw(DisplayList& list, const Unit& unit, double x) const {
+        const double start = x + padding(unit, true);
+        const ShapedText shaped = style_.fonts.shape(unit.text, style_.body.bold);
+        const auto units = static_cast<double>(unit.text.size());
+        for (std::size_t i = 0; i < unit.tokens.size(); ++i) {
+            auto [left, right] =
+                shaped.extent(std::min(unit.edges[i], units), std::min(unit.edges[i + 1], units));
+            left = start + left * style_.size;
+            right = start + right * style_.size;
+            // To the unit's own edges; inside it tokens are a hair apart.
+            const bool leftmost = left - start < 1e-6;
+            const bool rightmost = x + unit.width - padding(unit, false) - right < 1e-6;
+            left = leftmost ? x + (padding(unit, true) == outer ? 0 : 0.2) : left + 0.1;
+            right = rightmost ? x + unit.width - (padding(unit, false) == outer ? 0 : 0.2) : right - 0.1;
+            mark(list, unit.tokens[i], left, std::max(right, left + 0.2));
+        }
+        TextStyle text = style_.body;
+        if (unit.soft) {
+            text.color = style_.colours.soft;
+        }
+        list.text(unit.text, {start, baseline_}, text);
+    }
+
+    /// A token's background and ticks.
+    void mark(DisplayList& list, std::int64_t token, double left, double right) const {
+        const double value = values_.of[static_cast<std::size_t>(token - run_.first)];
         if (!std::isnan(value)) {
             const double position = values_.legend.scale.position(value);
             list.rect({left, baseline_ - style_.size * 0.86, right - left, style_.size * 1.14},
-                      QColor(values_.legend.map.at(position)), {}, style_.size * 0.16);
+                      QColor(values_.legend.map.at(position)), {},
+                      std::min(style_.size * 0.16, (right - left) / 3));
         }
-        TextStyle text = style_.body;
-        if (piece.invisible) {
-            text.color = style_.colours.soft;
-        }
-        list.text(piece.text, {x_ + (first ? outer : inner), baseline_}, text);
         if (ticks_) {
-            if (const auto row = run_.shown(piece.token, spec_.attribution)) {
+            if (const auto row = run_.shown(token, spec_.attribution)) {
                 draw_steps(list, style_, {left, baseline_ + style_.size * 0.45}, right - left,
                            run_.rows.steps[*row], run_.info.max_steps);
             }
@@ -284,11 +401,15 @@ private:
     }
 
 public:
-    /// One tick a step that could have run, those that did in the run's colour; more than 8 become a bar.
+    /// One tick a step that could have run, those that did in the run's colour; more than 8, or more than
+    /// there is room for, become a bar.
     static void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
                            std::int64_t most) {
         const double height = style.size * 0.12;
-        if (most > 8) {
+        const double gap = style.size * 0.09;
+        const auto count = static_cast<double>(most);
+        const double width = std::min(style.size * 0.42, (room - gap * (count - 1)) / count);
+        if (most > 8 || width < height) {
             list.rect({at.x(), at.y(), room, height}, style.colours.faint, {}, height / 2);
             if (steps > 0) {
                 list.rect(
@@ -297,9 +418,6 @@ public:
             }
             return;
         }
-        const double gap = style.size * 0.09;
-        const auto count = static_cast<double>(most);
-        const double width = std::min(style.size * 0.42, (room - gap * (count - 1)) / count);
         for (std::int64_t k = 0; k < most; ++k) {
             list.rect({at.x() + static_cast<double>(k) * (width + gap), at.y(), width, height},
                       k < steps ? style.colours.a : style.colours.faint, {}, height / 2);
@@ -314,7 +432,9 @@ private:
     bool ticks_;
     double pitch_;
     double space_;
-    double x_ = 0;
+    std::vector<Unit> line_; ///< the open one
+    bool right_to_left_ = false;
+    double x_ = 0; ///< its length
     double baseline_ = 0;
 };
 

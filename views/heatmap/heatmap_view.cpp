@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 #include "views/heatmap/layer_map.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -314,7 +315,7 @@ void HeatmapView::showCell(qint64 token, int step) {
     const StepMap& map = *canvas_->map();
     const StepMap::Cell cell = map.at(token, step);
     const QString name =
-        visible_token(token_bytes(sequence_->tokens, sequence_->text, static_cast<std::size_t>(token)), 24);
+        visible_token_of(sequence_->tokens, sequence_->text, static_cast<std::size_t>(token), 24);
     QString value = tr("no value");
     if (cell.kind == StepMap::Kind::halted) {
         value = tr("halted");

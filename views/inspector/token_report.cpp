@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 
 #include <QCoreApplication>
 
@@ -186,8 +187,10 @@ QString headline_of(TraceData& data, const Side& a, qint64 token) {
         const QString label = data.tokenLabel(a.key, a.data->tokens.id[at]);
         return label.isEmpty() ? QStringLiteral("#%1").arg(a.data->tokens.id[at]) : label;
     }
-    const std::size_t first = bytes.find_first_not_of(' ');
-    return first == std::string_view::npos ? visible_token(bytes) : visible_token(bytes.substr(first));
+    const QString shown = visible_token_of(a.data->tokens, a.data->text, at);
+    const auto first = std::min(bytes.find_first_not_of(' '), bytes.size() - 1);
+    return bytes[first] == ' ' ? shown
+                               : shown.mid(static_cast<qsizetype>(first)); // "␣word" without its space
 }
 
 } // namespace

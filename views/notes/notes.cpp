@@ -2,6 +2,7 @@
 #include "views/notes/notes.h"
 
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 
 #include <QCryptographicHash>
 #include <QDateTime>
@@ -184,8 +185,7 @@ void Notes::put(const RunKey& run, qint64 sequence, qint64 token, const QString&
     Note note{digest(run), sequence, token, text, {}, QDateTime::currentDateTimeUtc().toString(Qt::ISODate)};
     const auto block = context_.data.sequence(run, sequence);
     if (block && token >= 0 && token < static_cast<qint64>(block->tokens.size())) {
-        note.word =
-            visible_token(token_bytes(block->tokens, block->text, static_cast<std::size_t>(token)), 40);
+        note.word = visible_token_of(block->tokens, block->text, static_cast<std::size_t>(token));
     }
     std::vector<Note>& notes = files_[run.trace].notes;
     if (files_[run.trace].path.isEmpty()) {

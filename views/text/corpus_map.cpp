@@ -2,6 +2,7 @@
 #include "views/text/corpus_map.h"
 
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 
 #include <QHelpEvent>
 #include <QImage>
@@ -293,8 +294,7 @@ bool CorpusMap::viewportEvent(QEvent* event) {
             const auto block = context_.data.sequence(run_, at.sequence);
             if (block && at.token < static_cast<qint64>(block->tokens.size())) {
                 const auto index = static_cast<std::size_t>(at.token);
-                text += QStringLiteral(" “%1”").arg(
-                    visible_token(token_bytes(block->tokens, block->text, index), 24));
+                text += QStringLiteral(" “%1”").arg(visible_token_of(block->tokens, block->text, index, 24));
                 const qint64 row = context_.selection.rowOf(at.token);
                 if (row >= 0) {
                     text += QStringLiteral(" · ") + quantity_name(quantity_) + u' ' +

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_layout.h"
 
+#include "core/base/utf8.h"
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 #include "views/text/token_text.h"
 
 #include <QFontMetricsF>
 #include <QPainter>
+#include <QTextBoundaryFinder>
 #include <QTextLayout>
 
 #include <algorithm>
@@ -16,11 +19,66 @@ namespace ponderscope {
 namespace {
 
 /// A word that no line can hold anyway is cut here, so that shaping stays short whatever the text is.
-constexpr std::uint32_t longest_word_tokens = 24;
 constexpr std::size_t longest_word_bytes = 96;
 /// Beyond this many distinct words the glyphs of a sequence are no longer worth their memory: a text of
 /// random bytes.
 constexpr std::size_t most_shapes = 200'000;
+
+/// Whether the character at byte \p at belongs to one that one sees with those from \p first on: the second
+/// letter of a flag, the second person of a family.
+bool joins(std::string_view text, std::size_t first, std::size_t at) {
+    const QString before = QString::fromUtf8(text.data() + first, static_cast<qsizetype>(at - first));
+    const QString both =
+        before + QString::fromUtf8(text.data() + at,
+                                   static_cast<qsizetype>(std::min<std::size_t>(text.size() - at, 8)));
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, both);
+    finder.setPosition(before.size());
+    return !finder.isAtBoundary();
+}
+
+/// Where a token ends in the characters of a word: at \p part of the way from one place to the other where
+/// it ends inside a character, else at \p from.
+struct Edge {
+    int from = 0;
+    int to = 0;
+    double part = 0;
+    [[nodiscard]] double at() const { return from + part * (to - from); }
+};
+
+/// The stretches of a laid-out word that the tokens between \p edges have, left and right. What one sees as
+/// one character is divided among its tokens by their shares of it.
+std::vector<std::pair<double, double>> extents_of(const QTextLayout& layout, const QTextLine& line,
+                                                  const std::vector<Edge>& edges, double width) {
+    std::vector<std::pair<double, double>> extents(edges.size() - 1, {width, 0});
+    const int size = static_cast<int>(layout.text().size());
+    std::size_t token = 0;
+    for (int from = 0, to = 0; from < size; from = to) {
+        to = std::max(layout.nextCursorPosition(from), from + 1);
+        const double start = line.cursorToX(from);
+        double end = line.cursorToX(from, QTextLine::Trailing);
+        // Within a ligature the next character begins before the glyph ends; beyond a change of direction
+        // it begins elsewhere.
+        if (const double next = line.cursorToX(to); to < size && (next - start) * (next - end) < 0) {
+            end = next;
+        }
+        const auto x = [&](double at) { return start + (end - start) * (at - from) / (to - from); };
+        while (token + 1 < extents.size() && edges[token + 1].at() <= from) {
+            ++token;
+        }
+        for (std::size_t i = token; i < extents.size() && edges[i].at() < to; ++i) {
+            const auto [left, right] = std::minmax(
+                {x(std::max<double>(edges[i].at(), from)), x(std::min<double>(edges[i + 1].at(), to))});
+            extents[i] = {std::min(extents[i].first, left), std::max(extents[i].second, right)};
+        }
+    }
+    double last = 0;
+    for (auto& [left, right] : extents) { // what has no width of its own can still be seen and hit
+        left = std::clamp(left > right ? last : left, 0.0, width - 1);
+        right = std::clamp(right, left + 1, width);
+        last = right;
+    }
+    return extents;
+}
 
 } // namespace
 
@@ -97,7 +155,7 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
     const std::string_view text = data_->text;
     const bool idsOnly = text.empty();
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(tokens.size(), 0xfffffff0u));
-    const auto breaksAt = [&](std::uint32_t t) {
+    const auto breaksAt = [&](std::uint32_t first, std::uint32_t t) {
         // Cheap first: most words begin with a space.
         const std::string_view bytes = idsOnly ? std::string_view() : token_bytes(tokens, text, t);
         if (idsOnly || bytes.empty() || bytes.front() == ' ') {
@@ -107,7 +165,10 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
         if (lead > 0x20 && lead < 0x7f) {
             return false;
         }
-        return token_text(bytes, tokens.id[t], false).breakBefore;
+        const CharacterSpan span = characters_of(tokens, text, t, true);
+        const TokenText shown = token_text(span.bytes, tokens.id[t], false);
+        return span.before == 0 && shown.breakBefore &&
+               (shown.special || shown.ideograph || !joins(text, tokens.begin[first], tokens.begin[t]));
     };
     int sinceClock = 0;
     while (placed_ < count) {
@@ -122,21 +183,24 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
                      (lead.front() != ' ' &&
                       !(static_cast<unsigned char>(lead.front()) > 0x20 &&
                         static_cast<unsigned char>(lead.front()) < 0x7f) &&
-                      token_text(lead, tokens.id[first], false).special);
+                      token_text(characters_of(tokens, text, first, false).bytes, tokens.id[first], false)
+                          .special);
         }
-        while (!closed && end < count && end - first < longest_word_tokens && !breaksAt(end)) {
+        while (!closed && end < count && !breaksAt(first, end)) {
             const std::string_view next = token_bytes(tokens, text, end);
             bytes += next.size();
-            if (bytes > longest_word_bytes) {
+            if (bytes > longest_word_bytes && characters_of(tokens, text, end, true).before == 0) {
                 break;
             }
             ++end;
             closed = next.find('\n') != std::string_view::npos;
         }
+        const std::size_t shaped = shapes_.size();
         words_.push_back({first, shape(first, end)});
         placed_ = end;
         placeWord(static_cast<std::uint32_t>(words_.size() - 1));
-        if (++sinceClock == 32) {
+        sinceClock += shapes_.size() > shaped ? 16 : 1; // shaping is what takes time
+        if (sinceClock >= 32) {
             sinceClock = 0;
             if (std::chrono::steady_clock::now() >= until) {
                 break;
@@ -169,22 +233,42 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
     made.tokens = end - first;
     made.extents = static_cast<std::uint32_t>(extents_.size());
     QString all;
-    std::vector<int> edges{0};
+    std::vector<Edge> edges(1);
+    std::size_t characterAt = 0; ///< first byte of the character in which the last edge lies
     for (std::uint32_t t = first; t < end; ++t) {
-        const std::string_view bytes = token_bytes(tokens, data_->text, t);
+        const bool hasText = !token_bytes(tokens, data_->text, t).empty();
         QString label;
-        if (bytes.empty() && !idsOnly && labels_) {
+        if (!hasText && !idsOnly && labels_) {
             label = labels_(tokens.id[t]);
             missesLabels_ = missesLabels_ || label.isEmpty();
         }
-        const TokenText shown = token_text(bytes, tokens.id[t], idsOnly, label);
+        const CharacterSpan span = characters_of(tokens, data_->text, t, t > first);
+        if (hasText && span.bytes.empty()) { // inside one character
+            Edge edge = edges.back();
+            const std::size_t whole = utf8_at(data_->text, characterAt).bytes;
+            edge.part = static_cast<double>(tokens.end[t] - characterAt) / static_cast<double>(whole);
+            edges.push_back(edge);
+            continue;
+        }
+        const TokenText shown = token_text(span.bytes, tokens.id[t], idsOnly, label);
         if (t == first) {
             made.spaceBefore = shown.spaceBefore;
             made.special = shown.special;
+        } else if (shown.spaceBefore) {
+            all += QChar(0x00a0); // no gap: inside the word
         }
         made.breakAfter = made.breakAfter || shown.breakAfter;
         all += shown.text;
-        edges.push_back(static_cast<int>(all.size()));
+        const int size = static_cast<int>(all.size());
+        edges.push_back({size, size, 0});
+        if (span.after > 0) {
+            characterAt = utf8_boundary_before(data_->text, tokens.end[t]);
+            const std::string_view last(data_->text.data() + characterAt,
+                                        tokens.end[t] + span.after - characterAt);
+            edges.back() = {size - static_cast<int>(visible_text(last).size()), size,
+                            static_cast<double>(tokens.end[t] - characterAt) /
+                                static_cast<double>(last.size())};
+        }
     }
     made.direction = directionOf(all);
     made.number = std::any_of(all.begin(), all.end(), [](QChar c) { return c.isDigit(); });
@@ -201,44 +285,13 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
     made.glyphs = layout.glyphRuns();
     made.ascent = static_cast<float>(line.ascent());
     made.width = static_cast<float>(std::max<qreal>(line.naturalTextWidth(), 2));
-    std::vector<Extent> extents;
-    for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
-        const auto from = static_cast<float>(line.cursorToX(edges[i]));
-        const auto to = static_cast<float>(line.cursorToX(edges[i + 1]));
-        extents.push_back({std::clamp(std::min(from, to), 0.0f, made.width),
-                           std::clamp(std::max(from, to), 0.0f, made.width)});
-    }
-    // Tokens that meet inside one cluster (a base and its mark, a cut ligature) share its width, so that each
-    // can be seen and hit.
+    const auto extents = extents_of(layout, line, edges, static_cast<double>(made.width));
     for (std::size_t i = 0; i < extents.size(); ++i) {
-        if (extents[i].right - extents[i].left >= 1) {
-            continue;
-        }
-        std::size_t from = i;
-        std::size_t to = i + 1;
-        while (to < extents.size() && extents[to].right - extents[to].left < 1) {
-            ++to;
-        }
-        if (to < extents.size()) {
-            ++to;
-        } else if (from > 0) {
-            --from;
-        }
-        float left = made.width;
-        float right = 0;
-        for (std::size_t j = from; j < to; ++j) {
-            left = std::min(left, extents[j].left);
-            right = std::max(right, extents[j].right);
-        }
-        right = std::max(right, left + 2);
-        const float part = (right - left) / static_cast<float>(to - from);
-        for (std::size_t j = from; j < to; ++j) {
-            extents[j] = {left + part * static_cast<float>(j - from),
-                          left + part * static_cast<float>(j - from + 1)};
-        }
-        i = to - 1;
+        const double at = edges[i].at();
+        const bool inside = at != std::floor(at) || !layout.isValidCursorPosition(static_cast<int>(at));
+        extents_.push_back(
+            {static_cast<float>(extents[i].first), static_cast<float>(extents[i].second), inside});
     }
-    extents_.insert(extents_.end(), extents.begin(), extents.end());
     shapes_.push_back(std::move(made));
     const auto index = static_cast<std::uint32_t>(shapes_.size() - 1);
     known_.emplace(std::move(key), index);
@@ -260,16 +313,22 @@ void TextLayout::placeWord(std::uint32_t word) {
         lines_.push_back({word, first, rightToLeft});
         pen_ = shape.width;
         if (shape.width > width_) {
-            // Wider than a line: it breaks between its tokens, which may lie from right to left.
-            Extent part = extents_[shape.extents];
-            for (std::uint32_t i = 1; i < shape.tokens; ++i) {
-                const Extent& extent = extents_[shape.extents + i];
-                const Extent grown{std::min(part.left, extent.left), std::max(part.right, extent.right)};
-                if (grown.right - grown.left > width_) {
+            // Wider than a line: it breaks between its tokens, which may lie from right to left, but not
+            // inside of what one sees as one character, where that fits into a line.
+            const Extent* extents = &extents_[shape.extents];
+            const auto fits = [this](const Extent& one) { return one.right - one.left <= width_; };
+            Extent part = extents[0];
+            for (std::uint32_t i = 0, end = 0; i < shape.tokens; i = end) {
+                Extent unit = extents[i];
+                for (end = i + 1; end < shape.tokens && extents[end].inside && fits(unit.with(extents[end]));
+                     ++end) {
+                    unit = unit.with(extents[end]);
+                }
+                if (i > 0 && !fits(part.with(unit))) {
                     lines_.push_back({word, first + i, rightToLeft});
-                    part = extent;
+                    part = unit;
                 } else {
-                    part = grown;
+                    part = part.with(unit);
                 }
             }
             pen_ = part.right - part.left;
@@ -333,12 +392,11 @@ std::vector<TextLayout::Piece> TextLayout::pieces(qint64 line) const {
         const Shape& shape = shapes_[word.shape];
         const std::uint32_t from = std::max(start.token, word.firstToken) - word.firstToken;
         const std::uint32_t to = std::min(end - word.firstToken, shape.tokens);
-        Extent part{0, shape.width};
+        Extent part{0, shape.width, false};
         if (from > 0 || to < shape.tokens) {
             part = extents_[shape.extents + from];
             for (std::uint32_t i = from + 1; i < to; ++i) {
-                part.left = std::min(part.left, extents_[shape.extents + i].left);
-                part.right = std::max(part.right, extents_[shape.extents + i].right);
+                part = part.with(extents_[shape.extents + i]);
             }
         }
         if (w != start.word) {

@@ -8,6 +8,7 @@
 #include <QList>
 #include <QRectF>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,11 +23,11 @@ namespace ponderscope {
 
 /// Where each token of a sequence lies when its text is wrapped to a width. No widget; GUI thread only.
 ///
-/// Words (tokens without white space between them) are shaped as a whole, so that ligatures, kerning and
-/// joining scripts come out as in running text, and once each: the same word elsewhere reuses the glyphs.
-/// Placing a million tokens is thus a million look-ups, done in slices by prepare(); re-wrapping after a
-/// resize is additions only. Coordinates: x from the left edge of the text, lines from 0; how tall a line is
-/// is the view's business.
+/// Words (tokens without white space between them) are shaped as a whole, so that ligatures, kerning, joining
+/// scripts and characters that several tokens share come out as in running text, and once each: the same word
+/// elsewhere reuses the glyphs. Placing a million tokens is thus a million look-ups, done in slices by
+/// prepare(); re-wrapping after a resize is additions only. Coordinates: x from the left edge of the text,
+/// lines from 0; how tall a line is is the view's business.
 class TextLayout {
 public:
     struct PlacedToken {
@@ -76,12 +77,18 @@ public:
     void draw(QPainter& painter, qint64 line, qreal x, qreal baseline, const QColor& text,
               const QColor& special) const;
 
+    [[nodiscard]] qreal gap() const { return gap_; } ///< between words
     [[nodiscard]] std::size_t shapedWords() const { return shapes_.size(); }
 
 private:
     struct Extent {
         float left = 0;
         float right = 0;
+        bool inside = false; ///< begins inside of what one sees as one character
+        /// Both; begins as this one does.
+        [[nodiscard]] Extent with(const Extent& other) const {
+            return {std::min(left, other.left), std::max(right, other.right), inside};
+        }
     };
     /// Which way a word reads. Numbers and punctuation alone have no way of their own.
     enum class Direction : std::uint8_t { none, leftToRight, rightToLeft };

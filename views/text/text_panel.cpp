@@ -5,6 +5,7 @@
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_view.h"
 #include "views/text/token_model.h"
 
@@ -36,6 +37,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       context_(context),
       view_(new TextView(context, this)),
       find_(new FindBar(context, *view_, this)),
+      spanBar_(new SpanBar(context, *view_, this)),
       legend_(new Legend(context.theme, this)),
       colour_(new QComboBox(this)),
       bars_(new QComboBox(this)),
@@ -105,6 +107,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     column->addWidget(controls_);
     column->addWidget(find_);
     column->addWidget(stack_, 1);
+    column->addWidget(spanBar_);
     setFocusProxy(view_);
 
     connect(colour_, &QComboBox::currentIndexChanged, this, [this] {
@@ -126,6 +129,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         }
     });
     connect(find_, &FindBar::queryChanged, this, &TextPanel::viewChanged);
+    connect(spanBar_, &SpanBar::figureWanted, this, &TextPanel::figureWanted);
+    connect(spanBar_, &SpanBar::failed, this, &TextPanel::failed);
     connect(bars_, &QComboBox::currentIndexChanged, this, [this] {
         setBars(bars_->currentData().isNull()
                     ? std::nullopt
@@ -240,17 +245,30 @@ void TextPanel::buildZoom() {
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& now) {
                 if (now.isValid()) {
-                    context_.selection.setToken(now.row());
+                    context_.selection.setToken(model_->tokenOf(now.row()));
                 }
             });
     connect(&context_.selection, &Selection::tokenChanged, this, &TextPanel::showRow);
     connect(view_, &TextView::contentChanged, this, [this] {
         if (zoom_ == TextZoom::tokens) {
-            model_->show(view_->sequence(), &view_->values());
+            fillTable();
             showRow(context_.selection.token());
         }
     });
-    connect(view_, &TextView::valuesChanged, model_, &TokenModel::recolour);
+    connect(view_, &TextView::valuesChanged, this, [this] {
+        if (zoom_ == TextZoom::tokens) {
+            fillTable(); // B may be another one
+        }
+    });
+    connect(&context_.selection, &Selection::attributionChanged, this, [this] {
+        const QHeaderView* header = table_->horizontalHeader();
+        table_->sortByColumn(header->sortIndicatorSection(), header->sortIndicatorOrder());
+    });
+    // Three clicks: up, down, as in the text again.
+    table_->horizontalHeader()->setSectionsClickable(true);
+    table_->horizontalHeader()->setSortIndicatorClearable(true);
+    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+    table_->setSortingEnabled(true);
     connect(view_, &TextView::zoomedBeyond, this,
             [this](bool in) { setZoom(in ? TextZoom::tokens : TextZoom::corpus); });
     connect(corpus_, &CorpusMap::zoomedIn, this, [this] { setZoom(TextZoom::text); });
@@ -264,10 +282,17 @@ void TextPanel::showRow(qint64 token) {
     if (token < 0) {
         table_->clearSelection();
     } else {
-        table_->selectRow(static_cast<int>(token));
-        table_->scrollTo(model_->index(static_cast<int>(token), 0));
+        table_->selectRow(model_->rowOf(token));
+        table_->scrollTo(model_->index(model_->rowOf(token), 0));
     }
     table_->viewport()->update();
+}
+
+void TextPanel::fillTable() {
+    const auto shown = view_->sequence();
+    const RunKey other = context_.selection.runB();
+    model_->show(shown, shown && other.isValid() ? context_.data.sequence(other, shown->sequence) : nullptr,
+                 &view_->values());
 }
 
 void TextPanel::setZoom(TextZoom zoom) {
@@ -282,7 +307,11 @@ void TextPanel::setZoom(TextZoom zoom) {
     {
         const QSignalBlocker quiet(
             table_->selectionModel()); // a table that is filled or gets the focus chooses a row
-        model_->show(zoom == TextZoom::tokens ? view_->sequence() : nullptr, &view_->values());
+        if (zoom == TextZoom::tokens) {
+            fillTable();
+        } else {
+            model_->show(nullptr, nullptr, &view_->values());
+        }
         stack_->setCurrentWidget(shown);
         setFocusProxy(shown);
         shown->setFocus();
@@ -317,7 +346,7 @@ void TextPanel::zoomOut() {
 }
 
 bool TextPanel::isBusy() const {
-    return !view_->settled() || (zoom_ == TextZoom::corpus && corpus_->isBusy());
+    return !view_->settled() || spanBar_->isBusy() || (zoom_ == TextZoom::corpus && corpus_->isBusy());
 }
 
 bool TextPanel::eventFilter(QObject* watched, QEvent* event) {
@@ -331,7 +360,7 @@ bool TextPanel::eventFilter(QObject* watched, QEvent* event) {
         }
     } else if (watched == table_->viewport() && event->type() == QEvent::ContextMenu) {
         const auto* menu = static_cast<QContextMenuEvent*>(event);
-        emit view_->menuWanted(table_->rowAt(menu->pos().y()), menu->globalPos());
+        emit view_->menuWanted(model_->tokenOf(table_->rowAt(menu->pos().y())), menu->globalPos());
         return true;
     }
     return QWidget::eventFilter(watched, event);
@@ -401,11 +430,12 @@ void TextPanel::paintEvent(QPaintEvent*) {
 figure::FigureSpec TextPanel::figureSpec(figure::FigureKind kind) const {
     figure::FigureSpec spec = figure::window_figure(context_.data, context_.selection, kind);
     spec.sequence = context_.selection.sequence();
-    // What is on the screen: a figure of a whole book helps nobody.
-    const qint64 first = view_->firstVisibleToken();
-    const qint64 last = view_->endVisibleToken();
-    if (last > first) {
-        spec.tokens = std::array<std::int64_t, 2>{first, last};
+    // The span that was chosen, or what is on the screen: a figure of a whole book helps nobody.
+    const TokenSpan span = view_->span().isEmpty()
+                               ? TokenSpan{view_->firstVisibleToken(), view_->endVisibleToken()}
+                               : view_->span();
+    if (!span.isEmpty()) {
+        spec.tokens = std::array<std::int64_t, 2>{span.first, span.last};
     }
     spec.annotation = view_->annotation().toStdString();
     switch (view_->quantity()) {

@@ -21,6 +21,7 @@ namespace ponderscope {
 class CorpusMap;
 class FindBar;
 class Legend;
+class SpanBar;
 class TextView;
 class TokenModel;
 
@@ -42,6 +43,7 @@ public:
     [[nodiscard]] TextView& view() { return *view_; }
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }
+    [[nodiscard]] SpanBar& spanBar() { return *spanBar_; }
     [[nodiscard]] CorpusMap& corpus() { return *corpus_; }
     [[nodiscard]] QTableView& table() { return *table_; }
     [[nodiscard]] TextZoom zoom() const { return zoom_; }
@@ -66,6 +68,8 @@ public slots:
 signals:
     void replayDismissed(); ///< a recorded quantity was chosen while the text showed a replay
     void helpRequested();
+    void figureWanted(); ///< of the chosen span
+    void failed(const QString& sentence);
     void viewChanged(); ///< quantity, bars, difference, zoom or what is searched for
 
 protected:
@@ -77,10 +81,12 @@ private:
     void nameColour();       ///< the box says what colours the text, a replay too
     void buildZoom();
     void showRow(qint64 token);
+    void fillTable();
 
     ViewContext context_;
     TextView* view_;
     FindBar* find_;
+    SpanBar* spanBar_;
     Legend* legend_;
     QComboBox* colour_;
     QComboBox* bars_;

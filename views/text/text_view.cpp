@@ -2,6 +2,7 @@
 #include "views/text/text_view.h"
 
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 #include "views/text/minimap.h"
 
 #include <QContextMenuEvent>
@@ -188,6 +189,12 @@ void TextView::reload() {
         }
         return;
     }
+    const bool grows = block && layout_.sequence() && block->run == layout_.sequence()->run &&
+                       block->sequence == layout_.sequence()->sequence;
+    if (anchor_ >= 0 && !grows) {
+        anchor_ = -1; // of another text
+        emit spanChanged();
+    }
     layout_.setSequence(std::move(block));
     setAccessibleDescription(layout_.sequence() ? tr("%1 tokens").arg(layout_.sequence()->tokens.size())
                                                 : hint());
@@ -372,8 +379,43 @@ void TextView::updateToken(qint64 token) {
     }
 }
 
+TokenSpan TextView::span() const {
+    const qint64 token = context_.selection.token();
+    return anchor_ < 0 || token < 0 || anchor_ == token
+               ? TokenSpan()
+               : TokenSpan{std::min(anchor_, token), std::max(anchor_, token) + 1};
+}
+
+void TextView::setSpan(TokenSpan span) {
+    pin(span.isEmpty() ? context_.selection.token() : span.first, false);
+    if (!span.isEmpty()) {
+        pin(span.last - 1, true);
+    }
+}
+
+void TextView::pin(qint64 token, bool extend) {
+    const TokenSpan before = span();
+    if (!extend) {
+        anchor_ = -1;
+    } else if (anchor_ < 0) {
+        anchor_ = context_.selection.token() >= 0 ? context_.selection.token() : token;
+    }
+    pinning_ = true;
+    context_.selection.setToken(token);
+    pinning_ = false;
+    if (span() != before) {
+        viewport()->update();
+        emit spanChanged();
+    }
+}
+
 void TextView::showSelected() {
     const qint64 token = context_.selection.token();
+    if (!pinning_ && anchor_ >= 0) { // another view pinned something else
+        anchor_ = -1;
+        viewport()->update();
+        emit spanChanged();
+    }
     updateToken(drawnSelected_);
     drawnSelected_ = token;
     if (token >= 0) {
@@ -393,7 +435,7 @@ QString TextView::describe(qint64 token) const {
     QStringList parts;
     parts << tr("token %1").arg(format_count(token));
     parts << (bytes.empty() ? tr("id %1").arg(shown->tokens.id[index])
-                            : u'“' + visible_token(bytes, 24) + u'”');
+                            : u'“' + visible_token_of(shown->tokens, shown->text, index, 24) + u'”');
     const qint64 row = context_.selection.rowOf(token);
     for (const Quantity quantity : {Quantity::nll, Quantity::rank, Quantity::entropy, Quantity::steps}) {
         const double value =
@@ -453,10 +495,13 @@ bool TextView::viewportEvent(QEvent* event) {
 
 void TextView::mouseMoveEvent(QMouseEvent* event) {
     context_.selection.setHover(tokenAt(event->position()));
-    if ((event->buttons() & Qt::LeftButton) != 0) {
+    if ((event->buttons() & Qt::LeftButton) != 0 && pressed_ >= 0) {
         const qint64 token = tokenAt(event->position(), true);
-        if (token >= 0) {
-            context_.selection.setToken(token);
+        if (token >= 0 && (token != pressed_ || anchor_ >= 0)) {
+            if (anchor_ < 0) {
+                pin(pressed_, false);
+            }
+            pin(token, true);
         }
     }
 }
@@ -466,42 +511,48 @@ void TextView::mousePressEvent(QMouseEvent* event) {
         return;
     }
     const qint64 token = tokenAt(event->position());
+    pressed_ = tokenAt(event->position(), true);
+    if ((event->modifiers() & Qt::ShiftModifier) != 0) {
+        pin(pressed_, pressed_ >= 0);
+        return;
+    }
     // A click on the pinned token, or beside all, lets go.
-    context_.selection.setToken(token == context_.selection.token() ? -1 : token);
+    pin(token == context_.selection.token() && anchor_ < 0 ? -1 : token, false);
 }
 
-void TextView::moveTo(qint64 token) {
+void TextView::moveTo(qint64 token, bool extend) {
     const qint64 count = layout_.sequence() ? static_cast<qint64>(layout_.sequence()->tokens.size()) : 0;
     if (count > 0) {
         context_.selection.setHover(-1);
-        context_.selection.setToken(std::clamp<qint64>(token, 0, count - 1));
+        pin(std::clamp<qint64>(token, 0, count - 1), extend);
     }
 }
 
 void TextView::keyPressEvent(QKeyEvent* event) {
     const qint64 token = context_.selection.token();
+    const bool extend = (event->modifiers() & Qt::ShiftModifier) != 0;
     const qint64 count = layout_.sequence() ? static_cast<qint64>(layout_.sequence()->tokens.size()) : 0;
     const qint64 top = std::clamp<qint64>(verticalScrollBar()->value() / std::max(metrics_.pitch, 1), 0,
                                           std::max<qint64>(layout_.lineCount() - 1, 0));
     const auto vertical = [&](qint64 lines) {
         const qint64 line = layout_.lineOf(token);
         if (line < 0) {
-            moveTo(layout_.firstToken(top));
+            moveTo(layout_.firstToken(top), extend);
             return;
         }
         const QRectF box = tokenRect(token);
         const qint64 target = std::clamp<qint64>(line + lines, 0, layout_.lineCount() - 1);
         const qint64 found = target == line ? (lines < 0 ? 0 : count - 1)
                                             : layout_.tokenAt(target, box.center().x() - margin_left, true);
-        moveTo(found);
+        moveTo(found, extend);
     };
     const qint64 page = std::max<qint64>(1, viewport()->height() / std::max(metrics_.pitch, 1) - 1);
     switch (event->key()) {
     case Qt::Key_Left:
-        moveTo(token < 0 ? layout_.firstToken(top) : token - 1);
+        moveTo(token < 0 ? layout_.firstToken(top) : token - 1, extend);
         break;
     case Qt::Key_Right:
-        moveTo(token < 0 ? layout_.firstToken(top) : token + 1);
+        moveTo(token < 0 ? layout_.firstToken(top) : token + 1, extend);
         break;
     case Qt::Key_Up:
         vertical(-1);
@@ -518,15 +569,17 @@ void TextView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Home:
         moveTo((event->modifiers() & Qt::ControlModifier) != 0 || token < 0
                    ? 0
-                   : layout_.firstToken(layout_.lineOf(token)));
+                   : layout_.firstToken(layout_.lineOf(token)),
+               extend);
         break;
     case Qt::Key_End:
         moveTo((event->modifiers() & Qt::ControlModifier) != 0 || token < 0
                    ? count - 1
-                   : layout_.endToken(layout_.lineOf(token)) - 1);
+                   : layout_.endToken(layout_.lineOf(token)) - 1,
+               extend);
         break;
     case Qt::Key_Escape:
-        context_.selection.setToken(-1);
+        pin(span().isEmpty() ? -1 : token, false); // first the span, then the token
         break;
     default:
         QAbstractScrollArea::keyPressEvent(event);

@@ -3,6 +3,7 @@
 
 #include "views/common/view_context.h"
 #include "views/text/quantity.h"
+#include "views/text/span.h"
 #include "views/text/text_layout.h"
 
 #include <QAbstractScrollArea>
@@ -52,6 +53,10 @@ public:
     /// Words after this token are dimmed, as if they had not been said yet; -1: none.
     [[nodiscard]] qint64 horizon() const { return horizon_; }
     void setHorizon(qint64 token);
+    /// Tokens chosen together, by dragging or with Shift: from where that began to the pinned one. Empty
+    /// where one token alone is pinned.
+    [[nodiscard]] TokenSpan span() const;
+    void setSpan(TokenSpan span); ///< pins its last token; empty: lets go
     /// Words with a note or a bookmark carry a small flag. Ascending.
     void setFlags(std::vector<qint64> tokens);
 
@@ -81,6 +86,7 @@ public:
 signals:
     void valuesChanged();  ///< colours, scale or data
     void contentChanged(); ///< another sequence, or more of it
+    void spanChanged();
     /// The context menu is wanted: for a token, or -1 beside all.
     void menuWanted(qint64 token, const QPoint& globalPosition);
     /// Zoomed beyond the largest (in) or the smallest text.
@@ -118,7 +124,10 @@ private:
     void updateRange();
     void updateToken(qint64 token);
     void showSelected();
-    void moveTo(qint64 token);
+    void moveTo(qint64 token, bool extend = false);
+    /// Pins a token; \p extend: the span from what was pinned before, or from where the span begins, to it.
+    void pin(qint64 token, bool extend);
+    void outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const;
     void paintLine(QPainter& painter, qint64 line, qreal top);
     void paintTicks(QPainter& painter, qint64 token, const QRectF& box);
     void paintBar(QPainter& painter, qint64 token, const QRectF& box);
@@ -139,6 +148,9 @@ private:
     TokenValues barValues_; ///< of bars that are no ticks
     bool other_ = false;
     qint64 horizon_ = -1;
+    qint64 anchor_ = -1; ///< where the span begins; -1: there is none
+    bool pinning_ = false;
+    qint64 pressed_ = -1; ///< under the mouse when its button went down
     std::vector<qint64> flags_;
     bool difference_ = false;
     qint64 maxSteps_ = 0;

@@ -41,8 +41,10 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
     const ColourMap& map = map_of(values_, context_.theme);
     const qint64 selected = context_.selection.token();
     const qint64 hover = context_.selection.hover();
+    const TokenSpan chosen = span();
     QRectF selectedBox;
     QRectF hoverBox;
+    std::vector<QRectF> spanned;
     std::vector<QRectF> flagged;
     std::vector<QRectF> veiled;
     painter.setPen(Qt::NoPen);
@@ -71,6 +73,9 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
         if (horizon_ >= 0 && placed.token > horizon_) {
             veiled.push_back(box);
         }
+        if (chosen.contains(placed.token)) {
+            spanned.push_back(box);
+        }
         if (placed.token == selected) {
             selectedBox = box;
         } else if (placed.token == hover) {
@@ -94,10 +99,31 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
         painter.drawPolygon(
             QPolygonF{box.topRight(), box.topRight() - QPointF(8, 0), box.topRight() + QPointF(0, 8)});
     }
-    if (!selectedBox.isNull()) {
+    if (!spanned.empty()) {
+        outlineSpan(painter, std::move(spanned));
+    } else if (!selectedBox.isNull()) {
         painter.setBrush(Qt::NoBrush);
         painter.setPen(QPen(colours.a, 2));
         painter.drawRoundedRect(selectedBox.adjusted(-2, -2, 2, 2), radius + 1, radius + 1);
+    }
+}
+
+void TextView::outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const {
+    // One outline around what stands side by side; words of two directions may lie apart.
+    std::sort(boxes.begin(), boxes.end(),
+              [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
+    std::vector<QRectF> outlines;
+    for (const QRectF& box : boxes) {
+        if (!outlines.empty() && box.left() - outlines.back().right() < layout_.gap()) {
+            outlines.back() |= box;
+        } else {
+            outlines.push_back(box);
+        }
+    }
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(context_.theme.colours().a, 2));
+    for (const QRectF& outline : outlines) {
+        painter.drawRoundedRect(outline.adjusted(-1, -2, 1, 2), radius + 1, radius + 1);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "views/text/token_model.h"
 
 #include "views/common/format.h"
+#include "views/common/whole_characters.h"
 
 #include <QColor>
 
@@ -25,16 +26,30 @@ bool same_annotations(const SequenceData& a, const SequenceData& b) {
 TokenModel::TokenModel(const ViewContext& context, QObject* parent)
     : QAbstractTableModel(parent), context_(context) {}
 
-void TokenModel::show(std::shared_ptr<const SequenceData> block, const TokenValues* values) {
+void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr<const SequenceData> other,
+                      const TokenValues* values) {
     values_ = values;
+    const auto both = block && other ? std::min(block->tokens.size(), other->tokens.size()) : 0;
+    if (both == 0 ||
+        !std::equal(block->tokens.id.begin(), block->tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
+                    other->tokens.id.begin())) {
+        other = nullptr; // of other tokens there is nothing to stand beside
+    }
     const bool grows = block_ && block && block->run == block_->run && block->sequence == block_->sequence &&
-                       block->tokens.size() >= block_->tokens.size() && same_annotations(*block, *block_);
+                       block->tokens.size() >= block_->tokens.size() && same_annotations(*block, *block_) &&
+                       (other != nullptr) == (other_ != nullptr);
     if (grows) {
         const int before = rowCount();
         const int now =
             static_cast<int>(std::min<std::size_t>(block->tokens.size(), std::numeric_limits<int>::max()));
+        other_ = std::move(other);
         if (now > before) {
             beginInsertRows({}, before, now - 1);
+            for (std::uint32_t token = static_cast<std::uint32_t>(order_.size());
+                 sorted_ >= 0 && token < static_cast<std::uint32_t>(now); ++token) {
+                order_.push_back(token); // new ones stand last until somebody sorts again
+                rows_.push_back(token);
+            }
         }
         block_ = std::move(block);
         if (now > before) {
@@ -45,7 +60,98 @@ void TokenModel::show(std::shared_ptr<const SequenceData> block, const TokenValu
     }
     beginResetModel();
     block_ = std::move(block);
+    other_ = std::move(other);
+    reorder();
     endResetModel();
+}
+
+qint64 TokenModel::tokenOf(int row) const {
+    if (row < 0 || row >= rowCount()) {
+        return -1;
+    }
+    return order_.empty() ? row : static_cast<qint64>(order_[static_cast<std::size_t>(row)]);
+}
+
+int TokenModel::rowOf(qint64 token) const {
+    if (token < 0 || token >= rowCount()) {
+        return -1;
+    }
+    return static_cast<int>(rows_.empty() ? token
+                                          : static_cast<qint64>(rows_[static_cast<std::size_t>(token)]));
+}
+
+void TokenModel::sort(int column, Qt::SortOrder order) {
+    emit layoutAboutToBeChanged();
+    const QModelIndexList before = persistentIndexList();
+    std::vector<qint64> tokens;
+    for (const QModelIndex& one : before) {
+        tokens.push_back(tokenOf(one.row()));
+    }
+    sorted_ = column;
+    way_ = order;
+    reorder();
+    for (qsizetype i = 0; i < before.size(); ++i) {
+        changePersistentIndex(before[i],
+                              index(rowOf(tokens[static_cast<std::size_t>(i)]), before[i].column()));
+    }
+    emit layoutChanged();
+}
+
+void TokenModel::reorder() {
+    order_.clear();
+    rows_.clear();
+    const auto count = static_cast<std::size_t>(rowCount());
+    const bool natural =
+        sorted_ < 0 || sorted_ >= columnCount() || (sorted_ == place_column && way_ == Qt::AscendingOrder);
+    if (natural || count == 0) {
+        return;
+    }
+    order_.resize(count);
+    rows_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        order_[i] = static_cast<std::uint32_t>(i);
+    }
+    const bool up = way_ == Qt::AscendingOrder;
+    if (sorted_ == token_column) {
+        const auto text = [&](std::uint32_t token) {
+            return token_bytes(block_->tokens, block_->text, token);
+        };
+        std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return up ? text(a) < text(b) : text(b) < text(a);
+        });
+    } else {
+        std::vector<double> values(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            const double value = valueAt(sorted_, i);
+            values[i] = std::isnan(value) ? std::numeric_limits<double>::infinity() : up ? value : -value;
+        }
+        std::stable_sort(order_.begin(), order_.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
+    }
+    for (std::size_t row = 0; row < count; ++row) {
+        rows_[order_[row]] = static_cast<std::uint32_t>(row);
+    }
+}
+
+std::pair<const SequenceData*, Quantity> TokenModel::quantityAt(int column) const {
+    const int at = column - first_quantity;
+    if (at < 0 || at >= (other_ ? 2 : 1) * quantity_count) {
+        return {nullptr, Quantity::nll};
+    }
+    return {at < quantity_count ? block_.get() : other_.get(), all_quantities[at % quantity_count]};
+}
+
+double TokenModel::valueAt(int column, std::size_t token) const {
+    if (column == place_column) {
+        return static_cast<double>(token);
+    }
+    if (const TokenAnnotation* own = annotation(column)) {
+        return token < own->values.size() ? own->values[token] : std::nan("");
+    }
+    const auto [run, quantity] = quantityAt(column);
+    const qint64 row = context_.selection.rowOf(static_cast<qint64>(token));
+    return run == nullptr || row < 0 ? std::nan("")
+                                     : quantity_of(quantity, run->tokens, static_cast<std::size_t>(row));
 }
 
 void TokenModel::recolour() {
@@ -63,12 +169,12 @@ int TokenModel::rowCount(const QModelIndex& parent) const {
 
 int TokenModel::columnCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0
-                            : first_quantity + quantity_count +
+                            : first_quantity + (other_ ? 2 : 1) * quantity_count +
                                   (block_ ? static_cast<int>(block_->annotations.size()) : 0);
 }
 
 const TokenAnnotation* TokenModel::annotation(int column) const {
-    const int at = column - first_quantity - quantity_count;
+    const int at = column - first_quantity - (other_ ? 2 : 1) * quantity_count;
     return at < 0 || !block_ ? nullptr : &block_->annotations.at(static_cast<std::size_t>(at));
 }
 
@@ -85,14 +191,14 @@ QVariant TokenModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid() || !block_ || index.row() >= rowCount()) {
         return {};
     }
-    const auto token = static_cast<std::size_t>(index.row());
+    const auto token = static_cast<std::size_t>(tokenOf(index.row()));
     const TokenColumns& tokens = block_->tokens;
     if (role == Qt::TextAlignmentRole) {
         return static_cast<int>((index.column() == token_column ? Qt::AlignLeft : Qt::AlignRight) |
                                 Qt::AlignVCenter);
     }
     if (index.column() == place_column) {
-        return role == Qt::DisplayRole ? QVariant(format_count(index.row())) : QVariant();
+        return role == Qt::DisplayRole ? QVariant(format_count(static_cast<qint64>(token))) : QVariant();
     }
     if (index.column() == token_column) {
         if (role == Qt::BackgroundRole) {
@@ -100,7 +206,8 @@ QVariant TokenModel::data(const QModelIndex& index, int role) const {
         }
         const std::string_view bytes = token_bytes(tokens, block_->text, token);
         if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) {
-            return bytes.empty() ? tr("‹id %1›").arg(tokens.id[token]) : visible_token(bytes, 60);
+            return bytes.empty() ? tr("‹id %1›").arg(tokens.id[token])
+                                 : visible_token_of(tokens, block_->text, token, 60);
         }
         return role == Qt::ToolTipRole ? QVariant(tr("token id %1").arg(tokens.id[token])) : QVariant();
     }
@@ -108,10 +215,7 @@ QVariant TokenModel::data(const QModelIndex& index, int role) const {
         return role == Qt::DisplayRole ? QVariant(format_annotation(*own, token)) : QVariant();
     }
     if (role == Qt::DisplayRole) {
-        const Quantity quantity = all_quantities[index.column() - first_quantity];
-        const qint64 row = context_.selection.rowOf(index.row());
-        return format_quantity(
-            quantity, row < 0 ? std::nan("") : quantity_of(quantity, tokens, static_cast<std::size_t>(row)));
+        return format_quantity(quantityAt(index.column()).second, valueAt(index.column(), token));
     }
     return {};
 }
@@ -135,8 +239,10 @@ QVariant TokenModel::headerData(int section, Qt::Orientation orientation, int ro
                : role == Qt::ToolTipRole ? QVariant(tr("An annotation of the tokens"))
                                          : QVariant();
     }
-    const Quantity quantity = all_quantities[section - first_quantity];
-    return role == Qt::DisplayRole   ? QVariant(quantity_name(quantity))
+    const Quantity quantity = quantityAt(section).second;
+    const QString name = quantity_name(quantity);
+    const bool of_a = section < first_quantity + quantity_count;
+    return role == Qt::DisplayRole   ? QVariant(of_a ? name : tr("%1 of B").arg(name))
            : role == Qt::ToolTipRole ? QVariant(quantity_meaning(quantity, context_.selection.attribution()))
                                      : QVariant();
 }

@@ -6,21 +6,31 @@
 
 #include <QAbstractTableModel>
 
+#include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace ponderscope {
 
-/// The tokens of the shown sequence, one a row: place, token, every quantity, and every annotation; what the
-/// text is coloured by colours the token. Reads the block as it is asked; nothing is copied, so a million
-/// rows cost nothing.
+/// The tokens of the shown sequence, one a row: place, token, every quantity of A, those of B where it reads
+/// the same tokens, and every annotation; what the text is coloured by colours the token. Reads the blocks as
+/// it is asked; nothing is copied. Sorting orders row numbers, in the order of the text while nobody sorted.
 class TokenModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { place_column, token_column, first_quantity };
     explicit TokenModel(const ViewContext& context, QObject* parent = nullptr);
 
-    /// \p values: the text's own, which outlive the model; null: no colours.
-    void show(std::shared_ptr<const SequenceData> block, const TokenValues* values);
+    /// \p other: that of run B, or null. \p values: the text's own, which outlive the model; null: no
+    /// colours.
+    void show(std::shared_ptr<const SequenceData> block, std::shared_ptr<const SequenceData> other,
+              const TokenValues* values);
+    /// The token of a row, and the row of a token; -1: none.
+    [[nodiscard]] qint64 tokenOf(int row) const;
+    [[nodiscard]] int rowOf(qint64 token) const;
+    /// What has no value stands last both ways. A column that is none: the order of the text.
+    void sort(int column, Qt::SortOrder order = Qt::AscendingOrder) override;
     /// Colours or attribution changed.
     void recolour();
 
@@ -33,9 +43,18 @@ private:
     [[nodiscard]] QVariant colour(std::size_t token) const;
     /// Of a column behind the quantities; null: it is none of these.
     [[nodiscard]] const TokenAnnotation* annotation(int column) const;
+    /// The run and the quantity of a column; null: it is of neither.
+    [[nodiscard]] std::pair<const SequenceData*, Quantity> quantityAt(int column) const;
+    [[nodiscard]] double valueAt(int column, std::size_t token) const; ///< NaN: none
+    void reorder();
 
     ViewContext context_;
     std::shared_ptr<const SequenceData> block_;
+    std::shared_ptr<const SequenceData> other_;
+    std::vector<std::uint32_t> order_; ///< tokens by row; empty: as they stand in the text
+    std::vector<std::uint32_t> rows_;  ///< rows by token
+    int sorted_ = -1;
+    Qt::SortOrder way_ = Qt::AscendingOrder;
     const TokenValues* values_ = nullptr;
 };
 

@@ -12,8 +12,18 @@ namespace {
 /// Longer tokens (rules of "=", base64 in one token) are shown shortened; the inspector has them whole.
 constexpr qsizetype longest_shown = 96;
 
-/// Scripts that are written without spaces: a line may break at any token.
+bool is_ideograph(char32_t c) {
+    return (c >= 0x2e80 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3) || (c >= 0x20000 && c <= 0x3ffff);
+}
+
+/// Scripts that are written without spaces: a line may break at any token, but no line begins with what
+/// closes the words before it.
 bool breaks_anywhere(char32_t c) {
+    const QChar::Category kind = QChar::category(c);
+    if (kind == QChar::Punctuation_Close || kind == QChar::Punctuation_FinalQuote ||
+        kind == QChar::Punctuation_Other) {
+        return false;
+    }
     return (c >= 0x0e00 && c <= 0x0eff) || (c >= 0x1000 && c <= 0x109f) || (c >= 0x1780 && c <= 0x17ff) ||
            (c >= 0x2e80 && c <= 0xd7ff) || (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe4f) ||
            (c >= 0xff00 && c <= 0xffef) || (c >= 0x1f000 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3ffff);
@@ -64,6 +74,7 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, cons
                      bytes.find("\xe2\x80\xb9") == std::string_view::npos;
     shown.special = blank || cut;
     shown.breakBefore = cut || blank || breaks_anywhere(first_character(text));
+    shown.ideograph = is_ideograph(first_character(text));
     if (text.size() > longest_shown) {
         qsizetype head = longest_shown / 2;
         if (text[head - 1].isHighSurrogate()) {

@@ -16,10 +16,11 @@ struct TokenText {
         false; ///< drawn softly: control characters, bare white space, bytes of a cut character, ids
     bool breakAfter = false;  ///< holds a newline: the line ends here
     bool breakBefore = false; ///< a line may start here although no space precedes (scripts without spaces)
+    bool ideograph = false;   ///< breakBefore holds whatever stands before: no part of what one sees as one
 };
 
-/// \p bytes: the token's part of the text; empty for a run on ids and for tokens without text (a start
-/// token), which show \p label, or their id when it is empty.
+/// \p bytes: the characters that begin in the token (CharacterSpan); empty for a run on ids and for tokens
+/// without text (a start token), which show \p label, or their id when it is empty.
 TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, const QString& label = {});
 
 } // namespace ponderscope

@@ -6,8 +6,10 @@
 
 #include <QBuffer>
 #include <QFile>
+#include <QFontDatabase>
 #include <QImageReader>
 #include <QProcess>
+#include <QRawFont>
 #include <QRegularExpression>
 #include <QStandardPaths>
 #include <QTemporaryDir>
@@ -249,18 +251,19 @@ private slots:
     }
 
     void embeddedFontIsAFontThatOthersRead() {
-        const auto& face = fonts_->face(false);
-        std::map<char32_t, std::uint32_t> characters;
-        for (const Glyph& glyph : face.glyphs(QStringLiteral("aé😀→ÅǺ"))) {
-            characters[glyph.character] = glyph.number;
+        const QString letters = QStringLiteral("aé→ÅǺ");
+        const FontFace* face = fonts_->shape(letters, false).clusters.front().face;
+        std::set<char32_t> characters;
+        for (const char32_t character : letters.toUcs4()) {
+            characters.insert(character);
         }
-        const FontSubset subset = face.tables().subset(characters);
-        const QRawFont raw(subset.font, 100);
+        const QByteArray subset = face->subset(characters);
+        const QRawFont raw(subset, 100);
         QVERIFY(raw.isValid());
         const QRawFont whole = QRawFont::fromFont(
             QFontDatabase::font(QStringLiteral("DejaVu Sans"), QStringLiteral("Book"), 12));
-        for (const QString& text : {QStringLiteral("a"), QStringLiteral("é"), QStringLiteral("→"),
-                                    QStringLiteral("Å"), QStringLiteral("Ǻ")}) {
+        for (const QChar letter : letters) {
+            const QString text(letter);
             const quint32 number = raw.glyphIndexesForString(text).value(0);
             QVERIFY2(number != 0, qPrintable(text));
             // Composite glyphs kept their parts: the outline is that of the whole font.
@@ -270,8 +273,148 @@ private slots:
             const QRectF theirs = same.pathForGlyph(same.glyphIndexesForString(text).value(0)).boundingRect();
             QVERIFY2(qAbs(ours.width() - theirs.width()) < 2 && qAbs(ours.height() - theirs.height()) < 2,
                      qPrintable(text));
+            const QRectF em = face->outline(face->glyph_of(letter.unicode())).boundingRect();
+            QVERIFY(qAbs(em.width() * 100 - theirs.width()) < 2);
         }
-        QVERIFY(subset.font.size() < 30'000);
+        QVERIFY(subset.size() < 60'000); // of 757,076
+    }
+
+    void otherScriptsAreShaped() {
+        // Kerning: closer than each on its own.
+        const TextStyle style{1, false, Qt::black};
+        const auto wide = [&](const char16_t* text) {
+            return fonts_->width(QString::fromUtf16(text), style);
+        };
+        QVERIFY(wide(u"AV") < wide(u"A") + wide(u"V"));
+        QCOMPARE(wide(u"fi"), wide(u"f") + wide(u"i")); // no ligature
+        // Arabic joins, and reads from the right.
+        const ShapedText arabic = fonts_->shape(QStringLiteral("باب"), false);
+        QVERIFY(arabic.right_to_left);
+        QCOMPARE(arabic.clusters.size(), std::size_t{3});
+        QCOMPARE(arabic.clusters.front().from, 2);                   // the last letter stands at the left
+        QVERIFY(arabic.glyphs[0].number != arabic.glyphs[2].number); // another form of the same letter
+        const auto [left, right] = arabic.extent(0, 1);
+        QVERIFY(left > arabic.width / 2 && qAbs(right - arabic.width) < 1e-9);
+        // Half a letter is half as wide, at the side where it is read first.
+        const auto half = arabic.extent(0, 0.5);
+        QVERIFY(qAbs((half.second - half.first) - (right - left) / 2) < 1e-9 && half.second == right);
+        // Both ways in one line: numbers keep their order.
+        const ShapedText mixed = fonts_->shape(QStringLiteral("abc שלום 12 def"), false);
+        QVERIFY(!mixed.right_to_left);
+        std::vector<qsizetype> order;
+        for (const ShapedCluster& cluster : mixed.clusters) {
+            order.push_back(cluster.from);
+        }
+        QCOMPARE(order, (std::vector<qsizetype>{0, 1, 2, 3, 9, 10, 8, 7, 6, 5, 4, 11, 12, 13, 14}));
+        for (const QString& text :
+             {QString(), QStringLiteral("\u200d"), QString(QChar(0xd800)), // odd, no disaster
+              QStringLiteral("\u0301"), QStringLiteral("\u202e x")}) {
+            const ShapedText odd = fonts_->shape(text, true);
+            QVERIFY(std::isfinite(odd.width));
+        }
+    }
+
+    void levelsAreReorderedAsUnicodeSays() {
+        using Order = std::vector<std::size_t>;
+        QCOMPARE(visual_order({}), Order{});
+        QCOMPARE(visual_order({0, 1, 1, 0}), (Order{0, 2, 1, 3}));
+        QCOMPARE(visual_order({1, 2, 2, 1}), (Order{3, 1, 2, 0}));
+        QVERIFY(may_part(QStringLiteral("ab"), 1) && may_part(QStringLiteral("漢字"), 1));
+        QVERIFY(!may_part(QStringLiteral("با"), 1) && !may_part(QStringLiteral("e\u0301"), 1));
+        QVERIFY(!may_part(QStringLiteral("कि"), 1));
+    }
+
+    /// Each script in a PDF comes out as it went in.
+    void textCopiesOut_data() {
+        QTest::addColumn<QString>("text");
+        QTest::newRow("latin") << QStringLiteral("AVATAR To fi „Straße“ naïve");
+        QTest::newRow("combining") << QStringLiteral("nai\u0308ve naïve x\u0302 end");
+        QTest::newRow("greek, cyrillic") << QStringLiteral("Ωμέγα Привет");
+        QTest::newRow("hebrew") << QStringLiteral("שלום עולם");
+        QTest::newRow("arabic") << QStringLiteral("كان حارس المنارة");
+        QTest::newRow("chinese") << QStringLiteral("灯塔看守人，你好");
+        QTest::newRow("japanese") << QStringLiteral("日本語のテキスト");
+        QTest::newRow("korean") << QStringLiteral("안녕하세요");
+        QTest::newRow("devanagari") << QStringLiteral("प्रकाशस्तंभ क्षितिज हिन्दी");
+        QTest::newRow("thai") << QStringLiteral("คนเฝ้าประภาคาร");
+        QTest::newRow("emoji") << QStringLiteral("before 😀 after");
+    }
+    void textCopiesOut() {
+        QFETCH(QString, text);
+        if (QStandardPaths::findExecutable(QStringLiteral("pdftotext")).isEmpty()) {
+            QSKIP("poppler-utils are not installed");
+        }
+        DisplayList list(QSizeF(300, 40));
+        list.text(text, {10, 20}, {8, false, Qt::black});
+        if (!missing_characters(list, *fonts_).empty()) {
+            QSKIP("no font of this machine has these letters (fonts-noto-core, fonts-noto-cjk)");
+        }
+        const QByteArray pdf = to_pdf(list, *fonts_);
+        QCOMPARE(pdf, to_pdf(list, Fonts::load()));
+        QCOMPARE(to_svg(list, *fonts_), to_svg(list, Fonts::load()));
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("figure.pdf"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(pdf);
+        file.close();
+        QString copied = run(QStringLiteral("pdftotext"), {path, QStringLiteral("-")});
+        copied.remove(QRegularExpression(QStringLiteral("[\\x{202a}-\\x{202e}\\x{200e}\\x{200f}\\f]")));
+        QCOMPARE(copied.trimmed(), text);
+        // What Poppler paints is what we paint, letter for letter.
+        run(QStringLiteral("pdftoppm"), {QStringLiteral("-r"), QStringLiteral("144"), QStringLiteral("-png"),
+                                         path, folder.filePath(QStringLiteral("out"))});
+        const QImage theirs(folder.filePath(QStringLiteral("out-1.png")));
+        const QImage ours = to_image(list, *fonts_, 144);
+        QCOMPARE(theirs.size(), ours.size());
+        double apart = 0;
+        double ink = 0;
+        for (int y = 0; y < ours.height(); ++y) {
+            for (int x = 0; x < ours.width(); ++x) {
+                apart += qAbs(qGray(ours.pixel(x, y)) - qGray(theirs.pixel(x, y)));
+                ink += 255 - qGray(ours.pixel(x, y));
+            }
+        }
+        QVERIFY(ink > 0);
+        QVERIFY2(apart < 0.35 * ink, qPrintable(QString::number(apart / ink)));
+    }
+
+    void fontsThatAreDamagedAreSaid() {
+        const FontFace* face = fonts_->shape(QStringLiteral("a"), false).clusters.front().face;
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("font.ttf"));
+        const QByteArray whole = face->subset(std::set<char32_t>{U'a', U'b'});
+        const auto problem = [&](const QByteArray& bytes) -> QString {
+            QFile file(path);
+            if (!file.open(QIODevice::WriteOnly)) {
+                return QStringLiteral("not written");
+            }
+            file.write(bytes);
+            file.close();
+            try {
+                const FontFace read(path.toStdString(), 0, QStringLiteral("Mine"));
+                (void)read.outline(read.glyph_of(U'a'));
+                (void)read.subset(std::set<std::uint32_t>{read.glyph_of(U'a'), 60'000});
+                return {};
+            } catch (const ponderscope::EnvironmentError& error) {
+                return QString::fromUtf8(error.what());
+            }
+        };
+        QCOMPARE(problem(whole), QString());
+        QVERIFY(problem({}).contains(QStringLiteral("\"Mine\" is damaged")));
+        QVERIFY(problem("no font at all").contains(QStringLiteral("\"Mine\" is damaged")));
+        QByteArray restricted = whole;
+        restricted[restricted.indexOf("glyf")] = 'x';
+        QVERIFY(problem(restricted).contains(QStringLiteral("no outlines")));
+        for (qsizetype size = 0; size < whole.size();
+             size += 97) { // cut anywhere: a sentence, or a letter less
+            (void)problem(whole.left(size));
+        }
+        for (qsizetype at = 0; at < whole.size(); at += 13) {
+            QByteArray bent = whole;
+            bent[at] = static_cast<char>(~bent[at]);
+            (void)problem(bent);
+        }
     }
 
     void widthsAreTheFontsOwn() {
@@ -291,10 +434,10 @@ private slots:
 
     void missingLettersAreNamed() {
         DisplayList list(QSizeF(100, 20));
-        list.text(QStringLiteral("漢a"), {0, 10}, {});
+        list.text(QStringLiteral("\uE123a"), {0, 10}, {}); // private use: nobody's letter
         const auto missing = missing_characters(list, *fonts_);
         QCOMPARE(missing.size(), std::size_t{1});
-        QCOMPARE(missing[0], U'漢');
+        QCOMPARE(missing[0], U'\uE123');
         QVERIFY(to_pdf(list, *fonts_).startsWith("%PDF")); // and do not stop the figure
     }
 

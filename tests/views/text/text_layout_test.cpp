@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/utf8.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
+#include "views/common/whole_characters.h"
 #include "views/text/condition.h"
 #include "views/text/find.h"
 #include "views/text/quantity.h"
@@ -306,6 +308,96 @@ private slots:
         const auto first = layout.tokens(0);
         QVERIFY(first[0].left > first[1].left); // decided by a word lines below
         QVERIFY(first[0].right > 390);
+    }
+
+    void charactersKnowTheirBorders() {
+        const std::string text = "a今b\xff\xe4\xbb😀"; // E4 BB: a character that never ends
+        const auto bytes = [&](std::size_t begin, std::size_t end) {
+            return std::string(whole_characters(text, begin, end).bytes);
+        };
+        QCOMPARE(bytes(0, 2), std::string("a今"));
+        QCOMPARE(whole_characters(text, 0, 2).after, std::size_t{2});
+        QCOMPARE(bytes(2, 3), std::string());
+        QCOMPARE(whole_characters(text, 2, 3).before, std::size_t{1});
+        QCOMPARE(bytes(2, 5), std::string("b"));
+        QCOMPARE(whole_characters(text, 2, 5).before, std::size_t{2});
+        QCOMPARE(bytes(5, 7), std::string("\xff\xe4"));
+        QCOMPARE(bytes(7, 9), std::string("\xbb😀")); // what continues nothing is itself
+        QCOMPARE(bytes(9, 9), std::string());
+        QCOMPARE(bytes(0, text.size()), text);
+        const auto data = sequence_of({" \xe4", "\xbb", "\x8a", "x\xff"});
+        QCOMPARE(visible_token_of(data->tokens, data->text, 0), QStringLiteral("␣‹E4› of 今"));
+        QCOMPARE(visible_token_of(data->tokens, data->text, 1), QStringLiteral("‹BB› of 今"));
+        QCOMPARE(visible_token_of(data->tokens, data->text, 3), QStringLiteral("x‹FF›"));
+    }
+
+    void aCharacterOfSeveralTokensIsDrawnWhole() {
+        // 今天 as byte-level BPE may cut it, and the same in whole characters.
+        const TextLayout cut = laid_out(sequence_of({"\xe4", "\xbb", "\x8a\xe5\xa4", "\xa9", " x"}), 2000);
+        const TextLayout whole = laid_out(sequence_of({"今", "天", " x"}), 2000);
+        check_sound(cut);
+        const auto parts = cut.tokens(0);
+        const auto characters = whole.tokens(0);
+        // The tokens divide the characters by their bytes, from left to right.
+        const qreal wide = characters[0].right - characters[0].left;
+        QVERIFY(std::abs(parts[0].right - parts[0].left - wide / 3) < 0.1);
+        QVERIFY(std::abs(parts[1].left - parts[0].right) < 0.1);
+        QVERIFY(std::abs(parts[2].left - (characters[0].right - wide / 3)) < 0.1);
+        QVERIFY(std::abs(parts[3].right - characters[1].right) < 0.1);
+        QVERIFY(std::abs(parts[4].left - characters[2].left) < 0.1); // the rest stands where it stood
+        for (const auto& placed : parts) {
+            QCOMPARE(cut.tokenAt(0, (placed.left + placed.right) / 2, false), placed.token);
+        }
+        const auto drawn = [](const TextLayout& layout) {
+            QImage image(200, 60, QImage::Format_RGB32);
+            image.fill(Qt::white);
+            QPainter painter(&image);
+            layout.draw(painter, 0, 0, 40, Qt::black, Qt::gray);
+            painter.end();
+            return image;
+        };
+        QCOMPARE(drawn(cut), drawn(whole));
+        // Right to left the first byte lies at the right.
+        const auto hebrew = laid_out(sequence_of({"\xd7", "\xa9\xd7\x9c", "\xd7\x95"}), 2000).tokens(0);
+        QVERIFY(hebrew[0].left >= hebrew[1].right - 0.1 && hebrew[1].left >= hebrew[2].right - 0.1);
+    }
+
+    void charactersStayWholeAtTheEndOfALine() {
+        std::vector<std::string> tokens;
+        for (int i = 0; i < 40; ++i) {
+            for (const char* byte : {"\xe4", "\xbb", "\x8a"}) {
+                tokens.emplace_back(byte);
+            }
+        }
+        const TextLayout layout = laid_out(sequence_of(tokens), 150);
+        check_sound(layout);
+        QVERIFY(layout.lineCount() > 3);
+        for (qint64 line = 0; line < layout.lineCount(); ++line) {
+            QCOMPARE(layout.firstToken(line) % 3, 0);
+        }
+        // A word wider than a line: its letters, too.
+        tokens.assign(1, "a");
+        for (int i = 0; i < 20; ++i) {
+            tokens.emplace_back("\xd0");
+            tokens.emplace_back("\x96"); // Ж
+        }
+        const TextLayout word = laid_out(sequence_of(tokens), 100);
+        QVERIFY(word.lineCount() > 2);
+        for (qint64 line = 1; line < word.lineCount(); ++line) {
+            QCOMPARE(word.firstToken(line) % 2, 1);
+        }
+    }
+
+    void whatIsSeenAsOneIsNotTornApart() {
+        // A flag is two letters, a family three persons and joiners; no line begins with a full stop.
+        for (const char* text : {"🇩🇪", "👨‍👩‍👧", "海。"}) {
+            const std::string all = text;
+            std::vector<std::string> tokens;
+            for (std::size_t at = 0; at < all.size(); at += utf8_at(all, at).bytes) {
+                tokens.push_back(all.substr(at, utf8_at(all, at).bytes));
+            }
+            QCOMPARE(laid_out(sequence_of(tokens), 40).lineCount(), 1);
+        }
     }
 
     void cutCharactersAreShownAsBytes() {

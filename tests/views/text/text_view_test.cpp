@@ -5,10 +5,12 @@
 #include "views/common/format.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QHelpEvent>
 #include <QScrollBar>
@@ -69,6 +71,120 @@ private slots:
         QCOMPARE(stage.selection.token(), 12);
         QTest::mouseClick(stage.view().viewport(), Qt::LeftButton, {}, box.center().toPoint());
         QCOMPARE(stage.selection.token(), -1);
+    }
+
+    void draggingAndShiftChooseASpan() {
+        Stage stage({.sequences = 2, .tokens = 900});
+        QVERIFY(stage.settle());
+        TextView& view = stage.view();
+        const auto middle = [&](qint64 token) { return view.tokenRect(token).center().toPoint(); };
+        QSignalSpy changed(&view, &TextView::spanChanged);
+        QTest::mousePress(view.viewport(), Qt::LeftButton, {}, middle(5));
+        QTest::mouseMove(view.viewport(), middle(9));
+        QTest::mouseMove(view.viewport(), middle(14));
+        QTest::mouseRelease(view.viewport(), Qt::LeftButton, {}, middle(14));
+        QCOMPARE(view.span(), (TokenSpan{5, 15}));
+        QCOMPARE(stage.selection.token(), 14);
+        QVERIFY(changed.count() >= 2);
+        QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::ShiftModifier,
+                          middle(3)); // from where it began
+        QCOMPARE(view.span(), (TokenSpan{3, 6}));
+        QTest::keyClick(&view, Qt::Key_Left, Qt::ShiftModifier);
+        QCOMPARE(view.span(), (TokenSpan{2, 6}));
+        QTest::keyClick(&view, Qt::Key_Escape); // the span, then the token
+        QVERIFY(view.span().isEmpty());
+        QCOMPARE(stage.selection.token(), 2);
+        QTest::keyClick(&view, Qt::Key_Down, Qt::ShiftModifier);
+        QVERIFY(view.span().first == 2 && view.span().size() > 3);
+        // The figure is of the span, and another view's choice ends it.
+        const auto spec = stage.panel.figureSpec(figure::FigureKind::token_text);
+        QCOMPARE((*spec.tokens)[1], view.span().last);
+        stage.selection.setToken(40);
+        QVERIFY(view.span().isEmpty());
+        view.setSpan({7, 20});
+        QCOMPARE(view.span(), (TokenSpan{7, 20}));
+        stage.selection.setSequence(1);
+        QVERIFY(view.span().isEmpty());
+    }
+
+    void aSpanSaysWhatItIs() {
+        Stage stage({.sequences = 1, .tokens = 2000});
+        QVERIFY(stage.settle());
+        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        QVERIFY(QTest::qWaitFor([&] { return stage.data.sequence(stage.selection.runB(), 0) != nullptr; }));
+        SpanBar& bar = stage.panel.spanBar();
+        QVERIFY(!bar.isVisible());
+        stage.view().setSpan({100, 900});
+        QVERIFY(bar.isVisible());
+        QTRY_VERIFY(bar.said().contains(QStringLiteral("NLL of B")));
+        const auto a = stage.data.sequence(stage.a, 0);
+        const auto b = stage.data.sequence(stage.selection.runB(), 0);
+        double nll = 0;
+        double difference = 0;
+        for (std::size_t row = 99; row < 899; ++row) { // at the token that was predicted
+            nll += a->tokens.nll[row];
+            difference += b->tokens.nll[row] - a->tokens.nll[row];
+        }
+        const SpanStatistics all = span_statistics(*a, b.get(), 3, {100, 900}, Attribution::predicted);
+        QVERIFY(qAbs(all.nll.mean - nll / 800) < 1e-4 && qAbs(all.difference.mean - difference / 800) < 1e-4);
+        QVERIFY(all.nll.low < all.nll.mean && all.nll.mean < all.nll.high);
+        QVERIFY(all.about.contains(QStringLiteral("blocks")));
+        QVERIFY2(bar.said().contains(describe_span(all, {100, 900})), qPrintable(bar.said()));
+        // Too few tokens have a mean and no interval, and it is said why; the first token has no NLL.
+        const SpanStatistics few = span_statistics(*a, nullptr, 3, {0, 4}, Attribution::predicted);
+        QCOMPARE(few.scored, 3);
+        QVERIFY(std::isnan(few.nll.low) && few.about.contains(QStringLiteral("No interval")));
+        QVERIFY(std::isnan(few.difference.mean));
+        QVERIFY(std::isnan(span_statistics(*a, nullptr, 0, {0, 1}, Attribution::predicted).nll.mean));
+        // A B of other tokens is not compared.
+        SequenceData other = *b;
+        other.tokens.id[150] += 1;
+        QVERIFY(
+            std::isnan(span_statistics(*a, &other, 3, {100, 900}, Attribution::predicted).difference.mean));
+        stage.view().setSpan({});
+        QVERIFY(!bar.isVisible());
+    }
+
+    void aSpanIsCopiedAndLabelled() {
+        Stage stage(
+            {.sequences = 2, .tokens = 60, .texts = {"A 50 % & 漢字 _x_ 😀 end.\nNext", "Other text"}});
+        QVERIFY(stage.settle());
+        const auto shown = stage.view().sequence();
+        const TokenSpan all{0, static_cast<qint64>(shown->tokens.size())};
+        stage.view().setSpan(all);
+        SpanBar& bar = stage.panel.spanBar();
+        bar.copy(SpanBar::Form::text);
+        QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("A 50 % & 漢字 _x_ 😀 end.\nNext"));
+        bar.copy(SpanBar::Form::markdown);
+        const QString table = QApplication::clipboard()->text();
+        QCOMPARE(table.count(u'\n'), all.size() + 2);
+        QVERIFY(table.contains(QStringLiteral("\\_")) && table.contains(QStringLiteral("of 😀")));
+        bar.copy(SpanBar::Form::latex);
+        const QString tex = QApplication::clipboard()->text();
+        QVERIFY(tex.contains(QStringLiteral("\\%}")) && tex.contains(QStringLiteral("\\&}")) &&
+                tex.contains(QStringLiteral("\\_")) && tex.contains(QStringLiteral("\\par")));
+        QCOMPARE(tex.count(QStringLiteral("😀")), 1); // once, for both of its tokens
+        // A label is an annotation; what other spans were called stays.
+        QSignalSpy problem(&stage.panel, &TextPanel::failed);
+        const auto labelled = [&](TokenSpan span, const char* name) {
+            stage.view().setSpan(span);
+            bar.label(QStringLiteral("part"), QString::fromLatin1(name));
+            return QTest::qWaitFor([&] { return !bar.isBusy(); });
+        };
+        QVERIFY(labelled({0, 2}, "first") && labelled({3, 5}, "second"));
+        const auto annotation = [&] {
+            const auto block = stage.view().sequence();
+            return block ? block->annotation(QStringLiteral("part")) : nullptr;
+        };
+        QTRY_VERIFY(annotation() && annotation()->classes.size() == 2);
+        QCOMPARE(format_annotation(*annotation(), 1), QStringLiteral("first"));
+        QCOMPARE(format_annotation(*annotation(), 2), QString());
+        QCOMPARE(format_annotation(*annotation(), 4), QStringLiteral("second"));
+        QVERIFY(labelled({3, 5}, ""));
+        QTRY_COMPARE(format_annotation(*annotation(), 4), QString());
+        QCOMPARE(problem.count(), 0);
+        bar.label(QStringLiteral("no name!"), QStringLiteral("x"));
+        QTRY_COMPARE(problem.count(), 1);
     }
 
     void annotationsAreColoursHitsAndLines() {

@@ -3,6 +3,7 @@
 // hits.
 #include "core/trace/annotations.h"
 #include "tests/support/sample_trace.h"
+#include "views/common/format.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
 #include "views/text/hit_list.h"
@@ -75,7 +76,7 @@ private slots:
         TokenModel model(stage.context);
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         const auto block = stage.panel.view().sequence();
-        model.show(block, &stage.panel.view().values());
+        model.show(block, nullptr, &stage.panel.view().values());
         QCOMPARE(model.rowCount(), 500);
         // The window shows a word's NLL at the word, where the trace has it with the token before.
         const QModelIndex nll = model.index(7, TokenModel::first_quantity);
@@ -99,7 +100,7 @@ private slots:
         longer->tokens.steps.push_back(0);
         longer->tokens.flops.push_back(0);
         QSignalSpy inserted(&model, &QAbstractItemModel::rowsInserted);
-        model.show(longer, &stage.panel.view().values());
+        model.show(longer, nullptr, &stage.panel.view().values());
         QCOMPARE(inserted.size(), 1);
         QCOMPARE(model.rowCount(), 501);
         // Annotations are columns behind the quantities, the token's own.
@@ -108,16 +109,64 @@ private slots:
             {QStringLiteral("score"), false, {}, std::vector<double>(501, 0.1)},
             {QStringLiteral("tag"), true, {QStringLiteral("VERB")}, std::vector<double>(501, 0)}};
         const int before = model.columnCount();
-        model.show(annotated, &stage.panel.view().values());
+        model.show(annotated, nullptr, &stage.panel.view().values());
         QCOMPARE(model.columnCount(), before + 2);
         QCOMPARE(model.headerData(before, Qt::Horizontal, Qt::DisplayRole).toString(),
                  QStringLiteral("score"));
         QCOMPARE(model.index(7, before).data().toString(), QStringLiteral("0.1"));
         QCOMPARE(model.index(7, before + 1).data().toString(), QStringLiteral("VERB"));
-        model.show(longer, &stage.panel.view().values());
+        model.show(longer, nullptr, &stage.panel.view().values());
         QCOMPARE(model.columnCount(), before);
-        model.show(nullptr, nullptr);
+        model.show(nullptr, nullptr, nullptr);
         QCOMPARE(model.rowCount(), 0);
+    }
+
+    void theTableSortsByAnyColumn() {
+        Stage stage;
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        stage.panel.setZoom(TextZoom::tokens);
+        QTableView& table = stage.panel.table();
+        auto* model = qobject_cast<TokenModel*>(table.model());
+        const QAbstractItemModelTester tester(model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const auto block = stage.panel.view().sequence();
+        const auto nll = [&](int row) {
+            return block->tokens.nll[static_cast<std::size_t>(model->tokenOf(row) - 1)];
+        };
+        stage.selection.setToken(50);
+        table.sortByColumn(TokenModel::first_quantity, Qt::DescendingOrder);
+        for (int row = 1; row < 499; ++row) {
+            QVERIFY(nll(row - 1) >= nll(row));
+            QCOMPARE(model->rowOf(model->tokenOf(row)), row);
+        }
+        QCOMPARE(model->tokenOf(499), 0); // the first token has no NLL: last, either way
+        QCOMPARE(model->tokenOf(table.currentIndex().row()), 50); // what was chosen stays chosen
+        table.sortByColumn(TokenModel::first_quantity, Qt::AscendingOrder);
+        QCOMPARE(model->tokenOf(499), 0);
+        QVERIFY(nll(0) <= nll(1));
+        table.selectRow(3);
+        QCOMPARE(stage.selection.token(), model->tokenOf(3));
+        table.sortByColumn(TokenModel::token_column, Qt::AscendingOrder);
+        const auto word = [&](int row) {
+            return token_bytes(block->tokens, block->text, static_cast<std::size_t>(model->tokenOf(row)));
+        };
+        QVERIFY(word(0) <= word(1) && word(1) <= word(400));
+        // B's columns come with a B of the same tokens, and sort.
+        const int before = model->columnCount();
+        model->show(block, block, &stage.panel.view().values());
+        QCOMPARE(model->columnCount(), before + static_cast<int>(std::size(all_quantities)));
+        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(all_quantities));
+        QCOMPARE(model->headerData(of_b, Qt::Horizontal, Qt::DisplayRole).toString(),
+                 QStringLiteral("NLL of B"));
+        table.sortByColumn(of_b, Qt::DescendingOrder);
+        QVERIFY(nll(0) >= nll(1) && nll(1) >= nll(498));
+        table.sortByColumn(-1, Qt::AscendingOrder);
+        QCOMPARE(model->tokenOf(7), 7);
+        auto other = std::make_shared<SequenceData>(*block);
+        other->tokens.id[3] += 1;
+        model->show(block, other, &stage.panel.view().values());
+        QCOMPARE(model->columnCount(), before);
     }
 
     void theWheelGoesFromTokensToTheMap() {

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
+
+#include "views/text/span.h"
+
+#include "core/base/error.h"
+#include "core/stats/bootstrap.h"
+#include "views/common/format.h"
+#include "views/common/whole_characters.h"
+#include "views/figure/parts.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+
+#include <algorithm>
+#include <cmath>
+
+#undef signals
+
+namespace ponderscope {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+/// The length of blocks costs n √n: beyond this the run's own interval serves.
+constexpr qint64 most_resampled = 200'000;
+/// Fewer values do not tell how they hang together (block_length.h).
+constexpr std::int64_t least_resampled = 8;
+/// Enough for two digits of a bound.
+constexpr std::int64_t replicates = 2000;
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Span", text);
+}
+
+qint64 row_of(qint64 token, Attribution attribution) {
+    return attribution == Attribution::predicted ? token - 1 : token;
+}
+
+/// Both read the same tokens there.
+bool agree(const SequenceData& a, const SequenceData& b, TokenSpan span) {
+    return static_cast<std::size_t>(span.last) <= b.tokens.size() &&
+           std::equal(a.tokens.id.begin() + span.first, a.tokens.id.begin() + span.last,
+                      b.tokens.id.begin() + span.first);
+}
+
+QString with_interval(const SpanMean& mean, bool difference) {
+    const auto number = [&](double value) {
+        return difference ? format_difference(value) : format_nats(value);
+    };
+    return std::isnan(mean.low) || mean.low == mean.high
+               ? number(mean.mean)
+               : number(mean.mean) + QStringLiteral(" [%1, %2]").arg(number(mean.low), number(mean.high));
+}
+
+} // namespace
+
+SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
+                               Attribution attribution, const std::stop_token& stop) {
+    SpanStatistics result;
+    result.tokens = span.size();
+    const bool paired = b != nullptr && agree(a, *b, span);
+    constexpr std::size_t width = 4; // NLL, entropy, steps, difference
+    std::vector<double> values;
+    std::vector<double> nll;
+    std::vector<double> difference;
+    TokenLayout layout;
+    qint64 before = -2;
+    bool all_paired = paired;
+    for (qint64 token = span.first; token < span.last; ++token) {
+        const qint64 row = row_of(token, attribution);
+        const auto at = static_cast<std::size_t>(row);
+        if (row < 0 || at >= a.tokens.size() || !std::isfinite(a.tokens.nll[at]) ||
+            !std::isfinite(a.tokens.entropy[at])) {
+            continue;
+        }
+        const bool both = paired && at < b->tokens.size() && std::isfinite(b->tokens.nll[at]);
+        all_paired = all_paired && both;
+        nll.push_back(a.tokens.nll[at]);
+        difference.push_back(both ? static_cast<double>(b->tokens.nll[at]) - nll.back() : 0);
+        values.insert(values.end(), {nll.back(), static_cast<double>(a.tokens.entropy[at]),
+                                     static_cast<double>(a.tokens.steps[at]), difference.back()});
+        layout.add(0, row == before + 1);
+        before = row;
+    }
+    result.scored = static_cast<qint64>(nll.size());
+    if (nll.empty()) {
+        result.about = tr("No token of it has an NLL.");
+        return result;
+    }
+    const PrefixSums sums(values, width, layout);
+    SpanMean* means[width] = {&result.nll, &result.entropy, &result.steps, &result.difference};
+    const auto total = sums.before(sums.tokens());
+    for (std::size_t i = 0; i < width; ++i) {
+        means[i]->mean = total[i] / static_cast<double>(sums.tokens());
+    }
+    if (sums.tokens() < least_resampled) {
+        result.about =
+            tr("No interval: under %1 tokens do not tell how they hang together.").arg(least_resampled);
+    } else if (sums.tokens() > most_resampled) {
+        result.about = tr("No interval: the span is longer than %1 tokens; the Library has the run's.")
+                           .arg(format_count(most_resampled));
+    } else {
+        BootstrapOptions options;
+        options.replicates = replicates;
+        options.threads = 1;
+        options.stop = stop;
+        const std::span<const double> series[] = {nll, difference};
+        const Resampling how =
+            choose_resampling(sums.layout(), std::span(series).first(all_paired ? 2 : 1), options);
+        std::vector<Statistic> statistics;
+        for (std::size_t i = 0; i < width; ++i) {
+            statistics.emplace_back([i](std::span<const double> of, std::int64_t tokens) {
+                return of[i] / static_cast<double>(tokens);
+            });
+        }
+        const bool enough = how.units >= 2;
+        const std::vector<Estimate> estimates =
+            enough ? bootstrap(sums, statistics, how.apply(options)) : std::vector<Estimate>();
+        for (std::size_t i = 0; i < estimates.size(); ++i) {
+            means[i]->low = estimates[i].low;
+            means[i]->high = estimates[i].high;
+        }
+        result.about =
+            enough ? tr("95 % intervals: %1; about other stretches of this text, not about other texts.")
+                         .arg(QString::fromStdString(how.words()))
+                   : tr("No interval: the span holds fewer than two blocks of %1 tokens.").arg(how.block);
+        constexpr double few = 10;
+        if (enough && how.units < few) {
+            result.about += u' ' + tr("They rest on %1 blocks: a hint, no more.").arg(std::floor(how.units));
+        }
+    }
+    if (maxSteps <= 0) {
+        result.steps = {};
+    }
+    if (!all_paired) {
+        result.difference = {};
+    }
+    return result;
+}
+
+QString describe_span(const SpanStatistics& statistics, TokenSpan span) {
+    QStringList parts;
+    parts << tr("%1 tokens (%2 to %3)")
+                 .arg(format_count(statistics.tokens), format_count(span.first), format_count(span.last - 1));
+    const auto add = [&](const QString& name, const SpanMean& mean, bool difference) {
+        if (!std::isnan(mean.mean)) {
+            parts << name + u' ' + with_interval(mean, difference);
+        }
+    };
+    add(tr("NLL"), statistics.nll, false);
+    add(tr("steps"), statistics.steps, false);
+    add(tr("entropy"), statistics.entropy, false);
+    add(tr("NLL of B − A"), statistics.difference, true);
+    return parts.join(QStringLiteral(" · "));
+}
+
+QString span_text(const SequenceData& data, TokenSpan span) {
+    const auto first = static_cast<std::size_t>(span.first);
+    const auto last = static_cast<std::size_t>(span.last);
+    if (data.text.empty()) {
+        QStringList ids;
+        for (std::size_t token = first; token < last; ++token) {
+            ids << QString::number(data.tokens.id[token]);
+        }
+        return ids.join(u' ');
+    }
+    QByteArray bytes;
+    for (std::size_t token = first; token < last;
+         ++token) { // whole characters, of whichever token they begin in
+        const CharacterSpan own = characters_of(data.tokens, data.text, token, token > first);
+        bytes.append(own.bytes.data(), static_cast<qsizetype>(own.bytes.size()));
+    }
+    return QString::fromUtf8(bytes);
+}
+
+QString span_markdown(const SequenceData& data, TokenSpan span, Attribution attribution) {
+    const TokenColumns& tokens = data.tokens;
+    QString table = QStringLiteral("| token | text | NLL | entropy | rank | steps |\n"
+                                   "| ---: | --- | ---: | ---: | ---: | ---: |\n");
+    for (qint64 token = span.first; token < span.last; ++token) {
+        const auto at = static_cast<std::size_t>(token);
+        QString text;
+        for (const QChar one : visible_token_of(tokens, data.text, at)) {
+            text +=
+                QStringLiteral("\\`*_{}[]<>#|~").contains(one) ? QStringLiteral("\\") + one : QString(one);
+        }
+        if (text.isEmpty()) {
+            text = QStringLiteral("id %1").arg(tokens.id[at]);
+        }
+        const qint64 row = row_of(token, attribution);
+        const auto value = static_cast<std::size_t>(row);
+        const bool has = row >= 0 && value < tokens.size();
+        table += QStringLiteral("| %1 | %2 | %3 | %4 | %5 | %6 |\n")
+                     .arg(token)
+                     .arg(text, format_nats(has ? static_cast<double>(tokens.nll[value]) : none),
+                          format_nats(has ? static_cast<double>(tokens.entropy[value]) : none),
+                          has && tokens.rank[value] > 0 ? QString::number(tokens.rank[value])
+                                                        : QString::fromUtf16(no_value),
+                          has ? QString::number(tokens.steps[value]) : QString::fromUtf16(no_value));
+    }
+    return table;
+}
+
+QString span_latex(const SequenceData& data, TokenSpan span,
+                   const std::function<unsigned(qint64 token)>& colour) {
+    // Without struts lines of words without tall letters would have lower boxes.
+    QString text = QStringLiteral("% \\usepackage{xcolor}\n{\\setlength{\\fboxsep}{1pt}%\n");
+    for (qint64 token = span.first; token < span.last; ++token) {
+        const auto at = static_cast<std::size_t>(token);
+        const CharacterSpan own = characters_of(data.tokens, data.text, at, token > span.first);
+        if (own.bytes.empty() && own.before > 0) {
+            continue; // it stands in the box of the token that begins its character
+        }
+        QString word = own.bytes.empty()
+                           ? QStringLiteral("id %1").arg(data.tokens.id[at])
+                           : QString::fromUtf8(own.bytes.data(), static_cast<qsizetype>(own.bytes.size()));
+        const bool breaks = word.contains(u'\n');
+        if (!word.isEmpty() && word.front().isSpace()) {
+            text += u'\n'; // a space to TeX, and lines that can be read
+        }
+        word = word.trimmed();
+        if (!word.isEmpty()) {
+            const QString inside = QString::fromStdString(figure::tex(word));
+            text +=
+                QStringLiteral("\\colorbox[HTML]{%1}{\\strut %2}\\allowbreak{}")
+                    .arg(QStringLiteral("%1").arg(colour(token) & 0xffffffU, 6, 16, QChar(u'0')).toUpper(),
+                         inside);
+        }
+        if (breaks) {
+            text += QStringLiteral("\\par\n");
+        }
+    }
+    return text + QStringLiteral("}\n");
+}
+
+void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
+                const QString& name) {
+    const std::filesystem::path path(key.trace.toStdU16String());
+    const TraceReader reader = TraceReader::open(path);
+    const std::vector<RunInfo> runs = reader.runs();
+    const auto run =
+        std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });
+    if (run == runs.end()) {
+        throw InputError(path, "the run that is labelled", "that it is not there any more",
+                         "open the trace again");
+    }
+    const std::vector<SequenceInfo> sequences = reader.sequences(run->id);
+    Annotation labels;
+    labels.name = annotation.toStdString();
+    labels.category = true;
+    for (const SequenceInfo& one : sequences) {
+        labels.values.emplace_back(static_cast<std::size_t>(one.tokens), none);
+    }
+    if (const std::optional<AnnotationReader> there = AnnotationReader::beside(path)) {
+        for (const AnnotationInfo& one : there->fitting(*run)) {
+            if (one.name != labels.name) {
+                continue;
+            }
+            if (!one.category) {
+                throw InputError(labels.name + " is an annotation of numbers; give the label another name.");
+            }
+            labels.classes = one.classes;
+            for (std::size_t s = 0; s < sequences.size(); ++s) {
+                labels.values[s] = there->values(one, sequences[s].index, 0, sequences[s].tokens);
+            }
+        }
+    }
+    double value = none;
+    if (!name.isEmpty()) {
+        const auto known = std::find(labels.classes.begin(), labels.classes.end(), name.toStdString());
+        value = static_cast<double>(known - labels.classes.begin());
+        if (known == labels.classes.end()) {
+            labels.classes.push_back(name.toStdString());
+        }
+    }
+    for (std::size_t s = 0; s < sequences.size(); ++s) {
+        for (qint64 token = span.first;
+             sequences[s].index == sequence && token < std::min<qint64>(span.last, sequences[s].tokens);
+             ++token) {
+            labels.values[s][static_cast<std::size_t>(token)] = value;
+        }
+    }
+    put_annotations(path, *run, sequences, {labels});
+}
+
+} // namespace ponderscope

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/trace_data.h"
+
+#include <QString>
+
+#include <functional>
+#include <limits>
+#include <stop_token>
+
+namespace ponderscope {
+
+/// Tokens [first, last) of a sequence.
+struct TokenSpan {
+    qint64 first = 0;
+    qint64 last = 0;
+    [[nodiscard]] bool isEmpty() const { return last <= first; }
+    [[nodiscard]] qint64 size() const { return last - first; }
+    [[nodiscard]] bool contains(qint64 token) const { return token >= first && token < last; }
+    friend bool operator==(const TokenSpan&, const TokenSpan&) = default;
+};
+
+/// A mean with the 95 % interval of its bootstrap; NaN bounds where there is none.
+struct SpanMean {
+    double mean = std::numeric_limits<double>::quiet_NaN();
+    double low = std::numeric_limits<double>::quiet_NaN();
+    double high = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// What a run made of a span: means over the tokens that have an NLL, in the attribution of the window.
+struct SpanStatistics {
+    qint64 tokens = 0;
+    qint64 scored = 0;
+    SpanMean nll, entropy; ///< nats
+    SpanMean steps;        ///< NaN without pondering
+    SpanMean difference;   ///< NLL of B minus A, paired; NaN where B does not read the same tokens
+    QString about;         ///< what the intervals rest on, or why there are none; a sentence
+};
+
+/// \p b: null without a B. Intervals as core/stats makes them: circular blocks inside the span, as long as
+/// the data asks for. None where fewer than two blocks fit. Slow for long spans; Cancelled by \p stop.
+SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
+                               Attribution attribution, const std::stop_token& stop = {});
+/// In one line: "37 tokens (12 to 48) · NLL 4.31 [3.90, 4.80] · …".
+QString describe_span(const SpanStatistics& statistics, TokenSpan span);
+
+/// More tokens than that are no excerpt.
+inline constexpr qint64 most_copied = 20'000;
+/// The text itself; ids where there is no text.
+QString span_text(const SequenceData& data, TokenSpan span);
+/// A table, one line a token.
+QString span_markdown(const SequenceData& data, TokenSpan span, Attribution attribution);
+/// Running text for LaTeX (xcolor), each token on \p colour of it; an invalid colour: on none.
+QString span_latex(const SequenceData& data, TokenSpan span,
+                   const std::function<unsigned(qint64 token)>& colour);
+
+/// Gives the tokens of a span a class of a category of annotations beside the trace, which is made where
+/// there is none of that name; other tokens keep theirs. An empty class takes the span's away. InputError
+/// where the annotation is one of numbers, or a name cannot be; EnvironmentError.
+void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
+                const QString& name);
+
+} // namespace ponderscope

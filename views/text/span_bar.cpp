@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/text/span_bar.h"
+
+#include "views/common/format.h"
+#include "views/text/text_view.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPainter>
+#include <QPushButton>
+#include <QToolButton>
+
+namespace ponderscope {
+namespace {
+
+/// A span that is still being drawn is not measured at each token.
+constexpr int settle_ms = 120;
+
+} // namespace
+
+SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      view_(view),
+      words_(new QLabel(this)),
+      copy_(new QToolButton(this)),
+      label_(new QToolButton(this)),
+      measuring_(this),
+      writing_(this) {
+    words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    words_->setAccessibleName(tr("What the span is"));
+    words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    words_->setWordWrap(true);
+    auto* forms = new QMenu(copy_);
+    forms->addAction(tr("Text"), this, [this] { copy(Form::text); });
+    forms->addAction(tr("Markdown, a table of its tokens"), this, [this] { copy(Form::markdown); });
+    forms->addAction(tr("LaTeX, words on their colours"), this, [this] { copy(Form::latex); });
+    copy_->setText(tr("Copy"));
+    copy_->setMenu(forms);
+    copy_->setPopupMode(QToolButton::InstantPopup);
+    copy_->setToolTip(tr("Copies the span as text, as a table or for LaTeX"));
+    label_->setText(tr("Label…"));
+    label_->setToolTip(
+        tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
+    auto* figure = new QToolButton(this);
+    figure->setText(tr("Figure…"));
+    figure->setToolTip(tr("A figure of the span"));
+    auto* shut = new QToolButton(this);
+    shut->setText(QStringLiteral("×"));
+    shut->setToolTip(tr("Lets go of the span (Esc)"));
+    shut->setAccessibleName(shut->toolTip());
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(24, 6, 14, 6);
+    row->setSpacing(6);
+    row->addWidget(words_, 1);
+    for (QToolButton* button : {copy_, label_, figure, shut}) {
+        button->setAutoRaise(true);
+        row->addWidget(button);
+    }
+    delay_.setSingleShot(true);
+    delay_.setInterval(settle_ms);
+    connect(&delay_, &QTimer::timeout, this, &SpanBar::measure);
+    connect(label_, &QToolButton::clicked, this, &SpanBar::askForLabel);
+    connect(figure, &QToolButton::clicked, this, &SpanBar::figureWanted);
+    connect(shut, &QToolButton::clicked, this, [this] { view_.setSpan({}); });
+    connect(&view_, &TextView::spanChanged, this, &SpanBar::showSpan);
+    connect(&view_, &TextView::valuesChanged, this, [this] {
+        if (isVisibleTo(parentWidget())) {
+            delay_.start(); // another B, another attribution
+        }
+    });
+    connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
+    hide();
+}
+
+void SpanBar::showSpan() {
+    const TokenSpan span = view_.span();
+    measuring_.cancel();
+    if (span.isEmpty()) {
+        delay_.stop();
+        hide();
+        return;
+    }
+    words_->setText(
+        tr("%1 tokens (%2 to %3)")
+            .arg(format_count(span.size()), format_count(span.first), format_count(span.last - 1)));
+    words_->setToolTip({});
+    copy_->setEnabled(span.size() <= most_copied);
+    copy_->setToolTip(copy_->isEnabled() ? tr("Copies the span as text, as a table or for LaTeX")
+                                         : tr("At most %1 tokens are copied").arg(format_count(most_copied)));
+    const bool live = context_.data.isLive(context_.selection.runA().trace);
+    label_->setEnabled(!live);
+    label_->setToolTip(
+        live ? tr("A run that is not in a file yet takes no labels")
+             : tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
+    show();
+    delay_.start();
+}
+
+void SpanBar::measure() {
+    const TokenSpan span = view_.span();
+    const auto a = view_.sequence();
+    if (span.isEmpty() || !a) {
+        return;
+    }
+    const RunKey other = context_.selection.runB();
+    const auto b = other.isValid() ? context_.data.sequence(other, a->sequence) : nullptr;
+    const RunInfo* run = context_.data.run(a->run);
+    const qint64 steps = run == nullptr ? 0 : run->max_steps;
+    measuring_.start(
+        [a, b, steps, span, way = context_.selection.attribution()](const std::stop_token& stop) {
+            return span_statistics(*a, b.get(), steps, span, way, stop);
+        },
+        [this, span](const SpanStatistics& statistics) {
+            words_->setText(describe_span(statistics, span));
+            words_->setToolTip(plain_tip(statistics.about));
+            words_->setAccessibleDescription(statistics.about);
+        },
+        [this](const QString& sentence) { words_->setText(sentence); });
+}
+
+QString SpanBar::said() const {
+    return words_->text();
+}
+
+void SpanBar::copy(Form form) const {
+    const auto shown = view_.sequence();
+    const TokenSpan span = view_.span();
+    if (!shown || span.isEmpty() || span.size() > most_copied) {
+        return;
+    }
+    const TokenValues& values = view_.values();
+    const ColourMap& map = map_of(values, context_.theme);
+    const auto colour = [&](qint64 token) {
+        const auto at = static_cast<std::size_t>(token);
+        const double position =
+            at < values.values.size() ? values.scale.position(values.values[at]) : std::nan("");
+        return std::isnan(position) ? qRgb(255, 255, 255) : map.at(position);
+    };
+    QApplication::clipboard()->setText(form == Form::text ? span_text(*shown, span)
+                                       : form == Form::markdown
+                                           ? span_markdown(*shown, span, context_.selection.attribution())
+                                           : span_latex(*shown, span, colour));
+}
+
+void SpanBar::label(const QString& annotation, const QString& name) {
+    const auto shown = view_.sequence();
+    const TokenSpan span = view_.span();
+    if (!shown || span.isEmpty()) {
+        return;
+    }
+    writing_.start(
+        [run = shown->run, sequence = shown->sequence, span, annotation, name](const std::stop_token&) {
+            label_span(run, sequence, span, annotation, name);
+            return true;
+        },
+        [this](bool) { context_.data.refresh(); },
+        [this](const QString& sentence) { emit failed(sentence); });
+}
+
+void SpanBar::askForLabel() {
+    QDialog dialog(this);
+    dialog.setWindowTitle(tr("Label the span"));
+    auto* annotation = new QComboBox(&dialog);
+    annotation->setEditable(true);
+    QStringList classes;
+    if (const auto shown = view_.sequence()) {
+        for (const TokenAnnotation& one : shown->annotations) {
+            if (one.category) {
+                annotation->addItem(one.name);
+                classes << one.classes;
+            }
+        }
+    }
+    if (annotation->count() == 0) {
+        annotation->addItem(QStringLiteral("label"));
+    }
+    auto* name = new QComboBox(&dialog);
+    name->setEditable(true);
+    classes.removeDuplicates();
+    name->addItems(classes);
+    name->setEditText({});
+    name->lineEdit()->setPlaceholderText(tr("A word for these tokens; empty takes theirs away"));
+    annotation->setToolTip(tr("The annotation that holds the labels: letters, digits and underscores"));
+    name->setMinimumWidth(300);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
+    auto* form = new QFormLayout(&dialog);
+    form->addRow(tr("Label"), name);
+    form->addRow(tr("In the annotation"), annotation);
+    form->addRow(buttons);
+    connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
+    connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
+    name->setFocus();
+    if (dialog.exec() == QDialog::Accepted) {
+        label(annotation->currentText().trimmed(), name->currentText().trimmed());
+    }
+}
+
+void SpanBar::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), context_.theme.colours().panel);
+    painter.fillRect(0, 0, width(), 1, context_.theme.colours().line);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/background.h"
+#include "views/common/view_context.h"
+#include "views/text/span.h"
+
+#include <QTimer>
+#include <QWidget>
+
+class QLabel;
+class QToolButton;
+
+namespace ponderscope {
+
+class TextView;
+
+/// What the chosen span is, below the text: its statistics, copies of it, a label for it. There while there
+/// is a span.
+class SpanBar : public QWidget {
+    Q_OBJECT
+public:
+    SpanBar(const ViewContext& context, TextView& view, QWidget* parent = nullptr);
+    enum class Form { text, markdown, latex };
+    void copy(Form form) const;
+    /// Writes the label beside the trace, on a thread of its own; the text has it when it is written.
+    void label(const QString& annotation, const QString& name);
+    [[nodiscard]] QString said() const;
+    [[nodiscard]] bool isBusy() const {
+        return measuring_.isBusy() || writing_.isBusy() || delay_.isActive();
+    }
+
+signals:
+    void figureWanted();
+    void failed(const QString& sentence);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void showSpan();
+    void measure();
+    void askForLabel();
+
+    ViewContext context_;
+    TextView& view_;
+    QLabel* words_;
+    QToolButton* copy_;
+    QToolButton* label_;
+    QTimer delay_;
+    Background measuring_;
+    Background writing_;
+};
+
+} // namespace ponderscope
