@@ -43,6 +43,7 @@ constexpr PanelHelp list[] = {
           "map of "
           "all sequences. Dragging, or Shift with a click or an arrow, chooses a span: its means stand below "
           "the text with the interval that its blocks allow, it can be copied, labelled and made a figure. A "
+          "click on the colour scale holds its ends for every run and sequence. A "
           "character that several tokens share is drawn once, its place divided among them. The context menu "
           "asks what if. Columns of your own (ponderscope annotate, "
           "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB.")},

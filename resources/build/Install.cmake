@@ -35,6 +35,8 @@ set(CPACK_COMPONENT_DESKTOP_DESCRIPTION "The window: looks at recorded traces. N
 set(CPACK_DEBIAN_DESKTOP_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_DESKTOP_PACKAGE_DEPENDS "fonts-dejavu-core")
 set(CPACK_DEBIAN_DESKTOP_PACKAGE_RECOMMENDS "ponderscope, openssh-client")
+# Letters of other scripts, in the text and in figures.
+set(CPACK_DEBIAN_DESKTOP_PACKAGE_SUGGESTS "fonts-noto-core, fonts-noto-cjk")
 set(CPACK_DEBIAN_ENGINE_PACKAGE_NAME ponderscope)
 set(CPACK_COMPONENT_ENGINE_DESCRIPTION
     "The command line and the engine behind it, with sample models. LibTorch ${PONDERSCOPE_TORCH_VERSION} is looked for at run time: Torch_DIR, or where ./run of the sources put it.")

@@ -86,6 +86,14 @@ void CorpusMap::setAnnotation(const QString& name) {
     }
 }
 
+void CorpusMap::setRange(const HeldRange& range) {
+    if (range != range_) {
+        range_ = range;
+        run_ = {};
+        restart();
+    }
+}
+
 void CorpusMap::setCell(int pixels) {
     pixels = std::clamp(pixels, 1, largest_cell);
     if (pixels != cell_) {
@@ -153,9 +161,10 @@ void CorpusMap::take(const SequenceData& block) {
         if (strip.sequence != block.sequence) {
             continue;
         }
-        const TokenValues values = annotation_.isEmpty() ? token_values(quantity_, block, maxSteps_,
-                                                                        context_.selection.attribution())
-                                                         : annotation_values(block, annotation_);
+        TokenValues values = annotation_.isEmpty()
+                                 ? token_values(quantity_, block, maxSteps_, context_.selection.attribution())
+                                 : annotation_values(block, annotation_);
+        hold_range(values, range_);
         if (const bool classes = !values.classes.isEmpty(); classes != classes_) {
             classes_ = classes;
             colours_.clear();

@@ -20,6 +20,7 @@ public:
 
     void setQuantity(Quantity quantity);
     void setAnnotation(const QString& name); ///< instead of the quantity; empty: the quantity
+    void setRange(const HeldRange& range);   ///< of the scale; nothing: from each sequence's values
     /// Pixels a token, 1 to 8.
     [[nodiscard]] int cell() const { return cell_; }
     void setCell(int pixels);
@@ -63,7 +64,8 @@ private:
 
     ViewContext context_;
     Quantity quantity_ = Quantity::nll;
-    QString annotation_;   ///< instead of the quantity
+    QString annotation_; ///< instead of the quantity
+    HeldRange range_;
     bool classes_ = false; ///< what is shown is an annotation's classes
     int cell_ = 3;
     std::vector<Strip> strips_;

@@ -4,6 +4,7 @@
 #include "views/common/format.h"
 #include "views/common/theme.h"
 
+#include <QMouseEvent>
 #include <QPainter>
 
 #include <cmath>
@@ -53,9 +54,20 @@ void Legend::show(const TokenValues& values) {
     } else {
         meaning_ = quantity_meaning(quantity_, values.attribution);
     }
-    setToolTip(plain_tip(meaning_));
+    held_ = values.held;
+    setToolTip(plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
+                             ? meaning_
+                             : meaning_ + (held_ ? tr(". The scale is held; a click changes it.")
+                                                 : tr(". A click sets the ends of the scale."))));
+    setCursor(!classes_.isEmpty() || !values.replay.isEmpty() ? Qt::ArrowCursor : Qt::PointingHandCursor);
     setAccessibleDescription(meaning_);
     update();
+}
+
+void Legend::mousePressEvent(QMouseEvent* event) {
+    if (event->button() == Qt::LeftButton && cursor().shape() == Qt::PointingHandCursor) {
+        emit rangeWanted();
+    }
 }
 
 void Legend::paintClasses(QPainter& painter) const {
@@ -105,7 +117,10 @@ void Legend::paintEvent(QPaintEvent*) {
     const double middle =
         scale_.logarithmic ? std::sqrt(scale_.low * scale_.high) : (scale_.low + scale_.high) / 2;
     const bool whole = quantity_ == Quantity::steps && !difference_ && !annotation_;
-    const QString unit = annotation_ ? QString() : quantity_unit(quantity_);
+    QString unit = annotation_ ? QString() : quantity_unit(quantity_);
+    if (held_) {
+        unit += unit.isEmpty() ? tr("held") : tr(", held");
+    }
     const int base = bar.bottom() + 1;
     const auto label = [&](int x, const QString& text, Qt::Alignment side) {
         const int wide = metrics.horizontalAdvance(text) + 2;
@@ -120,8 +135,8 @@ void Legend::paintEvent(QPaintEvent*) {
     label(bar.right() + 1, number(quantity_, difference_, scale_.high), Qt::AlignRight);
     int used = bar.right() + 8;
     if (!unit.isEmpty()) {
-        painter.drawText(QRect(used, bar.top() - 2, 60, bar.height() + 4), Qt::AlignLeft | Qt::AlignVCenter,
-                         unit);
+        painter.drawText(QRect(used, bar.top() - 2, metrics.horizontalAdvance(unit) + 2, bar.height() + 4),
+                         Qt::AlignLeft | Qt::AlignVCenter, unit);
         used += metrics.horizontalAdvance(unit) + 10;
     }
     const int room = width() - used - 8;

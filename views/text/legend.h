@@ -22,7 +22,11 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {420, 34}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {190, 34}; }
 
+signals:
+    void rangeWanted(); ///< the scale was clicked: its ends are to be set
+
 protected:
+    void mousePressEvent(QMouseEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
 
 private:
@@ -32,6 +36,7 @@ private:
     Quantity quantity_ = Quantity::nll;
     bool difference_ = false;
     bool annotation_ = false;
+    bool held_ = false;
     QStringList classes_;
     ColourScale scale_{0, 8, false};
     QString meaning_;

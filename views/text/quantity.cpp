@@ -256,6 +256,14 @@ QString format_annotation(const TokenAnnotation& annotation, std::size_t token) 
                                : QString::number(value, 'g', QLocale::FloatingPointShortest);
 }
 
+void hold_range(TokenValues& values, const HeldRange& range) {
+    if (range && values.classes.isEmpty()) {
+        // Without a logarithm of zero.
+        values.scale = {(*range)[0], (*range)[1], values.scale.logarithmic && (*range)[0] > 0};
+        values.held = true;
+    }
+}
+
 const ColourMap& map_of(const TokenValues& values, const Theme& theme) {
     return values.difference          ? theme.differenceMap()
            : values.classes.isEmpty() ? theme.textMap()

@@ -7,6 +7,8 @@
 
 #include <QString>
 
+#include <array>
+#include <optional>
 #include <vector>
 
 namespace ponderscope {
@@ -35,6 +37,7 @@ struct TokenValues {
     Attribution attribution = Attribution::predicted;
     std::vector<float> values; ///< by token of the window (attribution applied); NaN = nothing to show
     ColourScale scale;
+    bool held = false;   ///< the scale's ends were set, not taken from the values
     QString annotation;  ///< the annotation that these are; empty: a quantity
     QStringList classes; ///< of an annotation that is a category: the values are their numbers
     QString replay;      ///< the policy whose steps these are; empty: as recorded
@@ -51,6 +54,10 @@ TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxStep
 TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// "VERB", "0.25": what a condition finds it by; empty where the token has none.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
+/// Ends of a colour scale that hold whatever the values are.
+using HeldRange = std::optional<std::array<double, 2>>;
+/// Of classes there is no range.
+void hold_range(TokenValues& values, const HeldRange& range);
 /// What the values are drawn with.
 const ColourMap& map_of(const TokenValues& values, const Theme& theme);
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,

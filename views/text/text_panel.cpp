@@ -12,10 +12,15 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QContextMenuEvent>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QDoubleSpinBox>
+#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPainter>
+#include <QPushButton>
 #include <QSignalBlocker>
 #include <QStackedWidget>
 #include <QTableView>
@@ -157,10 +162,55 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     connect(view_, &TextView::contentChanged, this, &TextPanel::offerAnnotations);
     connect(view_, &TextView::valuesChanged, this, [this] {
         legend_->show(view_->values());
+        corpus_->setRange(view_->showsDifference() ? HeldRange() : view_->range());
         nameColour();
     });
+    connect(legend_, &Legend::rangeWanted, this, &TextPanel::askForRange);
     connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     legend_->show(view_->values());
+}
+
+void TextPanel::askForRange() {
+    const ColourScale& scale = view_->values().scale;
+    QDialog dialog(this);
+    dialog.setWindowTitle(tr("Ends of the colour scale"));
+    const auto field = [&](double value) {
+        auto* made = new QDoubleSpinBox(&dialog);
+        made->setRange(-1e15, 1e15);
+        made->setDecimals(3);
+        made->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+        made->setValue(value);
+        made->setMinimumWidth(160);
+        return made;
+    };
+    QDoubleSpinBox* low = field(scale.low);
+    QDoubleSpinBox* high = field(scale.high);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Hold"));
+    QPushButton* automatic = buttons->addButton(tr("From the values"), QDialogButtonBox::ResetRole);
+    automatic->setEnabled(view_->range().has_value());
+    auto* words =
+        new QLabel(tr("Held for every run and sequence, in text, table, map and figures."), &dialog);
+    words->setForegroundRole(QPalette::PlaceholderText);
+    auto* form = new QFormLayout(&dialog);
+    form->addRow(tr("Low"), low);
+    form->addRow(tr("High"), high);
+    form->addRow(words);
+    form->addRow(buttons);
+    const auto check = [&] {
+        buttons->button(QDialogButtonBox::Ok)->setEnabled(low->value() < high->value());
+    };
+    connect(low, &QDoubleSpinBox::valueChanged, &dialog, check);
+    connect(high, &QDoubleSpinBox::valueChanged, &dialog, check);
+    connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
+    connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
+    connect(automatic, &QPushButton::clicked, &dialog, [&] {
+        view_->setRange({});
+        dialog.reject();
+    });
+    if (dialog.exec() == QDialog::Accepted) {
+        view_->setRange(std::array{low->value(), high->value()});
+    }
 }
 
 void TextPanel::offerAnnotations() {
@@ -438,6 +488,7 @@ figure::FigureSpec TextPanel::figureSpec(figure::FigureKind kind) const {
         spec.tokens = std::array<std::int64_t, 2>{span.first, span.last};
     }
     spec.annotation = view_->annotation().toStdString();
+    spec.range = view_->range();
     switch (view_->quantity()) {
     case Quantity::nll:
         spec.quantity = view_->showsDifference() && spec.runs.size() > 1

@@ -82,6 +82,7 @@ private:
     void buildZoom();
     void showRow(qint64 token);
     void fillTable();
+    void askForRange();
 
     ViewContext context_;
     TextView* view_;

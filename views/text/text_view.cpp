@@ -131,6 +131,25 @@ void TextView::setAnnotation(const QString& name) {
     }
 }
 
+QString TextView::coloured() const {
+    return !annotation_.isEmpty() ? u'=' + annotation_
+                                  : quantity_name(quantity_) + (difference_ ? QStringLiteral("−") : QString());
+}
+
+HeldRange TextView::range() const {
+    const auto held = ranges_.find(coloured());
+    return held == ranges_.end() ? HeldRange() : HeldRange(held->second);
+}
+
+void TextView::setRange(const HeldRange& range) {
+    if (range) {
+        ranges_[coloured()] = *range;
+    } else {
+        ranges_.erase(coloured());
+    }
+    recolour();
+}
+
 void TextView::setReplay(TextReplay replay) {
     const bool before = showsReplay();
     replay_ = std::move(replay);
@@ -230,6 +249,9 @@ void TextView::recolour() {
         } else if (other_) {
             values_.notice = tr("B does not read the same tokens here, so there is nothing to blink with");
         }
+    }
+    if (!showsReplay()) {
+        hold_range(values_, range());
     }
     barValues_ = {};
     if (a && bars_ && *bars_ != Quantity::steps) {

@@ -10,6 +10,8 @@
 #include <QElapsedTimer>
 #include <QTimer>
 
+#include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -41,6 +43,10 @@ public:
     /// An annotation's values instead of the quantity; empty: the quantity.
     [[nodiscard]] const QString& annotation() const { return annotation_; }
     void setAnnotation(const QString& name);
+    /// The ends of the scale of what colours the text now, for every run and sequence until they are set
+    /// anew; each quantity, its difference and each annotation has its own. Nothing: from the values.
+    [[nodiscard]] HeldRange range() const;
+    void setRange(const HeldRange& range);
     /// A second quantity at once, as bars under the words: ticks for steps, a length for anything else.
     [[nodiscard]] std::optional<Quantity> bars() const { return bars_; }
     void setBars(std::optional<Quantity> quantity);
@@ -144,6 +150,8 @@ private:
     TextReplay replay_;
     Quantity quantity_ = Quantity::nll;
     QString annotation_;
+    std::map<QString, std::array<double, 2>> ranges_; ///< by what is coloured by
+    [[nodiscard]] QString coloured() const;
     std::optional<Quantity> bars_ = Quantity::steps;
     TokenValues barValues_; ///< of bars that are no ticks
     bool other_ = false;

@@ -12,7 +12,11 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QDoubleSpinBox>
 #include <QHelpEvent>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -185,6 +189,51 @@ private slots:
         QCOMPARE(problem.count(), 0);
         bar.label(QStringLiteral("no name!"), QStringLiteral("x"));
         QTRY_COMPARE(problem.count(), 1);
+    }
+
+    void aHeldScaleHolds() {
+        Stage stage({.sequences = 2, .tokens = 300});
+        QVERIFY(stage.settle());
+        TextView& view = stage.view();
+        const double high = view.values().scale.high;
+        // The legend asks; what is typed holds.
+        QTimer::singleShot(0, [&] {
+            auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
+            QVERIFY(dialog != nullptr);
+            const auto fields = dialog->findChildren<QDoubleSpinBox*>();
+            QCOMPARE(fields.size(), 2);
+            QCOMPARE(fields[1]->value(), high);
+            auto* buttons = dialog->findChild<QDialogButtonBox*>();
+            fields[1]->setValue(-1);
+            QVERIFY(!buttons->button(QDialogButtonBox::Ok)->isEnabled());
+            fields[0]->setValue(1);
+            fields[1]->setValue(3);
+            buttons->button(QDialogButtonBox::Ok)->click();
+        });
+        QTest::mouseClick(&stage.panel.legend(), Qt::LeftButton, {}, QPoint(20, 10));
+        QVERIFY(view.values().held);
+        QCOMPARE(view.values().scale.low, 1.0);
+        QCOMPARE(view.values().scale.high, 3.0);
+        stage.selection.setSequence(1);
+        QVERIFY(QTest::qWaitFor([&] { return view.sequence() && view.sequence()->sequence == 1; }));
+        QCOMPARE(view.values().scale.high, 3.0);
+        const auto spec = stage.panel.figureSpec(figure::FigureKind::token_text);
+        QCOMPARE((*spec.range)[1], 3.0);
+        // Another quantity has its own, and so has the difference.
+        stage.panel.setQuantity(Quantity::entropy);
+        QVERIFY(!view.values().held && !stage.panel.figureSpec(figure::FigureKind::token_text).range);
+        stage.panel.setQuantity(Quantity::nll);
+        QVERIFY(view.values().held);
+        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        stage.panel.setDifference(true);
+        QVERIFY(!view.values().held);
+        stage.panel.setDifference(false);
+        view.setRange({});
+        QVERIFY(!view.values().held);
+        view.setRange(std::array{0.0, 100.0});
+        stage.panel.setQuantity(Quantity::rank); // no logarithm of zero
+        view.setRange(std::array{0.0, 100.0});
+        QVERIFY(!view.values().scale.logarithmic);
     }
 
     void annotationsAreColoursHitsAndLines() {
