@@ -28,9 +28,9 @@ QString CheckpointAbout::sentence() const {
     if (ambiguous()) {
         parts << QObject::tr("its keys fit %1").arg(candidates.join(QObject::tr(" or ")));
     } else {
-        parts << (maxSteps > 0
-                      ? QObject::tr("%1, %n step(s)", nullptr, static_cast<int>(maxSteps)).arg(method)
-                      : method);
+        parts << (maxSteps > 0 ? (maxSteps == 1 ? QObject::tr("%1, 1 step").arg(method)
+                                                : QObject::tr("%1, %2 steps").arg(method).arg(maxSteps))
+                               : method);
     }
     if (!depthMixing.isEmpty() && depthMixing != QLatin1String("none")) {
         parts << depthMixing;

@@ -198,6 +198,7 @@ Qt::ItemFlags CommandModel::flags(const QModelIndex& index) const {
 
 CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Theme& theme, QWidget* parent)
     : QDialog(parent, Qt::Popup),
+      theme_(theme),
       edit_(new QLineEdit(this)),
       list_(new QListView(this)),
       model_(new CommandModel(this)) {
@@ -214,7 +215,7 @@ CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Them
     list_->setAccessibleName(tr("Commands"));
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(8, 8, 8, 8);
+    column->setContentsMargins(10, 10, 10, 10);
     column->setSpacing(6);
     column->addWidget(edit_);
     column->addWidget(list_, 1);
@@ -228,6 +229,13 @@ CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Them
     connect(list_, &QListView::clicked, this, &CommandPalette::run);
     first();
     edit_->setFocus();
+}
+
+void CommandPalette::paintEvent(QPaintEvent* event) {
+    QDialog::paintEvent(event);
+    QPainter painter(this);
+    painter.setPen(theme_.colours().border);
+    painter.drawRect(rect().adjusted(0, 0, -1, -1));
 }
 
 void CommandPalette::run(const QModelIndex& index) {

@@ -63,10 +63,12 @@ public:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
 
 private:
     void run(const QModelIndex& index);
 
+    const Theme& theme_;
     QLineEdit* edit_;
     QListView* list_;
     CommandModel* model_;

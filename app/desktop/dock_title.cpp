@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/dock_title.h"
 
+#include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "views/common/theme.h"
 #include "views/common/view_command.h"
@@ -12,8 +13,8 @@
 
 namespace ponderscope {
 
-DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, bool named, Theme& theme)
-    : QWidget(dock), dock_(dock), help_(help), named_(named), theme_(theme) {
+DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme)
+    : QWidget(dock), dock_(dock), help_(help), heading_(heading), theme_(theme) {
     setAccessibleName(tr("Title of %1").arg(dock->windowTitle()));
     setFocusPolicy(Qt::NoFocus);
     setToolTip(tr("Drag to move the panel; double click to take it out of the window"));
@@ -28,7 +29,8 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, bool named, Theme
         made->setAccessibleName(tr("%1: %2").arg(dock->windowTitle(), tip));
         made->setAutoRaise(true);
         made->setFocusPolicy(Qt::TabFocus);
-        made->setFixedSize(22, 18);
+        made->setFixedSize(22, 20);
+        ++buttons_;
         made->setFont(theme.small());
         const auto dress = [made, &theme] {
             QPalette quiet = made->palette();
@@ -40,14 +42,20 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, bool named, Theme
         row->addWidget(made);
         return made;
     };
-    ask_ = button(QStringLiteral("?"), tr("What this shows, and what must not be concluded (F1)"));
+    ask_ = button(
+        QStringLiteral("?"),
+        help == nullptr
+            ? QString()
+            : tr("What this shows, and what must not be concluded (F1): %1").arg(panel_help_brief(*help)));
     ask_->setVisible(help != nullptr);
     connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
-    if (dynamic_cast<ShowsCommand*>(dock->widget()) != nullptr) {
+    if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {
         QToolButton* copy =
             button(QStringLiteral("$"), tr("Copy as command: what makes this without the window"));
         connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
     }
+    QToolButton* large = button(QStringLiteral("⤢"), tr("Fill the window with this panel, or put it back"));
+    connect(large, &QToolButton::clicked, this, &DockTitle::maximiseRequested);
     QToolButton* out = button(QStringLiteral("❐"), tr("Take the panel out of the window, or put it back"));
     connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
     QToolButton* close = button(QStringLiteral("×"), tr("Close the panel; the View menu brings it back"));
@@ -65,14 +73,11 @@ void DockTitle::showHelp() {
 void DockTitle::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), theme_.colours().panel);
-    const bool name = named_ || dock_->isFloating() || help_ == nullptr;
-    const QFont font = name ? theme_.caps() : theme_.small();
-    const QString text = name ? dock_->windowTitle().toUpper() : panel_help_brief(*help_);
-    painter.setFont(font);
-    painter.setPen(theme_.colours().soft);
-    const QRect room = rect().adjusted(14, 0, -100, 0);
+    painter.setFont(theme_.strong());
+    painter.setPen(theme_.colours().text);
+    const QRect room = rect().adjusted(14, 0, -22 * buttons_ - 10, 0);
     painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
-                     QFontMetrics(font).elidedText(text, Qt::ElideRight, room.width()));
+                     QFontMetrics(theme_.strong()).elidedText(heading_, Qt::ElideRight, room.width()));
 }
 
 } // namespace ponderscope

@@ -16,14 +16,15 @@ struct PanelHelp;
 class DockTitle : public QWidget {
     Q_OBJECT
 public:
-    /// \p help may be null; \p named: the panel's name is written here.
-    DockTitle(QDockWidget* dock, const PanelHelp* help, bool named, Theme& theme);
+    /// \p help may be null; \p heading: what the panel shows.
+    DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme);
     [[nodiscard]] QSize sizeHint() const override { return {120, 22}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }
     void showHelp();
 
 signals:
     void copyRequested();
+    void maximiseRequested(); ///< over the whole window, or back
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -31,7 +32,8 @@ protected:
 private:
     QDockWidget* dock_;
     const PanelHelp* help_;
-    bool named_;
+    QString heading_;
+    int buttons_ = 0;
     Theme& theme_;
     QToolButton* ask_;
 };

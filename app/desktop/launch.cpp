@@ -38,7 +38,8 @@ Launch parse_launch(const QStringList& arguments) {
                                         QStringLiteral("FILE.png"));
     const QCommandLineOption screenshots(
         QStringLiteral("screenshots"),
-        tr("Writes a picture of every view in every appearance into a folder, and ends."),
+        tr("Writes a picture of every view in every appearance into a folder, and a sheet "
+           "of all of them for each appearance, and ends."),
         QStringLiteral("FOLDER"));
     const QCommandLineOption size(QStringLiteral("size"), tr("Of the window in a screenshot (1440x900)."),
                                   QStringLiteral("WxH"));

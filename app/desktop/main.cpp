@@ -8,6 +8,7 @@
 #include "views/figure/command.h"
 
 #include <QApplication>
+#include <QScreen>
 #include <QTemporaryDir>
 
 #include <csignal>
@@ -80,6 +81,9 @@ int main(int argc, char** argv) {
     if (picture) {
         window.resize(launch.size);
         window.restoreDefaultLayout();
+    }
+    if (!picture) {
+        window.fitTo(window.screen()->availableGeometry());
     }
     window.apply(launch);
     window.show();

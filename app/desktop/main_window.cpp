@@ -61,10 +61,11 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     connectRecorder();
     connectRerun();
     connectRuns();
-    arrange(height());
+    arrange(size());
     if (!settings_.geometry().isEmpty()) {
         restoreGeometry(settings_.geometry());
         restoreState(settings_.layout());
+        fitPanels();
     }
     showStatus();
     showTitle();
@@ -282,6 +283,9 @@ bool MainWindow::raisePanel(const QString& name) {
     if (dock == dockByName_.end()) {
         return false;
     }
+    if (maximised_ != dock->second) {
+        leaveMaximised();
+    }
     dock->second->show();
     dock->second->raise();
     return true;
@@ -463,8 +467,11 @@ void MainWindow::showStatus() {
                                            : std::nan("");
         }
     }
-    parts
-        << tr("sequence %1 of %2").arg(format_count(selection_.sequence() + 1), format_count(run->sequences));
+    parts << tr("sequence %1 of %2")
+                 .arg(format_count(selection_.sequence() + 1),
+                      // While a run grows, it does not say yet how many it has.
+                      format_count(std::max<qint64>(
+                          run->sequences, static_cast<qint64>(data_.sequences(selection_.runA()).size()))));
     parts << tr("%1 tokens").arg(format_count(tokens));
     // What the mean is over: a token is scored where it was predicted, and the first one never is.
     parts << (scored > 0 ? tr("NLL %1 over %2 predicted").arg(format_nats(nll, 3), format_count(scored))
@@ -528,6 +535,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
             return;
         }
     }
+    leaveMaximised();
     settings_.setWindow(saveGeometry(), saveState());
     event->accept();
 }

@@ -53,6 +53,7 @@ class ThinkPanel;
 class TopBar;
 class Tour;
 class WelcomePage;
+struct Panel;
 
 /// The window: the library at the left, the text in the centre, heatmap and tabs below, the inspector at the
 /// right. Owns the open traces and the selection that all views share.
@@ -88,6 +89,8 @@ public:
     bool saveSessionTo(const QString& file);
     [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
     [[nodiscard]] Thinker& thinker() { return thinker_; }
+    /// No larger than this part of a screen, and within it.
+    void fitTo(const QRect& screen);
     /// Brings a panel to the front; false when there is none of that name.
     bool raisePanel(const QString& name);
     [[nodiscard]] TopBar& topBar() { return *top_; }
@@ -107,6 +110,8 @@ public slots:
     /// The Export dialog, with what the window shows as its beginning. Nothing without a run.
     void exportFigure(ponderscope::figure::FigureKind kind);
     void restoreDefaultLayout();
+    /// One panel over the whole window; the same again: as it was before.
+    void maximise(QDockWidget* dock);
     void showAbout();
     /// Over the panels; hidden by whatever opens.
     void showWelcome();
@@ -153,8 +158,11 @@ protected:
 
 private:
     void buildPanels();
-    /// The panels as they come, for a window of this height: low ones show heatmap and comparison as tabs.
-    void arrange(int height);
+    /// The panels as they come, for a window of this size: low ones show what stands under the text as tabs
+    /// of one place, narrow ones the inspector beside the library.
+    void arrange(QSize window);
+    void fitPanels(); ///< the same after the window was resized, for panels that are where they came
+    void leaveMaximised();
     void buildMenus();
     [[nodiscard]] const ponderscope::Samples& samples();
     void buildWelcome();
@@ -204,8 +212,9 @@ private:
     [[nodiscard]] bool isListed(const RunKey& key) const; ///< known, and not hidden
     /// The panel that has the focus; the text otherwise.
     [[nodiscard]] QWidget* focusedPanel() const;
+    [[nodiscard]] QDockWidget* focusedDock() const; ///< null: the text has the focus
     void placeWelcome();
-    void addPanel(const QString& name, const QString& title, QWidget* widget, bool header);
+    void addPanel(const Panel& panel, QWidget* view);
     void connectData();
     void connectRecorder();
     void connectRerun();
@@ -281,6 +290,10 @@ private:
     bool greeted_ = false;    ///< the welcome page was shown, or something was opened before it could be
     QLabel* status_ = nullptr;
     std::vector<QDockWidget*> docks_;
+    bool low_ = false;    ///< the lower panels were put among the upper ones
+    bool narrow_ = false; ///< the inspector was put beside the library
+    QDockWidget* maximised_ = nullptr;
+    QByteArray beforeMaximised_; ///< the layout
     std::map<QString, QDockWidget*> dockByName_;
     QTimer poll_;
     Launch launch_;

@@ -158,7 +158,8 @@ void MainWindow::saveSession() {
 }
 
 bool MainWindow::saveSessionTo(const QString& file) {
-    const QString problem = save_session({data_.traces(), viewState(), saveState()}, file);
+    const QString problem = save_session(
+        {data_.traces(), viewState(), maximised_ == nullptr ? saveState() : beforeMaximised_}, file);
     if (!problem.isEmpty()) {
         errors_ << problem;
         messages_->show(problem);
@@ -178,6 +179,7 @@ void MainWindow::openSession(const QString& file) {
     }
     settings_.addRecent(QFileInfo(file).absoluteFilePath());
     sessionView_ = session->view;
+    leaveMaximised();
     if (!session->layout.isEmpty() && !restoreState(session->layout)) {
         messages_->show(tr("The session's layout is of another version; the panels stay as they are."),
                         MessageBar::Kind::notice);

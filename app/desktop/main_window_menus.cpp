@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/main_window.h"
 
-#include "app/desktop/dock_title.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
@@ -39,30 +38,6 @@
 
 namespace ponderscope {
 
-namespace {
-
-/// Below this height of the window heatmap and comparison share one place.
-constexpr int lowest_for_both = 820;
-
-} // namespace
-
-void MainWindow::addPanel(const QString& name, const QString& title, QWidget* widget, bool header) {
-    auto* dock = new QDockWidget(title, this);
-    dock->setObjectName(name);
-    dock->setWidget(widget);
-    // How little room a panel can do with must not depend on what it shows just now: the panels would push
-    // each other about with every change of run.
-    constexpr QSize least(240, 96);
-    widget->setMinimumSize(widget->minimumSize().expandedTo(least));
-    dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
-                      QDockWidget::DockWidgetClosable);
-    auto* line = new DockTitle(dock, panel_help(name), header, theme_);
-    connect(line, &DockTitle::copyRequested, this, [this, dock] { copyCommand(dock->widget()); });
-    dock->setTitleBarWidget(line);
-    docks_.push_back(dock);
-    dockByName_[name] = dock;
-}
-
 void MainWindow::buildPanels() {
     const ViewContext context{data_, selection_, theme_};
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks | GroupedDragging);
@@ -79,9 +54,8 @@ void MainWindow::buildPanels() {
     setCentralWidget(centre);
 
     for (const Panel& panel : panels()) {
-        const QString name = QString::fromLatin1(panel.name);
         QWidget* view = panel.make(context, this);
-        addPanel(name, QCoreApplication::translate("Panels", panel.title), view, panel.header);
+        addPanel(panel, view);
         library_ = library_ != nullptr ? library_ : qobject_cast<LibraryPanel*>(view);
         inspector_ = inspector_ != nullptr ? inspector_ : qobject_cast<InspectorView*>(view);
         heatmap_ = heatmap_ != nullptr ? heatmap_ : qobject_cast<HeatmapView*>(view);
@@ -303,6 +277,8 @@ void MainWindow::buildViewMenu(QMenu* view) {
     for (QDockWidget* dock : docks_) {
         view->addAction(dock->toggleViewAction());
     }
+    view->addAction(tr("Fi&ll the window with the panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
+                    this, [this] { maximise(focusedDock()); });
     view->addAction(tr("Restore &default layout"), this, &MainWindow::restoreDefaultLayout);
 }
 
@@ -330,54 +306,6 @@ void MainWindow::openFiles() {
     for (const QString& file : files) {
         open(file);
     }
-}
-
-void MainWindow::restoreDefaultLayout() {
-    arrange(height());
-}
-
-void MainWindow::arrange(int height) {
-    for (QDockWidget* dock : docks_) {
-        dock->setFloating(false);
-        removeDockWidget(dock); // out of tabs and splits
-    }
-    const bool low = height < lowest_for_both;
-    const auto place_of = [low](std::size_t panel) {
-        const PanelPlace wanted = panels()[panel].place;
-        return low && wanted == PanelPlace::lower ? PanelPlace::upper : wanted;
-    };
-    // The first of each place, then the others as its tabs: what is tabbed already cannot be split.
-    std::map<PanelPlace, QDockWidget*> first;
-    for (std::size_t i = 0; i < docks_.size(); ++i) {
-        const PanelPlace place = place_of(i);
-        if (first.emplace(place, docks_[i]).second) {
-            addDockWidget(place == PanelPlace::left    ? Qt::LeftDockWidgetArea
-                          : place == PanelPlace::right ? Qt::RightDockWidgetArea
-                                                       : Qt::BottomDockWidgetArea,
-                          docks_[i]);
-            if (place == PanelPlace::lower) {
-                splitDockWidget(first.at(PanelPlace::upper), docks_[i], Qt::Vertical);
-            }
-        }
-    }
-    for (std::size_t i = 0; i < docks_.size(); ++i) {
-        if (QDockWidget* leader = first.at(place_of(i)); leader != docks_[i]) {
-            tabifyDockWidget(leader, docks_[i]);
-        }
-        docks_[i]->show();
-    }
-    // The text is what the window is for: it keeps half of the height.
-    QDockWidget* upper = first.at(PanelPlace::upper);
-    if (low) {
-        resizeDocks({upper}, {std::max(160, height * 3 / 10)}, Qt::Vertical);
-    } else {
-        const int room = height * 46 / 100;
-        resizeDocks({upper, first.at(PanelPlace::lower)}, {room * 46 / 100, room * 54 / 100}, Qt::Vertical);
-        dockByName_.at(QStringLiteral("compare"))->raise();
-    }
-    upper->raise();
-    first.at(PanelPlace::left)->raise();
-    resizeDocks({first.at(PanelPlace::left), first.at(PanelPlace::right)}, {252, 312}, Qt::Horizontal);
 }
 
 void MainWindow::showAbout() {

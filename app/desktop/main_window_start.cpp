@@ -3,6 +3,7 @@
 #include "app/desktop/main_window.h"
 
 #include "app/desktop/message_bar.h"
+#include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
@@ -101,6 +102,7 @@ void MainWindow::hideWelcome() {
 void MainWindow::resizeEvent(QResizeEvent* event) {
     QMainWindow::resizeEvent(event);
     placeWelcome();
+    QMetaObject::invokeMethod(this, &MainWindow::fitPanels, Qt::QueuedConnection); // after this resize
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
@@ -138,17 +140,22 @@ void MainWindow::recordSample(int model) {
     recorder_.start(sample_request(samples_, samples_.models[static_cast<std::size_t>(model)], folder));
 }
 
-QWidget* MainWindow::focusedPanel() const {
+QDockWidget* MainWindow::focusedDock() const {
     for (QWidget* at = QApplication::focusWidget(); at != nullptr; at = at->parentWidget()) {
-        if (const auto* dock = qobject_cast<QDockWidget*>(at)) {
-            return dock->widget();
+        if (auto* dock = qobject_cast<QDockWidget*>(at)) {
+            return dock;
         }
     }
-    return text_;
+    return nullptr;
+}
+
+QWidget* MainWindow::focusedPanel() const {
+    const QDockWidget* dock = focusedDock();
+    return dock == nullptr ? text_ : panel_of(*dock);
 }
 
 void MainWindow::showHelp() {
-    auto* dock = qobject_cast<QDockWidget*>(focusedPanel()->parentWidget());
+    const QDockWidget* dock = focusedDock();
     const PanelHelp* help = dock == nullptr ? nullptr : panel_help(dock->objectName());
     if (help != nullptr) {
         show_panel_help(*help, dock->titleBarWidget(), theme_);

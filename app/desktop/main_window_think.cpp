@@ -28,6 +28,15 @@
 
 namespace ponderscope {
 
+namespace {
+
+QString steps_in_words(int steps) {
+    return steps == 1 ? QCoreApplication::translate("MainWindow", "1 step")
+                      : QCoreApplication::translate("MainWindow", "%1 steps").arg(steps);
+}
+
+} // namespace
+
 void MainWindow::buildThink() {
     connect(welcome_, &WelcomePage::thinkRequested, this, &MainWindow::showThink);
     connect(think_, &ThinkPanel::thinkRequested, this, &MainWindow::think);
@@ -198,7 +207,7 @@ void MainWindow::giveSteps(qint64 token, int steps) {
     if (row >= 0) {
         startWhatIf({QStringLiteral("%1/%2:%3").arg(selection_.sequence()).arg(row).arg(steps),
                      {},
-                     tr("with %n step(s) at %1", nullptr, steps).arg(row)});
+                     tr("with %1 at %2").arg(steps_in_words(steps)).arg(row)});
     }
 }
 
@@ -326,8 +335,8 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
     QMenu* steps = menu.addMenu(tr("Give “%1” another number of steps").arg(named));
     steps->setEnabled(most > 0);
     for (int step = 0; step <= most; ++step) {
-        QAction* action = steps->addAction(step == now ? tr("%n step(s), as it has", nullptr, step)
-                                                       : tr("%n step(s)", nullptr, step),
+        QAction* action = steps->addAction(step == now ? tr("%1, as it has").arg(steps_in_words(step))
+                                                       : steps_in_words(step),
                                            this, [this, token, step] { giveSteps(token, step); });
         action->setEnabled(step != now);
     }

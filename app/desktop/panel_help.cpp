@@ -105,7 +105,10 @@ constexpr PanelHelp list[] = {
           "after "
           "the first halted one were not computed: nothing can be read from grey."),
      HELP("grey was not computed: nothing can be read from it"),
-     HELP("Wheel zooms, drag pans, double click shows all, a click selects the token and the step.")},
+     HELP("Wheel zooms, drag pans, double click shows all, a click selects the token and the step. “Add a "
+          "map” "
+          "puts another signal below, over the same tokens; ⤢ in the title fills the window with them. Where "
+          "a pixel stands for many tokens it shows their mean, on a scale for means.")},
     {"depth", HELP("Depth"),
      HELP("How much of each earlier layer's value a layer mixes into its own, by layer and source, for the "
           "token "

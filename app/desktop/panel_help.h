@@ -18,7 +18,7 @@ struct PanelHelp {
     const char* shows;   ///< what is computed
     const char* defined; ///< by which equation, of which paper
     const char* caution; ///< what must not be concluded from it
-    const char* brief;   ///< the caution in a few words: it stands on the panel itself
+    const char* brief;   ///< the caution in a few words: it stands below the panel
     const char* use;     ///< what mouse and keyboard do here
 };
 

@@ -24,7 +24,8 @@ struct Panel {
     const char* name;  ///< of its layout, and for --tab
     const char* title; ///< to be translated
     PanelPlace place;
-    bool header; ///< false: the view names itself
+    const char* heading; ///< what it shows, as it stands on the panel; to be translated
+    bool caveat;         ///< what must not be concluded stands below it; false: its charts say it
     QWidget* (*make)(const ViewContext& context, QWidget* parent);
 };
 

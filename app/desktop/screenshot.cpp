@@ -5,6 +5,7 @@
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/related_dialog.h"
+#include "app/desktop/top_bar.h"
 #include "app/desktop/tour.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/preview.h"
@@ -13,9 +14,14 @@
 #include "views/text/text_view.h"
 
 #include <QApplication>
+#include <QComboBox>
 #include <QDir>
 #include <QElapsedTimer>
 #include <QEventLoop>
+#include <QImage>
+#include <QMenu>
+#include <QMenuBar>
+#include <QPainter>
 #include <QPixmap>
 #include <QThread>
 
@@ -82,13 +88,45 @@ void show_run_for(MainWindow& window, const QString& panel) {
     }
 }
 
-bool save(QWidget& widget, const QString& file) {
-    if (!widget.grab().save(file, "PNG")) {
+bool save(const QPixmap& picture, const QString& file) {
+    if (!picture.save(file, "PNG")) {
         say(QStringLiteral("%1 could not be written; check that its folder exists and may be written to.")
                 .arg(file));
         return false;
     }
     return true;
+}
+
+bool save(QWidget& widget, const QString& file) {
+    return save(widget.grab(), file);
+}
+
+/// All pictures of an appearance on one sheet, small, with their names: what is looked at first.
+bool save_sheet(const QString& folder, const QString& appearance) {
+    constexpr int columns = 4;
+    constexpr QSize cell{480, 330};
+    constexpr int caption = 22;
+    QStringList files =
+        QDir(folder).entryList({QStringLiteral("*-%1.png").arg(appearance)}, QDir::Files, QDir::Name);
+    files.removeAll(QStringLiteral("sheet-%1.png").arg(appearance));
+    const int rows = (static_cast<int>(files.size()) + columns - 1) / columns;
+    QPixmap sheet(QSize(columns * cell.width(), rows * cell.height()));
+    sheet.fill(QColor(0x808080));
+    QPainter painter(&sheet);
+    painter.setRenderHint(QPainter::SmoothPixmapTransform);
+    painter.setPen(Qt::white);
+    for (int i = 0; i < static_cast<int>(files.size()); ++i) {
+        const QPoint corner(i % columns * cell.width(), i / columns * cell.height());
+        const QRect room(corner + QPoint(6, caption), cell - QSize(12, caption + 6));
+        QImage picture(QDir(folder).filePath(files[i]));
+        picture.setDevicePixelRatio(1);
+        const QImage small = picture.scaled(room.size(), Qt::KeepAspectRatio, Qt::SmoothTransformation);
+        painter.drawImage(room.topLeft(), small);
+        painter.drawText(QRect(corner + QPoint(6, 0), QSize(room.width(), caption)),
+                         Qt::AlignLeft | Qt::AlignVCenter, files[i]);
+    }
+    painter.end();
+    return save(sheet, QDir(folder).filePath(QStringLiteral("sheet-%1.png").arg(appearance)));
 }
 
 } // namespace
@@ -168,6 +206,12 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         good = good && floating(QStringLiteral("palette"));
         window.showHelp();
         good = good && floating(QStringLiteral("help"));
+        QMenu* view = window.topBar().menus().actions().at(3)->menu();
+        view->popup(window.mapToGlobal(QPoint(100, 40)));
+        good = good && floating(QStringLiteral("menu"));
+        window.topBar().runA().showPopup();
+        good = good && floating(QStringLiteral("choices"));
+        window.topBar().runA().hidePopup();
         const auto dialog = [&, suffix = suffix](QDialog* shown, const QString& name) {
             return shown != nullptr && settle(window) &&
                    save(*shown,
@@ -192,7 +236,7 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         window.relatedDialog()->close();
         for (const auto kind : {figure::FigureKind::token_text, figure::FigureKind::policy_front}) {
             window.exportFigure(kind);
-            window.exportDialog()->resize(1380, 720); // the screen may be one that nobody has
+            window.exportDialog()->resize(QSize(1380, 760).boundedTo(window.size())); // not of this screen
             good =
                 good && dialog(window.exportDialog(),
                                QStringLiteral("dialog-figure-") +
@@ -200,7 +244,7 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
                                                        static_cast<qsizetype>(figure::name_of(kind).size())));
             window.exportDialog()->close();
         }
-        if (!good) {
+        if (!good || !save_sheet(launch.screenshots, suffix)) {
             return 2;
         }
     }

@@ -80,12 +80,11 @@ void Thinker::end(EngineProcess::End end, const QString& sentence) {
         show();
     }
     if (end == EngineProcess::End::crashed) {
-        emit failed(
-            tokens() > 0
-                ? tr("The engine ended unexpectedly after %n token(s); they stay on the screen but are "
-                     "in no trace.",
-                     nullptr, static_cast<int>(tokens()))
-                : tr("The engine ended unexpectedly before its first token."));
+        emit failed(tokens() > 0 ? tr("The engine ended unexpectedly; what it said until then (tokens: %1) "
+                                      "stays on the screen "
+                                      "but is in no trace.")
+                                       .arg(tokens())
+                                 : tr("The engine ended unexpectedly before its first token."));
     } else if (end == EngineProcess::End::refused) {
         emit failed(sentence);
     }

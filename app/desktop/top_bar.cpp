@@ -63,7 +63,10 @@ public:
         setText(QObject::tr("Find a token"));
         setAccessibleName(text());
         setToolTip(QObject::tr("Find text or #id in the sequence (Ctrl+F)"));
-        setFixedSize(220, 28);
+        setFixedHeight(28);
+        setMinimumWidth(120);
+        setMaximumWidth(220);
+        setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
         setCursor(Qt::IBeamCursor);
         setFocusPolicy(Qt::TabFocus);
     }
@@ -79,9 +82,13 @@ protected:
         painter.setPen(colours.soft);
         painter.setFont(theme_.body());
         painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignLeft, text());
-        painter.setFont(theme_.small());
-        painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignRight,
-                         QStringLiteral("Ctrl+F"));
+        const QString keys = QStringLiteral("Ctrl+F");
+        const QFontMetrics small(theme_.small());
+        if (width() >
+            34 + QFontMetrics(theme_.body()).horizontalAdvance(text()) + small.horizontalAdvance(keys)) {
+            painter.setFont(theme_.small());
+            painter.drawText(rect().adjusted(11, 0, -11, 0), Qt::AlignVCenter | Qt::AlignRight, keys);
+        }
     }
 
 private:
@@ -103,7 +110,9 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
         box->setIconSize({18, 18});
         box->setMinimumContentsLength(16);
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-        box->setFixedWidth(250);
+        box->setMinimumWidth(150);
+        box->setMaximumWidth(250);
+        box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     }
     a_->setAccessibleName(tr("Run A"));
     a_->setToolTip(tr("Run A: the one that is looked at"));
@@ -114,10 +123,10 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
     row->setSpacing(14);
     row->addWidget(menus_);
     row->addStretch(2);
-    row->addWidget(a_);
-    row->addWidget(b_);
+    row->addWidget(a_, 5);
+    row->addWidget(b_, 5);
     row->addStretch(3);
-    row->addWidget(find_);
+    row->addWidget(find_, 4);
 
     connect(find_, &QToolButton::clicked, this, &TopBar::findRequested);
     connect(a_, &QComboBox::activated, this, [this] {
@@ -135,6 +144,14 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
     connect(&context_.data, &TraceData::traceClosed, this, &TopBar::fill);
     connect(&context_.theme, &Theme::changed, this, &TopBar::restyle);
     restyle();
+}
+
+void TopBar::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    // The boxes give way before the menus do.
+    const int others = a_->minimumWidth() + b_->minimumWidth() + find_->minimumWidth() + 90;
+    const int menus = menus_->sizeHint().width();
+    menus_->setMinimumWidth(width() >= menus + others ? menus : 0);
 }
 
 void TopBar::restyle() {

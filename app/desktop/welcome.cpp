@@ -234,10 +234,9 @@ void WelcomePage::setSamples(const Samples& samples) {
     const auto kept = std::count_if(samples.models.begin(), samples.models.end(),
                                     [](const SampleModel& model) { return model.cabinet; });
     if (kept > 0 && !samples.text.isEmpty()) {
-        auto* card = new Card(
-            tr("Record one of the cabinet…"),
-            tr("%n small models, one a method, trained on the same text", nullptr, static_cast<int>(kept)),
-            theme_, this);
+        auto* card =
+            new Card(tr("Record one of the cabinet…"),
+                     tr("%1 small models, one a method, trained on the same text").arg(kept), theme_, this);
         card->setObjectName(QStringLiteral("cabinet"));
         auto* menu = new QMenu(card);
         for (std::size_t i = 0; i < samples.models.size(); ++i) {

@@ -10,7 +10,7 @@ namespace ponderscope::policies {
 
 PolicyKind kl() {
     return {.name = "kl",
-            .rule = "KL of the step before to this one is below theta nats",
+            .rule = "D_KL(p_k−1 ‖ p_k), from the step before to this one, is below theta nats",
             .source = "arXiv 2502.05171, with theta 5e-4",
             .parameters = {{.key = "theta",
                             .meaning = "nats",

@@ -23,7 +23,7 @@ const char* words(PolicySignal signal) {
     case PolicySignal::argmax:
         return "most likely token";
     case PolicySignal::kl:
-        return "KL to the step before";
+        return "D_KL(p_k−1 ‖ p_k)";
     case PolicySignal::cosine:
         return "cosine to the step before";
     case PolicySignal::latent:

@@ -266,7 +266,7 @@ public:
              "Largest probability of the read-out."},
             {signal::rank, axes, "", "Rank by step",
              "1 + the number of tokens with larger logits than the next token."},
-            {signal::kl_previous_current, axes, "nats", "KL to the step before",
+            {signal::kl_previous_current, axes, "nats", "D_KL(p_k−1 ‖ p_k)",
              "KL(P_{k-1} || P_k), 0 at k = 0."},
             {signal::cosine, axes, "", "Cosine to the step before", "Cosine of h^k and h^{k-1}, 0 at k = 0."},
             {signal::candidate_ids, wide, "", "Candidates", "The ten most probable tokens at each step."},

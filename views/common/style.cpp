@@ -21,6 +21,11 @@ namespace ponderscope {
 namespace {
 
 constexpr qreal corner = 4;
+constexpr int row_height = 28; ///< of menus and of lists that drop down
+
+bool in_list_of_choices(const QWidget* widget) {
+    return widget != nullptr && widget->inherits("QComboBoxListView");
+}
 
 /// The colour with another over it, \p share from 0 to 1.
 QColor blended(const QColor& under, const QColor& over, double share) {
@@ -43,6 +48,10 @@ void Style::polish(QWidget* widget) {
         qobject_cast<QTabBar*>(widget) != nullptr || qobject_cast<QScrollBar*>(widget) != nullptr) {
         widget->setAttribute(Qt::WA_Hover);
     }
+    if (auto* tabs = qobject_cast<QTabBar*>(widget)) {
+        tabs->setElideMode(Qt::ElideNone); // a name that is cut is none: the bar scrolls
+        tabs->setUsesScrollButtons(true);
+    }
 }
 
 int Style::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const {
@@ -55,6 +64,15 @@ int Style::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWi
     case PM_ScrollBarSliderMin:
         return 32;
     case PM_DockWidgetFrameWidth:
+        return 1; // of those that float
+    case PM_MenuPanelWidth:
+        return 1;
+    case PM_MenuHMargin:
+        return 4;
+    case PM_MenuVMargin:
+        return 6;
+    case PM_FocusFrameHMargin:
+        return in_list_of_choices(widget) ? 8 : QProxyStyle::pixelMetric(metric, option, widget);
     case PM_ToolBarFrameWidth:
     case PM_MenuBarPanelWidth:
     case PM_TabBarBaseOverlap:
@@ -98,6 +116,8 @@ int Style::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* 
     case SH_DialogButtonBox_ButtonsHaveIcons:
     case SH_UnderlineShortcut:
         return 0;
+    case SH_ComboBox_PopupFrameStyle:
+        return static_cast<int>(QFrame::Box) | static_cast<int>(QFrame::Plain);
     case SH_ItemView_ShowDecorationSelected:
     case SH_ScrollBar_LeftClickAbsolutePosition:
         return 1;
@@ -125,8 +145,16 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
         made = QSize(std::max(size.width() + 28, 76), std::max(size.height() + 10, 28));
         break;
     case CT_MenuItem:
-        made.setHeight(std::max(made.height(), 24));
-        made.rwidth() += 8;
+        if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option);
+            item == nullptr || item->menuItemType != QStyleOptionMenuItem::Separator) {
+            made.setHeight(std::max(made.height(), row_height));
+        }
+        made.rwidth() += 16;
+        break;
+    case CT_ItemViewItem:
+        if (in_list_of_choices(widget)) {
+            made.setHeight(std::max(made.height(), row_height));
+        }
         break;
     case CT_ToolButton:
         if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
@@ -349,8 +377,14 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
         painter->fillRect(option->rect, c.panel);
         painter->fillRect(QRect(option->rect.left(), option->rect.top(), option->rect.width(), 1), c.line);
         return;
-    case PE_FrameStatusBarItem:
     case PE_FrameDockWidget:
+        painter->save();
+        painter->setPen(c.border);
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+        painter->restore();
+        return;
+    case PE_FrameStatusBarItem:
     case PE_PanelMenuBar:
         return;
     case PE_FrameTabBarBase:
@@ -523,7 +557,7 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
             const int room = field.right() - left;
             painter->drawText(QRect(left, field.top(), room, field.height()),
                               Qt::AlignVCenter | Qt::AlignLeft,
-                              combo->fontMetrics.elidedText(combo->currentText, Qt::ElideRight, room));
+                              combo->fontMetrics.elidedText(combo->currentText, Qt::ElideMiddle, room));
             painter->restore();
         }
         return;

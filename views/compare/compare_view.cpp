@@ -284,7 +284,7 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
         }
     }
     if (shown_->notices.size() > most_shown) {
-        text += u' ' + tr("(%n more here)", nullptr, static_cast<int>(shown_->notices.size() - most_shown));
+        text += u' ' + tr("(%1 more here)").arg(shown_->notices.size() - most_shown);
     }
     message_->setText(text);
     message_->setToolTip(plain_tip(shown_->notices.empty() ? QString() : all.join(u'\n')));

@@ -173,6 +173,7 @@ figure::Chart depth_weights_chart(const DepthMap& map) {
         chart.x.names.push_back(QString::fromStdString(label));
     }
     chart.y.label = QString::fromStdString(map.layer_name());
+    chart.y.reversed = true; // downwards, as in the panel
     for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
         const auto place = static_cast<std::size_t>(layer);
         chart.y.names.push_back(QString::number(layer) +

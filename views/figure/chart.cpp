@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/figure/chart.h"
 
+#include "views/figure/chart_axis.h"
+#include "views/figure/chart_legend.h"
+
 #include "views/common/format.h"
 #include "views/figure/display_list.h"
 #include "views/figure/figure.h"
@@ -10,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace ponderscope::figure {
@@ -17,209 +21,31 @@ namespace {
 
 using Series = Chart::Series;
 
-struct Range {
-    double low = std::numeric_limits<double>::infinity();
-    double high = -std::numeric_limits<double>::infinity();
-    void add(double value) {
-        if (std::isfinite(value)) {
-            low = std::min(low, value);
-            high = std::max(high, value);
-        }
-    }
-};
-
-AxisRange range_of(const Chart& chart, bool horizontal, int most) {
-    const Chart::Axis& axis = horizontal ? chart.x : chart.y;
-    if (!axis.names.empty()) {
-        return {-0.5, static_cast<double>(axis.names.size()) - 0.5};
-    }
-    Range range;
-    bool bars = false;
-    const auto add = [&](double value) { range.add(axis.log && !(value > 0) ? std::nan("") : value); };
-    for (const Series& series : chart.series) {
-        for (const double value : horizontal ? series.x : series.y) {
-            const double half = series.mark == Chart::Mark::cell ? (horizontal ? chart.dx : chart.dy) / 2
-                                : series.mark == Chart::Mark::bar && horizontal ? 0.5
-                                                                                : 0;
-            add(value - half);
-            add(value + half);
-        }
-        if (!horizontal) {
-            for (const std::vector<double>* ends : {&series.low, &series.high}) {
-                for (const double value : *ends) {
-                    add(value);
-                }
-            }
-            bars = bars || series.mark == Chart::Mark::bar;
-        }
-    }
-    if (!(range.low <= range.high)) {
-        return {0, 1};
-    }
-    if (axis.log) {
-        AxisRange whole{std::pow(10, std::floor(std::log10(range.low) + 1e-9)),
-                        std::pow(10, std::ceil(std::log10(range.high) - 1e-9))};
-        if (!(whole.high > whole.low)) {
-            whole.high = whole.low * 10;
-        }
-        return {axis.low.value_or(whole.low), axis.high.value_or(whole.high)};
-    }
-    if (bars || axis.from_zero) {
-        range.low = std::min(0.0, range.low);
-    }
-    const bool exact = axis.whole || std::any_of(chart.series.begin(), chart.series.end(),
-                                                 [](const Series& s) { return s.mark == Chart::Mark::cell; });
-    AxisRange result{range.low, range.high};
-    if (!(range.high > range.low)) {
-        const double room = std::max(std::abs(range.low) * 0.1, 0.5);
-        result = {range.low - (range.low > 0 && bars ? 0 : room), range.high + room};
-    } else if (!exact || !horizontal) {
-        if (exact) {
-            result = {range.low, range.high};
-        } else {
-            result = round_range(range.low, range.high, most);
-        }
-    }
-    result.low = axis.low.value_or(result.low);
-    result.high = axis.high.value_or(result.high);
-    return result;
-}
-
-QString label_of(const Chart::Axis& axis, double value, double step) {
-    if (!axis.names.empty()) {
-        return axis.names[static_cast<std::size_t>(value)];
-    }
-    if (axis.log) {
-        return tick_label(value);
-    }
-    return axis.si ? format_si(value) : tick_label(value, step);
-}
-
-QColor mixed(const QColor& from, const QColor& to, double share) {
-    const auto part = [share](float a, float b) { return a + static_cast<float>(share) * (b - a); };
-    return QColor::fromRgbF(part(from.redF(), to.redF()), part(from.greenF(), to.greenF()),
-                            part(from.blueF(), to.blueF()));
-}
-
-std::vector<double> ticks_of(const Chart::Axis& axis, AxisRange range, int most) {
-    if (!axis.names.empty()) {
-        std::vector<double> places(axis.names.size());
-        std::iota(places.begin(), places.end(), 0.0);
-        return places;
-    }
-    if (axis.log) {
-        const auto low = static_cast<int>(std::lround(std::log10(range.low)));
-        const auto high = static_cast<int>(std::lround(std::log10(range.high)));
-        const int every = std::max(1, (high - low + most - 1) / std::max(1, most));
-        std::vector<double> powers;
-        for (int power = low; power <= high; power += every) {
-            powers.push_back(std::pow(10, power));
-        }
-        return powers;
-    }
-    std::vector<double> ticks = round_ticks(range.low, range.high, most);
-    if (axis.whole) {
-        std::erase_if(ticks, [](double tick) { return std::abs(tick - std::round(tick)) > 1e-6; });
-    }
-    return ticks;
-}
-
-ScaleLegend scale_legend(const Chart& chart, const Style& style) {
-    ScaleLegend legend;
-    legend.label = chart.scale->label;
-    legend.map = chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
-    legend.scale = {chart.scale->low, chart.scale->high, false};
-    legend.bar = std::min(56.0, style.size * 7);
-    return legend;
-}
-
-std::vector<double> dashes_of(const Style& style, const Series& series) {
-    const int round = round_of(style, series.ink);
-    return series.dashed ? std::vector<double>{4, 3}
-           : round == 0  ? std::vector<double>{}
-           : round == 1  ? std::vector<double>{6, 2, 1.5, 2}
-                         : std::vector<double>{1.5, 2};
-}
-
-void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Series& series,
-                const QColor& colour) {
-    if (series.strong || round_of(style, series.ink) > 0) {
-        list.circle(at, radius, style.colours.panel, {colour, radius * 0.4, {}, false});
-    } else {
-        list.circle(at, radius, colour);
-    }
-}
-
-/// At the words; the last of \p most lines is cut short.
-std::vector<QString> wrapped(const Style& style, const QString& text, double width, int most) {
-    const QStringList words = text.split(u' ', Qt::SkipEmptyParts);
-    std::vector<QString> lines;
-    for (const QString& word : words) {
-        const QString longer = lines.empty() ? word : lines.back() + u' ' + word;
-        if (!lines.empty() &&
-            (static_cast<int>(lines.size()) == most || style.fonts.width(longer, style.small) <= width)) {
-            lines.back() = longer;
-        } else {
-            lines.push_back(word);
-        }
-    }
-    if (!lines.empty()) {
-        lines.back() = style.fonts.elided(lines.back(), style.small, width);
-    }
-    return lines;
-}
-
 double note_line(const Style& style) {
     return style.size * 1.2;
 }
 
-double legend_line(const Style& style) {
-    return style.size * 1.35;
+double row_line(const Style& style) {
+    return style.size * 1.5;
 }
 
-/// Names of the series above the plot, as many lines as they need. Returns the height.
-double draw_legend(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart) {
-    const Fonts& fonts = style.fonts;
-    double x = box.left();
-    double y = box.top();
-    const double line = legend_line(style);
-    bool any = false;
-    for (const Series& series : chart.series) {
-        if (series.name.isEmpty() || !series.listed) {
-            continue;
-        }
-        const QString name = fonts.elided(series.name, style.small, box.width() - style.size * 1.5);
-        const double wide = style.size * 1.5 + fonts.width(name, style.small) + style.size;
-        if (any && x + wide - style.size > box.right()) {
-            x = box.left();
-            y += line;
-        }
-        any = true;
-        const double middle = y + line / 2;
-        const QColor colour = ink_of(style, series.ink);
-        if (series.mark == Chart::Mark::line) {
-            list.line({x, middle}, {x + style.size * 1.1, middle},
-                      {colour, 1.6, dashes_of(style, series), false});
-        } else if (series.mark == Chart::Mark::point) {
-            draw_point(list, style, {x + style.size * 0.55, middle}, style.size * 0.25, series, colour);
-        } else {
-            list.rect({x + style.size * 0.2, middle - style.size * 0.35, style.size * 0.7, style.size * 0.7},
-                      series.mark == Chart::Mark::band ? mixed(style.colours.panel, colour, 0.25) : colour);
-        }
-        list.text(name, {x + style.size * 1.5, middle + fonts.cap_height(style.small) / 2}, style.small);
-        x += wide;
+double widest_name(const Style& style, const std::vector<QString>& names) {
+    double widest = 0;
+    for (const QString& name : names) {
+        widest = std::max(widest, style.fonts.width(name, style.small));
     }
-    if (chart.scale) {
-        const ScaleLegend legend = scale_legend(chart, style);
-        const double wide = scale_legend_width(style, legend);
-        if (any && x + wide > box.right()) {
-            x = box.left();
-            y += line;
-        }
-        any = true;
-        draw_scale_legend(list, style, {x, y + line / 2 + fonts.cap_height(style.small) / 2}, legend);
-    }
-    return any ? y + line - box.top() + style.size * 0.3 : 0;
+    return widest;
+}
+
+/// Names under a plot of this width would touch each other, so it lies on its side. A map of cells keeps its
+/// sides, and leaves names out instead.
+bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
+    const bool cells = std::any_of(chart.series.begin(), chart.series.end(),
+                                   [](const Series& one) { return one.mark == Chart::Mark::cell; });
+    return !cells && !chart.x.names.empty() &&
+           (widest_name(style, chart.x.names) + style.size * 0.8) *
+                   static_cast<double>(chart.x.names.size()) >
+               width - 5 * style.size;
 }
 
 } // namespace
@@ -247,6 +73,11 @@ const ChartPlaces::Place* ChartPlaces::at(QPointF position, double reach) const 
 
 namespace {
 
+std::pair<double, double> extremes(const std::vector<double>& values) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    return {*low, *high};
+}
+
 /// Rectangles up to a number, one image of a pixel a cell above it.
 template <typename X, typename Y>
 void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::size_t number, const X& px,
@@ -259,20 +90,23 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
     const std::size_t count = std::min({series.x.size(), series.y.size(), series.value.size()});
     const auto rect_of = [&](double x, double y) {
         return QRectF(QPointF(px(x - chart.dx / 2), py(y + chart.dy / 2)),
-                      QPointF(px(x + chart.dx / 2), py(y - chart.dy / 2)));
+                      QPointF(px(x + chart.dx / 2), py(y - chart.dy / 2)))
+            .normalized(); // an axis may run downwards
     };
-    Range xs;
-    Range ys;
+    std::vector<double> xs;
+    std::vector<double> ys;
     for (std::size_t i = 0; i < count; ++i) {
         if (std::isfinite(series.value[i])) {
-            xs.add(series.x[i]);
-            ys.add(series.y[i]);
+            xs.push_back(series.x[i]);
+            ys.push_back(series.y[i]);
             places.places.push_back({number, i, rect_of(series.x[i], series.y[i])});
         }
     }
-    const bool many = count > static_cast<std::size_t>(most_vector_cells) && xs.low <= xs.high;
-    const double columns = many ? std::round((xs.high - xs.low) / chart.dx) + 1 : 0;
-    const double rows = many ? std::round((ys.high - ys.low) / chart.dy) + 1 : 0;
+    const bool many = count > static_cast<std::size_t>(most_vector_cells) && !xs.empty();
+    const auto [left, right] = many ? extremes(xs) : std::pair(0.0, 0.0);
+    const auto [low, high] = many ? extremes(ys) : std::pair(0.0, 0.0);
+    const double columns = many ? std::round((right - left) / chart.dx) + 1 : 0;
+    const double rows = many ? std::round((high - low) / chart.dy) + 1 : 0;
     if (!many || columns > 16384 || rows > 16384) {
         for (std::size_t i = 0; i < count; ++i) {
             if (std::isfinite(series.value[i])) {
@@ -285,12 +119,13 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
     image.fill(style.colours.panel);
     for (std::size_t i = 0; i < count; ++i) {
         if (std::isfinite(series.value[i])) {
-            image.setPixel(static_cast<int>(std::lround((series.x[i] - xs.low) / chart.dx)),
-                           static_cast<int>(std::lround((ys.high - series.y[i]) / chart.dy)),
+            const double down = chart.y.reversed ? series.y[i] - low : high - series.y[i];
+            image.setPixel(static_cast<int>(std::lround((series.x[i] - left) / chart.dx)),
+                           static_cast<int>(std::lround(down / chart.dy)),
                            map.at(scale.position(series.value[i])));
         }
     }
-    list.image(QRectF(rect_of(xs.low, ys.high).topLeft(), rect_of(xs.high, ys.low).bottomRight()), image);
+    list.image(rect_of(left, low).united(rect_of(right, high)), image);
 }
 
 } // namespace
@@ -298,19 +133,227 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
 QColor ink_of(const Style& style, int ink) {
     return ink == Chart::soft   ? style.colours.soft
            : ink == Chart::text ? style.colours.text
-                                : style.runs[static_cast<std::size_t>(ink) % style.runs.size()];
+           : ink >= Chart::rule
+               ? style.rules[static_cast<std::size_t>(ink - Chart::rule) % style.rules.size()]
+               : style.runs[static_cast<std::size_t>(ink) % style.runs.size()];
 }
 
 int round_of(const Style& style, int ink) {
-    return std::max(0, ink) / static_cast<int>(style.runs.size());
+    return ink >= Chart::rule ? (ink - Chart::rule) / static_cast<int>(style.rules.size())
+                              : std::max(0, ink) / static_cast<int>(style.runs.size());
 }
 
-double height_beside_plot(const Style& style, double width, const Chart& chart, int note_lines) {
-    DisplayList nowhere;
-    const double legend = draw_legend(nowhere, style, {0, 0, width, 0}, chart) - 2 * legend_line(style);
-    const auto lines = static_cast<double>(wrapped(style, chart.note, width, note_lines).size());
-    return std::max(0.0, legend - style.size * 0.3) + std::max(0.0, lines - 1) * note_line(style);
+double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot) {
+    const ChartLegend legend(style, chart, {width, plot + 4 * style.size});
+    const double inner = width - (legend.beside() ? legend.width() : 0);
+    double needed = plot;
+    if (lies_on_its_side(style, inner, chart)) {
+        needed = std::max(needed, static_cast<double>(chart.x.names.size()) * row_line(style));
+    }
+    needed += style.size * 4.5; // titles and numbers of the axes
+    if (legend.beside()) {
+        needed = std::max(needed, legend.listHeight());
+    }
+    const auto notes = static_cast<double>(wrapped_lines(style, chart.note, width, note_lines).size());
+    return needed + (chart.title.isEmpty() ? 0 : style.size * 1.6) + legend.height() +
+           notes * note_line(style);
 }
+
+namespace {
+
+/// Where values of a chart lie on paper.
+struct Frame {
+    const Chart& chart;
+    QRectF plot;
+    ChartAxis x, y; ///< of the data
+    bool sideways;  ///< x upright, its first place on top
+
+    [[nodiscard]] double along(double value, bool data_x) const {
+        const double share = (data_x ? x : y).share(value);
+        return data_x == sideways
+                   ? (sideways ? plot.top() + share * plot.height() : plot.bottom() - share * plot.height())
+                   : plot.left() + share * plot.width();
+    }
+    [[nodiscard]] QPointF at(double vx, double vy) const {
+        const double px = along(vx, true);
+        const double py = along(vy, false);
+        return sideways ? QPointF(py, px) : QPointF(px, py);
+    }
+    [[nodiscard]] bool has(double vx, double vy) const { return x.has(vx) && y.has(vy); }
+};
+
+void draw_line(DisplayList& list, const Style& style, const Frame& frame, std::size_t number,
+               const QColor& colour, ChartPlaces& places) {
+    const Series& series = frame.chart.series[number];
+    std::vector<QPointF> run;
+    const auto end_run = [&] {
+        if (run.size() > 1) {
+            list.polyline(run, {colour, 1.6, dashes_of(style, series), true});
+        }
+        run.clear();
+    };
+    for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
+        if (!frame.has(series.x[i], series.y[i])) {
+            end_run();
+            continue;
+        }
+        run.push_back(frame.at(series.x[i], series.y[i]));
+        places.places.push_back({number, i, QRectF(run.back(), QSizeF(0, 0))});
+    }
+    end_run();
+}
+
+void draw_points(DisplayList& list, const Style& style, const Frame& frame, std::size_t number,
+                 const QColor& colour, ChartPlaces& places) {
+    const Series& series = frame.chart.series[number];
+    const double radius = style.size * (series.strong ? 0.5 : 0.28);
+    for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
+        if (!frame.has(series.x[i], series.y[i])) {
+            continue;
+        }
+        const QPointF at = frame.at(series.x[i], series.y[i]);
+        if (i < series.low.size() && i < series.high.size() && std::isfinite(series.low[i]) &&
+            std::isfinite(series.high[i])) {
+            list.line(frame.at(series.x[i], series.low[i]), frame.at(series.x[i], series.high[i]),
+                      {colour, 1, {}, false});
+        }
+        draw_point(list, style, at, radius, series, colour);
+        places.places.push_back(
+            {number, i, QRectF(at.x() - radius, at.y() - radius, 2 * radius, 2 * radius)});
+    }
+}
+
+void draw_bars(DisplayList& list, const Frame& frame, std::size_t number, const QColor& colour,
+               ChartPlaces& places) {
+    const Series& series = frame.chart.series[number];
+    const QRectF& plot = frame.plot;
+    const double length = frame.sideways ? plot.height() : plot.width();
+    const double wide = length / std::max(1.0, frame.x.extent()) * frame.chart.dx * 0.72;
+    const double low = frame.sideways ? plot.left() : plot.top();
+    const double high = frame.sideways ? plot.right() : plot.bottom();
+    const double zero =
+        frame.chart.y.log ? (frame.sideways ? low : high) : std::clamp(frame.along(0, false), low, high);
+    for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
+        if (!std::isfinite(series.y[i])) {
+            continue;
+        }
+        const double end = frame.along(series.y[i], false);
+        const double middle = frame.along(series.x[i], true);
+        const QRectF bar = frame.sideways
+                               ? QRectF(std::min(end, zero), middle - wide / 2, std::abs(zero - end), wide)
+                               : QRectF(middle - wide / 2, std::min(end, zero), wide, std::abs(zero - end));
+        list.rect(bar, colour, {}, std::min({2.0, bar.height() / 2, bar.width() / 2}));
+        // The whole column answers the cursor: empty bars must be found too.
+        places.places.push_back({number, i,
+                                 frame.sideways ? QRectF(plot.left(), bar.top(), plot.width(), wide)
+                                                : QRectF(bar.left(), plot.top(), wide, plot.height())});
+    }
+}
+
+void draw_band(DisplayList& list, const Style& style, const Frame& frame, const Series& series,
+               const QColor& colour) {
+    // A place without bounds parts a band in two.
+    std::vector<QPointF> upper;
+    std::vector<QPointF> lower;
+    const auto end_run = [&] {
+        if (upper.size() > 1) {
+            QPainterPath path(upper.front());
+            for (std::size_t i = 1; i < upper.size(); ++i) {
+                path.lineTo(upper[i]);
+            }
+            for (auto point = lower.rbegin(); point != lower.rend(); ++point) {
+                path.lineTo(*point);
+            }
+            path.closeSubpath();
+            list.path(path, mixed(style.colours.panel, colour, 0.22));
+        }
+        upper.clear();
+        lower.clear();
+    };
+    for (std::size_t i = 0; i < std::min({series.x.size(), series.low.size(), series.high.size()}); ++i) {
+        if (!std::isfinite(series.x[i]) || !std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) {
+            end_run();
+            continue;
+        }
+        upper.push_back(frame.at(series.x[i], series.high[i]));
+        lower.push_back(frame.at(series.x[i], series.low[i]));
+    }
+    end_run();
+}
+
+void draw_series(DisplayList& list, const Style& style, const Frame& frame, ChartPlaces& places) {
+    const Chart& chart = frame.chart;
+    // Bands behind everything: they would cover what was drawn before them.
+    std::vector<std::size_t> order(chart.series.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::size_t s) { return chart.series[s].mark == Chart::Mark::band; });
+    for (const std::size_t s : order) {
+        const Series& series = chart.series[s];
+        const QColor colour = series.faint ? mixed(style.colours.panel, ink_of(style, series.ink), 0.35)
+                                           : ink_of(style, series.ink);
+        switch (series.mark) {
+        case Chart::Mark::line:
+            draw_line(list, style, frame, s, colour, places);
+            break;
+        case Chart::Mark::point:
+            draw_points(list, style, frame, s, colour, places);
+            break;
+        case Chart::Mark::bar:
+            draw_bars(list, frame, s, colour, places);
+            break;
+        case Chart::Mark::band:
+            draw_band(list, style, frame, series, colour);
+            break;
+        case Chart::Mark::cell:
+            draw_cells(
+                list, style, chart, s, [&](double x) { return frame.along(x, true); },
+                [&](double y) { return frame.along(y, false); }, places);
+            break;
+        }
+    }
+}
+
+/// Numbers or names below the plot, as many of them as have room.
+void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& box, const Frame& frame,
+                          ChartAxis& axis) {
+    const double small = style.fonts.cap_height(style.small);
+    const auto middle_of = [&](double tick, double half) {
+        return std::clamp(frame.along(tick, !frame.sideways), box.left() + half, box.right() - half);
+    };
+    const auto touch = [&] {
+        double before = -std::numeric_limits<double>::infinity();
+        std::vector<double> ticks = axis.ticks();
+        std::sort(ticks.begin(), ticks.end(), [&](double a, double b) {
+            return frame.along(a, !frame.sideways) < frame.along(b, !frame.sideways);
+        });
+        for (const double tick : ticks) {
+            const double half = style.fonts.width(axis.label(tick), style.small) / 2;
+            const double middle = middle_of(tick, half);
+            if (middle - half < before + style.size * 0.5) {
+                return true;
+            }
+            before = middle + half;
+        }
+        return false;
+    };
+    for (int most = static_cast<int>(axis.ticks().size()) - 1; most > 0 && touch(); --most) {
+        axis.setMostTicks(most, 2);
+    }
+    for (const double tick : axis.ticks()) {
+        const QString label = style.fonts.elided(axis.label(tick), style.small, box.width());
+        const double half = style.fonts.width(label, style.small) / 2;
+        if (frame.sideways) {
+            const double x = frame.along(tick, false);
+            list.line({x, frame.plot.top()}, {x, frame.plot.bottom()},
+                      {style.colours.line, style.hairline, {}, false});
+        }
+        list.text(label, {middle_of(tick, half), frame.plot.bottom() + small + 4}, style.small,
+                  Align::center);
+    }
+}
+
+} // namespace
 
 ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
                        int note_lines) {
@@ -322,181 +365,73 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
         list.text(fonts.elided(chart.title, bold, box.width()), {box.left(), top + fonts.ascent(bold)}, bold);
         top += style.size * 1.6;
     }
-    top += draw_legend(list, style, {box.left(), top, box.width(), 0}, chart);
+    double bottom = box.bottom();
+    const std::vector<QString> note = wrapped_lines(style, chart.note, box.width(), note_lines);
+    for (auto words = note.rbegin(); words != note.rend(); ++words) {
+        list.text(*words, {box.left(), bottom - fonts.descent(style.small)}, style.small);
+        bottom -= note_line(style);
+    }
+    const ChartLegend legend(style, chart, {box.width(), bottom - top});
+    const QRectF beneath(box.left(), top, box.width(), bottom - top);
+    const QRectF inner = legend.beside() ? beneath.adjusted(0, 0, -legend.width(), 0) : beneath;
+    top += legend.height();
+    const bool sideways = lies_on_its_side(style, inner.width(), chart);
+    ChartAxis x(chart, true, 12);
+    ChartAxis y(chart, false, 6);
+    ChartAxis& across = sideways ? y : x;
+    ChartAxis& upright = sideways ? x : y;
     // The vertical axis is named above it: letters on their side are read last.
-    if (!chart.y.label.isEmpty()) {
-        list.text(fonts.elided(chart.y.label, style.small, box.width()), {box.left(), top + small},
+    if (!upright.title().isEmpty()) {
+        list.text(fonts.elided(upright.title(), style.small, inner.width()), {box.left(), top + small},
                   style.small);
         top += small + style.size * 0.75;
     } else {
         top += small / 2;
     }
-    double bottom = box.bottom();
-    const std::vector<QString> note = wrapped(style, chart.note, box.width(), note_lines);
-    for (auto words = note.rbegin(); words != note.rend(); ++words) {
-        list.text(*words, {box.left(), bottom - fonts.descent(style.small)}, style.small);
-        bottom -= note_line(style);
-    }
-    if (!chart.x.label.isEmpty()) {
-        list.text(fonts.elided(chart.x.label, style.small, box.width()),
-                  {box.right(), bottom - fonts.descent(style.small)}, style.small, Align::right);
+    if (!across.title().isEmpty()) {
+        list.text(fonts.elided(across.title(), style.small, inner.width()),
+                  {inner.right(), bottom - fonts.descent(style.small)}, style.small, Align::right);
         bottom -= style.size * 1.25;
     }
-    // Numbers of the horizontal axis; names stand on their side where they are longer than their places.
-    const double longest_name = style.size * 9;
-    double widest_name = 0;
-    for (const QString& name : chart.x.names) {
-        widest_name = std::max(widest_name, fonts.width(name, style.small) + style.size * 0.6);
-    }
-    const bool slanted =
-        widest_name * static_cast<double>(chart.x.names.size()) > box.width() - 4 * style.size;
-    bottom -= (slanted ? std::min(widest_name, longest_name) : small) + 5;
-
-    const int most_y = std::clamp(static_cast<int>((bottom - top) / (style.size * 2.6)), 2, 6);
-    const AxisRange y_range = range_of(chart, false, most_y);
-    const std::vector<double> y_ticks = ticks_of(chart.y, y_range, most_y);
-    const double y_step = y_ticks.size() > 1 ? y_ticks[1] - y_ticks[0] : 0;
+    const bool last = across.title().isEmpty() && note.empty(); // nothing but the page's edge is below
+    bottom -= small + 4 + (last ? fonts.descent(style.small) : 1);
+    const bool named = !(sideways ? chart.x : chart.y).names.empty();
+    upright.setMostTicks(std::clamp(static_cast<int>((bottom - top) / (style.size * (named ? 1.1 : 2.6))), 1,
+                                    named ? 1000 : 6));
     double gutter = 0;
-    for (const double tick : y_ticks) {
-        gutter = std::max(gutter, fonts.width(label_of(chart.y, tick, y_step), style.small));
+    for (const double tick : upright.ticks()) {
+        gutter = std::max(gutter, fonts.width(upright.label(tick), style.small));
     }
+    gutter = std::min(gutter, inner.width() * 0.42);
+    // Half of a mark may lie beyond the last value.
+    const bool marks = std::any_of(chart.series.begin(), chart.series.end(),
+                                   [](const Series& one) { return one.mark == Chart::Mark::point; });
+    const double end = marks ? style.size * 0.55 + 0.5 : 2;
     ChartPlaces result;
     const double left = box.left() + gutter + 5;
-    result.plot = QRectF(left, top, std::max(10.0, box.right() - left - 2), std::max(10.0, bottom - top));
+    result.plot = QRectF(left, top, std::max(10.0, inner.right() - left - end), std::max(10.0, bottom - top));
     const QRectF& plot = result.plot;
-    const int most_x =
-        std::clamp(static_cast<int>(plot.width() / (style.size * (chart.x.whole ? 2.2 : 4.5))), 2, 12);
-    const AxisRange x_range = range_of(chart, true, most_x);
-    const auto share = [](const Chart::Axis& axis, const AxisRange& range, double value) {
-        return axis.log
-                   ? (std::log(value) - std::log(range.low)) / (std::log(range.high) - std::log(range.low))
-                   : (value - range.low) / (range.high - range.low);
-    };
-    // Below a logarithmic axis lies everything that is not positive.
-    const auto px = [&](double x) {
-        return plot.left() + (chart.x.log && !(x > 0) ? -0.1 : share(chart.x, x_range, x)) * plot.width();
-    };
-    const auto py = [&](double y) {
-        return plot.bottom() - (chart.y.log && !(y > 0) ? -0.1 : share(chart.y, y_range, y)) * plot.height();
-    };
-    const auto drawn = [&](double x, double y) {
-        return std::isfinite(x) && std::isfinite(y) && !(chart.x.log && x <= 0) && !(chart.y.log && y <= 0);
-    };
-    for (const double tick : y_ticks) {
-        list.line({plot.left(), py(tick)}, {plot.right(), py(tick)},
-                  {style.colours.line, style.hairline, {}, false});
-        list.text(label_of(chart.y, tick, y_step), {plot.left() - 5, py(tick) + small / 2}, style.small,
-                  Align::right);
+    Frame frame{chart, plot, x, y, sideways};
+    for (const double tick : upright.ticks()) {
+        const double at = frame.along(tick, sideways);
+        list.line({plot.left(), at}, {plot.right(), at}, {style.colours.line, style.hairline, {}, false});
+        list.text(fonts.elided(upright.label(tick), style.small, gutter + 0.01),
+                  {plot.left() - 5, at + small / 2}, style.small, Align::right);
     }
-    const std::vector<double> x_ticks = ticks_of(chart.x, x_range, most_x);
-    const double x_step = x_ticks.size() > 1 ? x_ticks[1] - x_ticks[0] : 0;
-    for (const double tick : x_ticks) {
-        const QString label = fonts.elided(label_of(chart.x, tick, x_step), style.small, longest_name);
-        if (slanted) {
-            list.text(label, {px(tick) + small / 2, plot.bottom() + 4}, style.small, Align::right, 90);
-            continue;
-        }
-        const double half = fonts.width(label, style.small) / 2;
-        list.text(label,
-                  {std::clamp(px(tick), box.left() + half, box.right() - half), plot.bottom() + small + 4},
-                  style.small, Align::center);
-    }
+    draw_horizontal_axis(list, style, QRectF(box.left(), 0, inner.width(), 1), frame, across);
     list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
 
-    list.beginClip(plot.adjusted(-4, -4, 4, 1));
-    // Bands behind everything: they would cover what was drawn before them.
-    std::vector<std::size_t> order(chart.series.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_partition(order.begin(), order.end(),
-                          [&](std::size_t s) { return chart.series[s].mark == Chart::Mark::band; });
-    for (const std::size_t s : order) {
-        const Series& series = chart.series[s];
-        const QColor colour = series.faint ? mixed(style.colours.panel, ink_of(style, series.ink), 0.35)
-                                           : ink_of(style, series.ink);
-        const std::size_t count = std::min(series.x.size(), series.y.size());
-        switch (series.mark) {
-        case Chart::Mark::line: {
-            std::vector<QPointF> run;
-            const auto end_run = [&] {
-                if (run.size() > 1) {
-                    list.polyline(run, {colour, 1.6, dashes_of(style, series), true});
-                }
-                run.clear();
-            };
-            for (std::size_t i = 0; i < count; ++i) {
-                if (!drawn(series.x[i], series.y[i])) {
-                    end_run();
-                    continue;
-                }
-                run.emplace_back(px(series.x[i]), py(series.y[i]));
-                result.places.push_back({s, i, QRectF(run.back(), QSizeF(0, 0))});
-            }
-            end_run();
-            break;
-        }
-        case Chart::Mark::point:
-            for (std::size_t i = 0; i < count; ++i) {
-                if (!drawn(series.x[i], series.y[i])) {
-                    continue;
-                }
-                const QPointF at(px(series.x[i]), py(series.y[i]));
-                if (i < series.low.size() && i < series.high.size() && std::isfinite(series.low[i]) &&
-                    std::isfinite(series.high[i])) {
-                    list.line({at.x(), py(series.low[i])}, {at.x(), py(series.high[i])},
-                              {colour, 1, {}, false});
-                }
-                const double radius = style.size * (series.strong ? 0.5 : 0.28);
-                draw_point(list, style, at, radius, series, colour);
-                result.places.push_back(
-                    {s, i, QRectF(at.x() - radius, at.y() - radius, 2 * radius, 2 * radius)});
-            }
-            break;
-        case Chart::Mark::bar: {
-            const double wide = plot.width() / std::max(1.0, x_range.high - x_range.low) * chart.dx * 0.72;
-            const double zero = chart.y.log ? plot.bottom() : std::clamp(py(0), plot.top(), plot.bottom());
-            for (std::size_t i = 0; i < count; ++i) {
-                if (!std::isfinite(series.y[i])) {
-                    continue;
-                }
-                const double y = py(series.y[i]);
-                const QRectF bar(px(series.x[i]) - wide / 2, std::min(y, zero), wide, std::abs(zero - y));
-                list.rect(bar, colour, {}, std::min(2.0, bar.height() / 2));
-                // The whole column answers the cursor: empty bars must be found too.
-                result.places.push_back({s, i, QRectF(bar.left(), plot.top(), wide, plot.height())});
-            }
-            break;
-        }
-        case Chart::Mark::band: {
-            QPainterPath path;
-            const std::size_t ends = std::min({series.x.size(), series.low.size(), series.high.size()});
-            std::vector<QPointF> back;
-            for (std::size_t i = 0; i < ends; ++i) {
-                if (!std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) {
-                    continue;
-                }
-                const QPointF upper(px(series.x[i]), py(series.high[i]));
-                if (back.empty()) {
-                    path.moveTo(upper);
-                } else {
-                    path.lineTo(upper);
-                }
-                back.emplace_back(px(series.x[i]), py(series.low[i]));
-            }
-            for (auto point = back.rbegin(); point != back.rend(); ++point) {
-                path.lineTo(*point);
-            }
-            path.closeSubpath();
-            if (back.size() > 1) {
-                list.path(path, mixed(style.colours.panel, colour, 0.22));
-            }
-            break;
-        }
-        case Chart::Mark::cell:
-            draw_cells(list, style, chart, s, px, py, result);
-            break;
-        }
-    }
+    list.beginClip(plot.adjusted(-4, -4, marks ? end : 1, marks ? end : 1));
+    draw_series(list, style, frame, result);
     list.endClip();
+    legend.draw(list, beneath, plot, [&](const Series& series) {
+        for (std::size_t i = std::min(series.x.size(), series.y.size()); i-- > 0;) {
+            if (frame.has(series.x[i], series.y[i])) {
+                return frame.at(series.x[i], series.y[i]).y();
+            }
+        }
+        return std::nan("");
+    });
     return result;
 }
 

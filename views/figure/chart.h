@@ -26,14 +26,21 @@ struct Chart {
         band,  ///< between low and high along x
         cell,  ///< a rectangle of dx × dy about (x, y), coloured by value; NaN is left empty
     };
-    /// Colour by role: run A, run B, further runs or policies in a fixed order, text, soft.
-    enum Ink : int { soft = -2, text = -1, a = 0, b = 1, other = 2 };
+    /// Colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
+    /// policy_kinds(), text, soft.
+    enum Ink : int { soft = -2, text = -1, a = 0, b = 1, other = 2, rule = 1000 };
+    enum class Legend : std::uint8_t {
+        automatic, ///< above the plot in up to two lines, else beside it
+        above,
+        right,
+        none
+    };
 
     struct Series {
         QString name;       ///< in the legend and in tables; empty: not named
         bool listed = true; ///< false: the legend leaves it out, as another series of its colour says enough
         Mark mark = Mark::line;
-        int ink = a; ///< Ink, or other + n
+        int ink = a; ///< Ink, or other + n, or rule + n
         bool dashed = false;
         bool faint = false;  ///< lines: behind another that matters more
         bool strong = false; ///< a larger point, a ring of paper around it
@@ -47,7 +54,8 @@ struct Chart {
         bool whole = false;     ///< ticks at whole numbers only
         bool from_zero = false; ///< the range begins at 0
         std::optional<double> low, high;
-        bool si = false;            ///< "1.2 G" for FLOPs
+        bool reversed = false;      ///< the low end is at the top, or at the right
+        bool si = false;            ///< in k, M, G, which the title then names: "FLOPs (M)"
         bool log = false;           ///< values from 0 down are left out
         std::vector<QString> names; ///< of the places 0, 1, …: categories instead of numbers
     };
@@ -65,6 +73,8 @@ struct Chart {
     std::vector<Series> series;
     double dx = 1, dy = 1;      ///< of cells; dx also of bars, which stand side by side where it is below 1
     std::optional<Scale> scale; ///< of cells
+    Legend legend = Legend::automatic;
+    bool order_given = false; ///< somebody chose how the legend's entries follow each other
     [[nodiscard]] bool empty() const;
 };
 
@@ -87,11 +97,13 @@ QColor ink_of(const Style& style, int ink);
 int round_of(const Style& style, int ink);
 
 /// Draws into \p box (points on paper, pixels on the screen: \p style says how large letters are). The note
-/// takes up to \p note_lines lines and is cut short behind them.
+/// takes up to \p note_lines lines and is cut short behind them. Names that do not fit side by side under a
+/// plot of points or bars stand one above the other at its left, and the plot lies on its side.
 ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
-                       int note_lines = 1);
-/// What a legend of more than two lines and a note of more than one take of a chart's height.
-double height_beside_plot(const Style& style, double width, const Chart& chart, int note_lines);
+                       int note_lines);
+/// The height at which all of a chart can be read in this width: its legend, its names, its note, and a plot
+/// of at least \p plot.
+double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot);
 
 /// The very numbers: series, x, y, low, high, value. Places with names are named.
 std::string chart_table(const Chart& chart);

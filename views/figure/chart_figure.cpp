@@ -23,6 +23,7 @@ namespace {
 
 constexpr int thresholds_a_front = 25;
 constexpr double height_of_width = 0.62;
+constexpr double plot_of_height = 0.62; ///< at least, of a page without many names
 
 Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                const std::stop_token& stop) {
@@ -266,19 +267,86 @@ Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink&
     }
 }
 
+namespace {
+
+/// The chart as the specification wants it to look: limits, names, what is left out, the legend.
+void dress(Chart& chart, const FigureSpec& spec, Figure& figure) {
+    const auto limits = [](Chart::Axis& axis, const std::optional<std::array<double, 2>>& range) {
+        if (range && axis.names.empty()) {
+            axis.low = (*range)[0];
+            axis.high = (*range)[1];
+        }
+    };
+    limits(chart.x, spec.x_range);
+    limits(chart.y, spec.y_range);
+    for (const auto& [axis, key] : {std::pair(&chart.x, "x_range"), std::pair(&chart.y, "y_range")}) {
+        if (axis->log && axis->low && *axis->low <= 0) {
+            throw InputError(std::string("\"") + key + "\": the axis is logarithmic; found " +
+                             number_text(*axis->low) + ", expected numbers above 0.");
+        }
+    }
+    chart.legend = spec.legend == "above"   ? Chart::Legend::above
+                   : spec.legend == "right" ? Chart::Legend::right
+                   : spec.legend == "none"  ? Chart::Legend::none
+                                            : Chart::Legend::automatic;
+    for (const Chart::Series& series : chart.series) {
+        if (series.listed && !series.name.isEmpty()) {
+            figure.entries.push_back(series.name.toStdString());
+        }
+    }
+    std::size_t place = 0; // of the next one that is named in the specification
+    for (const SeriesSpec& wanted : spec.series) {
+        const auto found =
+            std::find_if(chart.series.begin(), chart.series.end(), [&](const Chart::Series& series) {
+                return series.listed && series.name.toStdString() == wanted.name;
+            });
+        if (found == chart.series.end()) {
+            std::string known;
+            for (const std::string& name : figure.entries) {
+                known += (known.empty() ? "" : ", ") + name;
+            }
+            figure.notices.push_back("\"series\": the figure has none called \"" + wanted.name + "\", only " +
+                                     (known.empty() ? "nameless ones" : known) + ".");
+        } else if (!wanted.show) {
+            // Its band and its points go with it.
+            const int ink = found->ink;
+            std::erase_if(chart.series, [&](const Chart::Series& series) {
+                return (series.listed && series.name.toStdString() == wanted.name) ||
+                       (series.ink == ink && (!series.listed || series.name.isEmpty()));
+            });
+            place = std::min(place, chart.series.size());
+        } else {
+            if (!wanted.as.empty()) {
+                found->name = QString::fromStdString(wanted.as);
+            }
+            const auto from = static_cast<std::size_t>(found - chart.series.begin());
+            if (from >= place) {
+                std::rotate(chart.series.begin() + static_cast<std::ptrdiff_t>(place), found, found + 1);
+                ++place;
+            }
+            chart.order_given = true;
+        }
+    }
+}
+
+} // namespace
+
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
     const Style style(spec, fonts);
     Chart chart = *data.chart;
+    Figure figure;
+    dress(chart, spec, figure);
     chart.title.clear(); // the caption of the paper says it; spec.title is drawn by finish()
     const double above = title_height(spec, style);
     constexpr int note_lines = 8; // on paper no caveat is cut
-    const double asked = spec.height_mm ? *spec.height_mm * points_per_mm - above - 2 * style.margin
-                                        : style.width * (style.width > 300 ? 0.42 : height_of_width) +
-                                              height_beside_plot(style, style.width, chart, note_lines);
+    const double usual = style.width * (style.width > 300 ? 0.42 : height_of_width);
+    const double asked =
+        spec.height_mm
+            ? *spec.height_mm * points_per_mm - above - 2 * style.margin
+            : std::max(usual, readable_height(style, style.width, chart, note_lines, usual * plot_of_height));
     const double height = std::max(asked, 8 * style.size);
     DisplayList list;
     draw_chart(list, style, {0, 0, style.width, height}, chart, note_lines);
-    Figure figure;
     figure.page = finish(spec, style, list, height, "ask for more height");
     figure.tables.push_back({"", chart_table(chart)});
     figure.pgfplots =

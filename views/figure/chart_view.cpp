@@ -11,11 +11,17 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include <algorithm>
+#include <cmath>
+
 namespace ponderscope {
 namespace {
 
 constexpr double reach = 9; ///< pixels around a mark that still mean it
 constexpr double letters = 12.5;
+constexpr int note_lines = 3;
+constexpr int least_width = 170;
+constexpr int least_plot = 70; ///< pixels; a panel that is lower scrolls
 
 /// One typeface for all charts of the window; null where it is not installed.
 const figure::Fonts* chart_fonts() {
@@ -47,7 +53,41 @@ void ChartView::setChart(figure::Chart chart) {
     hint_.clear();
     list_.reset();
     setAccessibleName(chart_.title);
+    needHeight();
     update();
+}
+
+const figure::DisplayList& ChartView::drawn() {
+    if (!list_) {
+        lay();
+    }
+    return *list_;
+}
+
+figure::Style ChartView::style(const figure::Fonts& fonts) const {
+    figure::FigureSpec spec;
+    spec.theme = theme_.dark() ? "dark" : "light";
+    spec.font_size = letters; // a point of the list is a pixel here
+    figure::Style made(spec, fonts);
+    made.setColours(theme_.colours()); // a window has more of them than paper: high contrast
+    made.cells = theme_.magnitudeMap();
+    made.hairline = 1;
+    return made;
+}
+
+/// Names and legend of a chart ask for a height, of which the layout learns when it changes.
+void ChartView::needHeight() {
+    const figure::Fonts* fonts = chart_fonts();
+    int needed = least_plot + 30;
+    if (fonts != nullptr && !chart_.empty()) {
+        const figure::Style look = style(*fonts);
+        needed = static_cast<int>(std::ceil(figure::readable_height(look, std::max(least_width, width()) - 2,
+                                                                    chart_, note_lines, least_plot)));
+    }
+    if (needed != leastHeight_) {
+        leastHeight_ = needed;
+        updateGeometry();
+    }
 }
 
 void ChartView::setHint(const QString& hint) {
@@ -59,11 +99,11 @@ void ChartView::setHint(const QString& hint) {
 }
 
 QSize ChartView::sizeHint() const {
-    return {260, 180};
+    return {260, leastHeight_}; // it takes what there is
 }
 
 QSize ChartView::minimumSizeHint() const {
-    return {130, 100};
+    return {least_width, leastHeight_};
 }
 
 void ChartView::lay() {
@@ -73,12 +113,8 @@ void ChartView::lay() {
     if (fonts == nullptr || chart_.empty()) {
         return;
     }
-    figure::FigureSpec spec;
-    spec.theme = theme_.dark() ? "dark" : "light";
-    spec.font_size = letters; // a point of the list is a pixel here
-    figure::Style style(spec, *fonts);
-    style.hairline = 1;
-    places_ = figure::draw_chart(*list_, style, QRectF(rect()).adjusted(1, 1, -1, -1), chart_);
+    places_ =
+        figure::draw_chart(*list_, style(*fonts), QRectF(rect()).adjusted(1, 1, -1, -1), chart_, note_lines);
 }
 
 const figure::ChartPlaces& ChartView::places() {
@@ -135,6 +171,7 @@ void ChartView::leaveEvent(QEvent*) {
 
 void ChartView::resizeEvent(QResizeEvent*) {
     list_.reset();
+    needHeight();
 }
 
 bool ChartView::event(QEvent* event) {

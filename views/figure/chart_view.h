@@ -11,6 +11,11 @@
 
 namespace ponderscope {
 
+namespace figure {
+class Fonts;
+struct Style;
+} // namespace figure
+
 /// A chart in the window: drawn as the figure would be, with the label of the mark under the cursor in a
 /// tooltip. Clicking a mark tells which.
 class ChartView : public QWidget {
@@ -25,6 +30,8 @@ public:
     [[nodiscard]] const figure::Chart& chart() const { return chart_; }
     [[nodiscard]] QString hint() const { return hint_; }
     [[nodiscard]] const figure::ChartPlaces& places();
+    /// What is painted, in pixels.
+    [[nodiscard]] const figure::DisplayList& drawn();
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
@@ -42,12 +49,15 @@ protected:
 
 private:
     void lay();
+    void needHeight();
+    [[nodiscard]] figure::Style style(const figure::Fonts& fonts) const;
 
     Theme& theme_;
     figure::Chart chart_;
     QString hint_;
     std::unique_ptr<figure::DisplayList> list_; ///< null: to be laid out
     figure::ChartPlaces places_;
+    int leastHeight_ = 100;
     int series_ = -1;
     int index_ = -1;
 };

@@ -5,7 +5,9 @@
 #include "core/base/files.h"
 #include "views/common/command_line.h"
 #include "views/figure/command.h"
+#include "views/figure/export_roles.h"
 #include "views/figure/figure_command.h"
+#include "views/figure/figure_gallery.h"
 #include "views/figure/parts.h"
 #include "views/figure/vision.h"
 
@@ -13,7 +15,9 @@
 #include <QComboBox>
 #include <QCoreApplication>
 #include <QDialogButtonBox>
+#include <QDir>
 #include <QDoubleSpinBox>
+#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
@@ -21,6 +25,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QScreen>
 #include <QScrollArea>
@@ -37,20 +42,21 @@ using namespace figure;
 
 namespace {
 
-std::filesystem::path path_of(const QString& text) {
-    return std::filesystem::path(text.toStdU16String());
+/// Both ends of an axis, when both are numbers in order.
+std::optional<std::array<double, 2>> range_of(const QLineEdit& low, const QLineEdit& high) {
+    bool one = false;
+    bool other = false;
+    const std::array<double, 2> range{low.text().toDouble(&one), high.text().toDouble(&other)};
+    return one && other && range[0] < range[1] ? std::optional(range) : std::nullopt;
 }
 
-QString path_text(const std::filesystem::path& path) {
-    return QString::fromStdU16String(path.u16string());
-}
-
-QString text_of(std::string_view name) {
-    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-}
-
-QString translated(const char* text) {
-    return QCoreApplication::translate("Figure", text);
+/// Runs that a figure of this kind shows.
+std::size_t mostRuns(const FigureSpec& spec) {
+    const bool difference =
+        spec.kind != FigureKind::token_text || spec.quantity == TokenQuantity::nll_difference;
+    return !info_of(spec.kind).uses_b || !difference || spec.kind == FigureKind::depth_ablation ? 1
+           : spec.kind == FigureKind::token_text || spec.kind == FigureKind::winners            ? 2
+                                                                                                : 1000;
 }
 
 } // namespace
@@ -59,14 +65,19 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     : QDialog(parent),
       data_(context.data),
       initial_(std::move(initial)),
-      gallery_(new QListWidget(this)),
+      gallery_(new FigureGallery(initial_, this)),
       about_(new QLabel(this)),
+      runs_(new QListWidget(this)),
+      entries_(new QListWidget(this)),
       shown_(new QComboBox(this)),
       policies_(new QLineEdit(this)),
       range_(new QWidget(this)),
       first_(new QSpinBox(this)),
       last_(new QSpinBox(this)),
       width_(new QDoubleSpinBox(this)),
+      height_(new QDoubleSpinBox(this)),
+      legend_(new QComboBox(this)),
+      title_(new QLineEdit(this)),
       family_(new QComboBox(this)),
       letters_(new QDoubleSpinBox(this)),
       palette_(new QComboBox(this)),
@@ -84,13 +95,6 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       preview_(new FigurePreview),
       buttons_(new QDialogButtonBox(QDialogButtonBox::Close, this)) {
     setWindowTitle(tr("Figure workbench"));
-    gallery_->setAccessibleName(tr("Kinds of figures"));
-    for (const KindInfo& info : figure_kinds()) {
-        auto* item = new QListWidgetItem(translated(info.title), gallery_);
-        item->setData(Qt::UserRole, static_cast<int>(info.kind));
-        item->setToolTip(translated(info.shows));
-    }
-    gallery_->setFixedWidth(gallery_->sizeHintForColumn(0) + 32); // and the scroll bar
     about_->setWordWrap(true);
     about_->setForegroundRole(QPalette::PlaceholderText);
 
@@ -108,6 +112,16 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     right->addWidget(scroll, 1);
     right->addWidget(command_);
     buttons_->addButton(tr("Export"), QDialogButtonBox::AcceptRole)->setDefault(true);
+    QPushButton* open = buttons_->addButton(tr("Open a specification…"), QDialogButtonBox::ActionRole);
+    open->setToolTip(tr("A FILE.json that was written beside a figure"));
+    connect(open, &QPushButton::clicked, this, [this] {
+        const QString file =
+            QFileDialog::getOpenFileName(this, tr("Open a specification"), QFileInfo(file_->text()).path(),
+                                         tr("Specifications of figures (*.json)"));
+        if (!file.isEmpty()) {
+            openSpec(file);
+        }
+    });
     auto* columns = new QHBoxLayout;
     columns->addWidget(gallery_);
     columns->addWidget(buildForm());
@@ -119,8 +133,9 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
-    setFile(QFileInfo(path_text(initial_.runs.front().trace)).absolutePath() + u'/' +
-            text_of(name_of(initial_.kind)) + QStringLiteral(".pdf"));
+    setFile(freeName(QFileInfo(path_text(initial_.runs.front().trace)).absolutePath() + u'/' +
+                     text_of(name_of(initial_.kind)) + QStringLiteral(".pdf")));
+    fillRuns();
     kindChanged();
 
     pending_.setSingleShot(true);
@@ -128,18 +143,25 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     connect(&pending_, &QTimer::timeout, this, &ExportDialog::make);
     connect(gallery_, &QListWidget::currentRowChanged, this, [this] {
         const QFileInfo info(file());
-        setFile(info.path() + u'/' + text_of(name_of(kind())) + u'.' + suffix());
+        setFile(freeName(info.path() + u'/' + text_of(name_of(kind())) + u'.' + suffix()));
+        initial_.series.clear(); // names of another figure's series
         kindChanged();
     });
-    for (QComboBox* box : {shown_, family_, palette_, map_, theme_}) {
+    for (QComboBox* box : {shown_, family_, palette_, map_, theme_, legend_}) {
         connect(box, &QComboBox::currentIndexChanged, this, &ExportDialog::changed);
     }
-    for (QDoubleSpinBox* box : {width_, letters_}) {
+    for (QDoubleSpinBox* box : {width_, height_, letters_}) {
         box->setKeyboardTracking(false);
         connect(box, &QDoubleSpinBox::valueChanged, this, &ExportDialog::changed);
     }
     connect(columns_, &QSpinBox::valueChanged, this, &ExportDialog::changed);
-    connect(policies_, &QLineEdit::editingFinished, this, &ExportDialog::changed);
+    for (QLineEdit* line : {policies_, title_, xLow_, xHigh_, yLow_, yHigh_}) {
+        connect(line, &QLineEdit::editingFinished, this, &ExportDialog::changed);
+    }
+    for (QListWidget* list : {runs_, entries_}) {
+        connect(list, &QListWidget::itemChanged, this, &ExportDialog::changed);
+        connect(list->model(), &QAbstractItemModel::rowsMoved, this, &ExportDialog::changed);
+    }
     connect(extra_, &QCheckBox::toggled, this, &ExportDialog::changed);
     connect(vision_, &QComboBox::currentIndexChanged, this, &ExportDialog::arrived);
     connect(first_, &QSpinBox::valueChanged, this, [this](int value) {
@@ -157,11 +179,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
         kindChanged();
     });
     connect(buttons_, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    connect(buttons_, &QDialogButtonBox::accepted, this, [this] {
-        if (write()) {
-            accept();
-        }
-    });
+    connect(buttons_, &QDialogButtonBox::accepted, this, &ExportDialog::askAndWrite);
     connect(&maker_, &FigureMaker::started, this, [this] { message_->setText(tr("Making the figure…")); });
     connect(&maker_, &FigureMaker::ready, this, &ExportDialog::arrived);
     connect(&maker_, &FigureMaker::failed, this, [this](const QString& sentence) {
@@ -171,135 +189,12 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     changed();
 }
 
-QWidget* ExportDialog::buildForm() {
-    width_->setRange(40, 1000);
-    width_->setDecimals(0);
-    width_->setSuffix(tr(" mm"));
-    width_->setValue(initial_.width_mm);
-    width_->setToolTip(tr("84 is one column, 174 two"));
-    letters_->setRange(4, 24);
-    letters_->setDecimals(1);
-    letters_->setSuffix(tr(" pt"));
-    letters_->setValue(initial_.font_size);
-    const QString font = QString::fromStdString(initial_.font);
-    family_->addItems(Fonts::families());
-    if (family_->findText(font) < 0) {
-        family_->insertItem(0, font); // the preview says that it is not there
-    }
-    family_->setCurrentText(font);
-    family_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    family_->setMinimumContentsLength(8);
-    family_->setAccessibleName(tr("Typeface"));
-    family_->setToolTip(
-        tr("Embedded in the figure. A font of this machine; the paper's own, perhaps"));
-    letters_->setAccessibleName(tr("Size of letters"));
-    auto* letters = new QWidget(this);
-    auto* lettersRow = new QHBoxLayout(letters);
-    lettersRow->setContentsMargins(0, 0, 0, 0);
-    lettersRow->addWidget(family_, 1);
-    lettersRow->addWidget(letters_);
-    letters->setFocusProxy(family_);
-    const auto fill = [](QComboBox* box, std::initializer_list<std::pair<QString, const char*>> entries,
-                         const std::string& chosen) {
-        for (const auto& [text, name] : entries) {
-            box->addItem(text, QString::fromLatin1(name));
-        }
-        box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(chosen))));
-    };
-    fill(palette_,
-         {{tr("Ponderscope"), "default"},
-          {tr("Okabe–Ito (colour-blind safe)"), "okabe_ito"},
-          {tr("Grey"), "grey"}},
-         initial_.palette);
-    fill(map_,
-         {{tr("Viridis"), "viridis"},
-          {tr("Cividis"), "cividis"},
-          {tr("Magma"), "magma"},
-          {tr("Grey"), "grey"}},
-         initial_.colour_map);
-    fill(theme_, {{tr("Light, for paper"), "light"}, {tr("Dark, for slides"), "dark"}}, initial_.theme);
-    fill(format_,
-         {{tr("PDF"), "pdf"}, {tr("SVG"), "svg"}, {tr("PNG"), "png"}, {tr("LaTeX (pgfplots)"), "tex"}},
-         "pdf");
-    vision_->addItem(tr("As printed"), static_cast<int>(Vision::normal));
-    vision_->addItem(tr("In grey"), static_cast<int>(Vision::grey));
-    vision_->addItem(tr("To a deuteranope"), static_cast<int>(Vision::deuteranopia));
-    columns_->setRange(1, 6);
-    columns_->setValue(static_cast<int>(initial_.columns));
-    policies_->setPlaceholderText(tr("such as learned, entropy"));
-    add_->setToolTip(tr("A page of several figures: gather them one after the other, then choose Panels"));
-
-    std::int64_t tokens = 0;
-    const QString trace = path_text(initial_.runs.front().trace);
-    for (const RunInfo& run : data_.runs(trace)) {
-        if (run.name == initial_.runs.front().run || initial_.runs.front().run.empty() ||
-            std::to_string(run.id) == initial_.runs.front().run) {
-            for (const SequenceInfo& sequence : data_.sequences({trace, run.id})) {
-                if (sequence.index == initial_.sequence.value_or(0)) {
-                    tokens = sequence.tokens;
-                }
-            }
-        }
-    }
-    const int all = static_cast<int>(std::clamp<std::int64_t>(tokens, 1, 100'000'000));
-    first_->setRange(0, all - 1);
-    last_->setRange(1, all);
-    first_->setValue(initial_.tokens ? static_cast<int>((*initial_.tokens)[0]) : 0);
-    last_->setValue(initial_.tokens ? static_cast<int>((*initial_.tokens)[1]) : all);
-    first_->setAccessibleName(tr("First token"));
-    last_->setAccessibleName(tr("Token after the last"));
-    first_->setKeyboardTracking(false);
-    last_->setKeyboardTracking(false);
-    auto* range = new QHBoxLayout(range_);
-    range->setContentsMargins(0, 0, 0, 0);
-    range->addWidget(first_);
-    range->addWidget(new QLabel(tr("to"), range_));
-    range->addWidget(last_);
-    auto* browse = new QPushButton(tr("Choose…"), this);
-    connect(browse, &QPushButton::clicked, this, &ExportDialog::chooseFile);
-    auto* place = new QHBoxLayout;
-    place->addWidget(file_, 1);
-    place->addWidget(browse);
-    auto* page = new QHBoxLayout;
-    page->addWidget(add_);
-    page->addWidget(clear_);
-    message_->setWordWrap(true);
-    message_->setTextFormat(Qt::PlainText);
-    message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-
-    auto* panel = new QWidget(this);
-    panel->setFixedWidth(330);
-    form_ = new QFormLayout(panel);
-    form_->setContentsMargins(8, 0, 8, 0);
-    form_->addRow(tr("Shows"), shown_);
-    form_->addRow(tr("Policies"), policies_);
-    form_->addRow(tr("Tokens"), range_);
-    form_->addRow(tr("Columns"), columns_);
-    form_->addRow(QString(), extra_);
-    form_->addRow(tr("Width"), width_);
-    form_->addRow(tr("Letters"), letters);
-    form_->addRow(tr("Lines"), palette_);
-    form_->addRow(tr("Cells"), map_);
-    form_->addRow(tr("Theme"), theme_);
-    form_->addRow(tr("Check"), vision_);
-    form_->addRow(QString(), page);
-    form_->addRow(tr("Format"), format_);
-    form_->addRow(tr("File"), place);
-    form_->addRow(message_);
-    return panel;
-}
-
 FigureKind ExportDialog::kind() const {
-    const QListWidgetItem* item = gallery_->currentItem();
-    return item == nullptr ? initial_.kind : static_cast<FigureKind>(item->data(Qt::UserRole).toInt());
+    return gallery_->kind();
 }
 
 void ExportDialog::setKind(FigureKind kind) {
-    for (int row = 0; row < gallery_->count(); ++row) {
-        if (gallery_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(kind)) {
-            gallery_->setCurrentRow(row);
-        }
-    }
+    gallery_->setKind(kind);
 }
 
 QString ExportDialog::suffix() const {
@@ -309,107 +204,6 @@ QString ExportDialog::suffix() const {
 bool ExportDialog::reads(std::string_view key) const {
     const std::string keys = "," + std::string(info_of(kind()).keys) + ",";
     return keys.find("," + std::string(key) + ",") != std::string::npos;
-}
-
-void ExportDialog::fillChoices() {
-    const QSignalBlocker quiet(shown_);
-    shown_->clear();
-    if (reads("quantity")) {
-        const bool text = kind() == FigureKind::token_text;
-        const std::pair<TokenQuantity, QString> quantities[] = {
-            {TokenQuantity::nll, tr("NLL")},
-            {TokenQuantity::entropy, tr("Entropy")},
-            {TokenQuantity::rank, tr("Rank")},
-            {TokenQuantity::max_probability, tr("Highest probability")},
-            {TokenQuantity::steps, tr("Steps")},
-            {TokenQuantity::flops, tr("FLOPs")},
-            {TokenQuantity::nll_difference, tr("Difference of NLL, A − B")}};
-        for (const auto& [quantity, name] : quantities) {
-            const bool swept = quantity == TokenQuantity::nll || quantity == TokenQuantity::steps ||
-                               quantity == TokenQuantity::flops;
-            if (text ? quantity != TokenQuantity::nll_difference || initial_.runs.size() > 1 : swept) {
-                shown_->addItem(name, static_cast<int>(quantity));
-            }
-        }
-        const QString own = QString::fromStdString(text ? initial_.annotation : "");
-        shown_->setCurrentIndex(std::max(0, shown_->findData(static_cast<int>(initial_.quantity))));
-        if (!own.isEmpty()) {
-            shown_->insertItem(0, own, own);
-            shown_->setCurrentIndex(0);
-        }
-    } else if (reads("signal")) {
-        const QString trace = path_text(initial_.runs.front().trace);
-        for (const RunInfo& run : data_.runs(trace)) {
-            if (run.name != initial_.runs.front().run && !initial_.runs.front().run.empty() &&
-                std::to_string(run.id) != initial_.runs.front().run) {
-                continue;
-            }
-            for (const SignalInfo& info : data_.signalsOf({trace, run.id})) {
-                if (info.axes == std::vector<std::string>{"token", "step"}) {
-                    shown_->addItem(QString::fromStdString(info.title.empty() ? info.name : info.title),
-                                    QString::fromStdString(info.name));
-                }
-            }
-            break;
-        }
-        shown_->setCurrentIndex(std::max(0, shown_->findData(QString::fromStdString(initial_.signal))));
-    } else if (reads("curve")) {
-        shown_->addItem(tr("Loss and held-out NLL"), QStringLiteral("loss"));
-        shown_->addItem(tr("Mean steps"), QStringLiteral("mean_steps"));
-        shown_->addItem(tr("Gates by step"), QString::fromLatin1(training_quantity::held_out_gate));
-        shown_->addItem(tr("Share of tokens by step"),
-                        QString::fromLatin1(training_quantity::held_out_steps_share));
-        shown_->addItem(tr("Penalty"), QString::fromLatin1(training_quantity::penalty));
-        shown_->addItem(tr("Learning rate"), QString::fromLatin1(training_quantity::learning_rate));
-        shown_->addItem(tr("Gradient norm"), QString::fromLatin1(training_quantity::gradient_norm));
-        shown_->setCurrentIndex(std::max(0, shown_->findData(QString::fromStdString(initial_.curve))));
-    } else if (reads("by")) {
-        shown_->addItem(tr("by token class"), QStringLiteral("class"));
-        shown_->addItem(tr("by token type"), QStringLiteral("type"));
-        shown_->addItem(tr("by position"), QStringLiteral("position"));
-        shown_->addItem(tr("by difficulty"), QStringLiteral("difficulty"));
-        shown_->setCurrentIndex(std::max(0, shown_->findData(QString::fromStdString(initial_.by))));
-    }
-}
-
-void ExportDialog::kindChanged() {
-    fillChoices();
-    about_->setText(translated(info_of(kind()).shows));
-    const bool page = kind() == FigureKind::panels;
-    {
-        // What is on the screen for what shows tokens; numbers are of the whole text unless it is asked for.
-        const bool tokens = kind() == FigureKind::token_text || kind() == FigureKind::step_heatmap;
-        const QSignalBlocker quietFirst(first_);
-        const QSignalBlocker quietLast(last_);
-        const bool some = tokens && initial_.tokens;
-        first_->setValue(some ? static_cast<int>((*initial_.tokens)[0]) : 0);
-        last_->setMinimum(first_->value() + 1);
-        last_->setValue(some ? static_cast<int>((*initial_.tokens)[1]) : last_->maximum());
-    }
-    const auto show = [this](QWidget* field, bool wanted) {
-        field->setVisible(wanted);
-        if (QWidget* label = form_->labelForField(field)) {
-            label->setVisible(wanted);
-        }
-    };
-    show(shown_, shown_->count() > 0);
-    show(policies_, reads("policies"));
-    show(range_, reads("tokens"));
-    show(columns_, page);
-    {
-        const QSignalBlocker quiet(extra_);
-        extra_->setVisible(reads("step_ticks") || reads("scatter") || page);
-        extra_->setText(page                  ? tr("Letters of the panels")
-                        : reads("step_ticks") ? tr("Steps under each token")
-                                              : tr("Token against token"));
-        extra_->setChecked(page                  ? initial_.letters
-                           : reads("step_ticks") ? initial_.step_ticks
-                                                 : initial_.scatter);
-    }
-    add_->setEnabled(!page && panels_.size() < 26);
-    clear_->setEnabled(!panels_.empty());
-    clear_->setText(panels_.empty() ? tr("Clear the page") : tr("Clear the page (%1)").arg(panels_.size()));
-    changed();
 }
 
 void ExportDialog::addPanel() {
@@ -423,6 +217,48 @@ FigureSpec ExportDialog::spec() const {
     FigureSpec spec = initial_;
     spec.kind = kind();
     spec.width_mm = width_->value();
+    spec.height_mm.reset();
+    if (height_->value() > height_->minimum()) {
+        spec.height_mm = height_->value();
+    }
+    spec.title = title_->text().trimmed().toStdString();
+    spec.legend = "auto";
+    spec.x_range.reset();
+    spec.y_range.reset();
+    if (is_chart(spec.kind)) {
+        spec.legend = legend_->currentData().toString().toStdString();
+        spec.x_range = range_of(*xLow_, *xHigh_);
+        spec.y_range = range_of(*yLow_, *yHigh_);
+    }
+    spec.series.clear();
+    for (const QListWidget* list : {runs_, entries_}) {
+        if (list == entries_ && !entries_->isEnabled()) {
+            continue;
+        }
+        for (int row = 0; row < list->count(); ++row) {
+            const QListWidgetItem& item = *list->item(row);
+            SeriesSpec one{item.data(name_role).toString().toStdString(), item.text().trimmed().toStdString(),
+                           item.checkState() == Qt::Checked};
+            one.as = one.as == one.name ? std::string() : one.as;
+            const bool known = std::any_of(spec.series.begin(), spec.series.end(),
+                                           [&](const SeriesSpec& other) { return other.name == one.name; });
+            const bool ordered = list == entries_ && entriesMoved();
+            if (!known && (!one.as.empty() || ordered || (list == entries_ && !one.show))) {
+                one.show = list == runs_ || one.show;
+                spec.series.push_back(std::move(one));
+            }
+        }
+    }
+    spec.runs.clear();
+    for (int row = 0; row < runs_->count(); ++row) {
+        if (runs_->item(row)->checkState() == Qt::Checked) {
+            spec.runs.push_back({path_of(runs_->item(row)->data(trace_role).toString()),
+                                 runs_->item(row)->data(name_role).toString().toStdString()});
+        }
+    }
+    if (spec.runs.empty()) {
+        spec.runs = initial_.runs;
+    }
     spec.font = family_->currentText().toStdString();
     spec.font_size = letters_->value();
     spec.palette = palette_->currentData().toString().toStdString();
@@ -480,12 +316,7 @@ FigureSpec ExportDialog::spec() const {
     } else if (whole && spec.kind != FigureKind::token_text && spec.kind != FigureKind::step_heatmap) {
         spec.sequence.reset(); // all of the text
     }
-    const bool b = info_of(spec.kind).uses_b &&
-                   (spec.kind != FigureKind::token_text || spec.quantity == TokenQuantity::nll_difference);
-    // An ablation's runs are found by themselves.
-    if ((!b || spec.kind == FigureKind::depth_ablation) && spec.runs.size() > 1) {
-        spec.runs.resize(1);
-    }
+    spec.runs.resize(std::min(spec.runs.size(), mostRuns(spec)));
     return spec;
 }
 
@@ -546,6 +377,8 @@ void ExportDialog::arrived() {
         return;
     }
     preview_->setFigure(maker_.figure(), maker_.fonts());
+    fillEntries();
+    gallery_->makeExamples();
     const QSizeF size = maker_.figure()->page.size() / points_per_mm;
     QString text = tr("%1 × %2 mm").arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
     for (const std::string& notice : maker_.figure()->notices) {
@@ -568,13 +401,70 @@ void ExportDialog::chooseFile() {
     }
 }
 
-bool ExportDialog::write() {
+QString ExportDialog::freeName(const QString& file) const {
+    const QFileInfo info(file);
+    QString name = file;
+    for (int number = 2; QFileInfo::exists(name); ++number) {
+        name = QStringLiteral("%1/%2-%3.%4")
+                   .arg(info.path(), info.completeBaseName())
+                   .arg(number)
+                   .arg(info.suffix());
+    }
+    return name;
+}
+
+QStringList ExportDialog::inTheWay() const {
+    const QFileInfo info(file());
+    const QString beside = info.path() + u'/' + info.completeBaseName() + QStringLiteral(".json");
+    QFile known(beside);
+    const bool same =
+        known.open(QIODevice::ReadOnly) &&
+        known.readAll() == QByteArray::fromStdString(write_figure_spec(
+                               spec(), std::filesystem::absolute(path_of(file())).parent_path()));
+    QStringList others;
+    for (const QString& name : {file(), beside}) {
+        if (!same && QFileInfo::exists(name)) {
+            others << QFileInfo(name).fileName();
+        }
+    }
+    return others;
+}
+
+void ExportDialog::askAndWrite() {
+    const QStringList others = inTheWay();
+    if (others.isEmpty()) {
+        write();
+        return;
+    }
+    const QString free = freeName(file());
+    QMessageBox box(QMessageBox::Question, tr("There is a figure of this name"),
+                    tr("%1 is there already, of another figure.").arg(others.join(tr(" and "))),
+                    QMessageBox::Cancel, this);
+    QPushButton* both =
+        box.addButton(tr("Write %1").arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
+    QPushButton* replace = box.addButton(tr("Replace"), QMessageBox::DestructiveRole);
+    box.setDefaultButton(both);
+    box.exec();
+    if (box.clickedButton() == both) {
+        setFile(free);
+        write();
+    } else if (box.clickedButton() == replace) {
+        write(true);
+    }
+}
+
+bool ExportDialog::write(bool replace) {
     // What stands in the preview is what is written.
     if (pending_.isActive() || maker_.isBusy()) {
         message_->setText(tr("Making the figure… Export again when it is shown."));
         return false;
     }
     if (!maker_.figure()) {
+        return false;
+    }
+    if (const QStringList others = inTheWay(); !replace && !others.isEmpty()) {
+        message_->setText(tr("%1 is there already, of another figure; give this one another name.")
+                              .arg(others.join(tr(" and "))));
         return false;
     }
     try {
@@ -589,6 +479,7 @@ bool ExportDialog::write() {
         for (const std::filesystem::path& one : written) {
             names.append(path_text(one));
         }
+        message_->setText(tr("Written: %1").arg(QDir::toNativeSeparators(names.join(u'\n'))));
         emit exported(names);
         return true;
     } catch (const Error& error) {

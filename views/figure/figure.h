@@ -39,6 +39,7 @@ struct Figure {
     DisplayList page;
     std::string pgfplots; ///< of charts; empty: what the page shows has no axes
     std::vector<Table> tables;
+    std::vector<std::string> entries; ///< names of a chart's series, as "series" knows them
     std::vector<std::string>
         notices; ///< what a user should know: characters that the typeface lacks, columns that were merged
 };

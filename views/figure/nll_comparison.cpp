@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 namespace ponderscope::figure {
@@ -20,6 +21,8 @@ QString interval_text(const Estimate& estimate, bool difference) {
     };
     return QStringLiteral("%1 [%2, %3]").arg(text(estimate.value), text(estimate.low), text(estimate.high));
 }
+
+using RunNames = std::function<QString(const RunComparison::Run&)>;
 
 struct Panel {
     double x = 0;
@@ -48,7 +51,7 @@ void x_axis(DisplayList& list, const Style& style, const QRectF& plot, AxisRange
 /// Runs as rows: name and numbers at the left, mean and interval at the right. \p plot_height: of the rows
 /// together, at least what they need. Returns its height.
 double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
-                      const RunComparison& comparison, double plot_height) {
+                      const RunComparison& comparison, double plot_height, const RunNames& name_of_run) {
     const Fonts& fonts = style.fonts;
     double label_width = 0;
     double low = comparison.runs.front().nll.low;
@@ -57,8 +60,8 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
     for (const RunComparison::Run& run : comparison.runs) {
         QString line = interval_text(run.nll, false);
         lines.push_back(line);
-        label_width = std::max({label_width, fonts.width(line, style.small),
-                                fonts.width(QString::fromStdString(run.label), style.body)});
+        label_width = std::max(
+            {label_width, fonts.width(line, style.small), fonts.width(name_of_run(run), style.body)});
         if (!std::isnan(run.difference.value)) {
             label_width =
                 std::max(label_width, fonts.width(QStringLiteral("Δ ") + interval_text(run.difference, true),
@@ -71,7 +74,7 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
     const auto count = static_cast<double>(comparison.runs.size());
     const double pitch = std::max(style.size * (count > 1 ? 3.9 : 2.9), plot_height / count);
     const double left = panel.x + label_width + style.size * 1.2;
-    const QRectF plot(left, panel.y, panel.x + panel.width - left - 1,
+    const QRectF plot(left, panel.y, panel.x + panel.width - left - 3,
                       pitch * static_cast<double>(comparison.runs.size()));
     const AxisRange range = round_range(low, high, 4);
     const auto place = [&](double value) {
@@ -88,8 +91,7 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
         const double block = style.size * (has_difference ? 3.2 : 2.0); // of the text lines
         double baseline = y + (pitch - block) / 2 + style.size * 0.75;
         const double first_baseline = baseline;
-        list.text(fonts.elided(QString::fromStdString(run.label), style.body, label_width),
-                  {panel.x, baseline}, style.body);
+        list.text(fonts.elided(name_of_run(run), style.body, label_width), {panel.x, baseline}, style.body);
         baseline += style.size * 1.2;
         list.text(fonts.elided(lines[i], style.small, label_width), {panel.x, baseline}, style.small);
         if (has_difference) {
@@ -109,8 +111,11 @@ double draw_intervals(DisplayList& list, const Style& style, const Panel& panel,
     }
     x_axis(list, style, plot, range, 4);
     const double name = plot.bottom() + 3.5 + fonts.cap_height(style.small) + style.size * 1.35;
-    list.text(QStringLiteral("NLL (nats per token), mean and 95 % interval"), {panel.x + panel.width, name},
-              style.soft, Align::right);
+    QString title = QStringLiteral("NLL (nats per token), mean and 95 % interval");
+    if (fonts.width(title, style.soft) > panel.width) {
+        title = QStringLiteral("NLL (nats), 95 % interval");
+    }
+    list.text(title, {panel.x + panel.width, name}, style.soft, Align::right);
     return name + fonts.descent(style.soft) - panel.y;
 }
 
@@ -161,7 +166,7 @@ double scatter_side(const Style& style, double panel_width) {
 
 /// Token against token. Returns its height; the plot itself is square.
 double draw_scatter(DisplayList& list, const Style& style, const Panel& panel,
-                    const RunComparison& comparison) {
+                    const RunComparison& comparison, const RunNames& name_of_run) {
     const Fonts& fonts = style.fonts;
     float largest = 0;
     for (const std::size_t run : {0, 1}) {
@@ -189,8 +194,7 @@ double draw_scatter(DisplayList& list, const Style& style, const Panel& panel,
     x_axis(list, style, plot, range, 6);
 
     const double line = style.size * 1.3;
-    const QString names[] = {QString::fromStdString(comparison.runs[0].label),
-                             QString::fromStdString(comparison.runs[1].label)};
+    const QString names[] = {name_of_run(comparison.runs[0]), name_of_run(comparison.runs[1])};
     const auto named = [&](std::size_t run) { return TextStyle{style.size, false, style.runs[run]}; };
     const auto axis_name = [&](const QString& run) {
         return fonts.elided(QStringLiteral("NLL of %1 (nats)").arg(run), style.soft, side);
@@ -245,6 +249,9 @@ std::string point_table(const RunComparison& comparison) {
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
     const Style style(spec, fonts);
     const RunComparison& comparison = *data.comparison;
+    const RunNames names = [&spec](const RunComparison::Run& run) {
+        return QString::fromStdString(shown_name(spec, run.label));
+    };
     const bool scatter = spec.scatter && comparison.runs.size() > 1;
     const bool beside = scatter && spec.width_mm >= side_by_side_mm;
     DisplayList list;
@@ -256,17 +263,17 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
         top = fonts.cap_height(style.small) / 2 + 0.5;
         const double scatter_width = style.width * 0.36;
         const double left_width = style.width - scatter_width - gap;
-        height = draw_scatter(list, style, {left_width + gap, top, scatter_width}, comparison);
+        height = draw_scatter(list, style, {left_width + gap, top, scatter_width}, comparison, names);
         height = std::max(height, draw_intervals(list, style, {0, top, left_width}, comparison,
-                                                 scatter_side(style, scatter_width)));
+                                                 scatter_side(style, scatter_width), names));
     } else {
-        height = draw_intervals(list, style, {0, top, style.width}, comparison, 0);
+        height = draw_intervals(list, style, {0, top, style.width}, comparison, 0, names);
     }
     if (scatter && !beside) {
         // Not as wide as the column: a square of the whole width would outweigh what it has to say.
         const double width = style.width * 0.8;
         height += gap + draw_scatter(list, style, {(style.width - width) / 2, top + height + gap, width},
-                                     comparison);
+                                     comparison, names);
     }
     Figure figure;
     figure.page = finish(spec, style, list, top + height, "make the figure wider, or leave out \"scatter\"");

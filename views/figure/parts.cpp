@@ -36,6 +36,17 @@ double tick_step(double extent, int most) {
     return 10 * power;
 }
 
+/// One a halting rule, none of them that of run A or B; those that know nothing are grey and brown.
+const std::vector<QColor>& rule_colours(bool dark) {
+    static const std::vector<QColor> light{0x3d4550, 0x2e9e3f, 0x8a8f96, 0xa6761d, 0xc9a500,
+                                           0x14181d, 0xc2255c, 0xf08fb4, 0x1f5fbf, 0x6db5f0,
+                                           0x6a35a8, 0xb596e6, 0x8c4a35, 0x6d7f14};
+    static const std::vector<QColor> night{0xc6ccd3, 0x63d471, 0x9aa0a7, 0xd6a756, 0xe8cf4f,
+                                           0xffffff, 0xf06595, 0xffc2d8, 0x5b9bff, 0xa9d8ff,
+                                           0xa678e6, 0xd9c6ff, 0xc9836c, 0xb5c653};
+    return dark ? night : light;
+}
+
 } // namespace
 
 std::vector<QColor> palette_colours(const std::string& name, bool dark) {
@@ -76,14 +87,25 @@ Style::Style(const FigureSpec& spec, const Fonts& f)
     runs = {colours.a, colours.b};
     const std::vector<QColor>& others = Theme::runColours(theme.dark());
     runs.insert(runs.end(), others.begin(), others.end());
+    rules = rule_colours(theme.dark());
     if (const std::vector<QColor> named = palette_colours(spec.palette, theme.dark()); !named.empty()) {
         runs = named;
+        rules = named;
     }
     cells = colour_map(spec.colour_map);
     dark = theme.dark();
     body = {size, false, colours.text};
     soft = {size, false, colours.soft};
     small = {size * 7 / 8, false, colours.soft};
+}
+
+void Style::setColours(const Palette& palette) {
+    colours = palette;
+    body.color = palette.text;
+    soft.color = palette.soft;
+    small.color = palette.soft;
+    runs[0] = palette.a;
+    runs[1] = palette.b;
 }
 
 QString tick_label(double value, double step) {
@@ -187,6 +209,24 @@ double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline
     x += legend.bar + legend_gap;
     list.text(texts.high, {x, baseline.y()}, style.small);
     return x + style.fonts.width(texts.high, style.small) - baseline.x();
+}
+
+std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most) {
+    const QStringList words = text.split(u' ', Qt::SkipEmptyParts);
+    std::vector<QString> lines;
+    for (const QString& word : words) {
+        const QString longer = lines.empty() ? word : lines.back() + u' ' + word;
+        if (!lines.empty() &&
+            (static_cast<int>(lines.size()) == most || style.fonts.width(longer, style.small) <= width)) {
+            lines.back() = longer;
+        } else {
+            lines.push_back(word);
+        }
+    }
+    if (!lines.empty()) {
+        lines.back() = style.fonts.elided(lines.back(), style.small, width);
+    }
+    return lines;
 }
 
 double title_height(const FigureSpec& spec, const Style& style) {

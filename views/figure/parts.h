@@ -22,10 +22,12 @@ ColourMap colour_map(const std::string& name);
 /// What all kinds of figures share: colours of the theme, text styles in three roles, and the size asked for.
 struct Style {
     Style(const FigureSpec& spec, const Fonts& fonts);
+    void setColours(const Palette& palette); ///< of letters, lines and of runs A and B: those of a window
 
     const Fonts& fonts;
     Palette colours;
     std::vector<QColor> runs;               ///< one a run: A, B, and the others; repeats after the last
+    std::vector<QColor> rules;              ///< one a halting rule; with a named palette that of runs
     double size;                            ///< points
     TextStyle body;                         ///< size, text colour
     TextStyle soft;                         ///< size, labels
@@ -50,6 +52,9 @@ struct AxisRange {
 };
 /// Widened to round numbers that hold both values.
 AxisRange round_range(double low, double high, int most_ticks);
+
+/// Small text in lines of at most \p width, broken between words; the last of \p most lines is cut short.
+std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most = 1000);
 
 /// Label, low end, colour bar, high end on one baseline. Returns the width that it took.
 struct ScaleLegend {

@@ -25,16 +25,22 @@ QString interval(const Estimate& estimate, int decimals, bool difference = false
 
 struct Column {
     QString head;
-    std::vector<QString> cells;
+    std::vector<QString> cells; ///< perhaps with an interval in brackets behind the value
 };
 
-std::vector<Column> columns_of(const RunComparison& comparison) {
+/// Value and interval of a cell, the second perhaps empty.
+std::pair<QString, QString> parted(const QString& cell) {
+    return {cell.section(u' ', 0, cell.contains(u'[') ? 0 : -1),
+            cell.contains(u'[') ? cell.mid(cell.indexOf(u'[')) : QString()};
+}
+
+std::vector<Column> columns_of(const RunComparison& comparison, const FigureSpec& spec) {
     std::vector<Column> columns{{QStringLiteral("Run"), {}},        {QStringLiteral("Perplexity"), {}},
                                 {QStringLiteral("NLL (nats)"), {}}, {QStringLiteral("Δ NLL"), {}},
                                 {QStringLiteral("Bits/byte"), {}},  {QStringLiteral("Steps"), {}},
                                 {QStringLiteral("FLOPs/token"), {}}};
     for (const RunComparison::Run& run : comparison.runs) {
-        columns[0].cells.push_back(QString::fromStdString(run.label));
+        columns[0].cells.push_back(QString::fromStdString(shown_name(spec, run.label)));
         columns[1].cells.push_back(interval(run.perplexity, 2));
         columns[2].cells.push_back(interval(run.nll, 3));
         columns[3].cells.push_back(interval(run.difference, 3, true));
@@ -83,7 +89,7 @@ std::string csv_table(const RunComparison& comparison) {
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
     const Style style(spec, fonts);
     const RunComparison& comparison = *data.comparison;
-    std::vector<Column> columns = columns_of(comparison);
+    const std::vector<Column> columns = columns_of(comparison, spec);
     const QString note = QStringLiteral("95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens")
                              .arg(QString::fromStdString(comparison.resampling.words()))
                              .arg(comparison.replicates)
@@ -92,64 +98,81 @@ Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, 
     figure.tables.push_back({"", csv_table(comparison)});
     figure.tables.push_back({"", latex_table(columns, note), "tex"});
 
-    // A narrow column leaves out what says least, and then says so.
+    // Where the page is too narrow, intervals stand under their values; then those columns that find no room
+    // stand below, beside the names again.
     const double gap = style.size * 1.4;
+    bool below = false;
     const auto width_of = [&](const Column& column) {
         double width = fonts.width(column.head, style.small);
         for (const QString& cell : column.cells) {
-            width = std::max(width, fonts.width(cell, style.body));
+            const auto [value, bounds] = parted(cell);
+            width = std::max(
+                width, below ? std::max(fonts.width(value, style.body), fonts.width(bounds, style.small))
+                             : fonts.width(cell, style.body));
         }
         return width;
     };
-    const auto needed = [&] {
-        double sum = -gap;
-        for (const Column& column : columns) {
-            sum += width_of(column) + gap;
-        }
-        return sum;
-    };
-    QString left_out;
-    for (const char* head : {"Bits/byte", "FLOPs/token", "Steps", "NLL (nats)", "Δ NLL"}) {
-        if (needed() <= style.width || columns.size() <= 2) {
-            break;
-        }
-        const QString name = QString::fromUtf8(head);
-        std::erase_if(columns, [&](const Column& column) { return column.head == name; });
-        left_out += (left_out.isEmpty() ? QString() : QStringLiteral(", ")) + name;
+    double all = -gap;
+    for (const Column& column : columns) {
+        all += width_of(column) + gap;
     }
-    if (!left_out.isEmpty()) {
-        figure.notices.push_back("The page is too narrow for " + left_out.toStdString() +
-                                 "; the CSV and the LaTeX table have it.");
+    below = all > style.width;
+    double widest = 0;
+    for (std::size_t c = 1; c < columns.size(); ++c) {
+        widest = std::max(widest, width_of(columns[c]));
+    }
+    const double name_width =
+        std::min(width_of(columns.front()), std::max(style.size * 6, style.width - widest - gap));
+    std::vector<std::vector<std::size_t>> blocks;
+    double room = 0;
+    for (std::size_t c = 1; c < columns.size(); ++c) {
+        const double needed = width_of(columns[c]) + gap;
+        if (blocks.empty() || needed > room) {
+            blocks.emplace_back();
+            room = style.width - name_width;
+        }
+        blocks.back().push_back(c);
+        room -= needed;
     }
     DisplayList list;
     const double line = style.size * 1.75;
+    const double row_line = below ? style.size * 2.7 : line;
     const double baseline = line / 2 + fonts.cap_height(style.body) / 2;
     const auto rule = [&](double y, double weight) {
         list.line({0, y}, {style.width, y}, {style.colours.text, weight, {}, false});
     };
-    const double name_width =
-        std::min(width_of(columns.front()),
-                 std::max(style.size * 6, style.width - needed() + width_of(columns.front())));
-    double right = style.width;
+    double top = 0;
     rule(0.5, 0.9);
-    for (std::size_t c = columns.size(); c-- > 0;) {
-        const bool name = c == 0;
-        const double x = name ? 0 : right;
-        const Align align = name ? Align::left : Align::right;
-        list.text(columns[c].head, {x, baseline}, style.small, align);
-        for (std::size_t row = 0; row < columns[c].cells.size(); ++row) {
-            const QString cell =
-                name ? fonts.elided(columns[c].cells[row], style.body, name_width) : columns[c].cells[row];
-            list.text(cell, {x, static_cast<double>(row + 1) * line + baseline + 2}, style.body, align);
+    for (const std::vector<std::size_t>& block : blocks) {
+        const auto draw = [&](const Column& column, double x, Align align) {
+            list.text(column.head, {x, top + baseline}, style.small, align);
+            for (std::size_t row = 0; row < column.cells.size(); ++row) {
+                const double y = top + line + static_cast<double>(row) * row_line + baseline + 2;
+                const auto [value, bounds] = parted(column.cells[row]);
+                list.text(align == Align::left ? fonts.elided(column.cells[row], style.body, name_width)
+                          : below              ? value
+                                               : column.cells[row],
+                          {x, y}, style.body, align);
+                if (below && align == Align::right) {
+                    list.text(bounds, {x, y + style.size * 1.1}, style.small, align);
+                }
+            }
+        };
+        draw(columns.front(), 0, Align::left);
+        double right = style.width;
+        for (auto c = block.rbegin(); c != block.rend(); ++c) {
+            draw(columns[*c], right, Align::right);
+            right -= width_of(columns[*c]) + gap;
         }
-        right -= width_of(columns[c]) + gap;
+        rule(top + line + 0.5, 0.5);
+        top += line + static_cast<double>(columns.front().cells.size()) * row_line + 3;
+        rule(top, &block == &blocks.back() ? 0.9 : 0.5);
     }
-    rule(line + 0.5, 0.5);
-    const double bottom = static_cast<double>(columns.front().cells.size() + 1) * line + 3;
-    rule(bottom, 0.9);
-    const double end = bottom + style.size * 1.5;
-    list.text(fonts.elided(note, style.small, style.width), {0, end - fonts.descent(style.small)},
-              style.small);
+    double end = top + style.size * 0.3;
+    for (const QString& words : wrapped_lines(style, note, style.width)) {
+        end += style.size * 1.2;
+        list.text(words, {0, end - fonts.descent(style.small)}, style.small);
+    }
     figure.page = finish(spec, style, list, end, "show fewer runs");
     return figure;
 }

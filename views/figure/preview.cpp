@@ -20,6 +20,12 @@ void FigureMaker::make(const FigureSpec& spec) {
     const int request = ++request_;
     busy_ = true;
     emit started();
+    if (dataOf_ && same_numbers(*dataOf_, spec)) {
+        QMetaObject::invokeMethod(
+            this, [this, request, spec, data = data_] { arrived(request, spec, data); },
+            Qt::QueuedConnection);
+        return;
+    }
     thread_ = std::jthread([this, spec, request](const std::stop_token& stopping) {
         const auto fail = [this, request](const QString& sentence) {
             QMetaObject::invokeMethod(
@@ -44,6 +50,8 @@ void FigureMaker::arrived(int request, const FigureSpec& spec,
     if (request != request_) {
         return;
     }
+    data_ = data;
+    dataOf_ = spec;
     try {
         const QString family = QString::fromStdString(spec.font);
         if (!fonts_ || fonts_->family() != family) {

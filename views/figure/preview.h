@@ -9,6 +9,7 @@
 #include <QWidget>
 
 #include <memory>
+#include <optional>
 #include <thread>
 
 namespace ponderscope::figure {
@@ -40,6 +41,8 @@ private:
     std::jthread thread_;
     std::unique_ptr<Fonts> fonts_;
     std::unique_ptr<Figure> figure_;
+    std::shared_ptr<const FigureData> data_; ///< of what was shown last: another look needs no reading
+    std::optional<FigureSpec> dataOf_;
     int request_ = 0;
     bool busy_ = false;
 };

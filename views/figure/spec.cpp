@@ -40,6 +40,8 @@ constexpr std::array groupings{std::string_view("class"), std::string_view("type
 constexpr std::array training_axes{std::string_view("steps"), std::string_view("tokens"),
                                    std::string_view("seconds")};
 constexpr std::array costs{std::string_view("compute"), std::string_view("steps"), std::string_view("time")};
+constexpr std::array legends{std::string_view("auto"), std::string_view("above"), std::string_view("right"),
+                             std::string_view("none")};
 constexpr std::array themes{std::string_view("light"), std::string_view("dark")};
 
 constexpr std::array known_keys{
@@ -53,7 +55,8 @@ constexpr std::array known_keys{
     std::string_view("policies"),   std::string_view("by"),         std::string_view("palette"),
     std::string_view("panels"),     std::string_view("columns"),    std::string_view("letters"),
     std::string_view("font"),       std::string_view("curve"),      std::string_view("axis"),
-    std::string_view("smoothing"),  std::string_view("cost")};
+    std::string_view("smoothing"),  std::string_view("cost"),       std::string_view("legend"),
+    std::string_view("x_range"),    std::string_view("y_range"),    std::string_view("series")};
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -274,6 +277,40 @@ const KindInfo& info_of(FigureKind kind) {
     return *std::find_if(kinds.begin(), kinds.end(), [&](const KindInfo& one) { return one.kind == kind; });
 }
 
+const std::string& shown_name(const FigureSpec& spec, const std::string& name) {
+    for (const SeriesSpec& one : spec.series) {
+        if (one.name == name && !one.as.empty()) {
+            return one.as;
+        }
+    }
+    return name;
+}
+
+bool same_numbers(const FigureSpec& a, const FigureSpec& b) {
+    const auto without_looks = [](FigureSpec spec) {
+        const FigureSpec plain;
+        spec.width_mm = plain.width_mm;
+        spec.height_mm = plain.height_mm;
+        spec.font = plain.font;
+        spec.font_size = plain.font_size;
+        spec.dpi = plain.dpi;
+        spec.range = plain.range;
+        spec.colour_map = plain.colour_map;
+        spec.theme = plain.theme;
+        spec.palette = plain.palette;
+        spec.legend = plain.legend;
+        spec.x_range = spec.y_range = plain.x_range;
+        spec.series = plain.series;
+        spec.title = plain.title;
+        spec.step_ticks = plain.step_ticks;
+        spec.scatter = plain.scatter;
+        spec.columns = plain.columns;
+        spec.letters = plain.letters;
+        return spec;
+    };
+    return without_looks(a) == without_looks(b);
+}
+
 std::string_view name_of(FigureKind kind) {
     return info_of(kind).name;
 }
@@ -302,6 +339,48 @@ FigureKind read_kind(const JsonObject& json) {
         json.fail("kind", quoted(names));
     }
     return figure_kinds()[static_cast<std::size_t>(found - names.begin())].kind;
+}
+
+std::optional<std::array<double, 2>> read_range(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* range = json.array(key);
+    if (range == nullptr) {
+        return std::nullopt;
+    }
+    const auto number = [&](std::size_t i) {
+        return i < range->size() && (*range)[i].is_number() ? (*range)[i].get<double>() : std::nan("");
+    };
+    if (range->size() != 2 || !std::isfinite(number(0)) || !std::isfinite(number(1)) ||
+        !(number(0) < number(1))) {
+        json.fail(key, "[low, high] with low < high");
+    }
+    return std::array<double, 2>{number(0), number(1)};
+}
+
+std::vector<SeriesSpec> read_series(const JsonObject& json) {
+    std::vector<SeriesSpec> all;
+    const nlohmann::json* list = json.array("series");
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+        const nlohmann::json& entry = (*list)[i];
+        const auto wrong = [&] {
+            json.fail("series", "a list such as [{\"name\": \"uniform\", \"as\": \"at random\"}, "
+                                "{\"name\": \"kl\", \"show\": false}]");
+        };
+        if (!entry.is_object() || !entry.contains("name")) {
+            wrong();
+        }
+        SeriesSpec one;
+        for (const auto& [key, value] : entry.items()) {
+            if ((key == "name" || key == "as") && value.is_string()) {
+                (key == "as" ? one.as : one.name) = value.get<std::string>();
+            } else if (key == "show" && value.is_boolean()) {
+                one.show = value.get<bool>();
+            } else {
+                wrong();
+            }
+        }
+        all.push_back(std::move(one));
+    }
+    return all;
 }
 
 /// What stands beside "panels" is what every panel begins with.
@@ -359,14 +438,11 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     spec.font = json.text("font").value_or(spec.font);
     spec.font_size = length(json, "font_size", spec.font_size, 4, 24, "points");
     spec.dpi = length(json, "dpi", spec.dpi, 72, 2400, "dots per inch");
-    if (const nlohmann::json* range = json.array("range")) {
-        if (range->size() != 2 || !(*range)[0].is_number() || !(*range)[1].is_number() ||
-            !((*range)[0].get<double>() < (*range)[1].get<double>()) ||
-            !std::isfinite((*range)[0].get<double>()) || !std::isfinite((*range)[1].get<double>())) {
-            json.fail("range", "[low, high] with low < high");
-        }
-        spec.range = {(*range)[0].get<double>(), (*range)[1].get<double>()};
-    }
+    spec.range = read_range(json, "range");
+    spec.x_range = read_range(json, "x_range");
+    spec.y_range = read_range(json, "y_range");
+    spec.legend = one_of(json, "legend", legends, spec.legend);
+    spec.series = read_series(json);
     spec.colour_map = one_of(json, "colour_map", colour_maps, spec.colour_map);
     spec.theme = one_of(json, "theme", themes, spec.theme);
     spec.palette = one_of(json, "palette", palettes, spec.palette);
@@ -521,6 +597,28 @@ nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::pa
     }
     if (!spec.policies.empty()) {
         json["policies"] = spec.policies;
+    }
+    if (is_chart(spec.kind)) {
+        if (spec.legend != "auto") {
+            json["legend"] = spec.legend;
+        }
+        if (spec.x_range) {
+            json["x_range"] = *spec.x_range;
+        }
+        if (spec.y_range) {
+            json["y_range"] = *spec.y_range;
+        }
+    }
+    for (const SeriesSpec& one : spec.series) {
+        nlohmann::ordered_json entry;
+        entry["name"] = one.name;
+        if (!one.as.empty()) {
+            entry["as"] = one.as;
+        }
+        if (!one.show) {
+            entry["show"] = false;
+        }
+        json["series"].push_back(std::move(entry));
     }
     if (reads("attribution")) {
         json["attribution"] = spec.attribution == Attribution::predicted ? "predicted" : "predicting";

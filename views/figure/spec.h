@@ -66,6 +66,14 @@ struct RunName {
     friend bool operator==(const RunName&, const RunName&) = default;
 };
 
+/// How one series of a chart, or one run, is shown. The order of these is that of the legend.
+struct SeriesSpec {
+    std::string name;
+    std::string as;   ///< instead of its name; empty: its name
+    bool show = true; ///< charts: false leaves it out
+    friend bool operator==(const SeriesSpec&, const SeriesSpec&) = default;
+};
+
 /// All that makes a figure, as it stands in a JSON file. The same specification and the same traces give the
 /// same bytes.
 struct FigureSpec {
@@ -94,6 +102,10 @@ struct FigureSpec {
     std::string axis = "steps";        ///< training_curves: "steps", "tokens" or "seconds"
     std::string cost = "compute";      ///< policy_front: "compute", "steps" or "time"
     double smoothing = 0;              ///< training_curves: weight of what came before, 0 to below 1
+    std::string legend = "auto";       ///< charts: "auto", "above", "right", "none"
+    std::optional<std::array<double, 2>> x_range,
+        y_range;                       ///< charts: ends of the axes; nothing: from the values
+    std::vector<SeriesSpec> series;    ///< charts; names of runs in tables too
     std::string palette = "default";   ///< colours of runs: "default", "okabe_ito", "grey"
     std::vector<FigureSpec> panels;    ///< panels: each with everything of its own but the width
     std::int64_t columns = 2;          ///< panels: beside each other
@@ -116,6 +128,11 @@ FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path&
 /// JSON that read_figure_spec understands, with the keys that its kind uses. Traces inside or beside \p
 /// folder are named relative to it.
 std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder);
+
+/// What a series or run of this name is called in the figure.
+const std::string& shown_name(const FigureSpec& spec, const std::string& name);
+/// Whether two specifications read and compute the same: they differ in looks alone.
+bool same_numbers(const FigureSpec& a, const FigureSpec& b);
 
 std::string_view name_of(FigureKind kind);
 std::string_view name_of(TokenQuantity quantity);

@@ -69,7 +69,7 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     table_->horizontalHeader()->setSectionResizeMode(TokenTypesModel::token, QHeaderView::Stretch);
     table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    table_->setMinimumWidth(336);
+    table_->setMinimumWidth(300);
 
     auto* second = new QVBoxLayout;
     second->setSpacing(4);

@@ -77,6 +77,20 @@ SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, cons
                      "record the run with --record steps,layers, or choose one of those");
 }
 
+/// A 95 % interval of a mean between 0 and \p most, by the delta method on its logit, so that it stays
+/// between them; NaN where one token, or no spread, says nothing of it.
+std::pair<double, double> bounded_interval(const Moments& sum, double most) {
+    const double share = sum.mean / most;
+    if (sum.count < 2 || !(share > 0) || !(share < 1)) {
+        return {std::nan(""), std::nan("")};
+    }
+    const double error = std::sqrt(sum.variance() / static_cast<double>(sum.count));
+    const double half = 1.959964 * error / (most * share * (1 - share));
+    const double logit = std::log(share / (1 - share));
+    const auto back = [most](double at) { return most / (1 + std::exp(-at)); };
+    return {back(logit - half), back(logit + half)};
+}
+
 /// Of one step.
 struct Spread {
     Moments all;
@@ -181,6 +195,7 @@ figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std
     chart.title = title;
     chart.x.label = step_word(info.step_unit);
     chart.y.label = tr("layer");
+    chart.y.reversed = true; // downwards, as in the panel
     for (std::size_t k = 0; k < steps; ++k) {
         chart.x.names.push_back(QString::number(k));
     }
@@ -260,16 +275,14 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
     Chart::Series series;
     series.mark = Chart::Mark::point;
     for (std::size_t g = 0; g < sums.size(); ++g) {
-        const double half =
-            sums[g].count > 1 ? 1.959964 * std::sqrt(sums[g].variance() / static_cast<double>(sums[g].count))
-                              : std::nan("");
+        const auto [low, high] = bounded_interval(sums[g], static_cast<double>(info.max_steps));
         series.x.push_back(static_cast<double>(g));
         series.y.push_back(sums[g].mean);
-        series.low.push_back(sums[g].mean - half);
-        series.high.push_back(sums[g].mean + half);
-        series.labels.push_back(tr("%1: mean steps %2 ± %3 over %4 tokens")
-                                    .arg(groups.names[g], format_nats(sums[g].mean), format_nats(half, 3),
-                                         format_count(sums[g].count)));
+        series.low.push_back(low);
+        series.high.push_back(high);
+        series.labels.push_back(tr("%1: mean steps %2 [%3, %4] over %5 tokens")
+                                    .arg(groups.names[g], format_nats(sums[g].mean), format_nats(low, 3),
+                                         format_nats(high, 3), format_count(sums[g].count)));
     }
     chart.series.push_back(std::move(series));
     return chart;

@@ -14,7 +14,9 @@
 
 #include <QComboBox>
 #include <QHBoxLayout>
+#include <QMenu>
 #include <QSignalBlocker>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -35,6 +37,7 @@ QString title_of(const SignalInfo& info) {
 
 HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     : QWidget(parent),
+      context_(context),
       data_(context.data),
       selection_(context.selection),
       theme_(context.theme),
@@ -48,10 +51,24 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     chooser_->setToolTip(tr("Which per-step signal the heatmap shows"));
     merge_->setAccessibleName(tr("Tokens in one pixel"));
     merge_->setToolTip(tr("What stands for the tokens that share one pixel column"));
-    merge_->addItem(tr("largest"));
     merge_->addItem(tr("mean"));
+    merge_->addItem(tr("largest"));
     merge_->hide();
     header_->insert(merge_);
+    if (qobject_cast<HeatmapView*>(parent) == nullptr) {
+        auto* more = new QToolButton(this);
+        more->setText(tr("Add a map"));
+        more->setToolTip(tr("Another signal below, over the same tokens"));
+        more->setPopupMode(QToolButton::InstantPopup);
+        more->setAutoRaise(true);
+        auto* menu = new QMenu(more);
+        connect(menu, &QMenu::aboutToShow, this, [this, menu] { fillMore(*menu); });
+        more->setMenu(menu);
+        const auto small = [this, more] { more->setFont(theme_.small()); };
+        small();
+        connect(&theme_, &Theme::changed, more, small);
+        header_->insert(more);
+    }
 
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
@@ -70,11 +87,16 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     connect(chooser_, &QComboBox::activated, this,
             [this](int index) { setSignalName(chooser_->itemData(index).toString()); });
     connect(merge_, &QComboBox::activated, this, [this](int index) {
-        canvas_->setMerge(index == 0 ? StepMap::Merge::largest : StepMap::Merge::mean);
+        canvas_->setMerge(index == 0 ? StepMap::Merge::mean : StepMap::Merge::largest);
+        showScale();
     });
     connect(canvas_, &StepMapCanvas::cellHovered, this, &HeatmapView::showCell);
     connect(canvas_, &StepMapCanvas::viewChanged, this, [this] {
         merge_->setVisible(canvas_->map() && canvas_->tokensPerPixel() > 1);
+        if (const double extent = canvas_->viewLast() - canvas_->viewFirst(); extent != scaledFor_) {
+            scaledFor_ = extent; // other numbers of tokens in a pixel have another scale; panning keeps it
+            showScale();
+        }
         wantPage();
     });
     connect(&loader_, &MipLoader::progressed, this, [this](int perMille) {
@@ -116,6 +138,76 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     refreshSignals();
 }
 
+HeatmapView::HeatmapView(ViewContext context, HeatmapView& first) : HeatmapView(context, &first) {
+    above_ = &first;
+    layout()->setContentsMargins(0, 0, 0, 0);
+    layers_->hide();
+    layers_->setMaximumWidth(0); // the chosen word's layers stand once, beside the first map
+    auto* close = new QToolButton(this);
+    close->setText(QStringLiteral("×"));
+    close->setAutoRaise(true);
+    close->setToolTip(tr("Take this map away"));
+    close->setAccessibleName(close->toolTip());
+    connect(close, &QToolButton::clicked, this, [this] { above_->removeMap(this); });
+    header_->insert(close);
+}
+
+void HeatmapView::fillMore(QMenu& menu) {
+    menu.clear();
+    for (int i = 0; i < chooser_->count(); ++i) {
+        const QString name = chooser_->itemData(i).toString();
+        const bool shown =
+            name == signal_ || std::any_of(more_.begin(), more_.end(),
+                                           [&](const HeatmapView* map) { return map->signalName() == name; });
+        menu.addAction(QString(chooser_->itemText(i)).replace(u'&', QStringLiteral("&&")), this,
+                       [this, name] { addMap(name); })
+            ->setEnabled(!shown);
+    }
+}
+
+HeatmapView* HeatmapView::addMap(const QString& signal) {
+    constexpr std::size_t most = 3; // below the first
+    if (above_ != nullptr || more_.size() >= most) {
+        return nullptr;
+    }
+    auto* map = new HeatmapView(context_, *this);
+    map->setSignalName(signal);
+    map->LiveView::setOnScreen(onScreen());
+    more_.push_back(map);
+    static_cast<QVBoxLayout*>(layout())->addWidget(map, 1);
+    map->show();
+    follow(*map);
+    map->follow(*this);
+    map->takeView();
+    return map;
+}
+
+/// What this map shows of the tokens, \p other shows too.
+void HeatmapView::follow(HeatmapView& other) {
+    connect(canvas_, &StepMapCanvas::viewMoved, &other, [this, &other] {
+        if (canvas_->map() != nullptr && other.canvas_->map() != nullptr &&
+            canvas_->map()->tokens() == other.canvas_->map()->tokens()) {
+            other.canvas_->setView(canvas_->viewFirst(), canvas_->viewLast());
+        }
+    });
+}
+
+/// A map that has just come shows what the others show.
+void HeatmapView::takeView() {
+    const HeatmapView* other = above_ != nullptr ? above_ : more_.empty() ? nullptr : more_.front();
+    if (other != nullptr && canvas_->map() != nullptr && other->canvas_->map() != nullptr &&
+        canvas_->map()->tokens() == other->canvas_->map()->tokens()) {
+        canvas_->setView(other->canvas_->viewFirst(), other->canvas_->viewLast());
+    }
+}
+
+void HeatmapView::removeMap(HeatmapView* map) {
+    if (std::erase(more_, map) > 0) {
+        map->hide();
+        map->deleteLater();
+    }
+}
+
 void HeatmapView::setSignalName(const QString& name) {
     if (name == signal_) {
         return;
@@ -126,12 +218,16 @@ void HeatmapView::setSignalName(const QString& name) {
 }
 
 bool HeatmapView::isBusy() const {
-    return loader_.isBusy() || layers_->isBusy();
+    return loader_.isBusy() || layers_->isBusy() ||
+           std::any_of(more_.begin(), more_.end(), [](const HeatmapView* map) { return map->isBusy(); });
 }
 
 void HeatmapView::setOnScreen(bool on) {
     LiveView::setOnScreen(on);
     layers_->setOnScreen(on);
+    for (HeatmapView* map : more_) {
+        map->setOnScreen(on);
+    }
 }
 
 MapOptions* HeatmapView::options() const {
@@ -237,6 +333,7 @@ void HeatmapView::refreshMap() {
         attribution_ = selection_.attribution();
         canvas_->setHint(tr("This sequence has no tokens yet."));
         canvas_->setMap(std::move(map));
+        takeView();
         showScale();
     } catch (const Error& error) {
         nothing(QString::fromUtf8(error.what()));
@@ -277,6 +374,7 @@ bool HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequenc
     asked_ = {-1, -1}; // the new map has no page yet
     canvas_->setMap(
         std::make_shared<const StepMap>(sequence, loader_.mips(), nullptr, info, selection_.attribution()));
+    takeView();
     showScale();
     wantPage();
     return true;

@@ -9,6 +9,7 @@
 #include <QWidget>
 
 #include <memory>
+#include <vector>
 
 class QComboBox;
 
@@ -31,6 +32,11 @@ class HeatmapView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit HeatmapView(ViewContext context, QWidget* parent = nullptr);
+    /// Another map below this one, over the same tokens: what moves one moves all. Null when as many stand
+    /// there as can be told apart.
+    HeatmapView* addMap(const QString& signal);
+    void removeMap(HeatmapView* map);
+    [[nodiscard]] const std::vector<HeatmapView*>& maps() const { return more_; } ///< those below
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
@@ -52,6 +58,10 @@ signals:
     void signalNameChanged(const QString& name);
 
 private:
+    HeatmapView(ViewContext context, HeatmapView& first); ///< below another one
+    void fillMore(class QMenu& menu);
+    void follow(HeatmapView& other);
+    void takeView();
     void refreshSignals(); ///< of run A
     void refreshMap();
     bool refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
@@ -59,9 +69,12 @@ private:
     void showScale();
     void showCell(qint64 token, int step);
 
+    ViewContext context_;
     TraceData& data_;
     Selection& selection_;
     Theme& theme_;
+    HeatmapView* above_ = nullptr;   ///< the first map, when this one stands below it
+    std::vector<HeatmapView*> more_; ///< of the first one
     StepMapCanvas* canvas_;
     MapHeader* header_;
     LayerMap* layers_;
@@ -69,6 +82,7 @@ private:
     QComboBox* merge_;
     MipLoader loader_;
     std::pair<qint64, qint64> asked_{-1, -1}; ///< rows of the last page, so that none is asked for twice
+    double scaledFor_ = 0;                    ///< tokens in view
     QString loading_;                         ///< what loader_ is of
     qint64 wholeCells_ = qint64{1} << 20;
     QString signal_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/map_header.h"
 
+#include "views/common/flow_layout.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
 #include "views/heatmap/scale_bar.h"
 
 #include <QComboBox>
-#include <QHBoxLayout>
 #include <QLabel>
 
 namespace ponderscope {
@@ -15,7 +15,7 @@ MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
     : QWidget(parent),
       theme_(theme),
       canvas_(canvas),
-      line_(new QHBoxLayout(this)),
+      line_(new FlowLayout(this)),
       chooser_(new QComboBox(this)),
       scale_(new ScaleBar(theme, this)),
       options_(new MapOptions(theme, canvas, this)),
@@ -29,7 +29,7 @@ MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
     line_->addWidget(chooser_);
     line_->addWidget(scale_);
     line_->addWidget(options_);
-    line_->addWidget(readout_, 1);
+    line_->addWidget(readout_);
     const auto dress = [this] {
         QPalette palette = readout_->palette();
         palette.setColor(QPalette::WindowText, theme_.colours().soft);

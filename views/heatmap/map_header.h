@@ -7,11 +7,11 @@
 #include <QWidget>
 
 class QComboBox;
-class QHBoxLayout;
 class QLabel;
 
 namespace ponderscope {
 
+class FlowLayout;
 class ScaleBar;
 
 /// The line above a map: what is shown, its scale, its options, and at the right the cell under the cursor in
@@ -34,7 +34,7 @@ public:
 private:
     Theme& theme_;
     StepMapCanvas& canvas_;
-    QHBoxLayout* line_;
+    FlowLayout* line_;
     QComboBox* chooser_;
     ScaleBar* scale_;
     MapOptions* options_;

@@ -17,6 +17,12 @@
 
 namespace ponderscope {
 
+namespace {
+
+constexpr double merged_from = 8; ///< tokens in a pixel
+
+} // namespace
+
 MapOptions::MapOptions(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
     : QToolButton(parent), canvas_(canvas) {
     setText(tr("Scale and rows"));
@@ -53,7 +59,20 @@ void MapOptions::apply() {
         return;
     }
     ColourScale scale = map->scale();
-    if (clip_ != Clip::usual) {
+    if (clip_ == Clip::usual && canvas_.tokensPerPixel() >= merged_from && !scale.logarithmic) {
+        // Means of many tokens lie close together: a scale for single tokens would show them in one colour.
+        if (const std::vector<float> drawn = canvas_.mergedValues(); !drawn.empty()) {
+            const auto at = [&](double share) {
+                return static_cast<double>(
+                    drawn[static_cast<std::size_t>(share * static_cast<double>(drawn.size() - 1))]);
+            };
+            const double step = std::pow(10, std::floor(std::log10(std::max(at(0.99) - at(0.01), 1e-9)))) / 2;
+            scale = {std::floor(at(0.01) / step) * step, std::ceil(at(0.99) / step) * step, false};
+            if (!(scale.high > scale.low)) {
+                scale.high = scale.low + step;
+            }
+        }
+    } else if (clip_ != Clip::usual) {
         const double share = clip_ == Clip::one_percent ? 0.01 : clip_ == Clip::five_percent ? 0.05 : 0;
         const double low = map->quantile(share);
         const double high = map->quantile(1 - share);
@@ -101,7 +120,7 @@ void MapOptions::buildMenu() {
             group->addAction(action);
         }
     };
-    choices(tr("Scale spans"), {{tr("0 to a round number"), [this] { setClip(Clip::usual); }},
+    choices(tr("Scale spans"), {{tr("round numbers"), [this] { setClip(Clip::usual); }},
                                 {tr("all values"), [this] { setClip(Clip::all); }},
                                 {tr("1 % to 99 %"), [this] { setClip(Clip::one_percent); }},
                                 {tr("5 % to 95 %"), [this] { setClip(Clip::five_percent); }}});

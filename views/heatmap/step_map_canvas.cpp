@@ -143,6 +143,7 @@ void StepMapCanvas::setView(double first, double last) {
     last_ = first + extent;
     drop();
     emit viewChanged();
+    emit viewMoved();
 }
 
 void StepMapCanvas::showAll() {
@@ -163,6 +164,19 @@ QRect StepMapCanvas::plotRect() const {
 
 double StepMapCanvas::tokensPerPixel() const {
     return std::max(1.0, (last_ - first_) / std::max(1, plotRect().width()));
+}
+
+std::vector<float> StepMapCanvas::mergedValues() const {
+    std::vector<float> values;
+    if (map_) {
+        for (const StepMap::Cell& cell : map_->columns(first_, last_, plotRect().width(), merge_)) {
+            if (cell.kind == StepMap::Kind::value && std::isfinite(cell.value)) {
+                values.push_back(cell.value);
+            }
+        }
+        std::sort(values.begin(), values.end());
+    }
+    return values;
 }
 
 qint64 StepMapCanvas::tokenAt(QPointF position) const {
@@ -195,7 +209,7 @@ int StepMapCanvas::stepAt(QPointF position) const {
 }
 
 QSize StepMapCanvas::sizeHint() const {
-    return {480, 150};
+    return {480, minimumSizeHint().height()}; // it takes what there is
 }
 
 QSize StepMapCanvas::minimumSizeHint() const {

@@ -56,6 +56,8 @@ public:
     [[nodiscard]] int stepAt(QPointF position) const;
     /// Tokens that one pixel column stands for, at least 1.
     [[nodiscard]] double tokensPerPixel() const;
+    /// Values of the columns in view as they are merged, ascending.
+    [[nodiscard]] std::vector<float> mergedValues() const;
 
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
@@ -64,6 +66,7 @@ signals:
     /// The cell under the cursor; -1, -1 when there is none.
     void cellHovered(qint64 token, int step);
     void viewChanged();
+    void viewMoved(); ///< by somebody: not because there is another map
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -94,7 +97,7 @@ private:
     Selection& selection_;
     Theme& theme_;
     std::shared_ptr<const StepMap> map_;
-    StepMap::Merge merge_ = StepMap::Merge::largest;
+    StepMap::Merge merge_ = StepMap::Merge::mean;
     std::optional<ColourScale> ownScale_;
     bool diverging_ = false;
     Order order_ = Order::recorded;

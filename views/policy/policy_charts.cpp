@@ -36,16 +36,19 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
                      " has signals for (" + known + "); found \"" + name + "\".");
 }
 
+int rule_ink(const std::string& name) {
+    const auto kinds = policy_kinds();
+    const auto own =
+        std::find_if(kinds.begin(), kinds.end(), [&](const PolicyKind& kind) { return kind.name == name; });
+    return Chart::rule + static_cast<int>(own - kinds.begin());
+}
+
 /// A rule's cells as a line, and their bounds: bands where it is no oracle.
 struct CellSeries {
     Chart::Series line, bounds;
 
     CellSeries(const MatchedRow& row, bool over_flops, const QString& name) {
-        const auto kinds = policy_kinds();
-        line.ink =
-            static_cast<int>(std::find_if(kinds.begin(), kinds.end(),
-                                          [&](const PolicyKind& kind) { return kind.name == row.name; }) -
-                             kinds.begin());
+        line.ink = rule_ink(row.name);
         line.dashed = !row.causal;
         bounds = line;
         line.name = name;
@@ -92,14 +95,14 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
     chart.y.label = tr("NLL minus that of %1 (nats)").arg(QString::fromStdString(policy));
     chart.note = tr("Replay: what is halted changes no other token here.");
     Chart::Series zero;
-    zero.ink = Chart::a;
+    zero.ink = rule_ink(policy);
     zero.name = tr("%1 (replay)").arg(QString::fromStdString(policy));
     Chart::Series points[2];
     const std::string names[2] = {"uniform", "geometric"};
     for (int i = 0; i < 2; ++i) {
         points[i].name = tr("%1 (replay)").arg(QString::fromStdString(names[i]));
         points[i].mark = Chart::Mark::point;
-        points[i].ink = Chart::b + i;
+        points[i].ink = rule_ink(names[i]);
     }
     const bool flops = table.flops.has_value();
     chart.x.label = flops ? tr("FLOPs per token") : tr("mean steps of both");
@@ -186,9 +189,10 @@ figure::Chart matched_rules_chart(const ReplayTable& table, const std::vector<st
         tr("Replay: what is halted changes no other token here. Bands hold for all rules and costs together; "
            "oracles know the answer.");
     for (const MatchedRow& row : found.rows) {
+        // One entry a rule: what its line and its points are is said once, below.
         const CellSeries cells(row, over_flops,
-                               row.causal ? tr("%1 (replay)").arg(QString::fromStdString(row.name))
-                                          : tr("%1 (bound)").arg(QString::fromStdString(row.name)));
+                               row.causal ? QString::fromStdString(row.name)
+                                          : tr("%1 (a bound)").arg(QString::fromStdString(row.name)));
         if (!cells.line.x.empty()) {
             if (row.causal && row.name != found.reference) {
                 chart.series.push_back(cells.bounds);
@@ -237,15 +241,15 @@ figure::Chart sweep_chart(const ReplayTable& table, const std::vector<std::strin
     chart.y.si = quantity == SweepQuantity::flops;
     chart.x.label =
         names.size() == 1
-            ? tr("%1 of %2")
+            ? tr("%1: a token stops when %2")
                   .arg(QString::fromStdString(kind_of(table, names.front()).parameters.front().key),
-                       QString::fromStdString(names.front()))
+                       QString::fromStdString(kind_of(table, names.front()).rule))
             : tr("rank of the threshold among those tried");
     for (std::size_t n = 0; n < names.size(); ++n) {
         const PolicyKind& kind = kind_of(table, names[n]);
         Chart::Series line;
         line.name = tr("%1 (replay)").arg(QString::fromStdString(names[n]));
-        line.ink = static_cast<int>(n);
+        line.ink = rule_ink(names[n]);
         const std::vector<double> values = threshold_values(kind, table, settings);
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (stop.stop_requested()) {

@@ -84,7 +84,7 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
         }
         Chart::Series series;
         series.name = QString::fromStdString(front.policy) + (front.causal ? QString() : tr(" (a bound)"));
-        series.ink = Chart::other + static_cast<int>(front.number);
+        series.ink = Chart::rule + static_cast<int>(front.number);
         series.dashed = !front.causal;
         series.mark = front.points.size() > 1 ? Chart::Mark::line : Chart::Mark::point;
         for (const PolicyPoint& point : front.points) {

@@ -17,6 +17,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QVBoxLayout>
@@ -29,6 +30,21 @@ namespace ponderscope {
 namespace {
 
 constexpr int slider_places = 241;
+
+/// "A token stops when the entropy of the read-out is below 5.66 nats."
+QString rule_in_words(const PolicyKind& kind, double value) {
+    QString rule = QString::fromStdString(kind.rule);
+    if (!kind.parameters.empty()) {
+        rule.replace(QRegularExpression(QStringLiteral("\\b%1\\b")
+                                            .arg(QRegularExpression::escape(
+                                                QString::fromStdString(kind.parameters.front().key)))),
+                     QString::number(value, 'g', 4));
+    }
+    if (rule.startsWith(QLatin1String("at random")) || rule.startsWith(QLatin1String("every token"))) {
+        return rule.left(1).toUpper() + rule.mid(1) + u'.'; // a sentence by itself
+    }
+    return PolicyLab::tr("A token stops when %1.").arg(rule);
+}
 
 } // namespace
 
@@ -58,6 +74,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     threshold_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     colour_->setChecked(true);
     note_->setWordWrap(true);
+    summary_->setWordWrap(true);
     rerunLabel_->setWordWrap(true);
     rerunLabel_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     hint_->setWordWrap(true);
@@ -247,7 +264,7 @@ void PolicyLab::replayNow() {
         text += tr("&nbsp;&nbsp; FLOPs %1").arg(format_si(result_->mean_flops));
     }
     summary_->setText(text);
-    QStringList notes;
+    QStringList notes{rule_in_words(*kind_, value)};
     if (!kind_->causal) {
         notes << tr("It knows the next token: a bound, no policy.");
     }
@@ -395,8 +412,8 @@ ParetoView::ParetoView(ViewContext context, QWidget* parent)
       cost_(new QComboBox(this)),
       chart_(new ChartView(context.theme, this)) {
     cost_->setAccessibleName(tr("Cost"));
-    cost_->setToolTip(tr("What the perplexity is set against"));
-    cost_->addItem(tr("FLOPs, where known"), static_cast<int>(FrontCost::compute));
+    cost_->setToolTip(tr("What the perplexity is set against; steps where no FLOPs are known"));
+    cost_->addItem(tr("FLOPs"), static_cast<int>(FrontCost::compute));
     cost_->addItem(tr("Steps"), static_cast<int>(FrontCost::steps));
     cost_->addItem(tr("Measured time"), static_cast<int>(FrontCost::time));
     auto* column = new QVBoxLayout;
@@ -432,8 +449,10 @@ void ParetoView::refresh() {
     } else if (!shared_.fronts()) {
         chart_->setHint(tr("Replaying every policy at many thresholds…"));
     } else {
-        chart_->setChart(front_chart(*shared_.fronts(), shared_.runs(), nullptr,
-                                     static_cast<FrontCost>(cost_->currentData().toInt())));
+        figure::Chart chart = front_chart(*shared_.fronts(), shared_.runs(), nullptr,
+                                          static_cast<FrontCost>(cost_->currentData().toInt()));
+        chart.title.clear(); // the panel's heading
+        chart_->setChart(std::move(chart));
     }
 }
 

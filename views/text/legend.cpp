@@ -7,6 +7,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
@@ -105,7 +106,7 @@ void Legend::paintEvent(QPaintEvent*) {
     const ColourMap& map = difference_ ? theme_.differenceMap() : theme_.textMap();
     const QFontMetrics metrics(theme_.small());
     const int top = (height() - bar_height - metrics.height()) / 2;
-    const QRect bar(8, top, bar_width, bar_height);
+    const QRect bar(8, top, std::clamp(width() - 60, 60, bar_width), bar_height);
     for (int x = 0; x < bar.width(); ++x) {
         painter.fillRect(bar.left() + x, bar.top(), 1, bar.height(), QColor(map.at(x / (bar.width() - 1.0))));
     }

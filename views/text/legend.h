@@ -20,7 +20,7 @@ public:
     [[nodiscard]] QString meaning() const { return meaning_; }
     [[nodiscard]] const QStringList& classes() const { return classes_; } ///< that have a swatch
     [[nodiscard]] QSize sizeHint() const override { return {420, 34}; }
-    [[nodiscard]] QSize minimumSizeHint() const override { return {190, 34}; }
+    [[nodiscard]] QSize minimumSizeHint() const override { return {118, 34}; }
 
 signals:
     void rangeWanted(); ///< the scale was clicked: its ends are to be set

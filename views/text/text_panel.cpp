@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_panel.h"
 
+#include "views/common/flow_layout.h"
 #include "views/figure/figure_command.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
@@ -82,21 +83,24 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     blink_->setToolTip(tr("Shows the colours of A and of B in turn: what differs moves"));
     difference_->setToolTip(tr("Colour by the difference of runs A and B on the same tokens"));
 
-    auto* row = new QHBoxLayout(controls_);
+    // What belongs together stays together where the row ends.
+    const auto pair = [this](QWidget* name, QWidget* field) {
+        auto* both = new QWidget(controls_);
+        auto* line = new QHBoxLayout(both);
+        line->setContentsMargins(0, 0, 4, 0);
+        line->setSpacing(8);
+        line->addWidget(name);
+        line->addWidget(field);
+        return both;
+    };
+    auto* row = new FlowLayout(controls_);
     row->setContentsMargins(16, 6, 8, 6);
     row->setSpacing(8);
-    row->addWidget(label(tr("Colour"), colour_));
-    row->addWidget(colour_);
-    row->addSpacing(6);
-    row->addWidget(label(tr("Bars"), bars_));
-    row->addWidget(bars_);
-    row->addSpacing(8);
-    row->addWidget(difference_);
-    row->addWidget(blink_);
-    row->addSpacing(6);
+    row->addWidget(pair(label(tr("Colour"), colour_), colour_));
+    row->addWidget(pair(label(tr("Bars"), bars_), bars_));
+    row->addWidget(pair(difference_, blink_));
     row->addWidget(zoomBox_);
-    row->addSpacing(4);
-    row->addWidget(legend_, 1);
+    row->addWidget(legend_);
     auto* help = new QToolButton(controls_);
     help->setText(QStringLiteral("?"));
     help->setToolTip(tr("What the text shows, and what must not be concluded (F1)"));
@@ -104,7 +108,9 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     help->setAutoRaise(true);
     connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
     row->addWidget(help);
-    controls_->setFixedHeight(46);
+    for (QComboBox* box : {colour_, bars_, zoomBox_}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    }
 
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);

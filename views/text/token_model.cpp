@@ -229,7 +229,7 @@ QVariant TokenModel::headerData(int section, Qt::Orientation orientation, int ro
                                 Qt::AlignVCenter);
     }
     if (section == place_column) {
-        return role == Qt::DisplayRole ? QVariant(tr("Place")) : QVariant();
+        return role == Qt::DisplayRole ? QVariant(tr("Position")) : QVariant();
     }
     if (section == token_column) {
         return role == Qt::DisplayRole ? QVariant(tr("Token")) : QVariant();

@@ -80,10 +80,10 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
         // A stack with a start state has something before its first step.
         const std::string first =
             config.recurs() ? "; at step 0 to the start state." : "; 0 at " + unit + " 0.";
-        declare(signal::kl_previous_current, "nats", "KL from the " + unit + " before",
+        declare(signal::kl_previous_current, "nats", "D_KL(p_k−1 ‖ p_k)",
                 "KL(P_{k-1} || P_k): what the " + unit + " before would lose under this " + unit +
                     "'s distribution; 0 at " + unit + " 0.");
-        declare(signal::kl_current_previous, "nats", "KL to the " + unit + " before",
+        declare(signal::kl_current_previous, "nats", "D_KL(p_k ‖ p_k−1)",
                 "KL(P_k || P_{k-1}); 0 at " + unit + " 0.");
         declare(signal::cosine, "", "Cosine to the " + unit + " before",
                 "Cosine of the " + states + " and that of the " + unit + " before" + first);

@@ -4,6 +4,7 @@
 #include "core/trace/writer.h"
 
 #include "app/desktop/message_bar.h"
+#include "app/desktop/panel_frame.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/related_dialog.h"
@@ -127,7 +128,7 @@ struct Shown : Stage {
         return settle();
     }
     [[nodiscard]] QWidget* panel(const QString& name) {
-        return window.findChild<QDockWidget*>(name)->widget();
+        return panel_of(*window.findChild<QDockWidget*>(name));
     }
     /// What a panel gives once it is on the screen and has computed what it shows.
     [[nodiscard]] ViewCommand commandOf(const QString& name) {
@@ -309,7 +310,7 @@ private slots:
         stage.window.show();
         QApplication::clipboard()->setText(QStringLiteral("before"));
         for (const Panel& panel : panels()) {
-            QWidget* view = stage.window.findChild<QDockWidget*>(QString::fromLatin1(panel.name))->widget();
+            QWidget* view = panel_of(*stage.window.findChild<QDockWidget*>(QString::fromLatin1(panel.name)));
             const ViewCommand command = dynamic_cast<ShowsCommand*>(view)->viewCommand();
             QCOMPARE(command.kind, ViewCommand::Kind::none);
             QVERIFY2(command.text.endsWith(u'.'), panel.name);

@@ -259,11 +259,11 @@ private slots:
         sheet->close();
         // Float, put back, close, bring back.
         const QList<QToolButton*> buttons = title->findChildren<QToolButton*>();
-        QTest::mouseClick(buttons[2], Qt::LeftButton);
-        QVERIFY(dock->isFloating());
-        QTest::mouseClick(buttons[2], Qt::LeftButton);
-        QVERIFY(!dock->isFloating());
         QTest::mouseClick(buttons[3], Qt::LeftButton);
+        QVERIFY(dock->isFloating());
+        QTest::mouseClick(buttons[3], Qt::LeftButton);
+        QVERIFY(!dock->isFloating());
+        QTest::mouseClick(buttons[4], Qt::LeftButton);
         QVERIFY(dock->isHidden());
         stage.window.restoreDefaultLayout();
         QVERIFY(!dock->isHidden());

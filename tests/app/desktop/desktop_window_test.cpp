@@ -222,6 +222,8 @@ private slots:
         QVERIFY(QFile::exists(stage.folder.filePath(QStringLiteral("words.json"))));
         QVERIFY(stage.window.messages().sentences().join(u' ').contains(
             QStringLiteral("ponderscope figure words.json -o words.svg")));
+        QVERIFY(dialog->isVisible()); // for the next one
+        dialog->close();
         QTRY_VERIFY(stage.window.exportDialog() == nullptr);
     }
 

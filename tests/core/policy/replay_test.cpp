@@ -225,7 +225,7 @@ TEST(Replay, EveryMistakeHasItsSentence) {
     } cases[] = {
         {"calm_margin:lambda=0.9", {"t.ponder#run", "calm_margin needs the margin", "--record steps"}},
         {"calm_cosine:lambda=0.9", {"cosine", "--record steps"}},
-        {"kl", {"KL to the step before", "--record steps"}},
+        {"kl", {"D_KL(p_k−1 ‖ p_k)", "--record steps"}},
         {"latent_difference", {"latent difference", "--record steps"}},
         {"learned", {"gate or router", "choose another policy"}},
         {"learned:theta=0.5", {"gate or router"}},

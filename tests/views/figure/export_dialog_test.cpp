@@ -2,11 +2,15 @@
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/figure/export_dialog.h"
+#include "views/figure/figure_gallery.h"
 
 #include <QComboBox>
 #include <QFile>
+#include <QListWidget>
 #include <QSignalSpy>
 #include <QtTest>
+
+#include <fstream>
 
 using namespace ponderscope;
 using namespace ponderscope::figure;
@@ -43,6 +47,8 @@ private slots:
             dialog.setFile(QString::fromStdString(path.string()));
             QSignalSpy exported(&dialog, &ExportDialog::exported);
             QVERIFY2(dialog.write(), qPrintable(dialog.message()));
+            QVERIFY(dialog.message().contains(QStringLiteral("exported.")) &&
+                    dialog.result() == 0); // it stays
             QCOMPARE(exported.front().front().toStringList().size(), 3);
             QVERIFY(fs::file_size(path) > 500);
         }
@@ -50,6 +56,120 @@ private slots:
         const FigureSpec again = read_figure_spec(folder_ / "exported.json");
         QCOMPARE(again, dialog.spec());
         QCOMPARE(again.runs.front().trace, folder_ / "story.ponder");
+    }
+
+    void nothingIsReplacedUnasked() {
+        TraceData data;
+        Selection selection;
+        Theme theme(Appearance::light);
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(QString::fromStdString((folder_ / "story.ponder").string()));
+        QTRY_VERIFY(opened.size() > 0);
+        FigureSpec initial;
+        initial.kind = FigureKind::nll_comparison;
+        initial.replicates = 100;
+        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
+                        {folder_ / "story.ponder", "vanilla-1m"}};
+        ExportDialog dialog({data, selection, theme}, initial);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() && !dialog.maker().isBusy(), 30'000);
+        const fs::path path = folder_ / "mine.pdf";
+        dialog.setFile(QString::fromStdString(path.string()));
+        QVERIFY2(dialog.write(), qPrintable(dialog.message()));
+        QVERIFY(dialog.inTheWay().isEmpty()); // the same figure again
+        const auto size = fs::file_size(path);
+        dialog.runs()->item(1)->setCheckState(Qt::Unchecked);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.spec().runs.size() == 1 && !dialog.maker().isBusy(), 30'000);
+        QTest::qWait(400);
+        QTRY_VERIFY_WITH_TIMEOUT(!dialog.maker().isBusy(), 30'000);
+        QCOMPARE(dialog.inTheWay().size(), 2);
+        QVERIFY(!dialog.write());
+        QVERIFY(dialog.message().contains(QStringLiteral("mine.pdf")));
+        QCOMPARE(fs::file_size(path), size);
+        QVERIFY2(dialog.write(true), qPrintable(dialog.message()));
+        // Another dialog offers a name that is free.
+        ExportDialog next({data, selection, theme}, initial);
+        QVERIFY(!QFile::exists(next.file()));
+    }
+
+    void runsEntriesAndLimits() {
+        TraceData data;
+        Selection selection;
+        Theme theme(Appearance::light);
+        QSignalSpy opened(&data, &TraceData::traceOpened);
+        data.open(QString::fromStdString((folder_ / "story.ponder").string()));
+        QTRY_VERIFY(opened.size() > 0);
+        FigureSpec initial;
+        initial.kind = FigureKind::policy_front;
+        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        initial.series = {{"uniform", "at random", true}, {"fixed", "", false}};
+        initial.legend = "right";
+        initial.x_range = {{1e6, 9e6}};
+        initial.height_mm = 70;
+        const fs::path spec = folder_ / "front.json";
+        {
+            std::ofstream file(spec);
+            file << write_figure_spec(initial, folder_.path());
+        }
+        QCOMPARE(read_figure_spec(spec), initial);
+        FigureSpec plain;
+        plain.runs = initial.runs;
+        ExportDialog dialog({data, selection, theme}, plain);
+        QVERIFY(!dialog.entries()->isEnabled() && !dialog.entries()->toolTip().isEmpty()); // a text has none
+        QVERIFY2(dialog.openSpec(QString::fromStdString(spec.string())), qPrintable(dialog.message()));
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.entries()->count() > 3, 30'000);
+        QVERIFY(dialog.entries()->isEnabled());
+        const FigureSpec shown = dialog.spec();
+        QCOMPARE(shown.kind, FigureKind::policy_front);
+        QCOMPARE(shown.legend, std::string("right"));
+        QCOMPARE(shown.x_range, initial.x_range);
+        QCOMPARE(shown.height_mm, initial.height_mm);
+        QCOMPARE(shown_name(shown, "uniform"), std::string("at random"));
+        QVERIFY(std::any_of(shown.series.begin(), shown.series.end(),
+                            [](const SeriesSpec& one) { return one.name == "fixed" && !one.show; }));
+        // Every run over the text is offered; a second one makes a point of its own.
+        QVERIFY(dialog.runs()->count() >= 2);
+        dialog.runs()->item(1)->setCheckState(Qt::Checked);
+        QCOMPARE(dialog.spec().runs.size(), 2U);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() != nullptr &&
+                                     std::count(dialog.maker().figure()->entries.begin(),
+                                                dialog.maker().figure()->entries.end(), "vanilla-1m") == 1,
+                                 30'000);
+        // Kinds that this run has nothing for are grey in the gallery, and say why.
+        QTRY_VERIFY_WITH_TIMEOUT(!dialog.gallery()->reason(FigureKind::depth_weights).isEmpty(), 60'000);
+    }
+
+    void entriesAreRenamedOrderedAndLeftOut() {
+        FigureSpec spec;
+        spec.kind = FigureKind::policy_front;
+        spec.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        spec.series = {{"uniform", "at random", true}, {"fixed", "", false}, {"nobody", "", true}};
+        spec.x_range = {{2e6, 6e6}};
+        const Fonts fonts = Fonts::load();
+        const FigureData data = gather(spec);
+        const Figure figure = compose(spec, data, fonts);
+        QStringList words;
+        for (const Item& item : figure.page.items()) {
+            if (const auto* text = std::get_if<TextItem>(&item)) {
+                words << text->text;
+            }
+        }
+        QVERIFY(words.contains(QStringLiteral("at random")));
+        QVERIFY(!words.contains(QStringLiteral("uniform")) && !words.contains(QStringLiteral("fixed")));
+        QVERIFY(words.contains(QStringLiteral("FLOPs per token (M)")));
+        QVERIFY(words.contains(QStringLiteral("2")) && words.contains(QStringLiteral("6")));
+        const QString csv = QString::fromStdString(figure.tables.front().csv);
+        QVERIFY(csv.indexOf(QStringLiteral("at random,")) > 0 && !csv.contains(QStringLiteral("fixed,")));
+        // The first that is named is the first of all.
+        QVERIFY(csv.section(u'\n', 1, 1).startsWith(QStringLiteral("at random,")));
+        QVERIFY(std::any_of(figure.notices.begin(), figure.notices.end(), [](const std::string& notice) {
+            return notice.find("nobody") != std::string::npos && notice.find("uniform") != std::string::npos;
+        }));
+        spec.legend = "none";
+        const Figure bare = compose(spec, data, fonts);
+        QVERIFY(std::none_of(bare.page.items().begin(), bare.page.items().end(), [](const Item& item) {
+            const auto* text = std::get_if<TextItem>(&item);
+            return text != nullptr && text->text == QStringLiteral("at random");
+        }));
     }
 
     void otherKindsAndFailures() {

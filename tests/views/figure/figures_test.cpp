@@ -505,6 +505,14 @@ private slots:
             "\"height_mm\" says 20");
         row("range the wrong way round",
             "{'kind':'token_text','trace':'story.ponder','runs':[1],'range':[3,1]}", "low < high");
+        row("axis the wrong way round",
+            "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'x_range':[3,1]}", "low < high");
+        row("axis of one end", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'y_range':[3]}",
+            "\"y_range\"");
+        row("unknown legend", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'legend':'below'}",
+            "\"above\"");
+        row("series without a name",
+            "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'series':[{}]}", "\"as\"");
         row("unknown colour map",
             "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'colour_map':'jet'}",
             "\"viridis\", \"cividis\", \"magma\" or \"grey\"");

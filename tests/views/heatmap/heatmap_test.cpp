@@ -276,6 +276,64 @@ private slots:
         QVERIFY(!cache.entryList({QStringLiteral("*.mip")}).isEmpty());
     }
 
+    void mapsShareOneTokenAxis() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY(f.view.canvas()->map());
+        f.view.setSignalName(QStringLiteral("nll"));
+        QTRY_VERIFY(f.view.canvas()->map() && f.view.canvas()->map()->info().name == "nll");
+        f.view.canvas()->setView(150, 250);
+        HeatmapView* below = f.view.addMap(QStringLiteral("gate"));
+        QVERIFY(below != nullptr);
+        f.view.resize(700, 400);
+        QTRY_VERIFY(below->canvas()->map() && below->canvas()->map()->info().name == "gate");
+        QCOMPARE(f.view.signalName(), QStringLiteral("nll"));
+        // A new one shows what the first shows.
+        QTRY_COMPARE(below->canvas()->viewFirst(), 150.0);
+        QCOMPARE(f.view.canvas()->viewFirst(), 150.0);
+        // What moves one moves the other, both ways; their columns stand under each other.
+        f.view.canvas()->setView(100, 200);
+        QCOMPARE(below->canvas()->viewFirst(), 100.0);
+        QCOMPARE(below->canvas()->viewLast(), 200.0);
+        below->canvas()->setView(20, 60);
+        QCOMPARE(f.view.canvas()->viewFirst(), 20.0);
+        QCOMPARE(f.view.canvas()->viewLast(), 60.0);
+        QTRY_COMPARE(below->canvas()->mapTo(&f.view, QPoint()).x(),
+                     f.view.canvas()->mapTo(&f.view, QPoint()).x());
+        QTRY_COMPARE(below->canvas()->width(), f.view.canvas()->width());
+        QVERIFY(below->addMap(QStringLiteral("entropy")) == nullptr); // all stand below the first
+        f.view.removeMap(below);
+        QVERIFY(f.view.maps().empty());
+        for (const char* name : {"gate", "entropy", "rank"}) {
+            QVERIFY(f.view.addMap(QLatin1String(name)) != nullptr);
+        }
+        QVERIFY(f.view.addMap(QStringLiteral("margin")) == nullptr);
+    }
+
+    void aMillionTokensBeginWithTheirMeans() {
+        // Values of 3 and 5 in turn: in a pixel of many tokens the largest is 5 everywhere, the mean 4.
+        Fixture f;
+        QCOMPARE(f.view.canvas()->merge(), StepMap::Merge::mean);
+        SequenceData sequence = sequence_of(std::vector<std::int32_t>(40'000, 0));
+        std::vector<float> values;
+        for (int token = 0; token < 40'000; ++token) {
+            values.push_back((token % 2 == 0 ? 3.0F : 5.0F) + (token >= 20'000 ? 0.3F : 0.0F));
+        }
+        f.view.canvas()->setMap(std::make_shared<const StepMap>(
+            sequence, chunk_of(values, 1), SignalInfo{signal::nll, {"token", "step"}, "nats", "NLL", ""},
+            Attribution::predicting));
+        f.view.resize(640, 240);
+        f.view.show();
+        f.view.options()->apply();
+        const ColourScale scale = f.view.canvas()->scale();
+        QVERIFY2(scale.low > 3.5 && scale.high < 4.7 && scale.low < 4.01 && scale.high > 4.29,
+                 qPrintable(QStringLiteral("%1 to %2").arg(scale.low).arg(scale.high)));
+        // Single tokens have the scale of single tokens again.
+        f.view.canvas()->setView(0, 100);
+        f.view.options()->apply();
+        QVERIFY(f.view.canvas()->scale().low <= 0 && f.view.canvas()->scale().high >= 5);
+    }
+
     void scalesAndRowsAreChosen() {
         const auto path = folder_ / "rows.ponder";
         testing::write_sample_trace(path, {.sequences = 1, .tokens = 300, .secondRun = false});

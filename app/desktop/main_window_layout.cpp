@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where panels stand: the layout that they come in, what folds where the window is small, one panel over all.
+#include "app/desktop/main_window.h"
+
+#include "app/desktop/dock_title.h"
+#include "app/desktop/panel_frame.h"
+#include "app/desktop/panel_help.h"
+#include "app/desktop/panels.h"
+
+#include <QCoreApplication>
+#include <QDockWidget>
+
+#include <algorithm>
+#include <utility>
+
+namespace ponderscope {
+
+namespace {
+
+/// Below this height of the window what stands under the text shares one place; below this width the
+/// inspector stands with the library.
+constexpr int lowest_for_both = 820;
+constexpr int narrowest_for_both = 1200;
+
+} // namespace
+
+void MainWindow::addPanel(const Panel& panel, QWidget* view) {
+    const QString name = QString::fromLatin1(panel.name);
+    const auto translated = [](const char* text) { return QCoreApplication::translate("Panels", text); };
+    auto* dock = new QDockWidget(translated(panel.title), this);
+    dock->setObjectName(name);
+    const PanelHelp* help = panel_help(name);
+    dock->setWidget(
+        new PanelFrame(view, panel.caveat && help != nullptr ? panel_help_brief(*help) : QString(), theme_));
+    dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
+                      QDockWidget::DockWidgetClosable);
+    auto* line = new DockTitle(dock, help, translated(panel.heading), theme_);
+    connect(line, &DockTitle::copyRequested, this, [this, view] { copyCommand(view); });
+    connect(line, &DockTitle::maximiseRequested, this, [this, dock] { maximise(dock); });
+    dock->setTitleBarWidget(line);
+    docks_.push_back(dock);
+    dockByName_[name] = dock;
+}
+
+void MainWindow::restoreDefaultLayout() {
+    arrange(size());
+}
+
+void MainWindow::arrange(QSize window) {
+    leaveMaximised();
+    const int height = window.height();
+    for (QDockWidget* dock : docks_) {
+        dock->setFloating(false);
+        removeDockWidget(dock); // out of tabs and splits
+    }
+    low_ = height < lowest_for_both;
+    narrow_ = window.width() < narrowest_for_both;
+    const auto place_of = [this](std::size_t panel) {
+        const PanelPlace wanted = panels()[panel].place;
+        return low_ && wanted == PanelPlace::lower      ? PanelPlace::upper
+               : narrow_ && wanted == PanelPlace::right ? PanelPlace::left
+                                                        : wanted;
+    };
+    // The first of each place, then the others as its tabs: what is tabbed already cannot be split.
+    std::map<PanelPlace, QDockWidget*> first;
+    for (std::size_t i = 0; i < docks_.size(); ++i) {
+        const PanelPlace place = place_of(i);
+        if (first.emplace(place, docks_[i]).second) {
+            addDockWidget(place == PanelPlace::left    ? Qt::LeftDockWidgetArea
+                          : place == PanelPlace::right ? Qt::RightDockWidgetArea
+                                                       : Qt::BottomDockWidgetArea,
+                          docks_[i]);
+            if (place == PanelPlace::lower) {
+                splitDockWidget(first.at(PanelPlace::upper), docks_[i], Qt::Vertical);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < docks_.size(); ++i) {
+        if (QDockWidget* leader = first.at(place_of(i)); leader != docks_[i]) {
+            tabifyDockWidget(leader, docks_[i]);
+        }
+        docks_[i]->show();
+    }
+    // The text is what the window is for: it keeps nearly half of the height.
+    QDockWidget* upper = first.at(PanelPlace::upper);
+    if (low_) {
+        resizeDocks({upper}, {std::max(200, height * 4 / 10)}, Qt::Vertical);
+    } else {
+        const int room = height * 54 / 100;
+        resizeDocks({upper, first.at(PanelPlace::lower)}, {room * 38 / 100, room * 62 / 100}, Qt::Vertical);
+        dockByName_.at(QStringLiteral("compare"))->raise();
+    }
+    upper->raise();
+    first.at(PanelPlace::left)->raise();
+    resizeDocks({first.at(PanelPlace::left)}, {narrow_ ? 236 : 252}, Qt::Horizontal);
+    if (!narrow_) {
+        resizeDocks({first.at(PanelPlace::right)}, {312}, Qt::Horizontal);
+    }
+}
+
+void MainWindow::fitPanels() {
+    // Only what stands where it was put by default: a layout of one's own stays.
+    const bool low = height() < lowest_for_both;
+    const bool narrow = width() < narrowest_for_both;
+    if (maximised_ != nullptr || (low == low_ && narrow == narrow_)) {
+        return;
+    }
+    const auto docked = [this](QDockWidget* dock, Qt::DockWidgetArea area) {
+        return !dock->isFloating() && !dock->isHidden() && dockWidgetArea(dock) == area;
+    };
+    QDockWidget* leaders[4] = {};
+    for (std::size_t i = 0; i < docks_.size(); ++i) {
+        QDockWidget*& leader = leaders[static_cast<std::size_t>(panels()[i].place)];
+        leader = leader == nullptr ? docks_[i] : leader;
+    }
+    const auto leader = [&](PanelPlace place) { return leaders[static_cast<std::size_t>(place)]; };
+    const auto of_place = [&](PanelPlace place, Qt::DockWidgetArea area) {
+        std::vector<QDockWidget*> found;
+        for (std::size_t i = 0; i < docks_.size(); ++i) {
+            if (panels()[i].place == place && docked(docks_[i], area)) {
+                found.push_back(docks_[i]);
+            }
+        }
+        return found;
+    };
+    if (narrow != std::exchange(narrow_, narrow)) {
+        for (QDockWidget* dock :
+             of_place(PanelPlace::right, narrow ? Qt::RightDockWidgetArea : Qt::LeftDockWidgetArea)) {
+            if (narrow && docked(leader(PanelPlace::left), Qt::LeftDockWidgetArea)) {
+                tabifyDockWidget(leader(PanelPlace::left), dock);
+                leader(PanelPlace::left)->raise();
+            } else if (!narrow) {
+                addDockWidget(Qt::RightDockWidgetArea, dock);
+                resizeDocks({dock}, {312}, Qt::Horizontal);
+            }
+        }
+    }
+    if (low != std::exchange(low_, low)) {
+        const std::vector<QDockWidget*> lower = of_place(PanelPlace::lower, Qt::BottomDockWidgetArea);
+        QDockWidget* upper = leader(PanelPlace::upper);
+        const bool upper_there = docked(upper, Qt::BottomDockWidgetArea);
+        for (QDockWidget* dock : lower) {
+            if (low && upper_there) {
+                tabifyDockWidget(upper, dock);
+            } else if (!low && dock == lower.front()) {
+                addDockWidget(Qt::BottomDockWidgetArea, dock, Qt::Vertical);
+            } else if (!low) {
+                tabifyDockWidget(lower.front(), dock);
+            }
+        }
+        if (low && upper_there) {
+            upper->raise();
+            resizeDocks({upper}, {std::max(200, height() * 4 / 10)}, Qt::Vertical);
+        } else if (!low && !lower.empty()) {
+            const int room = height() * 54 / 100;
+            resizeDocks({upper, lower.front()}, {room * 38 / 100, room * 62 / 100}, Qt::Vertical);
+        }
+    }
+}
+
+void MainWindow::fitTo(const QRect& screen) {
+    constexpr int title_bar = 36;
+    const QSize most = screen.size() - QSize(8, title_bar);
+    resize(size().boundedTo(most));
+    const QPoint last(screen.right() - width(), screen.bottom() - height());
+    move(std::clamp(x(), screen.left(), std::max(screen.left(), last.x())),
+         std::clamp(y(), screen.top(), std::max(screen.top(), last.y())));
+}
+
+void MainWindow::maximise(QDockWidget* dock) {
+    const bool again = maximised_ != nullptr;
+    leaveMaximised();
+    if (again || dock == nullptr) {
+        return;
+    }
+    beforeMaximised_ = saveState();
+    maximised_ = dock;
+    dock->setFloating(false);
+    for (QDockWidget* other : docks_) {
+        other->setVisible(other == dock);
+    }
+    centralWidget()->hide();
+}
+
+void MainWindow::leaveMaximised() {
+    if (QDockWidget* dock = std::exchange(maximised_, nullptr)) {
+        centralWidget()->show();
+        restoreState(std::exchange(beforeMaximised_, {}));
+        dock->raise();
+    }
+}
+
+} // namespace ponderscope

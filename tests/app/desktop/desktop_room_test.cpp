@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whether everything can be read in windows from 1024 x 700 to 2560 x 1440: the widgets of the window are
+// walked with a trace open and every panel raised.
+#include "app/desktop/dock_title.h"
+#include "app/desktop/main_window.h"
+#include "app/desktop/panel_frame.h"
+#include "app/desktop/panels.h"
+#include "app/desktop/top_bar.h"
+#include "tests/app/desktop/desktop_stage.h"
+#include "tests/views/figure/page_fit.h"
+#include "views/common/style.h"
+#include "views/figure/chart_view.h"
+#include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/step_map_canvas.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QAbstractButton>
+#include <QAbstractSpinBox>
+#include <QApplication>
+#include <QComboBox>
+#include <QDockWidget>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QScrollArea>
+#include <QSlider>
+#include <QStyleOption>
+#include <QTabBar>
+#include <QTest>
+
+using namespace ponderscope;
+
+using testing::Stage;
+
+namespace {
+
+QString named(const QWidget& widget) {
+    QString text = widget.accessibleName();
+    if (const auto* button = qobject_cast<const QAbstractButton*>(&widget); button && text.isEmpty()) {
+        text = button->text();
+    }
+    if (const auto* label = qobject_cast<const QLabel*>(&widget)) {
+        text = label->text().left(60);
+    }
+    return QStringLiteral("%1 “%2” in %3, %4 x %5")
+        .arg(QLatin1String(widget.metaObject()->className()), text,
+             widget.parentWidget() == nullptr
+                 ? QString()
+                 : QLatin1String(widget.parentWidget()->metaObject()->className()))
+        .arg(widget.width())
+        .arg(widget.height());
+}
+
+bool is_control(const QWidget& widget) {
+    return qobject_cast<const QAbstractButton*>(&widget) != nullptr ||
+           qobject_cast<const QComboBox*>(&widget) != nullptr ||
+           qobject_cast<const QLabel*>(&widget) != nullptr ||
+           qobject_cast<const QAbstractSpinBox*>(&widget) != nullptr ||
+           qobject_cast<const QLineEdit*>(&widget) != nullptr ||
+           qobject_cast<const QSlider*>(&widget) != nullptr ||
+           qobject_cast<const ChartView*>(&widget) != nullptr ||
+           qobject_cast<const StepMapCanvas*>(&widget) != nullptr ||
+           qobject_cast<const QTabBar*>(&widget) != nullptr;
+}
+
+/// Empty, or how the text of a control does not fit.
+QString cut(const QWidget& widget) {
+    const auto short_by = [&](int needed, int there, const char* what) {
+        return needed > there ? QStringLiteral("%1: %2 needs %3, has %4")
+                                    .arg(named(widget), QLatin1String(what))
+                                    .arg(needed)
+                                    .arg(there)
+                              : QString();
+    };
+    if (const auto* label = qobject_cast<const QLabel*>(&widget)) {
+        if (label->text().isEmpty() || label->sizePolicy().horizontalPolicy() == QSizePolicy::Ignored ||
+            !label->toolTip().isEmpty()) {
+            return {}; // a read-out, whose tooltip says all
+        }
+        return label->wordWrap() ? short_by(label->heightForWidth(label->width()), label->height(), "height")
+                                 : short_by(label->sizeHint().width(), label->width() + 1, "width");
+    }
+    if (const auto* box = qobject_cast<const QComboBox*>(&widget)) {
+        QStyleOptionComboBox option;
+        option.initFrom(box);
+        option.editable = box->isEditable();
+        const int room = box->style()
+                             ->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, box)
+                             .width();
+        // Names of runs may be long; everything else is written out.
+        const int text = box->fontMetrics().horizontalAdvance(box->currentText());
+        return short_by(std::min(text, 110), room, "width");
+    }
+    if (const auto* button = qobject_cast<const QAbstractButton*>(&widget);
+        button && !button->text().isEmpty()) {
+        return short_by(std::min(button->sizeHint().width(), button->maximumWidth()), button->width() + 1,
+                        "width");
+    }
+    if (const auto* tabs = qobject_cast<const QTabBar*>(&widget)) {
+        for (int i = 0; i < tabs->count(); ++i) {
+            const QString fault = short_by(tabs->fontMetrics().horizontalAdvance(tabs->tabText(i)),
+                                           tabs->tabRect(i).width(), "a tab");
+            if (!fault.isEmpty()) {
+                return fault;
+            }
+        }
+    }
+    return {};
+}
+
+/// Where a widget is drawn in its window; what a scroll area hides is not.
+QRect shown_rect(const QWidget& widget, const QWidget& window) {
+    QRect rect(widget.mapTo(&window, QPoint()), widget.size());
+    for (const QWidget* at = widget.parentWidget(); at != nullptr && at != &window; at = at->parentWidget()) {
+        rect &= QRect(at->mapTo(&window, QPoint()), at->size());
+    }
+    return rect;
+}
+
+bool scrolls(const QWidget& widget) {
+    for (const QWidget* at = widget.parentWidget(); at != nullptr; at = at->parentWidget()) {
+        if (qobject_cast<const QAbstractScrollArea*>(at) != nullptr) {
+            return true;
+        }
+    }
+    return false;
+}
+
+QStringList faults_of(MainWindow& window, const figure::Fonts& fonts) {
+    QStringList faults;
+    std::vector<std::pair<QWidget*, QRect>> controls; // that are on the screen
+    const QList<QWidget*> all = window.findChildren<QWidget*>();
+    for (QWidget* widget : all) {
+        if (!widget->isVisible() || widget->window() != &window || widget->visibleRegion().isEmpty() ||
+            !is_control(*widget)) {
+            continue;
+        }
+        if (const QString fault = cut(*widget); !fault.isEmpty()) {
+            faults << fault;
+        }
+        const QRect whole(widget->mapTo(&window, QPoint()), widget->size());
+        const QRect rect = shown_rect(*widget, window);
+        if (!scrolls(*widget) && rect != whole) {
+            faults << named(*widget) + QStringLiteral(": cut by what it stands in");
+        }
+        if (auto* chart = qobject_cast<ChartView*>(widget); chart != nullptr && chart->hint().isEmpty()) {
+            for (const QString& fault : testing::misplaced(chart->drawn(), fonts)) {
+                faults << named(*widget) + QStringLiteral(": ") + fault;
+            }
+        }
+        controls.emplace_back(widget, rect);
+    }
+    if (controls.size() < 20) {
+        faults << QStringLiteral("only %1 controls were found").arg(controls.size());
+    }
+    for (std::size_t i = 0; i < controls.size(); ++i) {
+        for (std::size_t j = i + 1; j < controls.size(); ++j) {
+            const auto& [one, a] = controls[i];
+            const auto& [other, b] = controls[j];
+            const QRect both = a.intersected(b);
+            if (both.width() > 1 && both.height() > 1 && !one->isAncestorOf(other) &&
+                !other->isAncestorOf(one)) {
+                faults << named(*one) + QStringLiteral(" overlaps ") + named(*other);
+            }
+        }
+    }
+    return faults;
+}
+
+} // namespace
+
+class DesktopRoomTest : public QObject {
+    Q_OBJECT
+private slots:
+    void nothingIsCutAndNothingOverlaps_data() {
+        QTest::addColumn<QSize>("size");
+        QTest::newRow("1024x700") << QSize(1024, 700);
+        QTest::newRow("1440x900") << QSize(1440, 900);
+        QTest::newRow("2560x1440") << QSize(2560, 1440);
+    }
+    void nothingIsCutAndNothingOverlaps() {
+        QFETCH(QSize, size);
+        Stage stage;
+        QApplication::setStyle(new Style(stage.theme));
+        QApplication::setPalette(stage.theme.qtPalette());
+        QApplication::setFont(stage.theme.body());
+        const figure::Fonts fonts = figure::Fonts::load();
+        stage.window.resize(size);
+        stage.window.restoreDefaultLayout();
+        stage.window.show();
+        stage.window.open(
+            stage.make(QStringLiteral("room.ponder"), {.sequences = 2, .tokens = 300, .withDepth = true}));
+        QVERIFY(stage.settle());
+        stage.window.selection().setToken(31);
+        QCOMPARE(stage.window.size(), size);
+        // The text keeps its place.
+        QVERIFY2(stage.window.text().view().viewport()->height() >= 150 &&
+                     stage.window.text().view().viewport()->width() >= size.width() / 2 - 20,
+                 qPrintable(QStringLiteral("%1 x %2")
+                                .arg(stage.window.text().view().viewport()->width())
+                                .arg(stage.window.text().view().viewport()->height())));
+        QStringList faults;
+        for (const Panel& panel : panels()) {
+            QVERIFY(stage.window.raisePanel(QString::fromLatin1(panel.name)));
+            QTest::qWait(30);
+            QVERIFY(stage.settle());
+            QTest::qWait(30);
+            for (const QString& fault : faults_of(stage.window, fonts)) {
+                const QString line = QLatin1String(panel.name) + QStringLiteral(": ") + fault;
+                if (!faults.join(u'\n').contains(fault)) {
+                    faults << line;
+                }
+            }
+        }
+        QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
+        QApplication::setStyle(QStringLiteral("Fusion")); // the stage's theme goes
+    }
+
+    void panelsFoldAndComeBack() {
+        Stage stage;
+        stage.window.resize(1440, 900);
+        stage.window.restoreDefaultLayout();
+        stage.window.show();
+        QDockWidget* inspector = stage.window.findChild<QDockWidget*>(QStringLiteral("inspector"));
+        QDockWidget* library = stage.window.findChild<QDockWidget*>(QStringLiteral("library"));
+        QDockWidget* heatmap = stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"));
+        QDockWidget* compare = stage.window.findChild<QDockWidget*>(QStringLiteral("compare"));
+        QCOMPARE(stage.window.dockWidgetArea(inspector), Qt::RightDockWidgetArea);
+        QVERIFY(!stage.window.tabifiedDockWidgets(heatmap).contains(compare));
+        stage.window.resize(1024, 700);
+        QTRY_VERIFY(stage.window.tabifiedDockWidgets(library).contains(inspector));
+        QTRY_VERIFY(stage.window.tabifiedDockWidgets(heatmap).contains(compare));
+        stage.window.resize(1600, 1000);
+        QTRY_COMPARE(stage.window.dockWidgetArea(inspector), Qt::RightDockWidgetArea);
+        QTRY_VERIFY(!stage.window.tabifiedDockWidgets(heatmap).contains(compare));
+        // What somebody put elsewhere stays there.
+        stage.window.addDockWidget(Qt::LeftDockWidgetArea, compare);
+        stage.window.resize(1024, 700);
+        QTRY_VERIFY(stage.window.tabifiedDockWidgets(library).contains(inspector));
+        QCOMPARE(stage.window.dockWidgetArea(compare), Qt::LeftDockWidgetArea);
+    }
+
+    void theWindowFitsItsScreen() {
+        Stage stage;
+        stage.window.resize(3000, 2000);
+        stage.window.move(900, 900);
+        stage.window.fitTo(QRect(0, 0, 1024, 740));
+        QVERIFY(stage.window.width() <= 1024 && stage.window.height() <= 740);
+        QVERIFY(QRect(0, 0, 1024, 740).contains(stage.window.geometry()));
+    }
+
+    void aMaximisedMapFillsItsPanel() {
+        Stage stage;
+        stage.window.resize(1300, 860);
+        stage.window.restoreDefaultLayout();
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("map.ponder")));
+        QVERIFY(stage.settle());
+        QDockWidget* dock = stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"));
+        const QByteArray before = stage.window.saveState();
+        emit static_cast<DockTitle*>(dock->titleBarWidget())->maximiseRequested();
+        QTRY_VERIFY(dock->width() > 1280 && dock->height() > 700);
+        QVERIFY(!stage.window.text().isVisible());
+        QTRY_VERIFY(stage.window.heatmap().canvas()->height() > dock->height() * 3 / 4);
+        stage.window.maximise(dock);
+        QTRY_VERIFY(stage.window.text().isVisible());
+        QTRY_COMPARE(stage.window.saveState(), before);
+        // Another panel that is asked for puts the window back first.
+        stage.window.maximise(dock);
+        QVERIFY(stage.window.raisePanel(QStringLiteral("inspector")));
+        QTRY_VERIFY(stage.window.text().isVisible());
+    }
+
+    void menusKeepTheirRoom() {
+        Stage stage;
+        QApplication::setStyle(new Style(stage.theme));
+        stage.window.resize(1024, 700);
+        stage.window.show();
+        QMenuBar& menus = stage.window.topBar().menus();
+        QTRY_VERIFY(menus.width() >= menus.sizeHint().width());
+        QVERIFY(stage.window.topBar().runA().width() >= 150);
+        QApplication::setStyle(QStringLiteral("Fusion"));
+    }
+};
+
+QTEST_MAIN(DesktopRoomTest)
+#include "desktop_room_test.moc"

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/chart_axis.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace ponderscope::figure {
+namespace {
+
+using Series = Chart::Series;
+
+struct Range {
+    double low = std::numeric_limits<double>::infinity();
+    double high = -std::numeric_limits<double>::infinity();
+    void add(double value) {
+        if (std::isfinite(value)) {
+            low = std::min(low, value);
+            high = std::max(high, value);
+        }
+    }
+};
+
+AxisRange range_of(const Chart& chart, bool horizontal) {
+    constexpr int finest = 6; // the range does not depend on how many ticks there is room for
+    const Chart::Axis& axis = horizontal ? chart.x : chart.y;
+    if (!axis.names.empty()) {
+        return {-0.5, static_cast<double>(axis.names.size()) - 0.5};
+    }
+    Range range;
+    bool bars = false;
+    const auto add = [&](double value) { range.add(axis.log && !(value > 0) ? std::nan("") : value); };
+    for (const Series& series : chart.series) {
+        for (const double value : horizontal ? series.x : series.y) {
+            const double half = series.mark == Chart::Mark::cell ? (horizontal ? chart.dx : chart.dy) / 2
+                                : series.mark == Chart::Mark::bar && horizontal ? 0.5
+                                                                                : 0;
+            add(value - half);
+            add(value + half);
+        }
+        if (!horizontal) {
+            for (const std::vector<double>* ends : {&series.low, &series.high}) {
+                for (const double value : *ends) {
+                    add(value);
+                }
+            }
+            bars = bars || series.mark == Chart::Mark::bar;
+        }
+    }
+    if (!(range.low <= range.high)) {
+        return {axis.low.value_or(0), axis.high.value_or(1)};
+    }
+    if (axis.log) {
+        AxisRange whole{std::pow(10, std::floor(std::log10(range.low) + 1e-9)),
+                        std::pow(10, std::ceil(std::log10(range.high) - 1e-9))};
+        if (!(whole.high > whole.low)) {
+            whole.high = whole.low * 10;
+        }
+        return {axis.low.value_or(whole.low), axis.high.value_or(whole.high)};
+    }
+    if (bars || axis.from_zero) {
+        range.low = std::min(0.0, range.low);
+    }
+    const bool exact = axis.whole || std::any_of(chart.series.begin(), chart.series.end(),
+                                                 [](const Series& s) { return s.mark == Chart::Mark::cell; });
+    AxisRange result{range.low, range.high};
+    if (!(range.high > range.low)) {
+        const double room = std::max(std::abs(range.low) * 0.1, 0.5);
+        result = {range.low - (range.low > 0 && bars ? 0 : room), range.high + room};
+    } else if (!exact) {
+        result = round_range(range.low, range.high, finest);
+    }
+    result.low = axis.low.value_or(result.low);
+    result.high = axis.high.value_or(result.high);
+    return result;
+}
+
+std::vector<double> logarithmic_ticks(AxisRange range, int most) {
+    const auto low = static_cast<int>(std::ceil(std::log10(range.low) - 1e-9));
+    const auto high = static_cast<int>(std::floor(std::log10(range.high) + 1e-9));
+    const int every = std::max(1, (high - low + most - 1) / std::max(1, most - 1));
+    std::vector<double> ticks;
+    for (int power = low; power <= high; power += every) {
+        ticks.push_back(std::pow(10, power));
+    }
+    if (ticks.size() < 3) {
+        ticks.clear();
+        for (int power = low - 1; power <= high; ++power) {
+            for (const double digit : {1.0, 2.0, 5.0}) {
+                const double tick = digit * std::pow(10, power);
+                if (tick >= range.low * (1 - 1e-9) && tick <= range.high * (1 + 1e-9)) {
+                    ticks.push_back(tick);
+                }
+            }
+        }
+    }
+    return ticks;
+}
+
+} // namespace
+
+ChartAxis::ChartAxis(const Chart& chart, bool horizontal_data, int most)
+    : axis_(horizontal_data ? chart.x : chart.y), range_(range_of(chart, horizontal_data)) {
+    if (!(range_.high > range_.low)) {
+        range_.high = range_.low + 1; // one end was asked for, beyond all values
+    }
+    if (axis_.si && axis_.names.empty()) {
+        const char* prefixes[] = {"k", "M", "G", "T", "P", "E"};
+        const double largest = std::max(std::abs(range_.low), std::abs(range_.high));
+        for (const char* prefix : prefixes) {
+            if (largest < unit_ * 1000) {
+                break;
+            }
+            unit_ *= 1000;
+            prefix_ = QString::fromLatin1(prefix);
+        }
+    }
+    setMostTicks(most);
+}
+
+void ChartAxis::setMostTicks(int most, int least) {
+    if (!axis_.names.empty()) {
+        const std::size_t count = axis_.names.size();
+        const std::size_t every = (count + static_cast<std::size_t>(std::max(1, most)) - 1) /
+                                  static_cast<std::size_t>(std::max(1, most));
+        ticks_.clear();
+        for (std::size_t place = 0; place < count; place += every) {
+            ticks_.push_back(static_cast<double>(place));
+        }
+        return;
+    }
+    if (axis_.log) {
+        ticks_ = logarithmic_ticks(range_, std::max(most, least));
+        return;
+    }
+    // A coarse step may have too few ticks in a range; finer ones have more.
+    for (int wanted = std::max(most, 1);; ++wanted) {
+        ticks_ = round_ticks(range_.low, range_.high, wanted);
+        if (axis_.whole) {
+            std::erase_if(ticks_, [](double tick) { return std::abs(tick - std::round(tick)) > 1e-6; });
+        }
+        if (static_cast<int>(ticks_.size()) >= least || wanted >= most + 8) {
+            break;
+        }
+    }
+    step_ = ticks_.size() > 1 ? ticks_[1] - ticks_[0] : 0;
+}
+
+QString ChartAxis::label(double tick) const {
+    if (!axis_.names.empty()) {
+        return axis_.names[static_cast<std::size_t>(tick)];
+    }
+    if (axis_.log) {
+        return tick_label(tick).replace(QStringLiteral("e−0"), QStringLiteral("e−"));
+    }
+    return tick_label(tick / unit_, step_ / unit_);
+}
+
+QString ChartAxis::title() const {
+    return prefix_.isEmpty() || axis_.label.isEmpty() ? axis_.label
+                                                      : QStringLiteral("%1 (%2)").arg(axis_.label, prefix_);
+}
+
+bool ChartAxis::has(double value) const {
+    return std::isfinite(value) && !(axis_.log && value <= 0);
+}
+
+double ChartAxis::share(double value) const {
+    if (axis_.log && !(value > 0)) {
+        return -0.1;
+    }
+    const double share =
+        axis_.log ? (std::log(value) - std::log(range_.low)) / (std::log(range_.high) - std::log(range_.low))
+                  : (value - range_.low) / (range_.high - range_.low);
+    return axis_.reversed ? 1 - share : share;
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/figure/chart.h"
+#include "views/figure/parts.h"
+
+namespace ponderscope::figure {
+
+/// One axis of a chart: its range, its ticks and what they are called. At least three ticks wherever the
+/// range has them; large numbers in one unit, which the title names: "FLOPs per token (M)".
+class ChartAxis {
+public:
+    /// \p horizontal_data: of the chart's x, otherwise of its y. \p most ticks, but never fewer than three.
+    ChartAxis(const Chart& chart, bool horizontal_data, int most);
+
+    /// The same range with at most so many ticks, but never fewer than \p least.
+    void setMostTicks(int most, int least = 3);
+    [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
+    [[nodiscard]] QString label(double tick) const;
+    [[nodiscard]] QString title() const;
+    /// From 0 at the low end to 1 at the high one, for a reversed axis the other way round. Below a
+    /// logarithmic axis lies everything that is not positive.
+    [[nodiscard]] double share(double value) const;
+    [[nodiscard]] double extent() const { return range_.high - range_.low; }
+    [[nodiscard]] bool has(double value) const; ///< finite, and positive where the axis is logarithmic
+
+private:
+    Chart::Axis axis_;
+    AxisRange range_;
+    std::vector<double> ticks_;
+    double step_ = 0;
+    double unit_ = 1; ///< numbers are shown divided by it
+    QString prefix_;  ///< "M" for a unit of 1e6
+};
+
+} // namespace ponderscope::figure

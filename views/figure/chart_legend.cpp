@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/figure/chart_legend.h"
+
+#include "views/figure/display_list.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace ponderscope::figure {
+namespace {
+
+using Series = Chart::Series;
+
+constexpr int most_rows_above = 2;
+constexpr double most_of_width = 0.46; ///< for a list at the side
+constexpr double most_of_a_wide_box = 0.6;
+constexpr double sample = 1.9; ///< of an entry's line, in letters' sizes
+constexpr double gap = 1.0;    ///< between plot and list, and between columns
+
+double line_of(const Style& style) {
+    return style.size * 1.35;
+}
+
+/// A narrow box first shortens the bar, then the label.
+ScaleLegend scale_legend(const Chart& chart, const Style& style, double width) {
+    ScaleLegend legend;
+    legend.label = chart.scale->label;
+    legend.map = chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
+    legend.scale = {chart.scale->low, chart.scale->high, false};
+    legend.bar = std::min(56.0, style.size * 7);
+    const double over = scale_legend_width(style, legend) - width;
+    if (over > 0) {
+        const double shorter = std::min(over, legend.bar / 2);
+        legend.bar -= shorter;
+        legend.label = style.fonts.elided(legend.label, style.soft,
+                                          style.fonts.width(legend.label, style.soft) - (over - shorter));
+    }
+    return legend;
+}
+
+} // namespace
+
+QColor mixed(const QColor& from, const QColor& to, double share) {
+    const auto part = [share](float a, float b) { return a + static_cast<float>(share) * (b - a); };
+    return QColor::fromRgbF(part(from.redF(), to.redF()), part(from.greenF(), to.greenF()),
+                            part(from.blueF(), to.blueF()));
+}
+
+std::vector<double> dashes_of(const Style& style, const Series& series) {
+    const int round = round_of(style, series.ink);
+    return series.dashed ? std::vector<double>{4, 3}
+           : round == 0  ? std::vector<double>{}
+           : round == 1  ? std::vector<double>{6, 2, 1.5, 2}
+                         : std::vector<double>{1.5, 2};
+}
+
+void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Series& series,
+                const QColor& colour) {
+    if (series.strong || round_of(style, series.ink) > 0) {
+        list.circle(at, radius, style.colours.panel, {colour, radius * 0.4, {}, false});
+    } else {
+        list.circle(at, radius, colour);
+    }
+}
+
+ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : style_(style), chart_(chart) {
+    double widest = 0;
+    for (const Series& series : chart.series) {
+        if (chart.legend == Chart::Legend::none || series.name.isEmpty() || !series.listed) {
+            continue;
+        }
+        const double wide = style.size * (sample + 0.4) + style.fonts.width(series.name, style.small);
+        entries_.push_back({&series, series.name, wide});
+        widest = std::max(widest, wide);
+    }
+    height_ = flow(nullptr, {0, 0, box.width(), 0});
+    const double above = chart.scale && entries_.empty() ? 0 : height_;
+    const int most = box.height() < style.size * 18 ? 1 : most_rows_above;
+    // A list that would cut its names stays above, however many lines it takes.
+    const double room = box.width() * (box.width() > 2.2 * box.height() ? most_of_a_wide_box : most_of_width);
+    const bool fits = widest + gap * style.size <= room;
+    const bool folds =
+        !entries_.empty() && (chart.legend == Chart::Legend::right ||
+                              (chart.legend == Chart::Legend::automatic &&
+                               above > (most + 0.5) * line_of(style) && entries_.size() > 1 && fits));
+    if (!folds) {
+        return;
+    }
+    // In as few columns as the height allows and as many as the width does.
+    const auto count = static_cast<int>(entries_.size());
+    for (int columns = 1; columns <= count; ++columns) {
+        const int rows = (count + columns - 1) / columns;
+        std::vector<double> widths;
+        double all = 0;
+        for (int first = 0; first < count; first += rows) {
+            double width = 0;
+            for (int i = first; i < std::min(first + rows, count); ++i) {
+                width = std::max(width, entries_[static_cast<std::size_t>(i)].width);
+            }
+            widths.push_back(columns == 1 ? std::min(width, room - gap * style.size) : width);
+            all += widths.back() + gap * style.size;
+        }
+        if (columns > 1 && all > room) {
+            break;
+        }
+        columns_ = std::move(widths);
+        rows_ = rows;
+        width_ = all;
+        if (rows * line_of(style) <= box.height()) {
+            break;
+        }
+    }
+    beside_ = true;
+    width_ = std::min(width_, room);
+    height_ = chart.scale ? line_of(style) + style.size * 0.3 : 0;
+}
+
+double ChartLegend::listHeight() const {
+    return beside_ ? rows_ * line_of(style_) : 0;
+}
+
+void ChartLegend::drawEntry(DisplayList& list, const Entry& entry, QPointF at, double room) const {
+    const Series& series = *entry.series;
+    const QColor colour = ink_of(style_, series.ink);
+    const double size = style_.size;
+    if (series.mark == Chart::Mark::line) {
+        list.line(at, at + QPointF(size * sample, 0), {colour, 1.6, dashes_of(style_, series), false});
+    } else if (series.mark == Chart::Mark::point) {
+        draw_point(list, style_, at + QPointF(size * sample / 2, 0), size * 0.25, series, colour);
+    } else {
+        list.rect({at.x() + size * (sample - 0.8) / 2, at.y() - size * 0.35, size * 0.8, size * 0.7},
+                  series.mark == Chart::Mark::band ? mixed(style_.colours.panel, colour, 0.25) : colour);
+    }
+    const double left = size * (sample + 0.4);
+    list.text(style_.fonts.elided(entry.name, style_.small, room - left),
+              at + QPointF(left, style_.fonts.cap_height(style_.small) / 2), style_.small);
+}
+
+double ChartLegend::flow(DisplayList* list, const QRectF& box) const {
+    double x = box.left();
+    double y = box.top();
+    const double line = line_of(style_);
+    bool any = false;
+    for (const Entry& entry : entries_) {
+        const double wide = std::min(entry.width, box.width());
+        if (any && x + wide > box.right()) {
+            x = box.left();
+            y += line;
+        }
+        any = true;
+        if (list != nullptr) {
+            drawEntry(*list, entry, {x, y + line / 2}, wide + 0.01);
+        }
+        x += wide + style_.size;
+    }
+    if (chart_.scale) {
+        const ScaleLegend legend = scale_legend(chart_, style_, box.width());
+        if (any && x + scale_legend_width(style_, legend) > box.right()) {
+            x = box.left();
+            y += line;
+        }
+        any = true;
+        if (list != nullptr) {
+            draw_scale_legend(*list, style_, {x, y + line / 2 + style_.fonts.cap_height(style_.small) / 2},
+                              legend);
+        }
+    }
+    return any ? y + line - box.top() + style_.size * 0.3 : 0;
+}
+
+void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot,
+                       const std::function<double(const Series&)>& end) const {
+    if (!beside_) {
+        flow(&list, box);
+        return;
+    }
+    if (chart_.scale) {
+        draw_scale_legend(
+            list, style_,
+            {box.left(), box.top() + line_of(style_) / 2 + style_.fonts.cap_height(style_.small) / 2},
+            scale_legend(chart_, style_, box.width()));
+    }
+    const double left = box.right() - width_ + gap * style_.size;
+    const double top = box.top() + height_;
+    const double line = std::min(line_of(style_), (box.bottom() - top) / std::max(1, rows_));
+    // From the height of the plot's top where there is room for all.
+    const double first = std::max(top, std::min(plot.top() - line / 2, box.bottom() - rows_ * line));
+    std::vector<double> middles;
+    for (int row = 0; row < rows_; ++row) {
+        middles.push_back(first + (row + 0.5) * line);
+    }
+    std::vector<std::size_t> order(entries_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const bool lines =
+        !chart_.order_given && columns_.size() == 1 &&
+        std::all_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+            return entry.series->mark == Chart::Mark::line && std::isfinite(end(*entry.series));
+        });
+    if (lines) {
+        // At the heights where the lines end, pushed apart where those are too close.
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return end(*entries_[a].series) < end(*entries_[b].series);
+        });
+        double lowest = first + line / 2;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const double below = std::max(plot.bottom(), first + rows_ * line) -
+                                 (static_cast<double>(order.size() - i) - 0.5) * line;
+            middles[i] = std::max(lowest, std::min(end(*entries_[order[i]].series), below));
+            lowest = middles[i] + line;
+        }
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const auto rows = static_cast<std::size_t>(rows_);
+        double x = left;
+        for (std::size_t column = 0; column < i / rows; ++column) {
+            x += columns_[column] + gap * style_.size;
+        }
+        drawEntry(list, entries_[order[i]], {x, middles[i % rows]}, columns_[i / rows] + 0.01);
+    }
+}
+
+} // namespace ponderscope::figure

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/figure/chart.h"
+#include "views/figure/parts.h"
+
+#include <QSizeF>
+
+#include <functional>
+
+namespace ponderscope::figure {
+
+/// The legend of a chart: one or two lines above the plot, else a list at its right, so that many series do
+/// not push the plot out of its own box.
+class ChartLegend {
+public:
+    /// For a chart in a box of this size.
+    ChartLegend(const Style& style, const Chart& chart, QSizeF box);
+
+    [[nodiscard]] bool beside() const { return beside_; }
+    [[nodiscard]] double height() const { return height_; } ///< that it takes above the plot; 0 beside it
+    [[nodiscard]] double width() const { return width_; }   ///< that it takes at the right, with the gap
+    /// What a list in one column needs of height.
+    [[nodiscard]] double listHeight() const;
+    /// Above: into \p box from its top. Beside: at its right, between the heights of \p plot; \p end tells
+    /// where a series ends there, so that names of lines stand at their ends.
+    void draw(DisplayList& list, const QRectF& box, const QRectF& plot,
+              const std::function<double(const Chart::Series&)>& end) const;
+
+private:
+    struct Entry {
+        const Chart::Series* series;
+        QString name;
+        double width; ///< sample and name
+    };
+    double flow(DisplayList* list, const QRectF& box) const; ///< returns the height
+    void drawEntry(DisplayList& list, const Entry& entry, QPointF left_middle, double room) const;
+
+    const Style& style_;
+    const Chart& chart_;
+    std::vector<Entry> entries_;
+    bool beside_ = false;
+    double height_ = 0;
+    double width_ = 0;
+    std::vector<double> columns_; ///< widths, of the list
+    int rows_ = 0;                ///< in each
+};
+
+/// How a series is drawn: its dashes, and a point of it.
+std::vector<double> dashes_of(const Style& style, const Chart::Series& series);
+void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Chart::Series& series,
+                const QColor& colour);
+QColor mixed(const QColor& from, const QColor& to, double share);
+
+} // namespace ponderscope::figure

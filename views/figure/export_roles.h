@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCoreApplication>
+#include <QString>
+
+#include <filesystem>
+#include <string_view>
+
+namespace ponderscope {
+
+/// What an item of the workbench's lists is of.
+enum ExportRole { name_role = Qt::UserRole, trace_role = Qt::UserRole + 1 };
+
+inline std::filesystem::path path_of(const QString& text) {
+    return std::filesystem::path(text.toStdU16String());
+}
+
+inline QString path_text(const std::filesystem::path& path) {
+    return QString::fromStdU16String(path.u16string());
+}
+
+inline QString text_of(std::string_view name) {
+    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+}
+
+/// Titles and sentences of kinds of figures.
+inline QString translated(const char* text) {
+    return QCoreApplication::translate("Figure", text);
+}
+
+} // namespace ponderscope
