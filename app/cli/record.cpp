@@ -299,8 +299,7 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
                               {"seconds", report.seconds},
                               {"scoring", engine.scoring()},
                               {"policy", engine.policy()},
-                              {"complete", !report.cancelled},
-                              {"restless_windows", report.restless}};
+                              {"complete", !report.cancelled}};
         if (!std::isnan(report.mean_nll)) {
             result["mean_nll"] = report.mean_nll;
         }
@@ -332,11 +331,6 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
               << " tokens/s" << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
     if (!left_out.empty()) {
         std::cout << left_out << '\n';
-    }
-    if (report.restless > 0) {
-        std::cerr << with_separators(report.restless)
-                  << " windows did not come to rest and were computed token by token; the result is exact, "
-                     "and --jacobi N is faster.\n";
     }
 }
 

@@ -10,7 +10,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace ponderscope {
@@ -21,7 +23,8 @@ using kernels::AlignedArray;
 using kernels::TileKernels;
 
 constexpr std::int64_t rows_per_tile = 128;
-constexpr int widest = 64; ///< columns of the widest tile of any instruction set
+constexpr int widest = 64;              ///< columns of the widest tile of any instruction set
+constexpr std::int64_t few_columns = 8; ///< at most that many of one query go one by one
 
 struct Range {
     std::int32_t begin = 0;
@@ -203,7 +206,7 @@ public:
           depth_(q.size(2)),
           width_(width_of(k_, on_unit)) {
         const auto of = [](std::int64_t count) {
-            return AlignedArray<float>(static_cast<std::size_t>(count), 0.0F);
+            return AlignedArray<float>(static_cast<std::size_t>(count)); // written before it is read
         };
         mixed_ = of(depth_ * width_);
         tile_ = of(rows_per_tile * width_);
@@ -230,6 +233,12 @@ public:
 
     void run(const Block& block, std::int64_t kv_head) {
         const auto columns = block.length * group_;
+        if (block.length == 1 && !on_unit_ && columns <= few_columns) {
+            for (std::int64_t j = 0; j < columns; ++j) {
+                run_query(block, kv_head, j);
+            }
+            return;
+        }
         for (std::int64_t first = 0; first < columns; first += width_) {
             run_columns(block, kv_head, first, std::min(width_, columns - first));
         }
@@ -277,6 +286,42 @@ private:
             for (std::int64_t i = 0; i < depth_; ++i) {
                 row[i] = mixed[i * step] / sum_[j];
             }
+        }
+    }
+
+    /// A query that shares no rows with its neighbours, in decoding: a tile would be mostly empty.
+    void run_query(const Block& block, std::int64_t kv_head, std::int64_t column) {
+        const auto place = element(block, kv_head, column);
+        float* out = out_ + place;
+        float* mixed = mixed_.data();
+        float* scores = tile_.data();
+        float maximum = std::numeric_limits<float>::lowest();
+        double sum = 0;
+        std::fill_n(out, depth_, 0.0F);
+        for (const auto& rows : block.rows) {
+            for (std::int64_t row = rows.begin; row < rows.end; row += rows_per_tile) {
+                const auto count = std::min(rows_per_tile, rows.end - row);
+                std::ptrdiff_t stride = 0;
+                const float* keys = keys_.at(k_, row, count, kv_head, key_scratch_, stride);
+                k_.dots(keys, stride, count, depth_, static_cast<const float*>(q_) + place, 0, 1, scale_,
+                        bias_ != nullptr ? bias_ + row : nullptr, scores, 0, false);
+                const float before = maximum;
+                maximum = std::max(maximum, *std::max_element(scores, scores + count));
+                const auto lines = (count + k_.lanes - 1) / k_.lanes;
+                std::fill(scores + count, scores + lines * k_.lanes, -std::numeric_limits<float>::infinity());
+                std::fill_n(maximum_, k_.lanes, maximum);
+                k_.exponentials(scores, lines, 1, maximum_, 1, true, tile_sum_, nullptr);
+                const float factor = std::exp(before - maximum);
+                sum = std::accumulate(tile_sum_, tile_sum_ + k_.lanes, sum * factor);
+                const float* values = values_.at(k_, row, count, kv_head, value_scratch_, stride);
+                k_.weigh(values, stride, count, depth_, scores, mixed);
+                for (std::int64_t i = 0; i < depth_; ++i) {
+                    out[i] = out[i] * factor + mixed[i];
+                }
+            }
+        }
+        for (std::int64_t i = 0; i < depth_; ++i) {
+            out[i] /= static_cast<float>(sum);
         }
     }
 

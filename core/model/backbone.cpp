@@ -95,9 +95,10 @@ KvRows::KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, st
 
 KvRows::KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
                const at::TensorOptions& options) {
-    // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, or a GPU
+    // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, fp64, or a GPU
     // without our kernel) unwritten rows meet the weight 0, and must be finite.
-    const bool written_first = options.device().is_cpu() && !at::GradMode::is_enabled();
+    const bool written_first = options.device().is_cpu() && !at::GradMode::is_enabled() &&
+                               c10::typeMetaToScalarType(options.dtype()) != at::kDouble;
     for (std::vector<at::Tensor>* side : {&k_, &v_}) {
         for (const std::int64_t count : rows) {
             side->push_back(written_first ? at::empty({count, kv_heads, head_dim}, options)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/blocks.h"
 
+#include "core/model/few_rows.h"
 #include "core/model/fused_linear.h"
 #include "core/model/norm_rows.h"
 #include "core/model/recompute.h"
@@ -43,11 +44,37 @@ void activate_in_place(at::Tensor& x, Activation activation) {
 }
 
 void linear_out(at::Tensor& out, const at::Tensor& x, const Linear& weights) {
-    if (weights.bias.defined()) {
+    if (few_rows(x, weights.weight)) {
+        multiply_few_rows(out, x, weights.weight, weights.bias, false);
+    } else if (weights.bias.defined()) {
         at::addmm_out(out, weights.bias, x, weights.weight.t());
     } else {
         at::mm_out(out, x, weights.weight.t());
     }
+}
+
+/// act(x W^T + b). The library computes the last few elements of a tensor by other instructions than the
+/// rest: behind the rows there are some that nobody wants, so that a row is the same wherever it stands.
+at::Tensor activated_product(const at::Tensor& x, const Linear& weights, Activation activation,
+                             const Pass& pass, Workspace::Use use) {
+    constexpr std::int64_t together = 64;
+    const std::int64_t wanted = x.size(0) * weights.weight.size(0);
+    at::Tensor all = pass.workspace->take(use, {(wanted + together - 1) / together * together}, x.options());
+    at::Tensor rows = all.narrow(0, 0, wanted).view({x.size(0), weights.weight.size(0)});
+    linear_out(rows, x, weights);
+    activate_in_place(all, activation);
+    return rows;
+}
+
+void add_product(at::Tensor& out, const at::Tensor& x, const Linear& weights) {
+    if (few_rows(x, weights.weight)) {
+        multiply_few_rows(out, x, weights.weight, weights.bias, true);
+        return;
+    }
+    if (weights.bias.defined()) {
+        out.add_(weights.bias);
+    }
+    out.addmm_(x, weights.weight.t());
 }
 
 /// residual + down(inner(x)), some rows at a time; the residual is overwritten and returned.
@@ -66,10 +93,7 @@ at::Tensor add_rows(const at::Tensor& residual, const at::Tensor& x, const Linea
             target.copy_(sum);
             continue;
         }
-        if (down.bias.defined()) {
-            target.add_(down.bias);
-        }
-        target.addmm_(activated, down.weight.t());
+        add_product(target, activated, down);
     }
     return out;
 }
@@ -121,10 +145,8 @@ at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Lin
         return fused::linear_add(x, weights.weight, weights.bias, residual);
     }
     at::Tensor out = residual;
-    if (weights.bias.defined()) {
-        out.add_(weights.bias);
-    }
-    return out.addmm_(x, weights.weight.t());
+    add_product(out, x, weights);
+    return out;
 }
 
 at::Tensor add(const at::Tensor& residual, const at::Tensor& y, const Pass& pass) {
@@ -232,11 +254,7 @@ at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear
         if (fused::suits(rows, up.weight) && fused::has(activation)) {
             return fused::linear(rows, up.weight, up.bias, activation);
         }
-        at::Tensor inner =
-            pass.workspace->take(Workspace::Use::inner, {rows.size(0), up.weight.size(0)}, x.options());
-        linear_out(inner, rows, up);
-        activate_in_place(inner, activation);
-        return inner;
+        return activated_product(rows, up, activation, pass, Workspace::Use::inner);
     });
 }
 
@@ -254,14 +272,10 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
             const at::Tensor gated = fused::linear(rows, gate.weight, gate.bias, activation);
             return fused::linear_multiply(rows, up.weight, up.bias, gated);
         }
-        at::Tensor gated =
-            pass.workspace->take(Workspace::Use::gate, {rows.size(0), gate.weight.size(0)}, x.options());
         at::Tensor inner =
             pass.workspace->take(Workspace::Use::inner, {rows.size(0), up.weight.size(0)}, x.options());
-        linear_out(gated, rows, gate);
         linear_out(inner, rows, up);
-        activate_in_place(gated, activation);
-        return inner.mul_(gated);
+        return inner.mul_(activated_product(rows, gate, activation, pass, Workspace::Use::gate));
     });
 }
 

@@ -455,7 +455,6 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     const bool digest_known = !info.text_digest.empty();
     report.run = writer.begin_run(std::move(info), engine.signals(options.level));
 
-    const std::int64_t restless_before = engine.restless();
     const auto started = std::chrono::steady_clock::now();
     const auto elapsed = [started] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -518,7 +517,6 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     report.tokens = appender.tokens();
     report.scored_tokens = appender.scored();
     report.mean_nll = appender.mean_nll();
-    report.restless = engine.restless() - restless_before;
     report.cancelled = stop.stop_requested() && !tasks.done() && (amount.total == 0 || done() < amount.total);
     if (const std::string omissions = source.left_out(); !omissions.empty()) {
         writer.put_fault(omissions);

@@ -59,7 +59,6 @@ struct RecordReport {
     std::int64_t sequences = 0; ///< begun
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
-    std::int64_t restless = 0; ///< windows that were computed token by token (Engine::restless)
     double mean_nll = 0;       ///< nats; NaN when nothing was scored
     double seconds = 0;        ///< of computing and writing, not of loading
     bool cancelled = false;    ///< stopped by the stop token; the run is in the trace, marked partial

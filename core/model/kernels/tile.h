@@ -84,6 +84,17 @@ struct TileKernels {
     /// out[i] += factor · row[i].
     void (*accumulate)(const float* row, std::int64_t count, float factor, float* out);
 
+    // For a few rows, where a tile would be mostly empty; any alignment. An element is one fixed chain of
+    // additions here, too, whatever lies beside it.
+    /// out[j * out_stride + r] = bias[r] + scale · Σ_k table[r * row_stride + k] · x[j * x_stride + k], for j
+    /// in 0 .. count-1, or added to what is there. bias may be null.
+    void (*dots)(const float* table, std::ptrdiff_t row_stride, std::int64_t rows, std::int64_t depth,
+                 const float* x, std::ptrdiff_t x_stride, std::int64_t count, float scale, const float* bias,
+                 float* out, std::ptrdiff_t out_stride, bool add);
+    /// out[i] = Σ_r table[r * row_stride + i] · weights[r], for i in 0 .. depth-1.
+    void (*weigh)(const float* table, std::ptrdiff_t row_stride, std::int64_t rows, std::int64_t depth,
+                  const float* weights, float* out);
+
     /// Rows of a matrix, for training, which needs whole rows of probabilities; any alignment.
     /// row becomes softmax(row · rate); returns log Σ exp(row · rate).
     float (*softmax_row)(float* row, std::int64_t count, float rate);

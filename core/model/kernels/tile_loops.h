@@ -4,6 +4,7 @@
 // for a newer processor in this file, could be the copy that the linker keeps for all of the program.
 #pragma once
 
+#include "core/model/kernels/row_loops.h"
 #include "core/model/kernels/tile.h"
 #include "core/model/kernels/tile_vectors.h"
 
@@ -293,16 +294,6 @@ void accumulate_all(const float* row, std::int64_t count, float factor, float* o
     }
 }
 
-using UnalignedVector = float __attribute__((vector_size(4 * lane_count), aligned(4)));
-
-inline Vector load(const float* from) {
-    return *reinterpret_cast<const UnalignedVector*>(from);
-}
-
-inline void store(float* to, Vector value) {
-    *reinterpret_cast<UnalignedVector*>(to) = value;
-}
-
 float softmax_row_all(float* row, std::int64_t count, float rate) {
     const std::int64_t whole = count / lane_count * lane_count;
     Vector best = splat(-3.4028234e38F);
@@ -504,6 +495,8 @@ constexpr TileKernels kernels_of(const char* name) {
     set.columns = columns_all;
     set.rescale = rescale_all;
     set.accumulate = accumulate_all;
+    set.dots = dots_all;
+    set.weigh = weigh_all;
     set.softmax_row = softmax_row_all;
     set.softmax_gradient_row = softmax_gradient_row_all;
     set.widen_bf16 = widen_bf16_all;

@@ -46,6 +46,16 @@ inline Vector* vectors_at(float* pointer) {
     return reinterpret_cast<Vector*>(pointer);
 }
 
+using UnalignedVector = float __attribute__((vector_size(4 * lane_count), aligned(4)));
+
+inline Vector load(const float* from) {
+    return *reinterpret_cast<const UnalignedVector*>(from);
+}
+
+inline void store(float* to, Vector value) {
+    *reinterpret_cast<UnalignedVector*>(to) = value;
+}
+
 /// exp for x <= 0: 2^n times a polynomial in the rest. NaN stays NaN because the polynomial is multiplied,
 /// not spliced.
 inline Vector exponential_of(Vector x) {

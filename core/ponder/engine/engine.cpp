@@ -107,7 +107,6 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                {nullptr, usual_refreshes(checkpoint.config), {}},
                                                {},
                                                0,
-                                               0,
                                                nullptr,
                                                {},
                                                checkpoint.folder}}));
@@ -184,10 +183,6 @@ bool Engine::layers_are_steps() const {
 
 std::string Engine::policy() const {
     return impl_->choices.rule ? impl_->choices.rule->name() : layers_are_steps() ? "full" : "learned";
-}
-
-std::int64_t Engine::restless() const {
-    return impl_->restless;
 }
 
 std::string Engine::scoring() const {
@@ -278,7 +273,6 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
     options.observer = &recorder;
     options.taps = recorder.listener();
     const StepsResult run = run_steps(impl_->backbone(), impl_->method(), batch, options);
-    impl_->restless += run.restless;
     recorder.finish(run);
     return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
 } catch (const c10::OutOfMemoryError&) {

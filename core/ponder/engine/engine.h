@@ -75,9 +75,6 @@ public:
     /// them.
     void use_scoring(std::optional<std::int64_t> refreshes);
     [[nodiscard]] std::string scoring() const; ///< "exact", "jacobi:3"
-    /// Windows scored exactly so far whose inputs did not come to rest under refreshes, so that they were
-    /// computed token by token: as exact, and slow.
-    [[nodiscard]] std::int64_t restless() const;
     /// Puts a rule in the place of the method's own from now on (core/ponder/halting/halting.h says how one
     /// plugs in); nullptr: the method's own again. InputError when the method has no steps that could be
     /// halted.

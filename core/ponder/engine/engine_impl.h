@@ -26,7 +26,6 @@ struct EngineParts {
     RunChoices choices;
     mutable Workspace workspace;
     mutable int batches_under_way = 0;
-    mutable std::int64_t restless = 0;         ///< Engine::restless
     std::unique_ptr<const Method> layer_steps; ///< in the place of a vanilla model's method; nullptr: that
 
     StartState start;

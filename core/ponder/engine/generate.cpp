@@ -149,19 +149,28 @@ private:
         options.choices.lens = false;
         options.read_steps = level_ == RecordLevel::steps;
         impl_.place(batch, windows);
-        Recorder recorder(impl_.backbone(), impl_.method(), options.choices, level_,
-                          reported_tokens(windows, impl_.device, impl_.runs_parts()));
-        options.observer = &recorder;
-        options.taps = recorder.listener();
         options.cache = cache_ ? &*cache_ : nullptr;
+        std::optional<Recorder> recorder; // where somebody listens
+        if (on_token) {
+            recorder.emplace(impl_.backbone(), impl_.method(), options.choices, level_,
+                             reported_tokens(windows, impl_.device, impl_.runs_parts()));
+            options.observer = &*recorder;
+            options.taps = recorder->listener();
+        }
         const StepsResult result = run_steps(impl_.backbone(), impl_.method(), batch, options);
-        recorder.finish(result);
-        const std::vector<std::int32_t> chosen = choose(last_rows(result.readout, batch.lengths));
+        if (recorder) {
+            recorder->finish(result);
+        }
+        // What was recorded of the last tokens has been read out already.
+        const std::vector<std::int32_t> chosen =
+            recorder && recorder->argmax.defined() && options_.temperature <= 0
+                ? ids_of(recorder->argmax)
+                : choose(last_rows(result.readout, batch.lengths));
         remember_steps(result.steps, batch.lengths);
         std::vector<WindowResult> readouts;
-        if (on_token) {
+        if (recorder) {
             readouts =
-                ScoreTransfer(recorder, std::move(reported)).collect(impl_.cost(), impl_.decides_by_head());
+                ScoreTransfer(*recorder, std::move(reported)).collect(impl_.cost(), impl_.decides_by_head());
         }
         bool wanted = true;
         std::vector<std::size_t> still;
@@ -234,17 +243,19 @@ private:
         return options_.first_sequence + static_cast<std::int64_t>(prompt);
     }
 
+    static std::vector<std::int32_t> ids_of(const at::Tensor& chosen) {
+        const at::Tensor ids = chosen.to(at::kCPU, at::kInt).contiguous();
+        const auto* first = ids.const_data_ptr<std::int32_t>();
+        return {first, first + ids.size(0)};
+    }
+
     [[nodiscard]] std::vector<std::int32_t> choose(const at::Tensor& states) const {
-        std::vector<std::int32_t> chosen;
         if (options_.temperature <= 0) {
             HeadRequest request;
             request.distribution = true;
-            const at::Tensor ids = read_out(states, impl_.backbone().head(), request).argmax.to(at::kCPU);
-            for (std::int64_t row = 0; row < ids.size(0); ++row) {
-                chosen.push_back(static_cast<std::int32_t>(ids.const_data_ptr<std::int64_t>()[row]));
-            }
-            return chosen;
+            return ids_of(read_out(states, impl_.backbone().head(), request).argmax);
         }
+        std::vector<std::int32_t> chosen;
         const at::Tensor logits = full_logits(states, impl_.backbone().head()).to(at::kCPU).contiguous();
         for (std::size_t row = 0; row < live_.size(); ++row) {
             const double draw = token_draw(options_.seed, static_cast<std::uint64_t>(number(live_[row])),

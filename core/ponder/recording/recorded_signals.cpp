@@ -5,7 +5,6 @@
 #include "core/ponder/recording/depth_recorder.h"
 #include "core/ponder/recording/lens_recorder.h"
 #include "core/ponder/recording/state_recorder.h"
-#include "core/ponder/schedule/interleaved.h"
 
 #include <algorithm>
 #include <string>
@@ -30,8 +29,7 @@ bool reads_steps_anyway(const Method& method, const RunChoices& choices) {
 }
 
 std::int64_t recorded_refreshes(const Method& method, const RunChoices& choices) {
-    return choices.iterates(method) ? std::min<std::int64_t>(choices.refreshes.value_or(exact_refreshes), 64)
-                                    : 0;
+    return choices.iterates(method) ? std::min<std::int64_t>(choices.refreshes.value_or(0), 64) : 0;
 }
 
 ModelConfig mixing_heard(ModelConfig config, const Method& method) {
@@ -137,8 +135,8 @@ std::vector<SignalInfo> recorded_signals(const ModelConfig& config, const Method
                            {"token"},
                            "FLOPs",
                            "FLOPs of the passes",
-                           "What the passes over all slots cost for this token; `flops` is what decoding "
-                           "costs."});
+                           "What all passes cost for this token, slots that were computed again counted "
+                           "again; `flops` is what decoding costs."});
     }
     for (SignalInfo& depth : DepthRecorder::infos(mixing_heard(config, method))) {
         signals.push_back(std::move(depth));

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/schedule/interleaved.h"
 
+#include "core/model/device.h"
 #include "core/ponder/schedule/dense_taps.h"
 #include "core/ponder/schedule/flops.h"
 #include "core/ponder/schedule/run_patches.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -29,33 +30,31 @@ public:
           slots_a_token_(method.max_steps() + 1),
           halts_(may_halt(method, options.choices.rule.get())),
           cost_(flops_model(backbone, method, options.choices)),
-          taps_(options.taps, batch.size(), slots_a_token_) {
+          taps_(options.taps, batch.size(), slots_a_token_),
+          cache_(options.cache) {
         const double scale = method.embed_scale();
         const at::Tensor embedded = backbone.embed(batch.ids);
         const at::Tensor first = method.first_input(scale == 1.0 ? embedded : embedded * scale, {});
-        const std::int64_t d = first.size(1);
-        inputs_ = at::zeros({batch.size(), slots_a_token_, d}, first.options());
-        inputs_ = at::select_scatter(inputs_, first, 1, 0);
+        inputs_ = at::zeros({batch.size(), slots_a_token_, first.size(1)}, first.options());
+        put(inputs_, 0, {}, first);
         hidden_ = at::zeros_like(inputs_);
         count_ = at::ones_like(batch.ids);
         pass_flops_ = at::zeros_like(batch.ids);
-        live_.assign(batch.lengths.size(), 1);
     }
 
     StepsResult run() {
-        const bool one_by_one =
-            options_.cache != nullptr && std::all_of(batch_.lengths.begin(), batch_.lengths.end(),
-                                                     [](std::int64_t length) { return length == 1; });
         if (method_.max_steps() == 0 || (method_.knows_inputs() && !options_.choices.rule)) {
             fill_known_inputs();
-            pass(Hear::all);
-        } else if (one_by_one) {
-            run_token_by_token();
+            pass({}, Hear::all);
+        } else if (options_.choices.refreshes) {
+            run_counted(*options_.choices.refreshes);
         } else {
-            iterate();
+            run_exactly();
         }
         attend_once_more();
-        append_to_cache();
+        if (options_.cache != nullptr) {
+            options_.cache->counts.select(0, 0).index_add_(0, batch_.space.sequence, count_);
+        }
         return tell();
     }
 
@@ -70,40 +69,36 @@ private:
         walk.begin({}, inputs_.select(1, 0));
         while (!walk.slots().last) {
             walk.make_inputs();
-            inputs_ = at::select_scatter(inputs_, walk.slots().input, 1, walk.slots().step);
+            put(inputs_, walk.slots().step, {}, walk.slots().input);
         }
-        count_ = at::full_like(count_, slots_a_token_);
+        count_.fill_(slots_a_token_);
         known_count_ = slots_a_token_;
     }
 
     using Hear = DenseTaps::Hear;
 
-    /// The stack over all slots of the live sequences.
-    void pass(Hear hear) {
-        const at::Tensor packed_count = all_live() ? count_ : count_ * live_tokens_;
+    /// The stack over all slots of these tokens (int64 [w], whole runs of neighbours; undefined: all), behind
+    /// the rows in use where rows are kept.
+    void pass(const at::Tensor& some, Hear hear) {
+        const at::Tensor sequence = select_rows(batch_.space.sequence, some);
         const InterleavedRows rows = interleaved_rows(
-            packed_count, batch_.space.sequence,
-            known_count_ > 0 && all_live() ? std::optional(batch_.size() * known_count_) : std::nullopt);
-        const at::Tensor index = rows.tokens * slots_a_token_ + rows.steps; // into the dense form
-        Pass pass = pass_of(batch_, rows.tokens, options_);
-        pass.tap = taps_.of_pass(rows.tokens, rows.steps, hear);
+            select_rows(count_, some), sequence,
+            known_count_ > 0 ? std::optional(sequence.size(0) * known_count_) : std::nullopt);
+        const at::Tensor tokens = some.defined() ? some.index_select(0, rows.tokens) : rows.tokens;
+        const at::Tensor index = tokens * slots_a_token_ + rows.steps; // into the dense form
+        Pass pass = pass_of(batch_, tokens, options_);
+        pass.tap = taps_.of_pass(tokens, rows.steps, hear);
         at::Tensor bias;
         if (bias_.defined()) {
             bias = bias_.view({-1}).index_select(0, index);
         }
         at::Tensor visible = rows.ranges.select(1, 0).select(1, 1) - rows.ranges.select(1, 0).select(1, 0);
-        if (options_.cache != nullptr) {
-            StepCache& cache = *options_.cache;
-            const at::Tensor sequence = batch_.space.sequence.index_select(0, rows.tokens);
-            const at::Tensor begin = batch_.space.sequence_row.index_select(0, rows.tokens);
-            visible = visible + cache.counts.select(0, 0).index_select(0, sequence);
-            pass.kv = &cache.rows;
-            pass.rows = begin + visible - 1;
-            pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
-            pass.row_bias = put_bias(cache, pass.rows, bias);
+        if (cache_ != nullptr) {
+            visible = visible + used().index_select(0, sequence.index_select(0, rows.tokens));
+            keep_rows(pass, begin_rows(tokens), visible, bias);
         } else {
             pass.row_bias = bias;
-            if (known_count_ > 0 && all_live()) {
+            if (known_count_ > 0) {
                 std::int64_t row = 0;
                 for (const std::int64_t length : batch_.lengths) {
                     pass.visibility.causal.push_back({row, length * known_count_, row, 0});
@@ -113,11 +108,43 @@ private:
                 pass.visibility.ranges = rows.ranges;
             }
         }
-        pass_flops_.index_add_(0, rows.tokens, slot_flops(cost_, visible.to(at::kLong)));
+        pass_flops_.index_add_(0, tokens, slot_flops(cost_, visible.to(at::kLong)));
         const at::Tensor packed = inputs_.view({-1, inputs_.size(2)}).index_select(0, index);
-        const at::Tensor states = run_patched(packed, pass, rows.tokens, rows.steps);
-        hidden_ = at::index_copy(hidden_.view({-1, hidden_.size(2)}), 0, index, states).view_as(hidden_);
+        const at::Tensor states = run_patched(packed, pass, tokens, rows.steps);
+        at::Tensor all = hidden_.view({-1, hidden_.size(2)});
+        if (records_graph(hidden_, states)) {
+            hidden_ = at::index_copy(all, 0, index, states).view_as(hidden_);
+        } else {
+            all.index_copy_(0, index, states);
+        }
     }
+
+    /// K/V of slots that see so many rows of their sequence, their own the last, go into the cache.
+    void keep_rows(Pass& pass, const at::Tensor& begin, const at::Tensor& visible, const at::Tensor& bias) {
+        pass.kv = &cache_->rows;
+        pass.rows = begin + visible - 1;
+        pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
+        if (bias.defined()) {
+            at::Tensor& all = cache_->bias;
+            if (!all.defined()) {
+                all = at::zeros({cache_->rows.k(0).size(0)}, bias.options().requires_grad(false));
+            }
+            if (records_graph(all, bias)) {
+                all = at::index_copy(all, 0, pass.rows, bias);
+            } else {
+                all.index_copy_(0, pass.rows, bias);
+            }
+        }
+        pass.row_bias = cache_->bias;
+    }
+
+    [[nodiscard]] at::Tensor begin_rows(const at::Tensor& tokens) const {
+        const at::Tensor begin = select_rows(batch_.space.sequence_row, tokens);
+        return options_.cache != nullptr ? begin : begin * slots_a_token_;
+    }
+
+    /// int64 [S]: rows of final slots, a sequence.
+    [[nodiscard]] at::Tensor used() const { return used_.defined() ? used_ : cache_->counts.select(0, 0); }
 
     /// The stack over slots, by token, then step.
     [[nodiscard]] at::Tensor run_patched(const at::Tensor& input, Pass& pass, const at::Tensor& tokens,
@@ -138,37 +165,28 @@ private:
         if (options_.cache != nullptr || !taps_.lacks_attention()) {
             return;
         }
-        const at::Tensor states = hidden_;
+        const at::Tensor states = hidden_.clone();
         const at::Tensor flops = pass_flops_.clone();
-        live_tokens_ = at::Tensor();
-        pass(Hear::attention);
+        pass({}, Hear::attention);
         hidden_ = states;
         pass_flops_ = flops;
     }
 
-    /// Biases of the cache's rows, with those of this pass in their places.
-    static at::Tensor put_bias(StepCache& cache, const at::Tensor& rows, const at::Tensor& bias) {
-        if (!bias.defined()) {
-            return cache.bias;
-        }
-        if (!cache.bias.defined()) {
-            cache.bias = at::zeros({cache.rows.k(0).size(0)}, bias.options().requires_grad(false));
-        }
-        cache.bias = at::index_copy(cache.bias, 0, rows, bias);
-        return cache.bias;
-    }
-
-    /// What the next pass runs, made from this one's states: slots and inputs of the live tokens.
-    struct Refreshed {
-        at::Tensor inputs, bias, count;
+    /// Slots and inputs of these tokens (undefined: all) as the last pass's states make them. How far inputs
+    /// of slots that are still there have moved, and whether all of them are still and no slot appeared or
+    /// vanished.
+    struct Movement {
+        at::Tensor distance; ///< fp32 [N]
+        at::Tensor still;    ///< bool [N]
     };
-    Refreshed refresh() {
-        Refreshed next{inputs_, bias_,
-                       all_live() ? at::ones_like(count_)
-                                  : at::where(live_tokens_ > 0, at::ones_like(count_), count_)};
-        const at::Tensor live = all_live() ? at::Tensor() : at::nonzero(live_tokens_).view(-1);
+    Movement refresh(const at::Tensor& some) {
+        const at::Tensor had = count_;
+        count_ = some.defined() ? had.index_fill(0, some, 1) : at::ones_like(had);
+        Movement moved{at::zeros({batch_.size()}, inputs_.options().dtype(at::kFloat).requires_grad(false)),
+                       {}};
+        at::Tensor excess = at::zeros_like(moved.distance);
         Walk walk(parts(nullptr));
-        walk.begin(live, select_rows(inputs_.select(1, 0), live));
+        walk.begin(some, select_rows(inputs_.select(1, 0), some));
         while (true) {
             const std::int64_t k = walk.slots().step;
             walk.ran(select_rows(hidden_.select(1, k), walk.slots().tokens));
@@ -178,40 +196,69 @@ private:
             const at::Tensor tokens = walk.slots().tokens;
             add_input_flops(tokens, k);
             walk.make_inputs();
-            next.inputs = with(next.inputs, k + 1, tokens, walk.slots().input);
-            if (walk.key_bias().defined()) {
-                if (!next.bias.defined()) {
-                    next.bias = at::zeros({batch_.size(), slots_a_token_},
-                                          walk.key_bias().options().requires_grad(false));
-                }
-                next.bias = with(next.bias, k + 1, tokens, walk.key_bias());
+            {
+                const c10::NoGradGuard no_grad;
+                const at::Tensor& now = walk.slots().input;
+                const at::Tensor both = select_rows(had, tokens) > k + 1;
+                const at::Tensor distance =
+                    (now - select_rows(inputs_.select(1, k + 1), tokens)).abs().amax(1).to(at::kFloat) * both;
+                put_maximum(moved.distance, tokens, distance);
+                put_maximum(excess, tokens,
+                            distance - now.abs().amax(1).to(at::kFloat) * (still_part() * both));
             }
-            next.count = with_value(next.count, tokens, k + 2);
+            put(inputs_, k + 1, tokens, walk.slots().input);
+            put_bias(walk.key_bias(), k + 1, tokens);
+            set_count(tokens, k + 2);
             // Only slots that this pass had can be asked on.
-            if (!halts_ && known_count_ > 0) {
+            if (known_count_ > 0) {
                 if (k + 2 > known_count_) {
                     break;
                 }
             } else {
-                const at::Tensor present = at::nonzero(select_rows(count_, tokens) > k + 1).view(-1);
+                const at::Tensor present = at::nonzero(select_rows(had, tokens) > k + 1).view(-1);
                 if (present.size(0) == 0) {
                     break;
                 }
                 walk.keep(present);
             }
         }
-        return next;
+        moved.still = excess.le(0).logical_and(count_.eq(had));
+        return moved;
     }
 
-    static at::Tensor with(const at::Tensor& dense, std::int64_t k, const at::Tensor& tokens,
-                           const at::Tensor& values) {
-        const at::Tensor column =
-            tokens.defined() ? at::index_copy(dense.select(1, k), 0, tokens, values) : values;
-        return at::select_scatter(dense, column, 1, k);
+    static bool records_graph(const at::Tensor& all, const at::Tensor& values) {
+        return at::GradMode::is_enabled() && (all.requires_grad() || values.requires_grad());
     }
 
-    static at::Tensor with_value(const at::Tensor& all, const at::Tensor& tokens, std::int64_t value) {
-        return tokens.defined() ? all.index_fill(0, tokens, value) : at::full_like(all, value);
+    /// dense[tokens, k] = values: in place where no graph is recorded.
+    static void put(at::Tensor& dense, std::int64_t k, const at::Tensor& tokens, const at::Tensor& values) {
+        at::Tensor column = dense.select(1, k);
+        if (records_graph(dense, values)) {
+            dense = at::select_scatter(
+                dense, tokens.defined() ? at::index_copy(column, 0, tokens, values) : values, 1, k);
+        } else if (tokens.defined()) {
+            column.index_copy_(0, tokens, values);
+        } else {
+            column.copy_(values);
+        }
+    }
+
+    void put_bias(const at::Tensor& bias, std::int64_t k, const at::Tensor& tokens) {
+        if (bias.defined()) {
+            if (!bias_.defined()) {
+                bias_ = at::zeros({batch_.size(), slots_a_token_}, bias.options().requires_grad(false));
+            }
+            put(bias_, k, tokens, bias);
+        }
+    }
+
+    void set_count(const at::Tensor& tokens, std::int64_t value) {
+        tokens.defined() ? count_.index_fill_(0, tokens, value) : count_.fill_(value);
+    }
+
+    static void put_maximum(at::Tensor& all, const at::Tensor& tokens, const at::Tensor& values) {
+        const at::Tensor largest = at::maximum(select_rows(all, tokens), values);
+        tokens.defined() ? all.index_copy_(0, tokens, largest) : all.copy_(largest);
     }
 
     void add_input_flops(const at::Tensor& tokens, std::int64_t k) {
@@ -235,64 +282,26 @@ private:
         return going.size(0) > 0;
     }
 
-    void iterate() {
+    /// All tokens together: the growth of slots, then so many refreshes, then the pass that counts.
+    void run_counted(std::int64_t refreshes) {
         const std::int64_t growth = method_.max_steps();
         const std::int64_t longest = *std::max_element(batch_.lengths.begin(), batch_.lengths.end());
         // After that many refreshes nothing can move any more, whatever the weights.
-        const std::int64_t enough = longest > std::numeric_limits<std::int32_t>::max() / slots_a_token_
-                                        ? std::numeric_limits<std::int64_t>::max()
-                                        : longest * growth;
-        const bool exact = !options_.choices.refreshes;
-        const std::int64_t refreshes = std::min(options_.choices.refreshes.value_or(exact_refreshes), enough);
+        if (longest <= std::numeric_limits<std::int32_t>::max() / slots_a_token_) {
+            refreshes = std::min(refreshes, longest * growth);
+        }
         known_count_ = halts_ ? 0 : 1;
-        for (std::int64_t done = -growth;; ++done) {
-            const bool last = !exact && done == refreshes;
-            pass(last ? Hear::all : exact && done >= 0 ? Hear::all_but_attention : Hear::nothing);
-            if (last) {
-                return;
-            }
-            Refreshed next = refresh();
+        for (std::int64_t done = -growth; done < refreshes; ++done) {
+            pass({}, Hear::nothing);
+            const Movement moved = refresh({});
             if (done >= 0) {
-                const Movement moved = movement(next);
-                differences_.push_back(moved.shared);
-                if (exact) {
-                    retire(moved.still, next);
-                    if (std::find(live_.begin(), live_.end(), 1) == live_.end()) {
-                        return;
-                    }
-                    if (done == refreshes) {
-                        restless_ = std::count(live_.begin(), live_.end(), 1);
-                        run_token_by_token();
-                        return;
-                    }
-                }
+                differences_.push_back(moved.distance);
             }
-            inputs_ = next.inputs;
-            bias_ = next.bias;
-            count_ = next.count;
             if (known_count_ > 0) {
                 known_count_ = std::min(known_count_ + 1, slots_a_token_);
             }
         }
-    }
-
-    /// How far inputs of the slots that both have moved from this pass to the next, a token, and whether all
-    /// of them are still and no slot appeared or vanished.
-    struct Movement {
-        at::Tensor shared; ///< fp32 [N]
-        at::Tensor still;  ///< bool [N]
-    };
-    [[nodiscard]] Movement movement(const Refreshed& next) const {
-        const at::Tensor both = at::arange(slots_a_token_, count_.options())
-                                    .unsqueeze(0)
-                                    .lt(at::minimum(count_, next.count).unsqueeze(1));
-        const at::Tensor distance = (next.inputs - inputs_).abs().amax(2).to(at::kFloat);
-        const at::Tensor allowed = next.inputs.abs().amax(2).to(at::kFloat) * still_part();
-        Movement moved;
-        moved.shared = at::where(both, distance, at::zeros_like(distance)).amax(1);
-        moved.still =
-            distance.le(allowed).logical_or(both.logical_not()).all(1).logical_and(next.count.eq(count_));
-        return moved;
+        pass({}, Hear::all);
     }
 
     [[nodiscard]] double still_part() const {
@@ -306,117 +315,161 @@ private:
         }
     }
 
-    /// Takes out the sequences that came to rest: what they are is what this pass had.
-    void retire(const at::Tensor& still, Refreshed& next) {
-        const at::Tensor moving_tokens =
-            at::zeros({static_cast<std::int64_t>(live_.size())}, count_.options())
-                .index_add_(0, batch_.space.sequence, still.logical_not().to(at::kLong))
-                .to(at::kCPU);
-        bool changed = false;
-        for (std::size_t i = 0; i < live_.size(); ++i) {
-            if (live_[i] != 0 && moving_tokens.const_data_ptr<std::int64_t>()[i] == 0) {
-                live_[i] = 0;
-                changed = true;
-            }
-        }
-        if (changed) {
-            std::vector<std::int64_t> tokens;
-            for (std::size_t i = 0; i < live_.size(); ++i) {
-                tokens.insert(tokens.end(), static_cast<std::size_t>(batch_.lengths[i]), live_[i]);
-            }
-            live_tokens_ = at::tensor(tokens, at::kLong).to(batch_.ids.device());
-        }
-        if (live_tokens_.defined()) {
-            const at::Tensor moving = live_tokens_ > 0;
-            next.inputs = at::where(moving.view({-1, 1, 1}), next.inputs, inputs_);
-            next.count = at::where(moving, next.count, count_);
-            if (next.bias.defined() && bias_.defined()) {
-                next.bias = at::where(moving.unsqueeze(1), next.bias, bias_);
-            }
-        }
-    }
+    /// A sequence on its way: everything before `next` is final, and its K/V are in their rows.
+    struct Front {
+        std::int64_t first, length;  ///< its tokens in the run
+        std::int64_t next = 0;       ///< token
+        std::int64_t waited = 0;     ///< passes over a window since `next` came to its front
+        std::int64_t moved = 0;      ///< tokens since then that became final in windows,
+        std::int64_t passes = 0;     ///< and how many passes those took
+        std::int64_t one_by_one = 0; ///< so many tokens are to go one by one
+    };
 
-    [[nodiscard]] bool all_live() const { return !live_tokens_.defined(); }
-
-    /// Exact without iterating: the live sequences side by side, a slot of each at a time.
-    void run_token_by_token() {
-        std::vector<std::int64_t> first;
-        std::vector<std::int64_t> room;
-        std::int64_t tokens = 0;
-        std::int64_t rows = 0;
-        for (std::size_t i = 0; i < live_.size(); ++i) {
-            first.push_back(tokens);
-            room.push_back(rows);
-            tokens += batch_.lengths[i];
-            rows += live_[i] != 0 ? batch_.lengths[i] * slots_a_token_ : 0;
-        }
+    /// Every sequence from its front on, until all of them are final.
+    void run_exactly() {
         std::optional<StepCache> own;
-        if (options_.cache == nullptr) {
-            const ModelConfig& config = backbone_.config();
-            own.emplace(
-                StepCache{KvRows(config.layers, rows, config.kv_heads, config.head_dim, inputs_.options()),
-                          rows,
-                          at::zeros({1, static_cast<std::int64_t>(live_.size())}, count_.options()),
-                          {}});
+        if (cache_ == nullptr) {
+            const auto sequences = static_cast<std::int64_t>(batch_.lengths.size());
+            own.emplace(make_step_cache(backbone_, method_, options_, batch_.size(), sequences));
+            cache_ = &*own;
         }
-        StepCache& cache = own ? *own : *options_.cache;
-        const at::Tensor begins =
-            own ? at::tensor(room, at::kLong).to(batch_.ids.device()).index_select(0, batch_.space.sequence)
-                : batch_.space.sequence_row;
-        at::Tensor used = cache.counts.select(0, 0).clone();
-        const std::int64_t longest = *std::max_element(batch_.lengths.begin(), batch_.lengths.end());
-        for (std::int64_t column = 0; column < longest; ++column) {
-            std::vector<std::int64_t> now;
-            for (std::size_t i = 0; i < live_.size(); ++i) {
-                if (live_[i] != 0 && column < batch_.lengths[i]) {
-                    now.push_back(first[i] + column);
-                }
+        used_ = cache_->counts.select(0, 0).clone();
+        std::vector<Front> fronts;
+        std::int64_t first = 0;
+        for (const std::int64_t length : batch_.lengths) {
+            if (length > 0) {
+                fronts.push_back({first, length});
             }
-            if (!now.empty()) {
-                run_column(at::tensor(now, at::kLong).to(batch_.ids.device()), cache, begins, used);
+            first += length;
+        }
+        while (!fronts.empty()) {
+            const std::int64_t window = window_of(static_cast<std::int64_t>(fronts.size()));
+            std::vector<Front*> columns;
+            std::vector<Front*> windows;
+            for (Front& front : fronts) {
+                (window == 1 || front.one_by_one > 0 ? columns : windows).push_back(&front);
             }
+            if (!columns.empty()) {
+                run_column(columns);
+            }
+            if (!windows.empty()) {
+                run_windows(windows, window);
+            }
+            std::erase_if(fronts, [](const Front& front) { return front.next == front.length; });
+        }
+        cache_ = options_.cache;
+        used_ = at::Tensor();
+    }
+
+    /// Tokens that the next pass takes of each of so many sequences. 1: a slot of each at a time costs less,
+    /// or a cache remembers it: what a generation builds on is what decoding leaves, to the bit.
+    [[nodiscard]] std::int64_t window_of(std::int64_t sequences) const {
+        if (options_.cache != nullptr) {
+            return 1;
+        }
+        const std::int64_t overhead = options_.pass_overhead.value_or(
+            batch_.ids.device().is_cpu() ? pass_overhead_cpu : pass_overhead_gpu);
+        return overhead < sequences * usual_passes
+                   ? 1
+                   : std::max<std::int64_t>(1, 4 * overhead / (sequences * slots_a_token_));
+    }
+
+    [[nodiscard]] at::Tensor there(const std::vector<std::int64_t>& numbers) const {
+        return send(numbers, batch_.ids.device());
+    }
+
+    /// A pass over a window of each of these sequences. What is still, behind nothing that moves, is final.
+    void run_windows(const std::vector<Front*>& fronts, std::int64_t window) {
+        std::vector<std::int64_t> tokens;
+        for (const Front* front : fronts) {
+            for (std::int64_t t = front->next; t < std::min(front->next + window, front->length); ++t) {
+                tokens.push_back(front->first + t);
+            }
+        }
+        const at::Tensor some = there(tokens);
+        const at::Tensor had = count_;
+        pass(some, Hear::all_but_attention);
+        const Movement moved = refresh(some);
+        const at::Tensor answer = moved.still.index_select(0, some).to(at::kCPU);
+        const bool* still = answer.const_data_ptr<bool>();
+        std::vector<std::int64_t> final;
+        for (Front* front : fronts) {
+            const std::int64_t all = std::min(window, front->length - front->next);
+            std::int64_t done = 0;
+            while (done < all && still[done]) {
+                ++done;
+            }
+            // Slots at the front become exact one after the other: what moves after that is rounding.
+            if (++front->waited; done == 0 && front->waited == slots_a_token_) {
+                done = 1;
+            }
+            if (done > 0) {
+                front->waited = 0;
+            }
+            for (std::int64_t i = 0; i < done; ++i) {
+                final.push_back(front->first + front->next++);
+            }
+            front->moved += done;
+            if (++front->passes; front->moved >= window) {
+                front->passes = front->moved = 0;
+            } else if (front->passes >= window * slots_a_token_ / 4) {
+                // In that time it would have come as far token by token.
+                front->passes = front->moved = 0;
+                front->one_by_one = window;
+            }
+            still += all;
+        }
+        if (!final.empty()) {
+            const at::Tensor index = there(final);
+            const at::Tensor slots = had.index_select(0, index);
+            count_.index_copy_(0, index, slots);
+            used_.index_add_(0, batch_.space.sequence.index_select(0, index), slots);
         }
     }
 
-    void run_column(const at::Tensor& tokens, StepCache& cache, const at::Tensor& begins, at::Tensor& used) {
+    /// The next token of each of these sequences, side by side, a slot of each at a time.
+    void run_column(const std::vector<Front*>& fronts) {
+        at::Tensor tokens;
+        if (static_cast<std::int64_t>(fronts.size()) < batch_.size()) {
+            std::vector<std::int64_t> numbers;
+            for (const Front* front : fronts) {
+                numbers.push_back(front->first + front->next);
+            }
+            tokens = there(numbers);
+        }
         Walk walk(parts(nullptr));
-        walk.begin(tokens, inputs_.select(1, 0).index_select(0, tokens));
+        walk.begin(tokens, select_rows(inputs_.select(1, 0), tokens));
         while (true) {
             const Slots& slots = walk.slots();
-            const at::Tensor sequence = batch_.space.sequence.index_select(0, slots.tokens);
-            const at::Tensor begin = begins.index_select(0, slots.tokens);
+            const at::Tensor sequence = select_rows(batch_.space.sequence, slots.tokens);
+            used_.index_add_(0, sequence, at::ones_like(sequence));
+            const at::Tensor visible = used_.index_select(0, sequence);
             Pass pass = pass_of(batch_, slots.tokens, options_);
-            pass.tap =
-                taps_.of_pass(slots.tokens, at::full_like(slots.tokens, slots.step), Hear::all_but_attention);
-            pass.kv = &cache.rows;
-            pass.rows = begin + used.index_select(0, sequence);
-            pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
-            pass.row_bias = put_bias(cache, pass.rows,
-                                     walk.key_bias().defined() || !cache.bias.defined()
-                                         ? walk.key_bias()
-                                         : at::zeros({pass.rows.size(0)}, cache.bias.options()));
-            const at::Tensor states =
-                run_patched(slots.input, pass, slots.tokens, at::full_like(slots.tokens, slots.step));
-            used = used.index_add(0, sequence, at::ones_like(sequence));
-            inputs_ = with(inputs_, slots.step, slots.tokens, slots.input);
-            hidden_ = with(hidden_, slots.step, slots.tokens, states);
-            count_ = with_value(count_, slots.tokens, slots.step + 1);
-            if (walk.key_bias().defined() && bias_.defined()) {
-                bias_ = with(bias_, slots.step, slots.tokens, walk.key_bias());
-            }
-            pass_flops_.index_add_(0, slots.tokens, slot_flops(cost_, pass.rows + 1 - begin));
+            const at::Tensor all =
+                slots.tokens.defined() ? slots.tokens : at::arange(batch_.size(), visible.options());
+            const at::Tensor steps = at::full_like(all, slots.step);
+            pass.tap = taps_.of_pass(all, steps, Hear::all_but_attention);
+            keep_rows(pass, begin_rows(slots.tokens), visible,
+                      walk.key_bias().defined() || !cache_->bias.defined()
+                          ? walk.key_bias()
+                          : at::zeros({visible.size(0)}, cache_->bias.options()));
+            const at::Tensor states = run_patched(slots.input, pass, all, steps);
+            put(inputs_, slots.step, slots.tokens, slots.input);
+            put(hidden_, slots.step, slots.tokens, states);
+            put_bias(walk.key_bias(), slots.step, slots.tokens);
+            set_count(slots.tokens, slots.step + 1);
+            pass_flops_.index_add_(0, all, slot_flops(cost_, visible));
             walk.ran(states);
             if (slots.last || !keep_those_going(walk)) {
-                return;
+                break;
             }
             add_input_flops(slots.tokens, slots.step);
             walk.make_inputs();
         }
-    }
-
-    void append_to_cache() {
-        if (options_.cache != nullptr) {
-            options_.cache->counts.select(0, 0).index_add_(0, batch_.space.sequence, count_);
+        for (Front* front : fronts) {
+            ++front->next;
+            front->waited = 0;
+            front->one_by_one = std::max<std::int64_t>(0, front->one_by_one - 1);
         }
     }
 
@@ -457,7 +510,6 @@ private:
             result.differences = at::stack(differences_, 1);
         }
         result.pass_flops = pass_flops_ + cost_.read_out;
-        result.restless = restless_;
         return result;
     }
 
@@ -469,15 +521,14 @@ private:
     bool halts_;
     FlopsModel cost_;
     DenseTaps taps_;
+    StepCache* cache_;             ///< where rows are kept; nullptr: a pass holds all there is to see
+    at::Tensor used_;              ///< int64 [S], rows of final slots, while that changes
     at::Tensor inputs_, hidden_;   ///< [N, K + 1, d]
     at::Tensor bias_;              ///< fp32 [N, K + 1] or undefined
     at::Tensor count_;             ///< int64 [N]: slots that each token has
     std::int64_t known_count_ = 0; ///< the same number for all, where the host knows it; 0: it does not
-    std::vector<int> live_;        ///< a sequence: still moving
-    at::Tensor live_tokens_;       ///< int64 [N], 1 or 0; undefined while all are live
     at::Tensor pass_flops_;        ///< int64 [N]
     std::vector<at::Tensor> differences_;
-    std::int64_t restless_ = 0; ///< sequences
 };
 
 } // namespace

@@ -68,7 +68,6 @@ struct StepsResult {
     at::Tensor
         differences; ///< fp32 [N, refreshes]: largest movement of an input of the token; undefined: none
     at::Tensor pass_flops; ///< int64 [N]: what the passes cost, where decoding costs what section 11 counts
-    std::int64_t restless = 0; ///< sequences that did not come to rest and went token by token; exact as well
 };
 
 /// What is chosen about a run, beside the model.
@@ -120,6 +119,7 @@ struct StepsOptions {
     TapListener* taps = nullptr;
     RunChoices choices;
     bool keep_states = false;
+    std::optional<std::int64_t> pass_overhead = {}; ///< interleaved.h; absent: as the device has it
     const RunPatches* patches = nullptr; ///< states that are put in the place of computed ones; nullptr: none
 };
 

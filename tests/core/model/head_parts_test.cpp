@@ -18,6 +18,48 @@ using testing::infinity;
 using testing::nan;
 using testing::normal;
 
+TEST(TileKernels, AFewRowsAreTheSameBesideAnyOthers) {
+    for (const char* name : {"baseline", "avx2", "avx512", "avx512_bf16"}) {
+        const auto* k = kernels::tile_kernels(name);
+        if (k == nullptr) {
+            continue;
+        }
+        SCOPED_TRACE(name);
+        for (const std::int64_t depth : {1, 6, 32, 100, 5000}) {
+            const std::int64_t rows = 77;
+            const std::int64_t count = 11;
+            const auto table = normal({rows, depth + 3}, 1); // rows lie apart
+            const auto x = normal({count, depth + 2}, 2);
+            const auto bias = normal({rows}, 3);
+            const auto before = normal({count, rows}, 4);
+            const auto exact = before.to(at::kDouble) + bias.to(at::kDouble) +
+                               0.5 * x.narrow(1, 0, depth)
+                                         .to(at::kDouble)
+                                         .matmul(table.narrow(1, 0, depth).to(at::kDouble).t());
+            auto together = before.clone();
+            const auto dots = [&](std::int64_t first, std::int64_t some, at::Tensor& out) {
+                k->dots(table.const_data_ptr<float>(), depth + 3, rows, depth,
+                        x.const_data_ptr<float>() + first * (depth + 2), depth + 2, some, 0.5F,
+                        bias.const_data_ptr<float>(), out.mutable_data_ptr<float>() + first * rows, rows,
+                        true);
+            };
+            dots(0, count, together);
+            EXPECT_LE((together - exact).abs().max().item<double>(), 2e-6 * std::sqrt(depth) + 1e-6);
+            auto alone = before.clone();
+            for (std::int64_t j = 0; j < count; ++j) {
+                dots(j, 1, alone);
+            }
+            EXPECT_TRUE(at::equal(together, alone));
+            auto mixed = at::empty({depth});
+            const auto weights = normal({rows}, 5);
+            k->weigh(table.const_data_ptr<float>(), depth + 3, rows, depth, weights.const_data_ptr<float>(),
+                     mixed.mutable_data_ptr<float>());
+            const auto sum = table.narrow(1, 0, depth).to(at::kDouble).t().mv(weights.to(at::kDouble));
+            EXPECT_LE((mixed - sum).abs().max().item<double>(), 2e-5);
+        }
+    }
+}
+
 TEST(TileKernels, EverySetOfThisProcessorAgrees) {
     int sets = 0;
     for (const char* name : {"baseline", "avx2", "avx512", "avx512_bf16"}) {

@@ -77,7 +77,10 @@ TEST_P(Signals, AreThoseOfTheTable) {
         expected.insert(between_steps.begin(), between_steps.end());
     }
     const TemporaryFolder folder;
-    const Engine engine = testing::load_engine(make_checkpoint(folder.path(), model(method, mixing)));
+    Engine engine = testing::load_engine(make_checkpoint(folder.path(), model(method, mixing)));
+    if (expected.contains(signal::jacobi_difference)) {
+        engine.use_scoring(4);
+    }
     Names announced;
     for (const SignalInfo& info : engine.signals(RecordLevel::steps)) {
         announced.insert(info.name);

@@ -100,8 +100,7 @@ TEST_F(Session, TheRunSaysHowItWasScored) {
         record_story("latent", "latent.ponder", {}, [](Engine& engine) { engine.use_scoring(2); });
     EXPECT_EQ(quick.run.scoring, "jacobi:2");
     const TraceReader reader = TraceReader::open(folder_ / "latent.ponder");
-    for (const auto& [run, columns] :
-         {std::pair{exact.run.id, std::int64_t{32}}, {quick.run.id, std::int64_t{2}}}) {
+    for (const std::int64_t run : {exact.run.id, quick.run.id}) {
         bool found = false;
         for (const SignalInfo& info : reader.signals(run)) {
             if (info.name == signal::jacobi_difference) {
@@ -109,17 +108,18 @@ TEST_F(Session, TheRunSaysHowItWasScored) {
                 EXPECT_EQ(info.axes, (std::vector<std::string>{"token", "iteration"}));
             }
         }
-        EXPECT_TRUE(found);
-        const SignalChunk moved = reader.signal(run, 0, signal::jacobi_difference).value();
-        ASSERT_EQ(moved.shape.size(), 2U);
-        EXPECT_EQ(moved.shape[1], columns);
+        EXPECT_EQ(found, run == quick.run.id) << "an exact run has no refreshes of all slots";
         const std::vector<float> flops = to_floats(reader.signal(run, 0, signal::scoring_flops).value());
         ASSERT_EQ(flops.size(), exact.tokens.size());
         for (std::size_t t = 0; t < flops.size(); ++t) {
-            EXPECT_GT(flops[t], static_cast<float>(exact.tokens.flops[t]))
-                << "passes cost more than decoding";
+            const auto decoding = static_cast<float>(exact.tokens.flops[t]);
+            EXPECT_TRUE(run == quick.run.id ? flops[t] > decoding : flops[t] == decoding)
+                << "refreshes cost more than decoding, tokens one by one the same";
         }
     }
+    const SignalChunk moved = reader.signal(quick.run.id, 0, signal::jacobi_difference).value();
+    ASSERT_EQ(moved.shape.size(), 2U);
+    EXPECT_EQ(moved.shape[1], 2);
     EXPECT_EQ(exact.tokens.flops, quick.tokens.flops);
 }
 
