@@ -12,8 +12,9 @@
 
 namespace ponderscope {
 
-ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed)
-    : stream_(stream), context_(context), seed_(seed) {
+ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
+                               bool shifted)
+    : stream_(stream), context_(context), seed_(seed), shifted_(shifted) {
     const auto size = static_cast<std::int64_t>(stream.size());
     if (size < context + 1) {
         throw InputError("The training text has " + std::to_string(size) +
@@ -21,7 +22,7 @@ ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_
                          " and the token after it; give more text or a shorter context.");
     }
     // The same number for every phase, so that the counter alone says which epoch it is in.
-    windows_ = std::max<std::int64_t>((size - context) / context, 1);
+    windows_ = std::max<std::int64_t>((size - (shifted ? context : 1)) / context, 1);
     if (windows_ > std::numeric_limits<std::uint32_t>::max()) {
         throw InputError("The training text has " + std::to_string(size) +
                          " tokens, more than can be cut into contexts of " + std::to_string(context) +
@@ -34,7 +35,7 @@ void ContextSampler::begin_epoch(std::uint64_t epoch) {
     epoch_ = epoch;
     const std::uint64_t draws = splitmix64(seed_, epoch);
     const auto size = static_cast<std::int64_t>(stream_.size());
-    const std::int64_t phases = std::min(context_, size - windows_ * context_);
+    const std::int64_t phases = shifted_ ? std::min(context_, size - windows_ * context_) : 1;
     phase_ = static_cast<std::int64_t>(bounded(splitmix64(draws, 0), static_cast<std::uint64_t>(phases)));
     order_.resize(static_cast<std::size_t>(windows_));
     std::iota(order_.begin(), order_.end(), 0U);

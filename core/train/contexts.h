@@ -12,11 +12,13 @@ namespace ponderscope {
 ///
 /// The stream is cut into windows of `context + 1` tokens that share one token with the next (an input needs
 /// a target). Each epoch cuts at another phase and visits the windows in another order, every window once. At
-/// the edges of the stream fewer than `context` tokens are left out of an epoch.
+/// the edges of the stream fewer than `context` tokens are left out of an epoch. Without \p shifted every
+/// epoch cuts at multiples of `context`: for a stream of pieces that are that long.
 class ContextSampler {
 public:
     /// \p stream must outlive the sampler. InputError when it is shorter than context + 1 tokens.
-    ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed);
+    ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
+                   bool shifted = true);
 
     [[nodiscard]] std::int64_t windows_an_epoch() const { return windows_; }
     /// Window number \p n, counted from 0 over all epochs: context + 1 ids inside the stream.
@@ -28,6 +30,7 @@ private:
     std::span<const std::int32_t> stream_;
     std::int64_t context_;
     std::uint64_t seed_;
+    bool shifted_;
     std::int64_t windows_ = 0;
     std::uint64_t epoch_ = 0;
     std::int64_t phase_ = 0;

@@ -196,7 +196,7 @@ void read_texts(const JsonObject& texts, Recipe& recipe) {
 
 void read_training(const JsonObject& training, Recipe& recipe) {
     allow_only(training, {"steps", "tokens", "context", "batch", "accumulation", "seed", "precision",
-                          "clip_norm", "jacobi_iterations", "activation_checkpointing"});
+                          "clip_norm", "jacobi_iterations", "activation_checkpointing", "shifted"});
     recipe.context = training.required_integer("context", 1, most_context);
     recipe.batch = training.required_integer("batch", 1, most_batch);
     recipe.accumulation = training.integer("accumulation", 1, most_batch).value_or(1);
@@ -225,6 +225,7 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     } else {
         training.fail("precision", "auto, float32 or bfloat16");
     }
+    recipe.shifted = training.boolean("shifted").value_or(true);
     recipe.recompute = training.boolean("activation_checkpointing").value_or(false);
     recipe.jacobi_iterations = training.integer("jacobi_iterations", 0, 1000);
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
@@ -495,6 +496,9 @@ nlohmann::json essence(const Recipe& recipe) {
                             {"final_fraction", recipe.final_fraction}}}};
     if (!recipe.start.empty()) {
         all["initialization"]["from"] = recipe.start_digest;
+    }
+    if (!recipe.shifted) {
+        all["training"]["shifted"] = false; // not said where a recipe of before has its fingerprint
     }
     if (recipe.jacobi_iterations) {
         all["training"]["jacobi_iterations"] = *recipe.jacobi_iterations;

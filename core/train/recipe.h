@@ -51,6 +51,7 @@ struct Recipe {
     std::int64_t context = 0;      ///< tokens a sequence
     std::int64_t batch = 0;        ///< sequences a forward
     std::int64_t accumulation = 1; ///< forwards a step
+    bool shifted = true;           ///< ContextSampler: each epoch cuts the texts at another place
     std::uint64_t seed = 0;        ///< of the weights and of the order of the texts
     TrainPrecision precision = TrainPrecision::automatic;
     bool recompute = false; ///< ForwardForm::recompute; changes memory and time, not the result

@@ -166,6 +166,19 @@ TEST(Contexts, DependOnSeedAndCounterAlone) {
     EXPECT_LT(equal, 10U);
 }
 
+TEST(Contexts, UnshiftedBeginWherePiecesOfTheirLengthBegin) {
+    const auto stream = counting(61);
+    ContextSampler sampler(stream, 10, 5, false);
+    ASSERT_EQ(sampler.windows_an_epoch(), 6) << "the last piece's last token has its target";
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+        std::set<std::int32_t> begins;
+        for (std::uint64_t i = 0; i < 6; ++i) {
+            begins.insert(sampler.window(epoch * 6 + i).front());
+        }
+        EXPECT_EQ(begins, (std::set<std::int32_t>{0, 10, 20, 30, 40, 50})) << epoch;
+    }
+}
+
 TEST(Contexts, FitStreamsThatAreJustLongEnough) {
     const auto stream = counting(12);
     const std::span<const std::int32_t> all(stream);

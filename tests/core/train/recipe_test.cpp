@@ -45,7 +45,7 @@ TEST(Recipe, ReadsEveryKey) {
                          {"document_end", ""}};
     document["training"] = {{"tokens", 1000},    {"context", 16}, {"batch", 4},
                             {"accumulation", 2}, {"seed", 3},     {"precision", "bfloat16"},
-                            {"clip_norm", 0.5}};
+                            {"clip_norm", 0.5},  {"shifted", false}};
     document["optimizer"] = {{"learning_rate", 0.25}, {"betas", {0.8, 0.99}}, {"eps", 1e-6},
                              {"weight_decay", 0.05},  {"warmup_steps", 1},    {"final_fraction", 0.5}};
     document["evaluation"] = {{"every", 5}, {"windows", 9}, {"final_windows", 3}};
@@ -70,6 +70,7 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_EQ(recipe.seed, 3U);
     EXPECT_EQ(recipe.precision, TrainPrecision::bfloat16);
     EXPECT_DOUBLE_EQ(recipe.clip_norm, 0.5);
+    EXPECT_FALSE(recipe.shifted);
     EXPECT_DOUBLE_EQ(recipe.learning_rate, 0.25);
     EXPECT_DOUBLE_EQ(recipe.beta1, 0.8);
     EXPECT_DOUBLE_EQ(recipe.beta2, 0.99);
