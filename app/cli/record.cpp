@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
 #include "app/cli/options.h"
+#include "app/cli/shares.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "core/dist/world.h"
 #include "core/model/depth_sources.h"
 #include "core/record/batches.h"
 #include "core/record/jsonl.h"
+#include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
 #include "core/record/read_ahead.h"
 #include "core/record/record_choice.h"
@@ -48,13 +49,6 @@ struct RecordVerb {
 
     void run();
     void enter_world();
-    /// What this process records: a part of the run, into a trace.
-    struct Share {
-        std::int64_t rank = 0;
-        std::int64_t world = 1;
-        std::filesystem::path trace;
-    };
-    [[nodiscard]] std::vector<Share> shares() const;
     [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);
@@ -384,45 +378,6 @@ void RecordVerb::enter_world() {
     }
 }
 
-std::vector<RecordVerb::Share> RecordVerb::shares() const {
-    std::error_code error;
-    const Share own{world.rank, world.size,
-                    world.size == 1 ? trace : shard_path(trace, world.rank, world.size)};
-    const bool there =
-        std::filesystem::exists(own.trace, error) && std::filesystem::file_size(own.trace, error) > 0;
-    if (!resume) {
-        if (world.size > 1 && there) {
-            throw InputError(own.trace, "a name that is free", "a shard that was recorded before",
-                             "go on with it by --resume, or choose another name");
-        }
-        return {own};
-    }
-    if (world.size == 1 && there) {
-        return {own};
-    }
-    // Shards that others began may have been of more processes, or of fewer.
-    std::optional<std::int64_t> size;
-    for (const std::filesystem::path& file :
-         find_shards(shard_path(trace, 0, 1).parent_path() / trace.filename())) {
-        const std::int64_t found = parse_shard_name(file)->world;
-        if (size && *size != found) {
-            throw InputError(trace, "shards of one recording",
-                             "some of " + std::to_string(*size) + " processes and some of " +
-                                 std::to_string(found),
-                             "remove those that are not wanted");
-        }
-        size = found;
-    }
-    if (!size) {
-        return {own};
-    }
-    std::vector<Share> shares;
-    for (std::int64_t rank = world.rank; rank < *size; rank += world.size) {
-        shares.push_back({rank, *size, shard_path(trace, rank, *size)});
-    }
-    return shares;
-}
-
 RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
                                       const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                       ProgressPrinter& printer, const std::stop_token& stop) {
@@ -468,7 +423,7 @@ void RecordVerb::run() {
     options.dtype = model.dtype;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
-    const std::vector<Share> mine = shares();
+    const std::vector<Share> mine = shares_of(world, trace, resume);
 
     const Checkpoint checkpoint = open();
     const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
@@ -486,6 +441,13 @@ void RecordVerb::run() {
     Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
     what.apply(engine);
     how.apply(engine);
+    if (progress.style == ProgressStyle::automatic) {
+        const double each = bytes_a_token(kept_signals(engine.signals(options.level), options), options,
+                                          engine.config(), engine.max_steps());
+        std::cerr << "--record " << level << "  about " << with_separators(std::llround(each))
+                  << " bytes a token" << (options.scalars || compress ? " before they are compressed" : "")
+                  << '\n';
+    }
     for (const Share& share : mine) {
         const RecordReport report =
             record_share(share, engine, checkpoint, reading, sequences, printer, stop);

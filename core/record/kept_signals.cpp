@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/record/kept_signals.h"
 
+#include "core/trace/packed_values.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -91,6 +92,31 @@ std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const
         }
     }
     return kept;
+}
+
+double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& options,
+                     const ModelConfig& config, std::int64_t max_steps) {
+    constexpr double row = 75; // of token_row, measured
+    double bytes = options.scalars ? static_cast<double>(packed_token_bytes) : row;
+    const auto length = [&](const std::string& axis) -> std::int64_t {
+        constexpr std::int64_t candidates = 10;
+        return axis == "token"                         ? 1
+               : axis == "step" || axis == "iteration" ? max_steps + 1
+               : axis == "candidate"                   ? candidates
+               : axis == "layer" || axis == "source"   ? config.layers
+               : axis == "sublayer"                    ? 2 * config.layers
+               : axis == "head"                        ? config.query_heads
+                                                       : 0; // priced elsewhere, or of few values
+    };
+    for (const SignalInfo& info : kept) {
+        double values = 1;
+        for (const std::string& axis : info.axes) {
+            values *= static_cast<double>(length(axis));
+        }
+        const bool halves = info.name == signal::candidate_probabilities || is_of_depth(info.name);
+        bytes += values * (halves ? 2 : 4);
+    }
+    return bytes;
 }
 
 void keep(WindowResult& result, std::int64_t first, const RecordOptions& options) {
