@@ -165,9 +165,20 @@ struct InspectVerb {
     bool check = false;
     bool json = false;
 
+    /// A folder is a checkpoint, unless shards of a trace lie in it.
+    [[nodiscard]] bool is_shards() const {
+        if (std::filesystem::exists(path / "config.json")) {
+            return false;
+        }
+        try {
+            return !find_shards(path).empty();
+        } catch (const InputError&) {
+            return false;
+        }
+    }
     void run() const {
-        const bool trace = std::filesystem::is_regular_file(path) && path.extension() != ".json" &&
-                           path.extension() != ".safetensors";
+        const bool trace = is_shards() || (std::filesystem::is_regular_file(path) &&
+                                           path.extension() != ".json" && path.extension() != ".safetensors");
         if (trace) {
             const TraceReader reader = TraceReader::open(path);
             if (check) {

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
 #include "app/cli/options.h"
+#include "app/cli/shares.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
 #include "core/record/batches.h"
 #include "core/record/jsonl.h"
+#include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
+#include "core/record/read_ahead.h"
 #include "core/record/record_choice.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
+#include "core/trace/shard.h"
 #include "core/trace/writer.h"
 
 #include <nlohmann/json.hpp>
@@ -37,16 +41,24 @@ struct RecordVerb {
     std::vector<std::string> ablated_sources;
     std::filesystem::path patch_file;
     bool patched_only = false;
+    bool resume = false;
+    bool compress = false;
+    bool no_candidates = false;
     bool json = false;
+    World world;
 
     void run();
+    void enter_world();
+    [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
+                                            const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
+                                            ProgressPrinter& printer, const std::stop_token& stop);
     void check_input() const;
     /// What is given as a whole, or line by line.
     [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
-                                            const Tokenizer* tokenizer, std::vector<SequenceInput> sequences,
+                                            const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);
     [[nodiscard]] RecordReport record_lines(const Engine& engine, const Checkpoint& checkpoint,
-                                            const Tokenizer* tokenizer, JsonlSource& lines,
+                                            const Tokenizer* tokenizer, JsonlSource& source,
                                             ProgressPrinter& printer, const std::stop_token& stop);
     void print(const RecordReport& report, const Engine& engine) const;
     void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
@@ -55,6 +67,7 @@ struct RecordVerb {
     /// A sentence about patches of steps that their tokens no longer ran; empty: there are none.
     [[nodiscard]] std::string say_unreached(const TraceReader& reader, const RunInfo& run,
                                             const Engine& engine) const;
+    std::optional<JsonlSource> lines;
     std::vector<PlannedPatch> patches;
     std::optional<RecordReport> plain; ///< of the run without patches that stands beside the one with them
     std::string left_out;              ///< of the lines: a sentence, or nothing
@@ -132,9 +145,10 @@ void RecordVerb::check_input() const {
         throw InputError("--patched-only is of --patch FILE, which is not given.");
     }
     if (jsonl.file.empty()) {
-        for (const auto& [given, name] : {std::pair{!jsonl.group_field.empty(), "--group-field"},
-                                          std::pair{!jsonl.label_field.empty(), "--label-field"},
-                                          std::pair{jsonl.skip_bad, "--skip-bad"}}) {
+        for (const auto& [given, name] :
+             {std::pair{!jsonl.group_field.empty(), "--group-field"},
+              std::pair{!jsonl.label_field.empty(), "--label-field"}, std::pair{jsonl.skip_bad, "--skip-bad"},
+              std::pair{jsonl.limit_tokens > 0, "--limit-tokens"}, std::pair{jsonl.sample < 1, "--sample"}}) {
             if (given) {
                 throw InputError(std::string(name) + " is of --jsonl FILE, which is not given.");
             }
@@ -158,7 +172,7 @@ void RecordVerb::check_input() const {
 }
 
 RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoint,
-                                      const Tokenizer* tokenizer, std::vector<SequenceInput> sequences,
+                                      const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                       ProgressPrinter& printer, const std::stop_token& stop) {
     if (generate.max_new_tokens > 0) {
         continue_prompts(engine, checkpoint, tokenizer, sequences, stop);
@@ -173,7 +187,7 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
     say_price("sequence attention of " + how.attention, attention_price(engine, sequences, shape));
     say_price("--record " + level, states_price(engine, sequences, shape));
     if (patches.empty()) {
-        TraceWriter writer(trace);
+        TraceWriter writer(trace, {.compress = compress});
         return record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
     }
     const std::string digest = std::any_of(patches.begin(), patches.end(),
@@ -185,7 +199,7 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
     // What is wrong in them must leave no file behind either.
     engine.use_patches(states);
     engine.use_patches({});
-    TraceWriter writer(trace);
+    TraceWriter writer(trace, {.compress = compress});
     if (!patched_only) {
         options.finish = false;
         plain = record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
@@ -202,17 +216,18 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
 }
 
 RecordReport RecordVerb::record_lines(const Engine& engine, const Checkpoint& checkpoint,
-                                      const Tokenizer* tokenizer, JsonlSource& lines,
+                                      const Tokenizer* tokenizer, JsonlSource& source,
                                       ProgressPrinter& printer, const std::stop_token& stop) {
     if (engine.token_bytes() > 0 && progress.style == ProgressStyle::automatic) {
         std::cerr << "--record " << level << "  " << human_bytes(static_cast<double>(engine.token_bytes()))
                   << " a token\n";
     }
-    TraceWriter writer(trace);
+    TraceWriter writer(trace, {.compress = compress});
+    ReadAhead ahead(source);
     const RecordReport report =
-        record(engine, checkpoint, lines, tokenizer, writer, options, printer.sink(), stop);
-    left_out = lines.left_out();
-    lines_left_out = lines.skipped();
+        record(engine, checkpoint, ahead, tokenizer, writer, options, printer.sink(), stop);
+    left_out = source.left_out();
+    lines_left_out = source.skipped();
     return report;
 }
 
@@ -289,19 +304,20 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
 
 void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const {
     const std::string& run_name = run.name;
+    const double mean_nll = run.nll_sum / static_cast<double>(run.scored_tokens);
     if (json || progress.style == ProgressStyle::json) {
         nlohmann::json result{{"trace", trace.string()},
                               {"run", run_name},
-                              {"sequences", report.sequences},
-                              {"tokens", report.tokens},
-                              {"scored_tokens", report.scored_tokens},
+                              {"sequences", run.sequences},
+                              {"tokens", run.tokens},
+                              {"scored_tokens", run.scored_tokens},
                               {"mean_nll", nullptr},
-                              {"seconds", report.seconds},
+                              {"seconds", run.seconds},
                               {"scoring", engine.scoring()},
                               {"policy", engine.policy()},
                               {"complete", !report.cancelled}};
-        if (!std::isnan(report.mean_nll)) {
-            result["mean_nll"] = report.mean_nll;
+        if (run.scored_tokens > 0) {
+            result["mean_nll"] = mean_nll;
         }
         if (!patches.empty()) {
             const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
@@ -316,28 +332,81 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
         std::cout << result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         return;
     }
-    std::cout << visible(trace.string()) << "#" << visible(run_name) << "  " << with_separators(report.tokens)
+    std::cout << visible(trace.string()) << "#" << visible(run_name) << "  " << with_separators(run.tokens)
               << " tokens";
-    if (!std::isnan(report.mean_nll)) {
-        std::cout << "  NLL " << fixed(report.mean_nll, 4) << "  perplexity "
-                  << fixed(std::exp(report.mean_nll), 2);
+    if (run.scored_tokens > 0) {
+        std::cout << "  NLL " << fixed(mean_nll, 4) << "  perplexity " << fixed(std::exp(mean_nll), 2);
     }
     if (engine.scoring() != "exact") {
         std::cout << "  " << engine.scoring();
     }
     std::cout << "  "
-              << with_separators(
-                     std::llround(static_cast<double>(report.tokens) / std::max(report.seconds, 1e-9)))
-              << " tokens/s" << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
+              << with_separators(std::llround(static_cast<double>(run.tokens) / std::max(run.seconds, 1e-9)))
+              << " tokens/s" << (report.found_complete ? "  (complete; there was nothing to resume)" : "")
+              << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
     if (!left_out.empty()) {
         std::cout << left_out << '\n';
     }
 }
 
+void RecordVerb::enter_world() {
+    world = world_from_environment();
+    if (world.size == 1) {
+        return;
+    }
+    for (const auto& [given, name] :
+         {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"}}) {
+        if (given) {
+            throw InputError(std::string(name) + " is of one process, and " + world.launcher + " started " +
+                             std::to_string(world.size) + "; run it alone.");
+        }
+    }
+    if (model.device == "cuda") {
+        model.device += ":" + std::to_string(world.local_rank);
+    }
+    if (world.rank > 0 && progress.style == ProgressStyle::automatic) {
+        progress.style = ProgressStyle::none; // one line that moves is enough
+    } else if (progress.style == ProgressStyle::automatic) {
+        std::cerr << world.launcher << "  " << world.size << " processes  "
+                  << visible(shard_path(trace, 0, world.size).string()) << " and so on\n";
+    }
+}
+
+RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
+                                      const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
+                                      ProgressPrinter& printer, const std::stop_token& stop) {
+    trace = share.trace;
+    options.rank = share.rank;
+    options.world = share.world;
+    std::error_code error;
+    options.resume =
+        resume && std::filesystem::exists(trace, error) && std::filesystem::file_size(trace, error) > 0
+            ? std::optional(trace)
+            : std::nullopt;
+    if (jsonl.file.empty()) {
+        return record_texts(engine, checkpoint, tokenizer, sequences, printer, stop);
+    }
+    if (!lines) { // the first one was read through before the model was loaded
+        lines.emplace(jsonl, *tokenizer, checkpoint.config.vocab_size, printer.sink(), stop);
+    }
+    if (lines->text_digest().empty() && (options.world > 1 || options.resume)) {
+        throw InputError(jsonl.file == "-" ? "standard input" : jsonl.file.string(),
+                         options.world > 1 ? "a file that every process can read" : "a file to resume with",
+                         "a stream, which passes once", "save it, and give its name");
+    }
+    const RecordReport report = record_lines(engine, checkpoint, tokenizer, *lines, printer, stop);
+    lines.reset();
+    return report;
+}
+
 void RecordVerb::run() {
     check_input();
+    enter_world();
     const RecordChoice what = RecordChoice::parse(level);
     options.level = what.level;
+    options.scalars = what.scalars;
+    options.candidates = !no_candidates;
+    jsonl.seed = generate.seed;
     if (!patch_file.empty()) {
         patches = read_patch_file(patch_file);
     }
@@ -348,13 +417,13 @@ void RecordVerb::run() {
     options.dtype = model.dtype;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
+    const std::vector<Share> mine = shares_of(world, trace, resume);
 
     const Checkpoint checkpoint = open();
     const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
     const Tokenizer* const reading = tokenizer ? &*tokenizer : nullptr;
     // What is wrong in the texts is said before a model is loaded for them.
     std::vector<SequenceInput> sequences;
-    std::optional<JsonlSource> lines;
     if (jsonl.file.empty()) {
         sequences = input.read(reading, checkpoint);
     } else {
@@ -366,13 +435,21 @@ void RecordVerb::run() {
     Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
     what.apply(engine);
     how.apply(engine);
-    const RecordReport report =
-        lines ? record_lines(engine, checkpoint, reading, *lines, printer, stop)
-              : record_texts(engine, checkpoint, reading, std::move(sequences), printer, stop);
-    printer.finish();
-    print(report, engine);
-    if (report.cancelled) {
-        throw Cancelled();
+    if (progress.style == ProgressStyle::automatic) {
+        const double each = bytes_a_token(kept_signals(engine.signals(options.level), options), options,
+                                          engine.config(), engine.max_steps());
+        std::cerr << "--record " << level << "  about " << with_separators(std::llround(each))
+                  << " bytes a token" << (options.scalars || compress ? " before they are compressed" : "")
+                  << '\n';
+    }
+    for (const Share& share : mine) {
+        const RecordReport report =
+            record_share(share, engine, checkpoint, reading, sequences, printer, stop);
+        printer.finish();
+        print(report, engine);
+        if (report.cancelled) {
+            throw Cancelled();
+        }
     }
 }
 
@@ -400,12 +477,24 @@ void add_record(CLI::App& program) {
                     "compares")
         ->type_name("NAME");
     app->add_flag("--skip-bad", verb->jsonl.skip_bad, "Leave wrong lines of --jsonl out and count them");
+    app->add_option("--limit-tokens", verb->jsonl.limit_tokens,
+                    "End with the text of --jsonl that reaches N tokens")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    app->add_option(
+           "--sample", verb->jsonl.sample,
+           "Take this part of the lines of --jsonl, each by a draw from --seed and its number: whoever "
+           "reads, the same texts")
+        ->type_name("0.01")
+        ->check(CLI::Range(1e-9, 1.0));
     app->add_option("-o,--output", verb->trace, "Trace file; a run is added when it exists")
         ->required()
         ->type_name("TRACE.ponder");
     app->add_option(
            "--record", verb->level,
-           "basic: what the method computes anyway, a few percent of time; steps: also KL, cosine, "
+           "scalars: of each token NLL, entropy, rank, steps, FLOPs and the gate at exit, packed: about a "
+           "tenth "
+           "of basic; basic: what the method computes anyway, a few percent of time; steps: also KL, cosine, "
            "latent difference and margin "
            "at every step, which costs one more head product a step and is what policy replays need; "
            "layers: of a vanilla model the same after every block, for exits over layers. With commas beside "
@@ -419,6 +508,21 @@ void add_record(CLI::App& program) {
                     "JSON file says (resources/docs/states.md), and record that beside the run without")
         ->type_name("FILE");
     app->add_flag("--patched-only", verb->patched_only, "With --patch: leave the run without it away");
+    app->add_flag("--no-candidates", verb->no_candidates,
+                  "Leave out the ten likeliest tokens of each step, which take most of what basic takes");
+    app->add_option("--depth-every", verb->options.depth_every,
+                    "Keep the weights of depth mixing of every Nth token; they are NaN at the others, which "
+                    "--compress makes small")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    app->add_flag(
+        "--compress", verb->compress,
+        "Compress the values of signals by zstd where that takes less (scalars always are); the trace is "
+        "then of version 3 of its schema");
+    app->add_flag(
+        "--resume", verb->resume,
+        "Go on with a run that was cut off, behind the sequences that it finished: the same line with "
+        "--resume. Of shards, each process takes what is missing, whatever their number");
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
     app->add_option("--context", verb->options.context,
                     "Tokens a window (default: what the model was made for, at most 2048)")
@@ -443,7 +547,11 @@ void add_record(CLI::App& program) {
     app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "
                 "sample_models/texts/passage.txt -o story.ponder\n"
                 "  zcat corpus.jsonl.gz | ponderscope record sample_models/ponderlm-neox-1m --jsonl - "
-                "--group-field author -o corpus.ponder");
+                "--group-field author -o corpus.ponder\n"
+                "Started by torchrun, srun or mpirun, each process records its share:\n"
+                "  mpirun -n 4 ponderscope record sample_models/ponderlm-neox-1m --jsonl corpus.jsonl -o "
+                "corpus.ponder\n"
+                "  ponderscope compare corpus.ponder other.ponder   (or merge --join first)");
     app->callback([verb] { verb->run(); });
 }
 

@@ -16,6 +16,7 @@ void add_merge(CLI::App& program) {
     struct Verb {
         std::vector<std::filesystem::path> inputs;
         std::filesystem::path output;
+        bool join = false;
         ProgressOption progress;
     };
     auto verb = std::make_shared<Verb>();
@@ -25,10 +26,16 @@ void add_merge(CLI::App& program) {
         ->required()
         ->type_name("TRACE.ponder");
     verb->progress.add_to(*app);
-    app->footer("Example:\n  ponderscope merge server-a.ponder server-b.ponder -o all.ponder");
+    app->add_flag(
+        "--join", verb->join,
+        "The traces are the shards of one run, in any order, or their folder: join them to what one "
+        "process would have recorded. Shards that are missing, double or of another run are named");
+    app->footer("Example:\n  ponderscope merge server-a.ponder server-b.ponder -o all.ponder\n"
+                "  ponderscope merge --join corpus.r*-of-0016.ponder -o corpus.ponder");
     app->callback([verb] {
         ProgressPrinter printer(verb->progress.style);
-        merge_traces(verb->inputs, verb->output, printer.sink(), stop_on_interrupt());
+        (verb->join ? join_shards : merge_traces)(verb->inputs, verb->output, printer.sink(),
+                                                  stop_on_interrupt());
         printer.finish();
         std::cout << verb->output.string() << "  " << TraceReader::open(verb->output).runs().size()
                   << " runs\n";

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/base/splitmix.h"
 #include "core/base/utf8.h"
 
 #include <algorithm>
@@ -140,7 +141,8 @@ JsonlSource::JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::
 
 void JsonlSource::read_through(const ProgressSink& progress) {
     SequenceInput sequence;
-    while (next_line(*lines_, sequence, false)) {
+    // Only the tokens say where a limit lies.
+    while (next_line(*lines_, sequence, options_.limit_tokens > 0)) {
         hash_.update(sequence.text);
         text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
         if (progress) {
@@ -151,7 +153,7 @@ void JsonlSource::read_through(const ProgressSink& progress) {
     require_any();
     digest_ = hash_.finish_hex();
     hash_ = Sha256();
-    found_ = skipped_ = 0;
+    found_ = skipped_ = taken_tokens_ = 0;
     first_skipped_.clear();
 }
 
@@ -162,7 +164,7 @@ void JsonlSource::require_any() const {
     if (found_ == 0) {
         throw InputError(name_, "at least one line with a text",
                          skipped_ > 0 ? "lines that are all wrong, the first: " + first_skipped_ : "none",
-                         "write one JSON object a line");
+                         options_.sample < 1 ? "sample more of them" : "write one JSON object a line");
     }
 }
 
@@ -215,14 +217,18 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
 
 bool JsonlSource::next_line(LineReader& lines, SequenceInput& sequence, bool encode_all) {
     std::string line;
-    while (lines.next(line)) {
+    while ((options_.limit_tokens == 0 || taken_tokens_ < options_.limit_tokens) && lines.next(line)) {
         const bool blank = line.find_first_not_of(" \t") == std::string::npos && !lines.too_long();
-        if (blank) {
+        // By the line alone: a draw depends neither on who reads nor on what else is taken.
+        if (blank ||
+            (options_.sample < 1 &&
+             token_draw(options_.seed, static_cast<std::uint64_t>(lines.number()), 0) >= options_.sample)) {
             continue;
         }
         try {
             read(line, lines, sequence, encode_all);
             ++found_;
+            taken_tokens_ += static_cast<std::int64_t>(sequence.ids.size());
             return true;
         } catch (const InputError& error) {
             if (!options_.skip_bad) {

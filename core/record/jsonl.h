@@ -18,12 +18,18 @@ namespace ponderscope {
 struct JsonlOptions {
     std::filesystem::path file; ///< "-": standard input; gzip and Zstandard are recognised
     std::string text_field = "text";
-    std::string group_field = {}; ///< SequenceInfo::group: a text, number or truth value; null: none; "": not read
+    std::string group_field =
+        {}; ///< SequenceInfo::group: a text, number or truth value; null: none; "": not read
     /// Of the whole text: a text, number or truth value; of parts: a list of {"begin", "end", "class"} in
     /// bytes; null: none. "": not read.
     std::string label_field = {};
     bool skip_bad = false; ///< leave lines out that are wrong, and count them
     bool special_tokens = true;
+    std::int64_t limit_tokens = 0; ///< end with the text that reaches so many; 0: take all
+    /// Which part of the lines is taken, each by a draw from `seed` and its number; the others are not looked
+    /// at.
+    double sample = 1;
+    std::uint64_t seed = 0;
 };
 
 /// Sequences from JSON Lines. A plain file is read through once before: what is wrong in it is then said
@@ -61,6 +67,7 @@ private:
     std::string digest_;
     std::int64_t text_bytes_ = 0;
     std::int64_t found_ = 0;
+    std::int64_t taken_tokens_ = 0; ///< of those that were encoded
     std::int64_t skipped_ = 0;
     std::string first_skipped_;
 };

@@ -35,18 +35,20 @@ RecordChoice RecordChoice::parse(const std::string& text) {
     bool named = false;
     bool layers = false;
     const auto refuse = [&](const std::string& what) {
-        throw InputError("--record: expected basic, steps, layers, states or states:LAYERS, each once and "
+        throw InputError("--record: expected scalars alone, or basic, steps, layers, states or "
+                         "states:LAYERS, each once and "
                          "with commas between them, " +
                          what + ".");
     };
     for (const std::string& part : parts_of(text)) {
         constexpr std::string_view of_layers = "states:";
-        if (part == "basic" || part == "steps") {
+        if (part == "basic" || part == "steps" || part == "scalars") {
             if (named) {
-                refuse("found basic or steps twice");
+                refuse("found two of scalars, basic and steps");
             }
             named = true;
-            choice.level = part == "basic" ? RecordLevel::basic : RecordLevel::steps;
+            choice.scalars = part == "scalars";
+            choice.level = part == "steps" ? RecordLevel::steps : RecordLevel::basic;
         } else if (part == "layers" && !layers) {
             layers = true;
         } else if ((part == "states" || (part.starts_with(of_layers) && part.size() > of_layers.size())) &&
@@ -55,6 +57,9 @@ RecordChoice RecordChoice::parse(const std::string& text) {
         } else {
             refuse("found '" + part + "'");
         }
+    }
+    if (choice.scalars && (layers || choice.states)) {
+        refuse("found layers or states beside scalars, which keeps none");
     }
     choice.exits = layers && !named;
     choice.lens = layers && named;

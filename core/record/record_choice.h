@@ -8,12 +8,13 @@
 
 namespace ponderscope {
 
-/// What a run records, as `--record` says it: one of basic and steps (steps, where neither is named), and
-/// beside it, with commas, layers and states[:LAYERS].
+/// What a run records, as `--record` says it: one of scalars, basic and steps (steps, where none is named),
+/// and beside the latter two, with commas, layers and states[:LAYERS].
 struct RecordChoice {
     RecordLevel level = RecordLevel::steps;
-    bool exits = false; ///< layers alone: the blocks of a vanilla model are its steps
-    bool lens = false;  ///< layers beside basic or steps: every layer is read out at every step
+    bool scalars = false; ///< of what basic computes, one row a token and the gate at exit
+    bool exits = false;   ///< layers alone: the blocks of a vanilla model are its steps
+    bool lens = false;    ///< layers beside basic or steps: every layer is read out at every step
     std::optional<std::string> states; ///< LAYERS; empty: the end of each step
 
     /// InputError: anything else.

@@ -6,7 +6,9 @@
 #include "core/base/sha256.h"
 #include "core/checkpoint/method_info.h"
 #include "core/record/batches.h"
+#include "core/record/kept_signals.h"
 #include "core/record/sequence_source.h"
+#include "core/record/tasks.h"
 #include "core/trace/chunk_buffer.h"
 #include "core/trace/reader.h"
 #include "core/trace/windows.h"
@@ -19,20 +21,12 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <set>
 
 namespace ponderscope {
 namespace {
-
-/// A window of one of the sequences.
-struct Task {
-    std::shared_ptr<const SequenceInput> sequence;
-    std::int64_t number = 0; ///< of the sequence, from 0
-    WindowSpan span;
-};
 
 std::string utc_now() {
     const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -78,20 +72,6 @@ std::string choices_of(const Engine& engine, const std::string& patches) {
     return choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size) {
-    if (sequence.ids.size() < 2) {
-        throw InputError(sequence.title + ": expected at least two tokens, found " +
-                         std::to_string(sequence.ids.size()) + "; nothing can be predicted from less.");
-    }
-    for (const std::int32_t id : sequence.ids) {
-        if (id < 0 || id >= vocab_size) {
-            throw InputError(sequence.title + ": expected token ids below the model's vocab_size " +
-                             std::to_string(vocab_size) + ", found " + std::to_string(id) +
-                             "; these ids belong to another tokenizer.");
-        }
-    }
-}
-
 /// Sequences that lie in memory.
 class ListSource final : public SequenceSource {
 public:
@@ -121,48 +101,6 @@ private:
     std::size_t next_ = 0;
 };
 
-/// Windows of a source's sequences, as many as are asked for and not yet let go.
-class Tasks {
-public:
-    Tasks(SequenceSource& source, const WindowShape& shape, std::int64_t vocab_size, std::stop_token stop)
-        : source_(source), shape_(shape), vocab_size_(vocab_size), stop_(std::move(stop)) {}
-
-    std::size_t reach(std::size_t count) {
-        while (!ended_ && first_ + waiting_.size() < count) {
-            std::shared_ptr<const SequenceInput> sequence = source_.next();
-            if (!sequence) {
-                ended_ = !stop_.stop_requested(); // stopped, a source says no more than that
-                break;
-            }
-            check_sequence(*sequence, vocab_size_);
-            for (const WindowSpan& span : plan_windows(static_cast<std::int64_t>(sequence->ids.size()),
-                                                       shape_.context, shape_.stride)) {
-                waiting_.push_back({sequence, sequences_, span});
-            }
-            ++sequences_;
-        }
-        return first_ + waiting_.size();
-    }
-    [[nodiscard]] const Task& at(std::size_t task) const { return waiting_[task - first_]; }
-    void let_go(std::size_t until) {
-        for (; first_ < until; ++first_) {
-            waiting_.pop_front();
-        }
-    }
-    /// Every task there is was asked for and let go.
-    [[nodiscard]] bool done() const { return ended_ && waiting_.empty(); }
-
-private:
-    SequenceSource& source_;
-    WindowShape shape_;
-    std::int64_t vocab_size_;
-    std::stop_token stop_;
-    std::deque<Task> waiting_;
-    std::size_t first_ = 0;
-    std::int64_t sequences_ = 0;
-    bool ended_ = false;
-};
-
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
                      const RecordOptions& options, const WindowShape& shape, const ProgressSink& progress,
                      const std::stop_token& stop) {
@@ -181,7 +119,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.scoring = engine.scoring();
     info.device = engine.device_name();
     info.dtype = options.dtype;
-    info.record_level = options.level == RecordLevel::basic ? "basic" : "steps";
+    info.record_level = options.scalars ? "scalars" : options.level == RecordLevel::basic ? "basic" : "steps";
     info.text_source = options.text_source;
     info.text_digest = source.text_digest();
     if (checkpoint.tokenizer_json) {
@@ -212,27 +150,33 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
 /// Writes results in the order of their windows; opens and closes sequences as they come.
 class Appender {
 public:
-    Appender(TraceWriter& writer, const Tokenizer* tokenizer) : writer_(writer), tokenizer_(tokenizer) {}
+    Appender(TraceWriter& writer, const Tokenizer* tokenizer, const RecordOptions& options,
+             std::int64_t finished)
+        : writer_(writer), tokenizer_(tokenizer), options_(options), pieces_(finished) {}
 
     void append(const Task& task, WindowResult result) {
+        if (task.piece.number < pieces_ - (open_ ? 1 : 0)) {
+            return; // in the trace already; it was computed beside one that is not
+        }
         const SequenceInput& sequence = *task.sequence;
-        if (sequences_ == task.number) {
-            writer_.begin_sequence(sequence.title, sequence.text, sequence.group);
-            if (!sequence.labels.empty()) {
-                writer_.put_labels(sequence.labels);
-            }
-            ++sequences_;
+        if (!open_) {
+            begin_sequence(task);
         }
         const auto from = static_cast<std::ptrdiff_t>(task.span.report_begin);
         const auto to = static_cast<std::ptrdiff_t>(task.span.report_end);
         TokenColumns& tokens = result.tokens;
-        tokens.first = task.span.report_begin;
+        tokens.first = task.span.report_begin - task.piece.first;
         if (sequence.begin.empty()) {
             tokens.begin.assign(tokens.size(), 0);
             tokens.end.assign(tokens.size(), 0);
         } else {
             tokens.begin.assign(sequence.begin.begin() + from, sequence.begin.begin() + to);
             tokens.end.assign(sequence.end.begin() + from, sequence.end.begin() + to);
+            for (std::vector<std::uint64_t>* places : {&tokens.begin, &tokens.end}) {
+                for (std::uint64_t& place : *places) {
+                    place -= std::min(place, text_begin_);
+                }
+            }
         }
         for (const float nll : tokens.nll) {
             if (!std::isnan(nll)) {
@@ -241,9 +185,10 @@ public:
             }
         }
         tokens_ += static_cast<std::int64_t>(tokens.size());
+        keep(result, task.span.report_begin, options_);
         seen_.insert(tokens.id.begin(), tokens.id.end());
         for (auto& [name, chunk] : result.signals) {
-            chunk.first = task.span.report_begin;
+            chunk.first = task.span.report_begin - task.piece.first;
             if (tokenizer_ != nullptr && name == signal::candidate_ids) {
                 for (const std::int64_t id : to_integers(chunk)) {
                     if (id != did_not_run) {
@@ -254,13 +199,14 @@ public:
         }
         writer_.append(std::move(result.tokens), std::move(result.signals));
         put_new_vocabulary();
-        if (to == static_cast<std::ptrdiff_t>(sequence.ids.size())) {
+        if (task.span.report_end == task.piece.end) {
             writer_.end_sequence();
-            text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
+            open_ = false;
+            text_bytes_ += piece_bytes_;
         }
     }
 
-    [[nodiscard]] std::int64_t sequences() const { return sequences_; }   ///< begun
+    [[nodiscard]] std::int64_t sequences() const { return pieces_; }      ///< begun
     [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< of finished ones
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
@@ -270,6 +216,28 @@ public:
     }
 
 private:
+    void begin_sequence(const Task& task) {
+        const SequenceInput& sequence = *task.sequence;
+        open_ = true;
+        ++pieces_;
+        if (options_.world == 1) {
+            text_begin_ = 0;
+            piece_bytes_ = static_cast<std::int64_t>(sequence.text.size());
+            writer_.begin_sequence(sequence.title, sequence.text, sequence.group);
+            put_labels(sequence.labels);
+            return;
+        }
+        CutOut cut = cut_out(sequence, task.number, task.piece);
+        text_begin_ = cut.text_begin;
+        piece_bytes_ = static_cast<std::int64_t>(cut.text.size());
+        writer_.begin_sequence(sequence.title, std::move(cut.text), sequence.group, cut.place);
+        put_labels(std::move(cut.labels));
+    }
+    void put_labels(std::vector<TextLabel> labels) {
+        if (!labels.empty()) {
+            writer_.put_labels(std::move(labels));
+        }
+    }
     /// With every batch, so that a recording that is killed can still be read with its words.
     void put_new_vocabulary() {
         if (tokenizer_ == nullptr) {
@@ -289,7 +257,11 @@ private:
 
     TraceWriter& writer_;
     const Tokenizer* tokenizer_;
-    std::int64_t sequences_ = 0;
+    const RecordOptions& options_;
+    std::int64_t pieces_; ///< begun
+    bool open_ = false;
+    std::uint64_t text_begin_ = 0; ///< of the piece, in the text of its sequence
+    std::int64_t piece_bytes_ = 0;
     std::int64_t text_bytes_ = 0;
     std::int64_t tokens_ = 0;
     std::int64_t scored_ = 0;
@@ -426,18 +398,69 @@ RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceI
     return price;
 }
 
+namespace {
+
+/// The newest run of that name in a trace, which is to be taken up again; nothing where there is none yet.
+/// InputError: it is of other texts, weights or options.
+std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const RunInfo& wanted,
+                                     const std::vector<SignalInfo>& signals, const ShardInfo& place) {
+    const TraceReader reader = TraceReader::open(trace);
+    std::optional<RunInfo> found;
+    for (RunInfo& run : reader.runs()) {
+        if (run.name == wanted.name || (place.world > 1 && !found)) {
+            found = std::move(run);
+        }
+    }
+    if (!found) {
+        return found;
+    }
+    const std::optional<ShardInfo> was = reader.shard(found->id);
+    std::string difference = difference_of_runs(*found, wanted);
+    if (difference.empty() && was && was->batch != place.batch) {
+        difference = "--batch " + std::to_string(was->batch) + ", and --batch " + std::to_string(place.batch);
+    } else if (difference.empty() && was && (was->rank != place.rank || was->world != place.world)) {
+        difference = "rank " + std::to_string(was->rank) + " of " + std::to_string(was->world) +
+                     ", and rank " + std::to_string(place.rank) + " of " + std::to_string(place.world);
+    }
+    std::set<std::string> names;
+    for (const SignalInfo& signal : reader.signals(found->id)) {
+        names.insert(signal.name);
+    }
+    for (const SignalInfo& signal : signals) {
+        if (difference.empty() && names.erase(signal.name) == 0) {
+            difference = "no signal " + signal.name + ", and one";
+        }
+    }
+    if (difference.empty() && !names.empty()) {
+        difference = "a signal " + *names.begin() + ", and none";
+    }
+    if (!difference.empty()) {
+        throw InputError(trace, "a run of these texts, weights and options to resume",
+                         "\"" + found->name + "\" of others (there " + difference + " here)",
+                         "resume with the line that it was recorded by, or choose another name");
+    }
+    return found;
+}
+
+RecordReport report_of(const RunInfo& run) {
+    RecordReport report;
+    report.run = run.id;
+    report.sequences = run.sequences;
+    report.tokens = run.tokens;
+    report.scored_tokens = run.scored_tokens;
+    report.mean_nll = run.scored_tokens > 0 ? run.nll_sum / static_cast<double>(run.scored_tokens)
+                                            : std::numeric_limits<double>::quiet_NaN();
+    report.seconds = run.seconds;
+    report.found_complete = true;
+    return report;
+}
+
+} // namespace
+
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
                     const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
                     const ProgressSink& progress, const std::stop_token& stop) {
     const WindowShape shape = resolve_windows(engine.config(), options.context, options.stride);
-    Tasks tasks(source, shape, engine.config().vocab_size, stop);
-    if (tasks.reach(1) == 0) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
-        throw InputError(options.text_source + ": expected a sequence to record, found none" +
-                         (source.left_out().empty() ? "." : "; " + source.left_out()));
-    }
     std::int64_t batch = std::max<std::int64_t>(options.batch, 1);
     if (engine.attention_pair_bytes() > 0 || engine.token_bytes() > 0) {
         // No window is longer than the context.
@@ -451,16 +474,33 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         }
     }
     RecordReport report;
+    const ShardInfo place{options.rank, options.world, batch};
     RunInfo info = describe_run(engine, checkpoint, source, options, shape, progress, stop);
     const bool digest_known = !info.text_digest.empty();
-    report.run = writer.begin_run(std::move(info), engine.signals(options.level));
+    const std::vector<SignalInfo> signals = kept_signals(engine.signals(options.level), options);
+    const std::optional<RunInfo> begun =
+        options.resume ? run_to_resume(*options.resume, info, signals, place) : std::nullopt;
+    if (begun && begun->complete) {
+        return report_of(*begun);
+    }
+    const std::int64_t finished = begun ? writer.resume_run(begun->id, signals) : 0;
+    Tasks tasks(source, shape.context, shape.stride, engine.config().vocab_size, {place, finished}, stop);
+    if (tasks.reach(1) == 0 && tasks.sequences() == 0) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
+        }
+        throw InputError(options.text_source + ": expected a sequence to record, found none" +
+                         (source.left_out().empty() ? "." : "; " + source.left_out()));
+    }
+    report.run = begun ? begun->id : writer.begin_run(std::move(info), signals, place);
 
     const auto started = std::chrono::steady_clock::now();
     const auto elapsed = [started] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     };
-    Appender appender(writer, tokenizer);
-    const SequenceSource::Amount amount = source.amount();
+    Appender appender(writer, tokenizer, options, finished);
+    SequenceSource::Amount amount = source.amount();
+    amount.total /= options.world; // about
     const bool by_bytes = amount.bytes && amount.total > 0;
     const auto done = [&] { return by_bytes ? appender.text_bytes() : appender.tokens(); };
     const auto window_of = [&](const Task& task) {
@@ -517,7 +557,8 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     report.tokens = appender.tokens();
     report.scored_tokens = appender.scored();
     report.mean_nll = appender.mean_nll();
-    report.cancelled = stop.stop_requested() && !tasks.done() && (amount.total == 0 || done() < amount.total);
+    const bool all_done = options.world == 1 && !begun && amount.total > 0 && done() >= amount.total;
+    report.cancelled = stop.stop_requested() && !tasks.done() && !all_done;
     if (const std::string omissions = source.left_out(); !omissions.empty()) {
         writer.put_fault(omissions);
     }

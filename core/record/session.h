@@ -40,6 +40,9 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
 
 struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
+    bool scalars = false;   ///< of what `level` computes, keep one row a token, packed, and the gate at exit
+    bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
+    std::int64_t depth_every = 1;  ///< depth weights of every Nth token only; NaN at the others
     std::int64_t context = 0;      ///< tokens a window; 0: what the model was made for, at most 2048
     std::int64_t stride = 0;       ///< 0: half the context
     std::int64_t batch = 8;        ///< windows computed together
@@ -51,6 +54,11 @@ struct RecordOptions {
     std::string patches;            ///< JSON of the states that were put in (patch_file.h); empty: none
     std::int64_t training = 0;      ///< RunInfo::training
     std::int64_t training_step = 0; ///< RunInfo::training_step
+    std::int64_t rank = 0;          ///< which of the processes that record the run together this one is
+    std::int64_t world = 1; ///< how many there are; each records its share into a trace of its own (tasks.h)
+    /// The writer's trace, where a run in it is to be taken up again behind what it finished. A run that is
+    /// complete stays as it is; without one, this begins as usual.
+    std::optional<std::filesystem::path> resume = std::nullopt;
     bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
 };
 
@@ -59,9 +67,10 @@ struct RecordReport {
     std::int64_t sequences = 0; ///< begun
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
-    double mean_nll = 0;       ///< nats; NaN when nothing was scored
-    double seconds = 0;        ///< of computing and writing, not of loading
-    bool cancelled = false;    ///< stopped by the stop token; the run is in the trace, marked partial
+    double mean_nll = 0;         ///< nats; NaN when nothing was scored
+    double seconds = 0;          ///< of computing and writing, not of loading
+    bool found_complete = false; ///< there was nothing to resume
+    bool cancelled = false;      ///< stopped by the stop token; the run is in the trace, marked partial
 };
 
 /// Context and stride that a run uses when the user names none. InputError when they do not fit the model.

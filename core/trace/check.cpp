@@ -307,6 +307,26 @@ void TraceChecker::check_sequence(const Run& run, const Sequence& sequence, cons
     }
 }
 
+void TraceChecker::check_piece(Sequence& sequence) {
+    Statement row = database_.prepare(
+        "SELECT number, first_token, tokens, text_begin, next_bytes FROM piece WHERE sequence = ?");
+    row.bind(1, sequence.id);
+    if (!row.step()) {
+        return;
+    }
+    const std::int64_t first = row.integer(1);
+    const std::int64_t behind = row.integer(2) - first - sequence.tokens;
+    sequence.is_part = first > 0 || behind > 0;
+    sequence.goes_on = behind > 0;
+    sequence.next_bytes = row.integer(4);
+    if (row.integer(0) < 0 || first < 0 || behind < 0 || row.integer(3) < 0 || row.integer(4) < 0 ||
+        (behind == 0 && row.integer(4) != 0)) {
+        fault(sequence.place, "its row in piece says tokens from " + std::to_string(first) + " of " +
+                                  std::to_string(row.integer(2)) + ", and it has " +
+                                  std::to_string(sequence.tokens));
+    }
+}
+
 void TraceChecker::check_run(std::int64_t id) {
     Statement row = database_.prepare(
         "SELECT name, tokenizer, vocab_size, max_steps, complete, sequences, tokens, scored_tokens, nll_sum, "
@@ -348,6 +368,11 @@ void TraceChecker::check_run(std::int64_t id) {
         fault(run.place, "it has a tokenizer_digest, and vocabulary has no row of its tokenizer");
     }
     const std::vector<Signal> signals = check_signal_table(run);
+    Statement packed =
+        database_.prepare("SELECT count(*) FROM run WHERE id = ? AND record_level = 'scalars'");
+    packed.bind(1, id);
+    run.packed = packed.step() && packed.integer(0) == 1;
+    const bool shards = database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'piece'") == 1;
     Totals found;
     Statement sequences = database_.prepare("SELECT id, number, title, text_bytes, tokens, scored_tokens, "
                                             "nll_sum, steps_sum, flops_sum, scored_bytes, "
@@ -370,6 +395,9 @@ void TraceChecker::check_run(std::int64_t id) {
             sequence.text_bytes < 0) {
             fault(sequence.place, "its id, tokens or text_bytes is out of range");
             continue;
+        }
+        if (shards) {
+            check_piece(sequence);
         }
         const Totals told{sequences.integer(4), sequences.integer(5), sequences.integer(9),
                           sequences.real(6),    sequences.real(7),    sequences.real(8)};

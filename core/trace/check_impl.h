@@ -34,6 +34,7 @@ private:
         std::int64_t vocab_size = 0;
         std::int64_t max_steps = 0;
         bool all_ran = false;           ///< an exit only chose the read-out: every step is there
+        bool packed = false;            ///< its tokens lie in a signal
         std::int64_t largest_word = -1; ///< largest id in the vocabulary; -1: there is none
     };
     struct Sequence {
@@ -43,6 +44,9 @@ private:
         std::int64_t text_bytes = 0;
         bool complete = false;
         std::optional<std::int64_t> text_crc{}, tokens_crc{}; ///< nothing: not kept
+        bool is_part = false;        ///< of a sequence of which other shards have the rest
+        bool goes_on = false;        ///< there is a token behind it
+        std::int64_t next_bytes = 0; ///< of that token
     };
     struct Totals {
         std::int64_t tokens = 0, scored_tokens = 0, scored_bytes = 0;
@@ -66,6 +70,8 @@ private:
     void check_run_texts(const std::string& place, std::int64_t id);
     void check_sequence(const Run& run, const Sequence& sequence, const Totals& told,
                         const std::vector<Signal>& signals, Totals& of_run);
+    /// Of a shard: what the sequence is of the whole.
+    void check_piece(Sequence& sequence);
     void compare(const std::string& place, const Totals& told, const Totals& found);
     [[nodiscard]] std::string check_text(const Run& run, const Sequence& sequence);
     /// Whether the token over this byte of the text stands for bytes that are no UTF-8: a model made them.
@@ -73,6 +79,14 @@ private:
                                   std::size_t offset);
     [[nodiscard]] Totals check_tokens(const Run& run, const Sequence& sequence, const std::string& text,
                                       std::vector<std::int32_t>& steps);
+    /// One token, from a row or from what is packed.
+    struct Token {
+        std::int64_t position = 0, id = 0, begin = 0, end = 0, rank = 0, steps = 0, flops = 0;
+        double nll = 0, entropy = 0, max_probability = 0; ///< NaN: NULL
+    };
+    /// Calls \p each for the tokens of a sequence, in their order, until it says false.
+    template <class Each>
+    void for_each_token(const Run& run, const Sequence& sequence, const Each& each);
     void check_span(const std::string& place, std::int64_t begin, std::int64_t end, std::int64_t previous,
                     const Sequence& sequence, const std::string& text);
     /// \p due: what was written with it; \p what: "its text".

@@ -5,6 +5,7 @@
 #include "core/base/utf8.h"
 #include "core/trace/check_impl.h"
 #include "core/trace/digests.h"
+#include "core/trace/packed_values.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
 
@@ -121,41 +122,38 @@ void TraceChecker::check_chunks(const Run& run, const Sequence& sequence, const 
             fault(where, "token " + std::to_string(next) + " is due");
             return;
         }
-        const std::optional<DType> dtype = dtype_from_name(rows.text(2));
-        if (!dtype) {
+        const std::optional<StoredType> type = stored_type_from_name(rows.text(2));
+        if (!type) {
             fault(where, "dtype is \"" + printable(rows.text(2), 40) + "\"");
             return;
         }
-        chunk.dtype = *dtype;
         chunk.shape = shape_of(rows.text(3));
         if (chunk.shape.size() != signal.axes.size() || chunk.shape.front() != tokens) {
             fault(where, "shape is " + printable(rows.text(3), 80) + " for " + std::to_string(tokens) +
                              " tokens along " + std::to_string(signal.axes.size()) + " axes");
             return;
         }
-        auto bytes = static_cast<double>(size_of(*dtype));
-        for (const std::int64_t length : chunk.shape) {
-            bytes *= static_cast<double>(length);
-        }
-        if (bytes != static_cast<double>(rows.integer(4))) {
+        std::optional<SignalChunk> values = stored_chunk(rows.text(2), chunk.shape, rows.blob(5));
+        if (!values) {
             fault(where, "data has " + std::to_string(rows.integer(4)) + " bytes and shape " + rows.text(3) +
-                             " of " + rows.text(2) + " takes another number");
+                             " of " + rows.text(2) + " takes " +
+                             (type->compressed ? "others than it expands to" : "another number"));
             return;
         }
+        chunk.dtype = type->dtype;
+        chunk.data = std::move(values->data);
         const std::vector<std::int64_t> one(chunk.shape.begin() + 1, chunk.shape.end() - (trimmed ? 1 : 0));
-        if (known && (*known != *dtype || known_shape != one)) {
+        if (known && (*known != chunk.dtype || known_shape != one)) {
             fault(where, "its type or shape is not that of the chunks before it");
             return;
         }
-        known = dtype;
+        known = chunk.dtype;
         known_shape = one;
         next += tokens;
         if (next > sequence.tokens) {
             break; // said below
         }
-        const std::span<const std::byte> data = rows.blob(5);
-        check_digest(where, "its data is", digest_in(rows, 6), crc32_of(data));
-        chunk.data.assign(data.begin(), data.end());
+        check_digest(where, "its data is", digest_in(rows, 6), crc32_of(rows.blob(5)));
         check_values(run, where, signal, chunk, steps);
         ++result_.chunks;
     }

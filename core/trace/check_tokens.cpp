@@ -3,6 +3,7 @@
 #include "core/base/utf8.h"
 #include "core/trace/check_impl.h"
 #include "core/trace/digests.h"
+#include "core/trace/packed_values.h"
 #include "core/trace/schema.h"
 
 #include <nlohmann/json.hpp>
@@ -77,7 +78,8 @@ std::string TraceChecker::check_text(const Run& run, const Sequence& sequence) {
         fault(sequence.place, "text_bytes is " + std::to_string(sequence.text_bytes) + " and its text has " +
                                   std::to_string(text.size()));
     } else if (const std::size_t invalid = first_invalid_utf8(text);
-               invalid != std::string::npos && !is_word_at(run, sequence, text, invalid)) {
+               invalid != std::string::npos && !sequence.is_part &&
+               !is_word_at(run, sequence, text, invalid)) {
         fault(sequence.place, "its text is no UTF-8");
     }
     if (!text.empty()) {
@@ -123,30 +125,63 @@ void TraceChecker::check_word(const Run& run, const std::string& place, std::int
     }
 }
 
+template <class Each>
+void TraceChecker::for_each_token(const Run& run, const Sequence& sequence, const Each& each) {
+    if (!run.packed) {
+        Statement rows = database_.prepare("SELECT row & 4294967295, id, text_begin, text_end, rank, steps, "
+                                           "flops, nll, entropy, max_probability FROM "
+                                           "token_row WHERE row >= ? AND row < ? ORDER BY row");
+        rows.bind(1, sequence.id << schema::position_bits)
+            .bind(2, (sequence.id + 1) << schema::position_bits);
+        while (rows.step() &&
+               each(Token{rows.integer(0), rows.integer(1), rows.integer(2), rows.integer(3), rows.integer(4),
+                          rows.integer(5), rows.integer(6), rows.real(7), rows.real(8), rows.real(9)})) {
+        }
+        return;
+    }
+    Statement rows =
+        database_.prepare("SELECT c.first_token, c.tokens, c.dtype, c.data FROM signal g JOIN chunk c "
+                          "ON c.signal = g.id WHERE g.run = ? AND g.name = ? AND c.sequence = ? "
+                          "ORDER BY c.first_token");
+    rows.bind(1, run.id).bind(2, std::string_view(packed_token_signal)).bind(3, sequence.id);
+    while (rows.step()) {
+        const std::optional<SignalChunk> chunk =
+            stored_chunk(rows.text(2), {rows.integer(1), packed_token_bytes}, rows.blob(3));
+        const std::optional<TokenColumns> tokens = chunk ? unpack_tokens(*chunk) : std::nullopt;
+        if (!tokens) {
+            fault(sequence.place, "its tokens from " + std::to_string(rows.integer(0)) +
+                                      " on are no packed tokens of " + std::to_string(packed_token_bytes) +
+                                      " bytes");
+            return;
+        }
+        for (std::size_t i = 0; i < tokens->size(); ++i) {
+            if (!each(Token{rows.integer(0) + static_cast<std::int64_t>(i), tokens->id[i],
+                            static_cast<std::int64_t>(tokens->begin[i]),
+                            static_cast<std::int64_t>(tokens->end[i]), tokens->rank[i], tokens->steps[i],
+                            tokens->flops[i], double{tokens->nll[i]}, double{tokens->entropy[i]},
+                            double{tokens->max_probability[i]}})) {
+                return;
+            }
+        }
+    }
+}
+
 TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& sequence,
                                                 const std::string& text, std::vector<std::int32_t>& steps) {
-    Statement rows = database_.prepare("SELECT row & 4294967295, id, text_begin, text_end, nll, entropy, "
-                                       "max_probability, rank, steps, flops FROM "
-                                       "token_row WHERE row >= ? AND row < ? ORDER BY row");
-    rows.bind(1, sequence.id << schema::position_bits).bind(2, (sequence.id + 1) << schema::position_bits);
     Totals totals;
     RowDigest digest;
     bool target_open = false;
     std::int64_t covered = 0;
     const double most_entropy =
         std::log(static_cast<double>(std::max<std::int64_t>(run.vocab_size, 1))) + slack;
-    for (; rows.step(); ++totals.tokens) {
-        const std::int64_t position = rows.integer(0);
+    for_each_token(run, sequence, [&](const Token& token) {
+        const std::int64_t position = token.position;
         const std::string place = sequence.place + ", token " + std::to_string(position);
         if (position != totals.tokens) {
             fault(place, "token " + std::to_string(totals.tokens) + " is due in its place");
-            break;
+            return false;
         }
-        const std::int64_t id = rows.integer(1);
-        const std::int64_t begin = rows.integer(2);
-        const std::int64_t end = rows.integer(3);
-        const std::int64_t rank = rows.integer(7);
-        const std::int64_t step = rows.integer(8);
+        const auto& [unused, id, begin, end, rank, step, flops, nll, entropy, max_probability] = token;
         if (id < 0 || id >= run.vocab_size) {
             fault(place,
                   "its id is " + std::to_string(id) + " and vocab_size is " + std::to_string(run.vocab_size));
@@ -155,8 +190,7 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
         }
         check_span(place, begin, end, covered, sequence, text);
         covered = begin < end ? std::max(covered, end) : covered;
-        const bool scored = !rows.is_null(4);
-        const double nll = rows.real(4);
+        const bool scored = !std::isnan(nll);
         if (scored && !(nll >= -slack)) {
             fault(place, "nll is " + shown(nll) + ", and no probability is above 1");
         }
@@ -166,29 +200,31 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
         } else if (rank < 0 || rank > run.vocab_size) {
             fault(place, "rank is " + std::to_string(rank) + " of " + std::to_string(run.vocab_size));
         }
-        if (!rows.is_null(5) && !(rows.real(5) >= -slack && rows.real(5) <= most_entropy)) {
-            fault(place, "entropy is " + shown(rows.real(5)) + ", not between 0 and ln vocab_size");
+        if (!std::isnan(entropy) && !(entropy >= -slack && entropy <= most_entropy)) {
+            fault(place, "entropy is " + shown(entropy) + ", not between 0 and ln vocab_size");
         }
-        if (!rows.is_null(6) && !(rows.real(6) > 0 && rows.real(6) <= 1 + slack)) {
-            fault(place, "max_probability is " + shown(rows.real(6)));
+        if (!std::isnan(max_probability) && !(max_probability > 0 && max_probability <= 1 + slack)) {
+            fault(place, "max_probability is " + shown(max_probability));
         }
         if (step < 0 || step > run.max_steps) {
             fault(place, "steps is " + std::to_string(step) + " and the run's max_steps is " +
                              std::to_string(run.max_steps));
         }
-        if (rows.integer(9) < 0) {
-            fault(place, "flops is " + std::to_string(rows.integer(9)));
+        if (flops < 0) {
+            fault(place, "flops is " + std::to_string(flops));
         }
-        if (scored && sequence.complete && position + 1 == sequence.tokens) {
+        if (scored && sequence.complete && !sequence.goes_on && position + 1 == sequence.tokens) {
             fault(place, "it is the last of its sequence and has an nll, though nothing follows that it "
                          "could predict");
         }
-        for (int column = 1; column <= 9; ++column) {
-            if (column >= 4 && column <= 6) {
-                digest.add(rows.real(column));
-            } else {
-                digest.add(rows.integer(column));
-            }
+        for (const std::int64_t value : {id, begin, end}) {
+            digest.add(value);
+        }
+        for (const double value : {nll, entropy, max_probability}) {
+            digest.add(value);
+        }
+        for (const std::int64_t value : {rank, step, flops}) {
+            digest.add(value);
         }
         totals.scored_bytes += target_open ? end - begin : 0;
         target_open = scored;
@@ -197,10 +233,15 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
             totals.nll_sum += nll;
             totals.steps_sum += static_cast<double>(step);
         }
-        totals.flops_sum += static_cast<double>(rows.integer(9));
+        totals.flops_sum += static_cast<double>(flops);
         steps.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(step, 0, run.max_steps)));
+        ++totals.tokens;
+        return true;
+    });
+    if (sequence.complete && target_open) {
+        totals.scored_bytes += sequence.next_bytes;
     }
-    if (totals.tokens == sequence.tokens) {
+    if (totals.tokens == sequence.tokens && !run.packed) { // the array that they are packed in has its own
         check_digest(sequence.place, "the rows of its tokens are", sequence.tokens_crc, digest.value());
     }
     if (sequence.complete && sequence.text_bytes > 0 &&

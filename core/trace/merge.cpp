@@ -5,6 +5,7 @@
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 #include "core/trace/run_edits.h"
+#include "core/trace/shard.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
@@ -72,13 +73,14 @@ public:
 
     void copy(const TraceReader& reader, RunInfo run) {
         const std::vector<SignalInfo> signals = reader.signals(run.id);
+        pieces_ = reader.pieces(run.id);
         labels_.clear();
         for (auto& [sequence, label] : reader.labels(run.id)) {
             labels_[sequence].push_back(std::move(label));
         }
         const auto training = trainings_.find(run.training);
         run.training = training != trainings_.end() ? training->second : 0;
-        const std::int64_t id = writer_.begin_run(run, signals); // takes its own copy
+        const std::int64_t id = writer_.begin_run(run, signals, reader.shard(run.id)); // takes its own copy
         if (begun_ != nullptr) {
             *begun_ = id;
         }
@@ -101,7 +103,9 @@ public:
 private:
     void copy(const TraceReader& reader, const RunInfo& run, const std::vector<SignalInfo>& signals,
               const SequenceInfo& sequence) {
-        writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index), sequence.group);
+        const auto number = static_cast<std::size_t>(sequence.index);
+        writer_.begin_sequence(sequence.title, reader.text(run.id, sequence.index), sequence.group,
+                               number < pieces_.size() ? std::optional(pieces_[number]) : std::nullopt);
         if (const auto labels = labels_.find(sequence.index); labels != labels_.end()) {
             writer_.put_labels(std::move(labels->second));
         }
@@ -138,13 +142,16 @@ private:
     std::int64_t* begun_;
     std::int64_t done_ = 0;
     std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the run that is copied, by sequence
+    std::vector<PieceInfo> pieces_;                         ///< of that run; empty: its sequences are whole
     std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
 };
 
 /// A trace to merge, as it was when the merge began: it may be growing.
 struct Input {
-    explicit Input(const std::filesystem::path& path)
-        : reader(TraceReader::open(path)), annotations(AnnotationReader::beside(path)), runs(reader.runs()) {}
+    explicit Input(TraceReader trace)
+        : reader(std::move(trace)),
+          annotations(AnnotationReader::beside(reader.path())),
+          runs(reader.runs()) {}
     TraceReader reader;
     std::optional<AnnotationReader> annotations;
     std::vector<RunInfo> runs;
@@ -193,22 +200,18 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
     }
 }
 
-} // namespace
-
-void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
-                  const ProgressSink& progress, const std::stop_token& stop) {
-    if (inputs.empty()) {
-        throw InputError("expected traces to merge, found none; name at least one.");
-    }
+/// Before anything is read, so that nobody waits for a refusal.
+void require_free(const std::filesystem::path& output) {
     std::error_code error;
     if (std::filesystem::exists(std::filesystem::symlink_status(output, error))) {
         throw InputError(output, "a name that is free", "something that exists",
                          "choose another name or remove it");
     }
-    std::vector<Input> opened;
-    for (const std::filesystem::path& input : inputs) {
-        opened.emplace_back(input);
-    }
+}
+
+void merge(std::vector<Input> opened, const std::filesystem::path& output, const ProgressSink& progress,
+           const std::stop_token& stop) {
+    std::error_code error;
     const std::filesystem::path beside = annotations_path(output);
     if (std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
         throw InputError(beside, "a name that is free", "annotations of a trace that is gone",
@@ -217,16 +220,16 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
     const PassingFile passing(output);
     {
         TraceWriter writer(passing.path(), {.append = false});
-        Merge merge(writer, progress, stop);
+        Merge copies(writer, progress, stop);
         for (const Input& input : opened) {
             for (const RunInfo& run : input.runs) {
-                merge.total += run.tokens;
+                copies.total += run.tokens;
             }
         }
         for (const Input& input : opened) {
-            merge.copy_trainings(input.reader);
+            copies.copy_trainings(input.reader);
             for (const RunInfo& run : input.runs) {
-                merge.copy(input.reader, run);
+                copies.copy(input.reader, run);
             }
         }
         writer.finish();
@@ -248,6 +251,57 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
     }
 }
 
+} // namespace
+
+void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
+                  const ProgressSink& progress, const std::stop_token& stop) {
+    if (inputs.empty()) {
+        throw InputError("expected traces to merge, found none; name at least one.");
+    }
+    require_free(output);
+    std::vector<Input> opened;
+    for (const std::filesystem::path& input : inputs) {
+        opened.emplace_back(TraceReader::open(input));
+    }
+    merge(std::move(opened), output, progress, stop);
+}
+
+void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
+                 const ProgressSink& progress, const std::stop_token& stop) {
+    require_free(output);
+    std::vector<std::filesystem::path> files;
+    for (const std::filesystem::path& named : shards) {
+        const std::vector<std::filesystem::path> within = find_shards(named);
+        files.insert(files.end(), within.begin(), within.end());
+        if (within.empty()) {
+            files.push_back(named);
+        }
+    }
+    if (files.empty()) {
+        throw InputError("expected shards to join, found none; name them, or their folder.");
+    }
+    std::vector<Input> opened;
+    opened.emplace_back(TraceReader::open_shards(files, files.front().parent_path() / output.filename()));
+    const std::vector<RunInfo>& runs = opened.front().runs;
+    if (runs.size() != 1) {
+        throw InputError(files.front(), "the shards of one run",
+                         "those of " + std::to_string(runs.size()) + ": " + runs[0].name + ", " +
+                             runs[1].name + (runs.size() > 2 ? " and others" : ""),
+                         "name those of one, as in NAME.r*.ponder");
+    }
+    if (!runs.front().complete) {
+        std::string unfinished;
+        for (const std::filesystem::path& file : files) {
+            if (!TraceReader::open(file).runs().front().complete) {
+                unfinished += (unfinished.empty() ? "" : ", ") + file.filename().string();
+            }
+        }
+        throw InputError(files.front().parent_path() / unfinished, "shards that were recorded to their end",
+                         "partial ones", "finish them by record with --resume");
+    }
+    merge(std::move(opened), output, progress, stop);
+}
+
 std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,
                      const ProgressSink& progress, const std::stop_token& stop) {
     std::error_code error;
@@ -261,9 +315,9 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
     try {
         {
             TraceWriter writer(to);
-            Merge merge(writer, progress, stop, &begun);
-            merge.total = info.tokens;
-            merge.copy(reader, info);
+            Merge copies(writer, progress, stop, &begun);
+            copies.total = info.tokens;
+            copies.copy(reader, info);
             writer.finish();
         }
         return run_of(TraceReader::open(to), begun).name;

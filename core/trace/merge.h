@@ -29,4 +29,10 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
 std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,
                      const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
+/// Joins the shards of one run (files, or a folder or pattern of them) to what one process would have
+/// recorded: the same sequences, tokens, signals and totals, bit by bit. Likewise whole or not at all.
+/// InputError: also shards that are missing, double, unfinished or of several runs.
+void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
+                 const ProgressSink& progress = {}, const std::stop_token& stop = {});
+
 } // namespace ponderscope

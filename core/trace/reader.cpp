@@ -4,8 +4,10 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/trace/first_version.h"
+#include "core/trace/packed_values.h"
 #include "core/trace/reader_impl.h"
 #include "core/trace/schema.h"
+#include "core/trace/shard_set.h"
 
 #include <algorithm>
 #include <limits>
@@ -58,8 +60,7 @@ TraceReader::Impl::SequenceRow TraceReader::Impl::find_sequence(std::int64_t run
     if (row.id < 1 || row.id > schema::max_sequence_id) {
         damaged("a sequence number below 2^31", std::to_string(row.id));
     }
-    // The smallest row that SQLite stores takes more than ten bytes with its ten columns.
-    plausible(row.tokens, 10, "tokens");
+    plausible_tokens(row.tokens);
     plausible(row.text_bytes, 1, "bytes of text");
     return row;
 }
@@ -83,11 +84,14 @@ std::vector<ChunkRow> TraceReader::Impl::find_chunks(const SequenceRow& place, s
         chunk.tokens = rows.integer(2);
         const std::string shape_text = rows.text(4);
         const std::int64_t bytes = rows.integer(5);
-        const std::optional<DType> dtype = dtype_from_name(rows.text(3));
-        if (!dtype || rows.text(6) != "blob") {
+        const std::optional<StoredType> type = stored_type_from_name(rows.text(3));
+        if (!type || rows.text(6) != "blob") {
             damaged("a packed array in " + what, rows.text(6) + " of type " + rows.text(3));
         }
-        chunk.dtype = *dtype;
+        chunk.dtype = type->dtype;
+        chunk.compressed_bytes = type->compressed ? bytes : 0;
+        // What is compressed may stand for more than the file has, but not for more than a BLOB can hold.
+        const std::int64_t most = type->compressed ? max_blob_bytes : bytes;
         const nlohmann::json shape = parse_json(shape_text, path, {.max_bytes = 10'000, .max_depth = 2});
         bool agrees = shape.is_array() && shape.size() == axes.size() && chunk.tokens > 0 &&
                       chunk.first >= 0 && chunk.first <= place.tokens &&
@@ -95,13 +99,13 @@ std::vector<ChunkRow> TraceReader::Impl::find_chunks(const SequenceRow& place, s
                       bytes <= file_bytes();
         auto product = static_cast<std::int64_t>(size_of(chunk.dtype));
         for (std::size_t axis = 0; agrees && axis < shape.size(); ++axis) {
-            agrees = shape[axis].is_number_unsigned() && shape[axis] >= 1 && shape[axis] <= bytes / product;
+            agrees = shape[axis].is_number_unsigned() && shape[axis] >= 1 && shape[axis] <= most / product;
             if (agrees) {
                 chunk.shape.push_back(shape[axis].get<std::int64_t>());
                 product *= chunk.shape.back();
             }
         }
-        agrees = agrees && chunk.shape.front() == chunk.tokens && product == bytes;
+        agrees = agrees && chunk.shape.front() == chunk.tokens && (type->compressed || product == bytes);
         if (!agrees) {
             damaged("a chunk of " + what + " whose size agrees with its shape",
                     shape_text.substr(0, 100) + " of " + rows.text(3) + " for " +
@@ -139,6 +143,9 @@ std::vector<std::int32_t> TraceReader::Impl::steps_of(const SequenceRow& place, 
 }
 
 TraceReader TraceReader::open(const std::filesystem::path& path) {
+    if (const std::vector<std::filesystem::path> shards = find_shards(path); !shards.empty()) {
+        return open_shards(shards, path);
+    }
     check_trace_header(path);
     const auto attempt = [&](Database::Access access) {
         auto impl = std::make_unique<Impl>(path, Database(path, access));
@@ -190,80 +197,23 @@ TraceReader TraceReader::open(const std::filesystem::path& path) {
 }
 
 TraceReader::TraceReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TraceReader::TraceReader(std::unique_ptr<ShardSet> shards) : shards_(std::move(shards)) {}
 TraceReader::TraceReader(TraceReader&&) noexcept = default;
 TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 TraceReader::~TraceReader() = default;
 
 const std::filesystem::path& TraceReader::path() const {
-    return impl_->path;
+    return shards_ ? shards_->name() : impl_->path;
 }
 
 const std::vector<std::string>& TraceReader::notices() const {
-    return impl_->notices;
-}
-
-std::vector<RunInfo> TraceReader::runs() const {
-    return impl_->read([&] {
-        std::vector<RunInfo> runs;
-        // Earlier traces lack the last columns.
-        const auto later = [&](const char* column, const char* otherwise) {
-            return impl_->database.has_column("run", column) ? column : otherwise;
-        };
-        Statement rows = impl_->database.prepare(
-            std::string("SELECT id, name, checkpoint, checkpoint_digest, architecture, method, "
-                        "depth_mixing, policy, scoring, device, dtype, "
-                        "record_level, text_source, text_digest, tokenizer_digest, versions, "
-                        "config, notices, seed, max_steps, layers, "
-                        "vocab_size, context, stride, started, seconds, complete, sequences, "
-                        "tokens, scored_tokens, nll_sum, steps_sum, "
-                        "flops_sum, scored_bytes, ") +
-            later("flops_model", "''") + ", " + later("step_unit", "'step'") + ", " + later("choices", "''") +
-            ", " + later("training", "0") + ", " + later("training_step", "0") + " FROM run ORDER BY id");
-        while (rows.step()) {
-            RunInfo run;
-            int i = 0;
-            run.id = rows.integer(i++);
-            for (std::string* text : {&run.name, &run.checkpoint, &run.checkpoint_digest, &run.architecture,
-                                      &run.method, &run.depth_mixing, &run.policy, &run.scoring, &run.device,
-                                      &run.dtype, &run.record_level, &run.text_source, &run.text_digest,
-                                      &run.tokenizer_digest, &run.versions, &run.config, &run.notices}) {
-                *text = rows.text(i++);
-            }
-            run.seed = static_cast<std::uint64_t>(rows.integer(i++));
-            for (std::int64_t* value :
-                 {&run.max_steps, &run.layers, &run.vocab_size, &run.context, &run.stride}) {
-                *value = rows.integer(i++);
-            }
-            run.started = rows.text(i++);
-            run.seconds = rows.real(i++);
-            run.complete = rows.integer(i++) == 1;
-            for (std::int64_t* value : {&run.sequences, &run.tokens, &run.scored_tokens}) {
-                *value = rows.integer(i++);
-            }
-            for (double* value : {&run.nll_sum, &run.steps_sum, &run.flops_sum}) {
-                *value = rows.real(i++);
-            }
-            run.text_bytes = rows.integer(i++);
-            run.flops_model = rows.text(i++);
-            run.step_unit = rows.text(i++);
-            run.choices = rows.text(i++);
-            run.training = rows.integer(i++);
-            run.training_step = rows.integer(i++);
-            if (run.tokens < 0 || run.scored_tokens < 0 || run.scored_tokens > run.tokens ||
-                run.sequences < 0) {
-                impl_->damaged("counts that agree in run " + std::to_string(run.id),
-                               std::to_string(run.scored_tokens) + " scored of " +
-                                   std::to_string(run.tokens) + " tokens in " +
-                                   std::to_string(run.sequences) + " sequences");
-            }
-            impl_->plausible(run.tokens, 10, "tokens");
-            runs.push_back(std::move(run));
-        }
-        return runs;
-    });
+    return shards_ ? shards_->notices() : impl_->notices;
 }
 
 std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
+    if (shards_) {
+        return shards_->sequences(run);
+    }
     return impl_->read([&] {
         std::vector<SequenceInfo> sequences;
         Statement rows = impl_->database.prepare(
@@ -276,7 +226,7 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
             info.run = run;
             info.index = rows.integer(0);
             info.title = rows.text(1);
-            info.tokens = impl_->plausible(rows.integer(2), 10, "tokens");
+            info.tokens = impl_->plausible_tokens(rows.integer(2));
             info.scored_tokens = rows.integer(3);
             info.nll_sum = rows.real(4);
             info.steps_sum = rows.real(5);
@@ -294,6 +244,9 @@ std::vector<SequenceInfo> TraceReader::sequences(std::int64_t run) const {
 }
 
 std::vector<SignalInfo> TraceReader::signals(std::int64_t run) const {
+    if (shards_) {
+        return shards_->signals(run);
+    }
     return impl_->read([&] {
         std::vector<SignalInfo> signals;
         Statement rows = impl_->database.prepare(
@@ -314,13 +267,18 @@ std::vector<SignalInfo> TraceReader::signals(std::int64_t run) const {
             info.unit = rows.text(2);
             info.title = rows.text(3);
             info.description = rows.text(4);
-            signals.push_back(std::move(info));
+            if (info.name != packed_token_signal || info.axes != packed_token_info().axes) {
+                signals.push_back(std::move(info));
+            }
         }
         return signals;
     });
 }
 
 std::vector<std::pair<std::int64_t, TextLabel>> TraceReader::labels(std::int64_t run) const {
+    if (shards_) {
+        return shards_->labels(run);
+    }
     return impl_->read([&] {
         std::vector<std::pair<std::int64_t, TextLabel>> labels;
         if (impl_->database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'label'") == 0) {
@@ -347,11 +305,17 @@ std::vector<std::pair<std::int64_t, TextLabel>> TraceReader::labels(std::int64_t
 
 TokenColumns TraceReader::tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
                                  std::int64_t end) const {
+    if (shards_) {
+        return shards_->tokens(run, sequence, begin, end);
+    }
+    if (impl_->read([&] { return impl_->is_packed(run); })) {
+        return packed_tokens(run, sequence, begin, end);
+    }
     return impl_->read([&] {
         const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
         begin = std::clamp<std::int64_t>(begin, 0, place.tokens);
         end = end < 0 ? place.tokens : std::clamp(end, begin, place.tokens);
-        const auto n = static_cast<std::size_t>(end - begin);
+        const auto n = static_cast<std::size_t>(impl_->plausible(end - begin, 10, "tokens"));
         TokenColumns columns;
         columns.first = begin;
         columns.id.reserve(n);
@@ -407,6 +371,9 @@ TokenColumns TraceReader::tokens(std::int64_t run, std::int64_t sequence, std::i
 std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t sequence,
                                                const std::string& name, std::int64_t begin,
                                                std::int64_t end) const {
+    if (shards_) {
+        return shards_->signal(run, sequence, name, begin, end);
+    }
     return impl_->read([&]() -> std::optional<SignalChunk> {
         const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
         begin = std::clamp<std::int64_t>(begin, 0, place.tokens);
@@ -435,7 +402,9 @@ std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t se
             result.shape.back() = std::max(result.shape.back(), chunks[i].shape.back());
         }
         const auto token_bytes = static_cast<std::size_t>(bytes_a_token(result.dtype, result.shape));
-        impl_->plausible(end - begin, chunks.front().token_bytes(), ("tokens of " + what).c_str());
+        if (chunks.front().compressed_bytes == 0) {
+            impl_->plausible(end - begin, chunks.front().token_bytes(), ("tokens of " + what).c_str());
+        }
         const std::size_t most =
             4 * std::max<std::size_t>(static_cast<std::size_t>(impl_->file_bytes()), std::size_t{64} << 20);
         if (token_bytes > most / std::max<std::size_t>(1, static_cast<std::size_t>(end - begin))) {
@@ -462,10 +431,10 @@ std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t se
                     .subspan(static_cast<std::size_t>(next - begin) * token_bytes,
                              static_cast<std::size_t>(stop - next) * token_bytes);
             if (own_bytes == token_bytes) {
-                impl_->database.read_blob("chunk", "data", chunk.id, skip, target);
+                impl_->read_values(chunk, skip, target, what);
             } else { // stored without the zeros that it ends in
                 narrow.resize(count);
-                impl_->database.read_blob("chunk", "data", chunk.id, skip, narrow);
+                impl_->read_values(chunk, skip, narrow, what);
                 const std::size_t from = static_cast<std::size_t>(chunk.shape.back()) * size_of(chunk.dtype);
                 const std::size_t to = static_cast<std::size_t>(result.shape.back()) * size_of(chunk.dtype);
                 for (std::size_t row = 0; row * from < count; ++row) {
@@ -489,6 +458,9 @@ std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t se
 }
 
 std::string TraceReader::text(std::int64_t run, std::int64_t sequence) const {
+    if (shards_) {
+        return shards_->text(run, sequence);
+    }
     return impl_->read([&] {
         const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
         std::string text;
@@ -515,6 +487,9 @@ std::string TraceReader::text(std::int64_t run, std::int64_t sequence) const {
 }
 
 std::string TraceReader::token_bytes(std::int64_t run, std::int32_t id) const {
+    if (shards_) {
+        return shards_->token_bytes(run, id);
+    }
     return impl_->read([&] {
         Statement& rows = impl_->vocabulary_statement;
         rows.bind(1, run).bind(2, std::int64_t{id});
@@ -529,6 +504,9 @@ std::string TraceReader::token_bytes(std::int64_t run, std::int32_t id) const {
 }
 
 std::vector<std::pair<std::int32_t, std::string>> TraceReader::vocabulary(std::int64_t run) const {
+    if (shards_) {
+        return shards_->vocabulary(run);
+    }
     return impl_->read([&] {
         std::vector<std::pair<std::int32_t, std::string>> words;
         Statement rows = impl_->database.prepare("SELECT v.id, v.bytes FROM run r JOIN vocabulary v ON "
@@ -548,6 +526,9 @@ std::vector<std::pair<std::int32_t, std::string>> TraceReader::vocabulary(std::i
 }
 
 std::vector<FaultInfo> TraceReader::faults(std::int64_t run) const {
+    if (shards_) {
+        return shards_->faults(run);
+    }
     return impl_->read([&] {
         std::vector<FaultInfo> faults;
         Statement rows = impl_->database.prepare(
@@ -561,6 +542,9 @@ std::vector<FaultInfo> TraceReader::faults(std::int64_t run) const {
 }
 
 std::string TraceReader::check() const {
+    if (shards_) {
+        return shards_->check();
+    }
     try {
         const ReadTransaction transaction(impl_->database);
         const std::string answer = impl_->database.text("PRAGMA quick_check(1)");

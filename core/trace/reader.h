@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/trace/records.h"
+#include "core/trace/shard.h"
 #include "core/trace/training_records.h"
 
 #include <cstdint>
@@ -14,16 +15,25 @@
 
 namespace ponderscope {
 
+class ShardSet;
+
 /// Reads a trace that nobody vouches for: read-only, defensive, trusted_schema off, sizes checked before use.
 /// Opening reads the header and the schema only. A damaged part throws InputError when it is asked for; other
 /// parts stay readable. EnvironmentError: the machine could not read. A trace on media that cannot be written
 /// opens too; one that is being recorded can be read at any time.
+///
+/// The shards that several processes recorded (shard.h) open as one trace: a folder, a pattern, or the name
+/// that they were recorded to. Each set of shards is a run; sequences are stitched from their pieces.
 ///
 /// One thread at a time. Each thread that reads opens its own; that is cheap.
 class TraceReader {
 public:
     /// InputError: not a trace, another kind of SQLite file, a newer version.
     static TraceReader open(const std::filesystem::path& path);
+    /// Of shards that are named one by one; \p name stands for them in path() and in sentences. InputError:
+    /// shards that are missing, double or of different runs.
+    static TraceReader open_shards(const std::vector<std::filesystem::path>& files,
+                                   const std::filesystem::path& name);
 
     TraceReader(TraceReader&&) noexcept;
     TraceReader& operator=(TraceReader&&) noexcept;
@@ -34,6 +44,11 @@ public:
     runs() const; ///< fresh from the file, so that a growing trace can be followed
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
     [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
+    /// Which part of the run this file holds; nothing for traces from before that was kept. Shards that
+    /// are opened as one hold all of it.
+    [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
+    /// What the sequences of a shard are, in their order; empty where they are whole.
+    [[nodiscard]] std::vector<PieceInfo> pieces(std::int64_t run) const;
     /// Classes that came with the texts: the sequence's number and the label, in the order of the texts.
     /// Empty for traces from before labels were kept.
     [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
@@ -69,8 +84,12 @@ public:
 
 private:
     struct Impl;
+    [[nodiscard]] TokenColumns packed_tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
+                                             std::int64_t end) const;
     explicit TraceReader(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    explicit TraceReader(std::unique_ptr<ShardSet> shards);
+    std::unique_ptr<Impl> impl_;       ///< of a file
+    std::unique_ptr<ShardSet> shards_; ///< or of several
 };
 
 /// Values of a chunk as floats, whatever its dtype (f16, bf16, f32, f64 and the integers).

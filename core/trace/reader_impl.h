@@ -34,6 +34,7 @@ struct ChunkRow {
     std::int64_t first = 0;
     std::int64_t tokens = 0;
     DType dtype = DType::f32;
+    std::int64_t compressed_bytes = 0; ///< in the file; 0: the values lie there as they are
     std::vector<std::int64_t> shape;
     [[nodiscard]] std::int64_t token_bytes() const { return bytes_a_token(dtype, shape); }
 };
@@ -44,6 +45,8 @@ struct TraceReader::Impl {
     mutable Database database;
     std::vector<std::string> notices;
     std::int64_t version = schema::version; ///< of the file
+    mutable std::int64_t packed_run = 0;    ///< the run that was asked about last
+    mutable bool packed = false;
     mutable Statement tokens_statement;
     mutable Statement chunks_statement;
     mutable Statement sequence_statement;
@@ -59,6 +62,14 @@ struct TraceReader::Impl {
 
     [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
         throw InputError(path, expected, found, take_again);
+    }
+
+    /// Tokens of a sequence or a run. The smallest row that SQLite stores takes more than ten bytes with its
+    /// ten columns; packed and compressed, equal tokens can take next to none, and what is read is checked
+    /// then.
+    std::int64_t plausible_tokens(std::int64_t count) const {
+        const bool any = database.integer("PRAGMA user_version") > schema::plain_version;
+        return plausible(count, any ? 0 : 10, "tokens");
     }
 
     /// Runs \p body inside a read transaction and turns what SQLite says into a sentence.
@@ -86,7 +97,7 @@ struct TraceReader::Impl {
 
     /// A count from the file that says how much is to be read, checked before anything is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const {
-        if (count < 0 || count > file_bytes() / least_bytes_each) {
+        if (count < 0 || (least_bytes_each > 0 && count > file_bytes() / least_bytes_each)) {
             damaged(std::string("a number of ") + what + " that fits into the file", std::to_string(count));
         }
         return count;
@@ -101,6 +112,11 @@ struct TraceReader::Impl {
     std::vector<ChunkRow> find_chunks(const SequenceRow& place, std::int64_t signal,
                                       const nlohmann::json& axes, std::int64_t begin, std::int64_t until,
                                       const std::string& what) const;
+    /// Values of a chunk from \p skip bytes on, expanded where they are compressed.
+    void read_values(const ChunkRow& chunk, std::size_t skip, std::span<std::byte> out,
+                     const std::string& what) const;
+    /// Whether the tokens of a run lie in a signal.
+    [[nodiscard]] bool is_packed(std::int64_t run) const;
     void open_statements();
 };
 

@@ -2,6 +2,7 @@
 // TraceReader: trainings and their curves.
 #include "core/trace/reader.h"
 #include "core/trace/reader_impl.h"
+#include "core/trace/shard_set.h"
 
 #include <map>
 
@@ -18,6 +19,9 @@ bool keeps_trainings(Database& database) {
 } // namespace
 
 std::vector<TrainingInfo> TraceReader::trainings() const {
+    if (shards_) {
+        return {}; // a training is recorded by one process
+    }
     return impl_->read([&] {
         std::vector<TrainingInfo> trainings;
         if (!keeps_trainings(impl_->database)) {
@@ -59,6 +63,9 @@ std::vector<TrainingInfo> TraceReader::trainings() const {
 }
 
 std::vector<TrainingQuantity> TraceReader::training_quantities(std::int64_t training) const {
+    if (shards_) {
+        return {}; // a training is recorded by one process
+    }
     return impl_->read([&] {
         std::vector<TrainingQuantity> quantities;
         if (!keeps_trainings(impl_->database)) {
@@ -76,6 +83,9 @@ std::vector<TrainingQuantity> TraceReader::training_quantities(std::int64_t trai
 }
 
 std::vector<TrainingCurve> TraceReader::training_curves(std::int64_t training) const {
+    if (shards_) {
+        return {}; // a training is recorded by one process
+    }
     return impl_->read([&] {
         std::vector<TrainingCurve> curves;
         if (!keeps_trainings(impl_->database)) {

@@ -74,6 +74,11 @@ void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
     }
 }
 
+bool has(Database& database, const char* table) {
+    return database.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '" +
+                            std::string(table) + "'") == 1;
+}
+
 void check_name(const std::string& name) {
     if (name.empty() || name.size() > 1000 || !is_valid_utf8(name) ||
         std::any_of(name.begin(), name.end(),
@@ -85,15 +90,21 @@ void check_name(const std::string& name) {
 
 } // namespace
 
+void delete_contents(Database& database, std::int64_t sequence) {
+    // Rows of tokens and pieces of text are ranges of their sequence's numbers; everything else names it.
+    const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
+                              " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
+    database.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range);
+    for (const char* table : {"chunk", "label", "piece"}) { // some came later
+        if (has(database, table)) {
+            database.execute(std::string("DELETE FROM ") + table +
+                             " WHERE sequence = " + std::to_string(sequence));
+        }
+    }
+}
+
 void delete_run(Database& database, std::int64_t run) {
-    // Rows of tokens and pieces of text are ranges of their sequence's numbers; everything else names its run
-    // or its sequence.
     const std::string number = std::to_string(run);
-    const auto has = [&](const char* table) {
-        return database.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '" +
-                                std::string(table) + "'") == 1;
-    };
-    const bool labels = has("label"); // which came later
     std::vector<std::int64_t> sequences;
     {
         Statement rows = database.prepare("SELECT id FROM sequence WHERE run = " + number);
@@ -102,15 +113,12 @@ void delete_run(Database& database, std::int64_t run) {
         }
     }
     for (const std::int64_t sequence : sequences) {
-        const std::string id = std::to_string(sequence);
-        const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
-                                  " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
-        database.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range +
-                         "; DELETE FROM chunk WHERE sequence = " + id +
-                         (labels ? "; DELETE FROM label WHERE sequence = " + id : ""));
+        delete_contents(database, sequence);
     }
-    for (const char* table : {"sequence", "signal", "fault"}) {
-        database.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
+    for (const char* table : {"sequence", "signal", "fault", "shard"}) {
+        if (has(database, table)) {
+            database.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
+        }
     }
     database.execute("DELETE FROM run WHERE id = " + number +
                      "; DELETE FROM vocabulary WHERE tokenizer NOT IN (SELECT tokenizer FROM run)");

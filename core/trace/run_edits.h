@@ -31,5 +31,7 @@ void forget_run(const std::filesystem::path& trace, std::int64_t run) noexcept;
 
 /// Takes the rows of a run out of a trace that is open for writing; the file keeps its size.
 void delete_run(Database& database, std::int64_t run);
+/// Likewise of what belongs to a sequence (by its id), without its own row.
+void delete_contents(Database& database, std::int64_t sequence);
 
 } // namespace ponderscope

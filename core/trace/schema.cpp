@@ -26,7 +26,7 @@ constexpr Column run_columns[] = {
     {"scoring", "TEXT NOT NULL", "exact, jacobi:3"},
     {"device", "TEXT NOT NULL", "cpu, cuda:0 with the name of the GPU"},
     {"dtype", "TEXT NOT NULL", "float32, bfloat16, float16"},
-    {"record_level", "TEXT NOT NULL", "basic, steps"},
+    {"record_level", "TEXT NOT NULL", "scalars, basic, steps"},
     {"text_source", "TEXT NOT NULL", "file, prompt or ids"},
     {"text_digest", "TEXT NOT NULL", "SHA-256 of the text, or of the ids as little-endian int32"},
     {"tokenizer_digest", "TEXT NOT NULL", "SHA-256 of the tokenizer; empty without one"},
@@ -112,7 +112,7 @@ constexpr Column chunk_columns[] = {
     {"signal", "INTEGER NOT NULL", "signal.id"},
     {"first_token", "INTEGER NOT NULL", "position of the first token in this chunk"},
     {"tokens", "INTEGER NOT NULL", "tokens in this chunk"},
-    {"dtype", "TEXT NOT NULL", "F32, F16, I32, ..."},
+    {"dtype", "TEXT NOT NULL", "F32, F16, I32, ...; +zstd behind it: compressed"},
     {"shape", "TEXT NOT NULL", "JSON array, [tokens, ...] along the signal's axes"},
     {"data", "BLOB NOT NULL", "row-major, little-endian"},
     {"crc32", "INTEGER DEFAULT NULL", "CRC-32 of data; NULL: not kept"},
@@ -171,6 +171,22 @@ constexpr Column training_point_columns[] = {
     {"value", "REAL", "NULL: not a number"},
 };
 
+constexpr Column shard_columns[] = {
+    {"run", "INTEGER PRIMARY KEY", "run.id"},
+    {"rank", "INTEGER NOT NULL", "of the process that recorded this part, from 0"},
+    {"world", "INTEGER NOT NULL", "processes that recorded the run together; 1: all of it is here"},
+    {"batch", "INTEGER NOT NULL", "windows computed together"},
+};
+constexpr Column piece_columns[] = {
+    {"sequence", "INTEGER PRIMARY KEY", "sequence.id"},
+    {"number", "INTEGER NOT NULL", "of the sequence in the whole run, from 0"},
+    {"first_token", "INTEGER NOT NULL", "token of that sequence which is token 0 here"},
+    {"tokens", "INTEGER NOT NULL", "of the whole sequence"},
+    {"text_begin", "INTEGER NOT NULL", "byte of its text where the text here begins"},
+    {"next_bytes", "INTEGER NOT NULL", "of the token behind the piece, which its last token predicts"},
+    {"label_goes_on", "INTEGER NOT NULL", "1: its first label is the rest of one of the piece before"},
+};
+
 constexpr Table all_tables[] = {
     {"run", "A checkpoint, a method and a policy over a set of sequences.", run_columns, "", "STRICT"},
     {"sequence", "A text, or a prompt with what was generated.", sequence_columns, "UNIQUE (run, number)",
@@ -192,6 +208,9 @@ constexpr Table all_tables[] = {
      "PRIMARY KEY (training, name)", "STRICT, WITHOUT ROWID", true},
     {"training_point", "The curves of trainings.", training_point_columns,
      "PRIMARY KEY (training, step, quantity, place)", "STRICT, WITHOUT ROWID", true},
+    {"shard", "How a run was dealt out to processes.", shard_columns, "", "STRICT", true},
+    {"piece", "What the sequences of a shard are: parts of those of the whole run.", piece_columns, "",
+     "STRICT", true},
 };
 
 // Column names are those of the tables; `sequence` is the number in the run wherever a view shows it.

@@ -19,8 +19,10 @@ namespace schema {
 /// file.
 inline constexpr std::int32_t application_id = 0x504F4E44;
 /// Counts up when a reader of the version before could not read the file, or would read it wrongly.
-/// 1: steps that did not run are 0 in signals. 2: they are NaN, or did_not_run in whole numbers.
-inline constexpr std::int32_t version = 2;
+/// 1: steps that did not run are 0 in signals. 2: they are NaN, or did_not_run in whole numbers. 3: chunks
+/// may be compressed, tokens packed; a file is given it when the first run that may have such is written.
+inline constexpr std::int32_t version = 3;
+inline constexpr std::int32_t plain_version = 2; ///< of a file without
 inline constexpr std::int32_t page_size = 16384;
 
 /// Token rows are numbered sequence * 2^32 + position: a table by row number takes half the time to append to

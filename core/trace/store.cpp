@@ -2,6 +2,7 @@
 #include "core/trace/store.h"
 
 #include "core/base/error.h"
+#include "core/trace/packed_values.h"
 #include "core/trace/schema.h"
 
 #include <algorithm>
@@ -69,8 +70,8 @@ std::string utc_now() {
     return {text, size};
 }
 
-TraceStore::TraceStore(const std::filesystem::path& path)
-    : path_(path), database_([&] {
+TraceStore::TraceStore(const std::filesystem::path& path, bool compress)
+    : path_(path), always_compress_(compress), database_([&] {
           const bool exists = is_file_with_content(path);
           if (exists) {
               check_trace_header(path);
@@ -95,7 +96,7 @@ void TraceStore::create() {
     database_.execute("PRAGMA page_size=" + std::to_string(schema::page_size));
     database_.execute("BEGIN IMMEDIATE");
     database_.execute("PRAGMA application_id=" + std::to_string(schema::application_id) +
-                      "; PRAGMA user_version=" + std::to_string(schema::version));
+                      "; PRAGMA user_version=" + std::to_string(schema::plain_version));
     database_.execute(schema::create_statements());
     database_.execute("COMMIT");
 }
@@ -155,11 +156,13 @@ void TraceStore::prepare_statements() {
     insert_tokens_ = database_.prepare(many);
     insert_signal_ = database_.prepare(insert_into("signal"));
     insert_chunk_ = database_.prepare(insert_into("chunk"));
-    update_chunk_ = database_.prepare("UPDATE chunk SET tokens=?, shape=?, data=?, crc32=? WHERE id=?");
+    update_chunk_ =
+        database_.prepare("UPDATE chunk SET tokens=?, shape=?, data=?, crc32=?, dtype=? WHERE id=?");
     insert_vocabulary_ =
         database_.prepare("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes, crc32) VALUES (?,?,?,?)");
     insert_fault_ = database_.prepare("INSERT INTO fault (run, sequence, time, message) VALUES (?,?,?,?)");
     insert_label_ = database_.prepare(insert_into("label"));
+    insert_piece_ = database_.prepare(insert_into("piece"));
     prepare_training_statements();
 }
 
@@ -170,14 +173,16 @@ void TraceStore::begin() {
 }
 
 void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
-                           std::int64_t tokenizer) {
+                           std::int64_t tokenizer, const std::optional<ShardInfo>& shard) {
     begin();
     run_ = info.id;
     run_began_ = std::chrono::steady_clock::now();
     run_seconds_ = -1;
+    run_seconds_before_ = 0;
     run_complete_ = false;
     run_sequences_ = 0;
     run_totals_ = {};
+    sequence_totals_ = {};
     Statement& run = insert_run_;
     int i = 0;
     run.bind(++i, info.id);
@@ -213,7 +218,12 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
     run.run();
 
     signals_.clear();
-    for (const SignalInfo& signal : signals) {
+    choose_form(info.record_level);
+    std::vector<SignalInfo> all = signals;
+    if (packed_) {
+        all.push_back(packed_token_info());
+    }
+    for (const SignalInfo& signal : all) {
         const std::string axes = axes_to_json(signal.axes);
         insert_signal_.bind(1, next_signal_)
             .bind(2, run_)
@@ -225,14 +235,32 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
         insert_signal_.run();
         signals_[signal.name] = {next_signal_++, ends_in_zeros(signal.axes)};
     }
+    if (shard) {
+        Statement insert = database_.prepare(insert_into("shard"));
+        insert.bind(1, run_).bind(2, shard->rank).bind(3, shard->world).bind(4, shard->batch);
+        insert.run();
+    }
+}
+
+void TraceStore::choose_form(const std::string& record_level) {
+    packed_ = record_level == "scalars";
+    compress_ = packed_ || always_compress_;
+    if (compress_ && database_.integer("PRAGMA user_version") < schema::version) {
+        if (database_.integer("PRAGMA user_version") < schema::plain_version) {
+            throw InputError(path_, "a trace that can hold compressed runs", "one of the first version",
+                             "record into another file; merge writes the runs of both into a new one");
+        }
+        database_.execute("PRAGMA user_version=" + std::to_string(schema::version));
+    }
 }
 
 void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const std::string& text,
-                                const std::string& group) {
+                                const std::string& group, const std::optional<PieceInfo>& part) {
     begin();
     sequence_ = id;
     sequence_complete_ = false;
     target_open_ = false;
+    next_bytes_ = part ? part->next_bytes : 0;
     sequence_totals_ = {};
     sequence_rows_.clear();
     buffers_.clear();
@@ -263,14 +291,30 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
             .bind(2, bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
         insert_text_.run();
     }
+    if (part) {
+        insert_piece_.bind(1, id)
+            .bind(2, part->sequence)
+            .bind(3, part->first)
+            .bind(4, part->tokens)
+            .bind(5, part->text_begin)
+            .bind(6, part->next_bytes)
+            .bind(7, std::int64_t{part->label_goes_on});
+        insert_piece_.run();
+    }
 }
 
 void TraceStore::append(const TokenColumns& tokens,
                         const std::vector<std::pair<std::string, SignalChunk>>& signals) {
     begin();
-    insert_tokens(tokens);
     count(tokens);
-    digest(tokens);
+    if (packed_) {
+        const std::int64_t signal = signals_.at(packed_token_signal).id;
+        buffers_[packed_token_signal].append(
+            pack_tokens(tokens), [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); });
+    } else {
+        insert_tokens(tokens);
+        digest(tokens);
+    }
     for (const auto& [name, chunk] : signals) {
         const SignalPlace& signal = signals_.at(name);
         const auto store = [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal.id, piece); };
@@ -311,8 +355,9 @@ void TraceStore::insert_tokens(const TokenColumns& tokens) {
     }
 }
 
+/// Token by token, so that sums do not depend on where appends end.
 void TraceStore::count(const TokenColumns& tokens) {
-    Totals sum;
+    Totals& sum = sequence_totals_;
     const bool spans = !tokens.begin.empty();
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (target_open_ && spans) { // this token is the target of the one before
@@ -326,15 +371,16 @@ void TraceStore::count(const TokenColumns& tokens) {
         }
         sum.flops_sum += static_cast<double>(tokens.flops[i]);
     }
-    sum.tokens = static_cast<std::int64_t>(tokens.size());
-    for (Totals* totals : {&sequence_totals_, &run_totals_}) {
-        totals->tokens += sum.tokens;
-        totals->scored_tokens += sum.scored_tokens;
-        totals->nll_sum += sum.nll_sum;
-        totals->steps_sum += sum.steps_sum;
-        totals->flops_sum += sum.flops_sum;
-        totals->scored_bytes += sum.scored_bytes;
-    }
+    sum.tokens += static_cast<std::int64_t>(tokens.size());
+}
+
+void TraceStore::Totals::add(const Totals& other) {
+    tokens += other.tokens;
+    scored_tokens += other.scored_tokens;
+    nll_sum += other.nll_sum;
+    steps_sum += other.steps_sum;
+    flops_sum += other.flops_sum;
+    scored_bytes += other.scored_bytes;
 }
 
 /// What bind_token stores.
@@ -354,13 +400,19 @@ void TraceStore::digest(const TokenColumns& tokens) {
 }
 
 std::int64_t TraceStore::store_chunk(std::int64_t signal, const ChunkBuffer::Piece& piece) {
-    const std::int64_t crc = crc32_of(piece.data);
+    const std::vector<std::byte> packed =
+        compress_ ? compress_values(piece.data, piece.tokens) : std::vector<std::byte>();
+    const std::span<const std::byte> data = packed.empty() ? piece.data : packed;
+    const std::string dtype =
+        std::string(name_of(piece.dtype)) + std::string(packed.empty() ? "" : compressed_suffix);
+    const std::int64_t crc = crc32_of(data);
     if (piece.row != 0) {
         update_chunk_.bind(1, piece.tokens)
             .bind(2, std::string_view(piece.shape))
-            .bind(3, piece.data)
+            .bind(3, data)
             .bind(4, crc)
-            .bind(5, piece.row);
+            .bind(5, std::string_view(dtype))
+            .bind(6, piece.row);
         update_chunk_.run();
         return piece.row;
     }
@@ -369,9 +421,9 @@ std::int64_t TraceStore::store_chunk(std::int64_t signal, const ChunkBuffer::Pie
         .bind(3, signal)
         .bind(4, piece.first_token)
         .bind(5, piece.tokens)
-        .bind(6, name_of(piece.dtype))
+        .bind(6, std::string_view(dtype))
         .bind(7, std::string_view(piece.shape))
-        .bind(8, piece.data)
+        .bind(8, data)
         .bind(9, crc);
     insert_chunk_.run();
     return next_chunk_++;
@@ -408,8 +460,9 @@ void TraceStore::write_run_totals() {
     }
     const double so_far =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - run_began_).count();
-    const Totals& t = run_totals_;
-    update_run_.bind(1, run_seconds_ >= 0 ? run_seconds_ : so_far)
+    Totals t = run_totals_;
+    t.add(sequence_totals_);
+    update_run_.bind(1, run_seconds_before_ + (run_seconds_ >= 0 ? run_seconds_ : so_far))
         .bind(2, std::int64_t{run_complete_})
         .bind(3, run_sequences_)
         .bind(4, t.tokens)
@@ -425,7 +478,12 @@ void TraceStore::write_run_totals() {
 void TraceStore::end_sequence(bool complete) {
     begin();
     sequence_complete_ = complete;
+    if (complete && target_open_) {
+        sequence_totals_.scored_bytes += next_bytes_;
+    }
     write_sequence_totals();
+    run_totals_.add(sequence_totals_);
+    sequence_totals_ = {};
     sequence_ = 0;
     buffers_.clear();
 }

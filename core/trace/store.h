@@ -5,12 +5,14 @@
 #include "core/trace/database.h"
 #include "core/trace/digests.h"
 #include "core/trace/records.h"
+#include "core/trace/shard.h"
 #include "core/trace/training_records.h"
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +24,8 @@ namespace ponderscope {
 class TraceStore {
 public:
     /// Opens a trace, or makes one. InputError: something else lies there. The caller holds the LockFile.
-    explicit TraceStore(const std::filesystem::path& path);
+    /// \p compress: values of signals, where that takes less.
+    explicit TraceStore(const std::filesystem::path& path, bool compress = false);
 
     /// What was in the file when it was opened.
     struct Contents {
@@ -36,9 +39,18 @@ public:
     };
     [[nodiscard]] const Contents& contents() const { return contents_; }
 
-    void begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals, std::int64_t tokenizer);
+    void begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals, std::int64_t tokenizer,
+                   const std::optional<ShardInfo>& shard);
+    /// Takes a run up again behind its last finished sequence; store_resume.cpp.
+    struct Resumed {
+        std::int64_t sequences = 0;
+        std::int64_t last_sequence = 0; ///< largest id in the file
+        std::int64_t tokenizer = 0;
+        bool packed = false;
+    };
+    Resumed resume_run(std::int64_t run, const std::vector<SignalInfo>& signals);
     void begin_sequence(std::int64_t id, const std::string& title, const std::string& text,
-                        const std::string& group);
+                        const std::string& group, const std::optional<PieceInfo>& part);
     void append(const TokenColumns& tokens, const std::vector<std::pair<std::string, SignalChunk>>& signals);
     void end_sequence(bool complete);
     void put_labels(const std::vector<TextLabel>& labels);
@@ -74,6 +86,7 @@ private:
         double steps_sum = 0;
         double flops_sum = 0;
         std::int64_t scored_bytes = 0;
+        void add(const Totals& other);
     };
 
     void create();
@@ -92,12 +105,19 @@ private:
     void write_run_totals();
     std::int64_t store_chunk(std::int64_t signal, const ChunkBuffer::Piece& piece);
 
+    /// Runs of scalars are packed, and what is packed or compressed wants a newer reader.
+    void choose_form(const std::string& record_level);
+
     std::filesystem::path path_;
+    bool always_compress_;
+    bool compress_ = false; ///< in this run
+    bool packed_ = false;   ///< its tokens lie in a signal
     Database database_;
     Contents contents_;
     Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
         insert_tokens_;
-    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_;
+    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_,
+        insert_piece_;
     Statement insert_training_, insert_quantity_, insert_point_, update_training_, end_training_;
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
@@ -107,7 +127,8 @@ private:
     double run_seconds_ = -1; ///< given at the end; negative while the clock runs
     bool run_complete_ = false;
     std::int64_t run_sequences_ = 0;
-    Totals run_totals_;
+    double run_seconds_before_ = 0; ///< of a run that was taken up again
+    Totals run_totals_;             ///< of its ended sequences
     struct SignalPlace {
         std::int64_t id = 0;
         bool trimmed = false; ///< ends in zeros that are not stored
@@ -116,7 +137,8 @@ private:
 
     std::int64_t sequence_ = 0; ///< 0 = none
     bool sequence_complete_ = false;
-    bool target_open_ = false; ///< the last token so far was scored: the next one's bytes count
+    bool target_open_ = false;    ///< the last token so far was scored: the next one's bytes count
+    std::int64_t next_bytes_ = 0; ///< PieceInfo::next_bytes
     Totals sequence_totals_;
     RowDigest sequence_rows_;
     std::map<std::string, ChunkBuffer> buffers_;

@@ -76,8 +76,16 @@ std::string shown(const std::string& text) {
 
 std::uintmax_t size_of_file(const std::filesystem::path& path) {
     std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    return error ? 0 : size;
+    std::uintmax_t bytes = 0;
+    std::vector<std::filesystem::path> files = find_shards(path);
+    if (files.empty()) {
+        files.push_back(path);
+    }
+    for (const std::filesystem::path& file : files) {
+        const std::uintmax_t size = std::filesystem::file_size(file, error);
+        bytes += error ? 0 : size;
+    }
+    return bytes;
 }
 
 /// "2 states: sequence 0, token 9, step 0 from sequence 0, token 3, step 0; ...".

@@ -2,12 +2,14 @@
 #include "core/trace/writer_impl.h"
 
 #include "core/base/error.h"
+#include "core/trace/packed_values.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <variant>
 
 namespace ponderscope {
@@ -24,18 +26,6 @@ constexpr auto commit_interval = std::chrono::milliseconds(100);
 constexpr std::size_t commit_bytes = std::size_t{1} << 20;
 /// Unfinished sequences become visible to readers this often.
 constexpr auto follow_interval = std::chrono::milliseconds(500);
-
-std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure) {
-    if (failure.is_full()) {
-        return path.string() +
-               ": the disk is full; what was written before is kept. Make room and record the rest.";
-    }
-    if (failure.is_busy()) {
-        return path.string() + ": another program holds a lock on it; close that program and try again.";
-    }
-    return path.string() + ": cannot be written (" + failure.what() +
-           "); check the permissions of the file and of its folder, and the disk.";
-}
 
 } // namespace
 
@@ -67,7 +57,7 @@ void TraceWriter::Impl::open() {
     const fs::path target = error ? absolute : real;
     lock.emplace(target);
     try {
-        store.emplace(target);
+        store.emplace(target, options.compress);
     } catch (const SqliteFailure& refusal) {
         if (!exists) {
             for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
@@ -80,6 +70,7 @@ void TraceWriter::Impl::open() {
         }
         throw EnvironmentError(sentence_of(path, refusal));
     }
+    made = !exists;
     const TraceStore::Contents& contents = store->contents();
     run_names.insert(contents.run_names.begin(), contents.run_names.end());
     training_names.insert(contents.training_names.begin(), contents.training_names.end());
@@ -111,8 +102,9 @@ void TraceWriter::Impl::push(Command command) {
 
 void TraceWriter::Impl::execute(Command& command) {
     std::visit(Overloaded{
-                   [&](BeginRun& c) { store->begin_run(c.info, c.signals, c.tokenizer); },
-                   [&](BeginSequence& c) { store->begin_sequence(c.id, c.title, c.text, c.group); },
+                   [&](BeginRun& c) { store->begin_run(c.info, c.signals, c.tokenizer, c.shard); },
+                   [&](ResumeRun& c) { c.answer.set_value(store->resume_run(c.run, c.signals)); },
+                   [&](BeginSequence& c) { store->begin_sequence(c.id, c.title, c.text, c.group, c.piece); },
                    [&](Append& c) { store->append(c.tokens, c.signals); },
                    [&](PutLabels& c) { store->put_labels(c.labels); },
                    [&](PutTextDigest& c) { store->put_text_digest(c.digest); },
@@ -218,6 +210,12 @@ void TraceWriter::Impl::stop() noexcept {
         work.notify_one();
     }
     thread.join();
+    if (discard && made) {
+        std::error_code ignored;
+        for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+            std::filesystem::remove(path.string() + suffix, ignored);
+        }
+    }
     lock.reset();
 }
 
@@ -253,6 +251,12 @@ void TraceWriter::Impl::check_tokens(const TokenColumns& columns) const {
     }
     if (tokens + static_cast<std::int64_t>(n) > schema::max_tokens) {
         misuse("a sequence has more than " + std::to_string(schema::max_tokens) + " tokens; split the text.");
+    }
+    for (std::size_t i = 0; packed && i < n; ++i) {
+        if (columns.steps[i] > std::numeric_limits<std::uint16_t>::max()) {
+            misuse("a run of scalars has a token of " + std::to_string(columns.steps[i]) +
+                   " steps, and 65535 are the most; record it as basic.");
+        }
     }
     for (std::size_t i = 0; spans && i < n; ++i) {
         if (columns.begin[i] > columns.end[i] || columns.end[i] > text_bytes) {
@@ -321,18 +325,35 @@ TraceWriter::TraceWriter(const std::filesystem::path& path, const Options& optio
 
 TraceWriter::~TraceWriter() = default;
 
-std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signals) {
-    Impl& impl = *impl_;
-    leave_run(-1);
+std::map<std::string, SignalInfo> TraceWriter::Impl::by_name(const std::vector<SignalInfo>& announced) const {
     std::map<std::string, SignalInfo> by_name;
-    for (const SignalInfo& signal : signals) {
+    for (const SignalInfo& signal : announced) {
         if (!schema::is_name(signal.name) || signal.axes.empty() || signal.axes.front() != "token" ||
             !std::all_of(signal.axes.begin(), signal.axes.end(), schema::is_name)) {
-            impl.misuse("signal \"" + signal.name +
-                        "\" needs a name and axes of letters, digits and underscores, the first axis token.");
+            misuse("signal \"" + signal.name +
+                   "\" needs a name and axes of letters, digits and underscores, the first axis token.");
+        }
+        if (signal.name == packed_token_signal && signal.axes.size() == 2 && signal.axes[1] == "byte") {
+            misuse("signal token along token and byte is what packs tokens; choose another name.");
         }
         if (!by_name.emplace(signal.name, signal).second) {
-            impl.misuse("signal " + signal.name + " was announced twice.");
+            misuse("signal " + signal.name + " was announced twice.");
+        }
+    }
+    return by_name;
+}
+
+std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signals,
+                                    std::optional<ShardInfo> shard) {
+    Impl& impl = *impl_;
+    leave_run(-1);
+    std::map<std::string, SignalInfo> by_name = impl.by_name(signals);
+    if (shard) {
+        try {
+            impl.check_siblings(info, *shard);
+        } catch (...) {
+            impl.discard = impl.last_run == 0;
+            throw;
         }
     }
     info.id = impl.last_run + 1;
@@ -350,15 +371,17 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signal
             impl.tokenizers[info.tokenizer_digest] = tokenizer;
         }
     }
-    impl.push(BeginRun{info, std::move(signals), tokenizer});
+    impl.push(BeginRun{info, std::move(signals), tokenizer, shard});
     impl.run = impl.last_run = info.id;
+    impl.packed = info.record_level == "scalars";
     impl.tokenizer = tokenizer;
     impl.sequences_in_run = 0;
     impl.signals = std::move(by_name);
     return info.id;
 }
 
-std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, std::string group) {
+std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, std::string group,
+                                         std::optional<PieceInfo> piece) {
     Impl& impl = *impl_;
     impl.need_run("A sequence");
     impl.leave_sequence();
@@ -367,7 +390,11 @@ std::int64_t TraceWriter::begin_sequence(std::string title, std::string text, st
                     " sequences; begin another file.");
     }
     const std::size_t bytes = text.size();
-    impl.push(BeginSequence{impl.last_sequence + 1, std::move(title), std::move(text), std::move(group)});
+    if (impl.packed && bytes > std::numeric_limits<std::uint32_t>::max()) {
+        impl.misuse("a run of scalars has a text of more than 4 GiB; split it, or record it as basic.");
+    }
+    impl.push(
+        BeginSequence{impl.last_sequence + 1, std::move(title), std::move(text), std::move(group), piece});
     ++impl.last_sequence;
     impl.in_sequence = true;
     impl.tokens = 0;
@@ -494,49 +521,6 @@ void TraceWriter::end_training(std::int64_t training, bool complete, std::string
     Impl& impl = *impl_;
     impl.need_training(training);
     impl.push(EndTraining{training, complete, std::move(fault)});
-}
-
-void TraceWriter::forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step) {
-    check_trace_header(path);
-    std::error_code error;
-    const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-    const std::filesystem::path target = error ? path : real;
-    const LockFile lock(target);
-    try {
-        TraceStore store(target);
-        store.cut_training(training, step);
-        store.finish();
-    } catch (const SqliteFailure& refusal) {
-        if (refusal.is_damage()) {
-            throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
-                             "take it from its source again or choose another name");
-        }
-        throw EnvironmentError(sentence_of(path, refusal));
-    }
-}
-
-bool TraceWriter::note_death(const std::filesystem::path& path, const std::string& message) {
-    try {
-        std::int64_t dead = 0;
-        for (const RunInfo& run : TraceReader::open(path).runs()) {
-            dead = run.complete ? 0 : run.id; // the newest run
-        }
-        if (dead == 0) {
-            return false;
-        }
-        std::error_code error;
-        const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-        const std::filesystem::path target = error ? path : real;
-        const LockFile lock(target); // somebody who still writes holds it
-        TraceStore store(target);
-        store.put_fault(dead, -1, utc_now(), message);
-        store.finish();
-        return true;
-    } catch (const Error&) {
-        return false;
-    } catch (const SqliteFailure&) {
-        return false;
-    }
 }
 
 void TraceWriter::finish() {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "core/trace/records.h"
+#include "core/trace/shard.h"
 #include "core/trace/training_records.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +28,8 @@ class TraceWriter {
 public:
     struct Options {
         std::size_t max_queued_bytes = 256u << 20;
-        bool append = true; ///< add runs to an existing trace; false: an existing file is an InputError
+        bool compress = false; ///< values of signals by zstd, where that takes less (packed_values.h)
+        bool append = true;    ///< add runs to an existing trace; false: an existing file is an InputError
     };
 
     /// Creates or opens \p path. InputError: another kind of file, a newer version, a folder that does not
@@ -39,11 +42,19 @@ public:
 
     /// Starts a run; returns its id. A name that exists already gets " (2)" and so on. \p signals: what will
     /// be recorded; a declared signal may stay unused. A run that was not ended stays marked partial. `id`,
-    /// totals and `seconds` of \p info are the writer's.
-    std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> signals);
+    /// totals and `seconds` of \p info are the writer's. A record_level of "scalars" packs the tokens
+    /// themselves too (packed_values.h), and compresses. \p shard: how it is dealt out, where that is known.
+    std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> signals,
+                           std::optional<ShardInfo> shard = std::nullopt);
+    /// Goes on with a run that was left or cut off: what it finished stays, a sequence that it did not finish
+    /// is forgotten, and so are its faults. \p signals as begin_run was given. Returns how many sequences are
+    /// there: the next one gets that number. InputError: no such run in the trace.
+    std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> signals);
     /// Starts the next sequence of the current run; returns its number, from 0. \p text may be empty (ids
-    /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group.
-    std::int64_t begin_sequence(std::string title, std::string text, std::string group = {});
+    /// only). A sequence that was not ended stays marked partial. \p group: SequenceInfo::group. \p piece: in
+    /// a shard, what it is of the whole.
+    std::int64_t begin_sequence(std::string title, std::string text, std::string group = {},
+                                std::optional<PieceInfo> piece = std::nullopt);
     /// The next tokens of the current sequence, with their signals: pairs of name and chunk; every chunk
     /// covers exactly these tokens. All appends of a sequence give the same signals, with the same types and
     /// shapes beyond the first axis. Without a text the spans may be left empty. Data is little-endian.

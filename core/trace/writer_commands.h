@@ -2,9 +2,13 @@
 #pragma once
 
 #include "core/trace/records.h"
+#include "core/trace/shard.h"
+#include "core/trace/store.h"
 #include "core/trace/training_records.h"
 
 #include <cstdint>
+#include <future>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,12 +21,19 @@ struct BeginRun {
     RunInfo info;
     std::vector<SignalInfo> signals;
     std::int64_t tokenizer;
+    std::optional<ShardInfo> shard;
+};
+struct ResumeRun {
+    std::int64_t run;
+    std::vector<SignalInfo> signals;
+    std::promise<TraceStore::Resumed> answer;
 };
 struct BeginSequence {
     std::int64_t id;
     std::string title;
     std::string text;
     std::string group;
+    std::optional<PieceInfo> piece;
 };
 struct Append {
     TokenColumns tokens;
@@ -65,8 +76,9 @@ struct EndTraining {
     bool complete;
     std::string fault;
 };
-using Command = std::variant<BeginRun, BeginSequence, Append, PutLabels, PutTextDigest, EndSequence,
-                             PutVocabulary, PutFault, EndRun, BeginTraining, PutPoints, EndTraining>;
+using Command =
+    std::variant<BeginRun, ResumeRun, BeginSequence, Append, PutLabels, PutTextDigest, EndSequence,
+                 PutVocabulary, PutFault, EndRun, BeginTraining, PutPoints, EndTraining>;
 
 template <class... Handlers>
 struct Overloaded : Handlers... {

@@ -22,6 +22,9 @@
 
 namespace ponderscope {
 
+/// What a failure of SQLite means for whoever writes.
+std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure);
+
 /// The caller's side and the queue to the writer thread.
 struct TraceWriter::Impl {
     std::filesystem::path path;
@@ -40,6 +43,8 @@ struct TraceWriter::Impl {
 
     // What the calls have said so far, so that a mistake is named in the call that makes it.
     bool finished = false;
+    bool made = false;    // the file is this writer's
+    bool discard = false; // it must not stay behind
     std::set<std::string> run_names;
     std::set<std::string> training_names;
     std::map<std::string, std::int64_t> tokenizers;
@@ -54,6 +59,7 @@ struct TraceWriter::Impl {
     bool in_sequence = false;
     std::int64_t tokens = 0;
     std::uint64_t text_bytes = 0;
+    bool packed = false; // RunInfo::record_level is "scalars"
     std::uint64_t labelled_until = 0;
     struct Layout {
         DType dtype;
@@ -77,11 +83,15 @@ struct TraceWriter::Impl {
     }
 
     void open();
+    /// InputError where other shards of the run, as far as they are there, are of other texts or options.
+    void check_siblings(const RunInfo& info, const ShardInfo& shard) const;
     void push(writer_commands::Command command);
     void work_off();
     void execute(writer_commands::Command& command);
     void stop() noexcept;
     void leave_sequence();
+    /// As they are announced, each once and with names that can be.
+    [[nodiscard]] std::map<std::string, SignalInfo> by_name(const std::vector<SignalInfo>& announced) const;
     void check_tokens(const TokenColumns& columns) const;
     void check_signals(const TokenColumns& columns,
                        const std::vector<std::pair<std::string, SignalChunk>>& chunks);

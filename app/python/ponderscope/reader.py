@@ -36,6 +36,41 @@ def open(path: str | os.PathLike[str]) -> Trace:  # noqa: A001 - ponderscope.ope
     return Trace(path)
 
 
+PACKED_TOKEN = np.dtype(
+    [("id", "<i4"), ("text_begin", "<u4"), ("text_end", "<u4"), ("nll", "<f4"), ("entropy", "<f4"), ("rank", "<i4"),
+     ("flops", "<i8"), ("steps", "<u2")]
+)  # fmt: skip
+"""A token of a run of scalars."""
+ITEM_BYTES = {**{name: np.dtype(kind).itemsize for name, kind in NUMPY_TYPES.items()}, "BF16": 2}
+
+
+def _expanded(data: bytes, tokens: int, size: int) -> bytes:
+    """Values of a compressed chunk: a zstd frame of the bytes by their place in a token's values."""
+    if not 0 < size <= 512 << 20:
+        raise ValueError(size)
+    try:
+        from compression import zstd  # from Python 3.14 on
+    except ImportError:
+        try:
+            import zstandard
+        except ImportError:
+            raise ModuleNotFoundError(
+                "the values of this run are compressed, which takes the package zstandard; install it with pip."
+            ) from None
+        try:
+            planes = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from None
+    else:
+        try:
+            planes = zstd.ZstdDecompressor().decompress(data, max_length=size + 1)
+        except zstd.ZstdError as error:
+            raise ValueError(str(error)) from None
+    if len(planes) != size:
+        raise ValueError(size)
+    return np.frombuffer(planes, "u1").reshape(size // tokens, tokens).T.tobytes()
+
+
 class Trace:
     """A trace that is read. Opening reads the header and the schema only."""
 
@@ -154,12 +189,16 @@ class Run:
                 "SELECT number, id, tokens, text_bytes FROM sequence WHERE run = ? ORDER BY number", (run_id,)
             )
         }
-        self._signals = {
+        self._signals: dict[str, tuple[int, tuple[str, ...], str, str, str]] = {
             name: (signal, layout.axes_of(axes, trace.path, name), unit, title, description)
             for signal, name, axes, unit, title, description in trace._query(
                 "SELECT id, name, axes, unit, title, description FROM signal WHERE run = ? ORDER BY id", (run_id,)
             )
         }
+
+        self._packed: tuple[int, tuple[str, ...]] = (0, ())
+        if self.info.get("record_level") == "scalars" and "token" in self._signals:
+            self._packed = self._signals.pop("token")[:2]
 
     @property
     def name(self) -> str:
@@ -213,6 +252,8 @@ class Run:
         number, tokens, text_bytes = self._place(sequence)
         end = tokens if end is None else min(end, tokens)
         begin = min(max(begin, 0), end)
+        if self.info.get("record_level") == "scalars":
+            return self._packed_columns(sequence, begin, end)
         first = number << layout.POSITION_BITS
         rows = self._trace._query(
             f"SELECT {', '.join(TOKEN_COLUMNS)} FROM token_row WHERE row >= ? AND row < ? ORDER BY row",
@@ -232,6 +273,17 @@ class Run:
         if len(rows) and (result["text_begin"].min() < 0 or result["text_end"].max() > text_bytes
                           or (result["text_end"] < result["text_begin"]).any()):  # fmt: skip
             raise layout.refusal(self._trace.path, "spans inside the text", "others", layout.DAMAGED)
+        return result
+
+    def _packed_columns(self, sequence: int, begin: int, end: int) -> dict[str, NDArray[Any]]:
+        """Of a run of scalars, whose tokens lie in a signal (trace-schema.md)."""
+        packed = np.ascontiguousarray(self._values("token", self._packed, sequence, begin, end)).view(PACKED_TOKEN)[:, 0]
+        result: dict[str, NDArray[Any]] = {}
+        for name in TOKEN_COLUMNS:
+            if name == "max_probability":
+                result[name] = np.full(len(packed), np.nan, np.float32)
+            else:
+                result[name] = packed[name].astype(np.float32 if name in REAL_COLUMNS else np.int64)
         return result
 
     def tokens(self, sequence: int | None = None) -> pandas.DataFrame:
@@ -294,10 +346,15 @@ class Run:
         among whole numbers. KeyError for a name that the run does not have."""
         if name not in self._signals:
             raise KeyError(f"the run {self.name} has no signal {name}; it has {', '.join(self._signals) or 'none'}.")
+        return self._values(name, self._signals[name][:2], sequence, begin, end)
+
+    def _values(
+        self, name: str, signal: tuple[int, tuple[str, ...]], sequence: int, begin: int, end: int | None
+    ) -> NDArray[Any]:
         number, tokens, _ = self._place(sequence)
         end = tokens if end is None else min(end, tokens)
         begin = min(max(begin, 0), end)
-        signal_id, axes = self._signals[name][:2]
+        signal_id, axes = signal
         parts: list[NDArray[Any]] = []
         position = begin
         for first, count, dtype, shape, data in self._trace._query(
@@ -332,6 +389,9 @@ class Run:
             good = good and len(lengths) == len(axes) and lengths[0] == count and isinstance(data, bytes)
             if not good:
                 raise ValueError(shape)
+            if dtype.endswith("+zstd"):
+                dtype = dtype.removesuffix("+zstd")
+                data = _expanded(data, count, max(1, count) * int(np.prod(lengths[1:])) * ITEM_BYTES[dtype])
             if dtype == "BF16":
                 flat = (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4")
             else:

@@ -51,10 +51,12 @@ class Kind:
     """Name of the text that its tables are made from."""
     otherwise: str
     """What to do where the file is of another kind."""
+    newest: int
+    """The newest version that is read; what is written is of that of the script."""
 
 
-TRACE = Kind("a trace", "schema.sql", "choose a .ponder file that ponderscope made")
-ANNOTATIONS = Kind("annotations of a trace", "annotations.sql", "remove it or give it another name")
+TRACE = Kind("a trace", "schema.sql", "choose a .ponder file that ponderscope made", 3)
+ANNOTATIONS = Kind("annotations of a trace", "annotations.sql", "remove it or give it another name", 1)
 
 
 @functools.cache
@@ -121,9 +123,9 @@ def check_header(path: Path, kind: Kind = TRACE) -> int:
             raise refusal(path, kind.what, "a file of another kind", kind.otherwise) from None
     if application != schema(kind).application_id:
         raise refusal(path, kind.what, "an SQLite database of another program", kind.otherwise)
-    if version > schema(kind).version:
+    if version > kind.newest:
         raise refusal(
-            path, f"{kind.what} of version {schema(kind).version} or older", f"version {version}", "read it with a newer ponderscope"
+            path, f"{kind.what} of version {kind.newest} or older", f"version {version}", "read it with a newer ponderscope"
         )
     if version < 1:
         raise refusal(path, f"{kind.what} of version 1 or newer", f"version {version}", DAMAGED)

@@ -89,7 +89,7 @@ TEST(FirstVersion, MergedWithANewTraceItIsOfTheNewVersion) {
     }
     merge_traces({old_trace(), folder / "new.ponder"}, folder / "both.ponder", {}, {});
     EXPECT_EQ(testing::sql_value(folder / "both.ponder", "PRAGMA user_version"),
-              std::to_string(schema::version));
+              std::to_string(schema::plain_version));
     const TraceReader reader = TraceReader::open(folder / "both.ponder");
     ASSERT_EQ(reader.runs().size(), 4U);
     for (std::int64_t run = 1; run <= 3; ++run) {

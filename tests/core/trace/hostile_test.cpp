@@ -115,8 +115,8 @@ TEST_F(Hostile, AnEmptyFileIsNoTraceButMayBecomeOne) {
 TEST_F(Hostile, NewerVersionsAreLeftAlone) {
     plant("PRAGMA user_version = " + std::to_string(schema::version + 5));
     const std::string before = read_file(path);
-    EXPECT_NE(open().find("version 7; open it with a newer Ponderscope"), std::string::npos) << open();
-    EXPECT_NE(append().find("version 7; open it with a newer Ponderscope"), std::string::npos) << append();
+    EXPECT_NE(open().find("version 8; open it with a newer Ponderscope"), std::string::npos) << open();
+    EXPECT_NE(append().find("version 8; open it with a newer Ponderscope"), std::string::npos) << append();
     EXPECT_EQ(read_file(path), before);
     plant("PRAGMA user_version = 0");
     EXPECT_NE(open().find("version 0"), std::string::npos) << open();

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/shares.h"
+
+#include "core/base/error.h"
+#include "core/trace/shard.h"
+
+#include <optional>
+
+namespace ponderscope::cli {
+
+std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume) {
+    std::error_code error;
+    const Share own{world.rank, world.size,
+                    world.size == 1 ? trace : shard_path(trace, world.rank, world.size)};
+    const bool there =
+        std::filesystem::exists(own.trace, error) && std::filesystem::file_size(own.trace, error) > 0;
+    if (!resume) {
+        if (world.size > 1 && there) {
+            throw InputError(own.trace, "a name that is free", "a shard that was recorded before",
+                             "go on with it by --resume, or choose another name");
+        }
+        return {own};
+    }
+    if (world.size == 1 && there) {
+        return {own};
+    }
+    // Shards that others began may have been of more processes, or of fewer.
+    std::optional<std::int64_t> size;
+    for (const std::filesystem::path& file :
+         find_shards(shard_path(trace, 0, 1).parent_path() / trace.filename())) {
+        const std::int64_t found = parse_shard_name(file)->world;
+        if (size && *size != found) {
+            throw InputError(trace, "shards of one recording",
+                             "some of " + std::to_string(*size) + " processes and some of " +
+                                 std::to_string(found),
+                             "remove those that are not wanted");
+        }
+        size = found;
+    }
+    if (!size) {
+        return {own};
+    }
+    std::vector<Share> shares;
+    for (std::int64_t rank = world.rank; rank < *size; rank += world.size) {
+        shares.push_back({rank, *size, shard_path(trace, rank, *size)});
+    }
+    return shares;
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/dist/world.h"
+
+#include "core/base/error.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace ponderscope {
+namespace {
+
+/// Beyond that, names of shards have no room for the rank.
+constexpr std::int64_t most_processes = 10'000;
+
+std::int64_t number_in(const char* variable) {
+    const char* text = std::getenv(variable);
+    const std::string_view value = text == nullptr ? std::string_view() : text;
+    std::int64_t number = -1;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number < 0) {
+        throw InputError(std::string("The environment variable ") + variable +
+                         ": expected a whole number from 0, found " +
+                         (text == nullptr ? "nothing" : "\"" + std::string(value.substr(0, 40)) + "\"") +
+                         "; whoever starts the processes sets it.");
+    }
+    return number;
+}
+
+struct Launcher {
+    const char* name;
+    const char* rank;
+    const char* size;
+    const char* local_rank; ///< may be missing
+};
+
+// From the innermost out: torchrun is started by srun, mpirun by either.
+constexpr Launcher launchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    // Of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, and is one process.
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+};
+
+} // namespace
+
+World world_from_environment() {
+    for (const Launcher& launcher : launchers) {
+        if (std::getenv(launcher.rank) == nullptr || std::getenv(launcher.size) == nullptr) {
+            continue;
+        }
+        World world{number_in(launcher.rank), number_in(launcher.size), 0, launcher.name};
+        world.local_rank =
+            std::getenv(launcher.local_rank) != nullptr ? number_in(launcher.local_rank) : world.rank;
+        if (world.rank >= world.size || world.size > most_processes) {
+            throw InputError(std::string(launcher.rank) + " and " + launcher.size +
+                             ": expected a rank below the size, and at most " +
+                             std::to_string(most_processes) + " processes, found rank " +
+                             std::to_string(world.rank) + " of " + std::to_string(world.size) + ".");
+        }
+        return world;
+    }
+    return {};
+}
+
+} // namespace ponderscope

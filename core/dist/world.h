@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ponderscope {
+
+/// The processes that were started together, and which of them this one is.
+struct World {
+    std::int64_t rank = 0;
+    std::int64_t size = 1;
+    std::int64_t local_rank = 0; ///< among those on this machine: which GPU
+    std::string launcher;        ///< "torchrun", "srun", "mpirun"; empty: started alone
+};
+
+/// What the environment says that torchrun (RANK, WORLD_SIZE, LOCAL_RANK), srun (SLURM_PROCID,
+/// SLURM_STEP_NUM_TASKS, SLURM_LOCALID) and mpirun (OMPI_COMM_WORLD_*, or PMI_* of MPICH and Intel MPI) set.
+/// The innermost launcher counts: torchrun within srun is torchrun. Without any: a world of one. InputError:
+/// variables that contradict each other.
+World world_from_environment();
+
+} // namespace ponderscope

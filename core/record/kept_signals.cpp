@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/record/kept_signals.h"
+
+#include "core/trace/packed_values.h"
+#include "core/trace/reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+namespace ponderscope {
+namespace {
+
+bool is_of_candidates(std::string_view name) {
+    return name == signal::candidate_ids || name == signal::candidate_probabilities;
+}
+
+bool is_of_depth(std::string_view name) {
+    return name == signal::depth_weights || name == signal::mhc_read || name == signal::mhc_write ||
+           name == signal::attnres_weights;
+}
+
+/// The value at each token's last step of a signal [token, step].
+SignalChunk at_exit(const SignalChunk& by_step, const std::vector<std::int32_t>& steps) {
+    const std::vector<float> values = to_floats(by_step);
+    const auto width = static_cast<std::size_t>(by_step.shape[1]);
+    std::vector<float> exits(steps.size(), std::numeric_limits<float>::quiet_NaN());
+    for (std::size_t t = 0; t < exits.size(); ++t) {
+        const auto step = static_cast<std::size_t>(std::max(steps[t], 0));
+        // A gate that decides on the step after it has one place less than there are steps.
+        if (step < width) {
+            exits[t] = values[t * width + step];
+        }
+    }
+    SignalChunk chunk{by_step.first, DType::f32, {static_cast<std::int64_t>(exits.size())}, {}};
+    chunk.data.resize(exits.size() * sizeof(float));
+    std::memcpy(chunk.data.data(), exits.data(), chunk.data.size());
+    return chunk;
+}
+
+/// NaN at all tokens but every \p every -th of the sequence.
+void thin(SignalChunk& chunk, std::int64_t first, std::int64_t every) {
+    const std::size_t each =
+        chunk.data.size() / std::max<std::size_t>(1, static_cast<std::size_t>(chunk.shape[0]));
+    const std::size_t item = size_of(chunk.dtype);
+    std::vector<std::byte> nan(item);
+    const std::uint16_t half = 0x7E00;
+    const float single = std::numeric_limits<float>::quiet_NaN();
+    if (chunk.dtype == DType::f16) {
+        std::memcpy(nan.data(), &half, item);
+    } else if (chunk.dtype == DType::f32) {
+        std::memcpy(nan.data(), &single, item);
+    } else {
+        return; // weights are one of these
+    }
+    for (std::int64_t t = 0; t < chunk.shape[0]; ++t) {
+        if ((first + t) % every == 0) {
+            continue;
+        }
+        const auto begin =
+            chunk.data.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(t) * each);
+        for (std::size_t at = 0; at < each; at += item) {
+            std::copy(nan.begin(), nan.end(), begin + static_cast<std::ptrdiff_t>(at));
+        }
+    }
+}
+
+bool has_exit_gate(const SignalInfo& info) {
+    return info.name == signal::gate && info.axes == std::vector<std::string>{"token", "step"};
+}
+
+} // namespace
+
+std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const RecordOptions& options) {
+    std::vector<SignalInfo> kept;
+    for (const SignalInfo& info : given) {
+        if (options.scalars) {
+            if (has_exit_gate(info)) {
+                kept.push_back({exit_gate,
+                                {"token"},
+                                info.unit,
+                                info.title + " at exit",
+                                info.description + " At the last step that ran."});
+            }
+        } else if (options.candidates || !is_of_candidates(info.name)) {
+            kept.push_back(info);
+            if (options.depth_every > 1 && is_of_depth(info.name)) {
+                kept.back().description +=
+                    " Of every " + std::to_string(options.depth_every) + "th token; NaN at the others.";
+            }
+        }
+    }
+    return kept;
+}
+
+double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& options,
+                     const ModelConfig& config, std::int64_t max_steps) {
+    constexpr double row = 75; // of token_row, measured
+    double bytes = options.scalars ? static_cast<double>(packed_token_bytes) : row;
+    const auto length = [&](const std::string& axis) -> std::int64_t {
+        constexpr std::int64_t candidates = 10;
+        return axis == "token"                         ? 1
+               : axis == "step" || axis == "iteration" ? max_steps + 1
+               : axis == "candidate"                   ? candidates
+               : axis == "layer" || axis == "source"   ? config.layers
+               : axis == "sublayer"                    ? 2 * config.layers
+               : axis == "head"                        ? config.query_heads
+                                                       : 0; // priced elsewhere, or of few values
+    };
+    for (const SignalInfo& info : kept) {
+        double values = 1;
+        for (const std::string& axis : info.axes) {
+            values *= static_cast<double>(length(axis));
+        }
+        const bool halves = info.name == signal::candidate_probabilities || is_of_depth(info.name);
+        bytes += values * (halves ? 2 : 4);
+    }
+    return bytes;
+}
+
+void keep(WindowResult& result, std::int64_t first, const RecordOptions& options) {
+    if (options.scalars) {
+        std::vector<std::pair<std::string, SignalChunk>> kept;
+        for (const auto& [name, chunk] : result.signals) {
+            if (name == signal::gate && chunk.shape.size() == 2) {
+                kept.emplace_back(exit_gate, at_exit(chunk, result.tokens.steps));
+            }
+        }
+        result.signals = std::move(kept);
+        return;
+    }
+    if (!options.candidates) {
+        std::erase_if(result.signals, [](const auto& one) { return is_of_candidates(one.first); });
+    }
+    for (auto& [name, chunk] : result.signals) {
+        if (options.depth_every > 1 && is_of_depth(name)) {
+            thin(chunk, first, options.depth_every);
+        }
+    }
+}
+
+} // namespace ponderscope

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// TraceReader: runs, and which part of a run a shard holds.
+#include "core/trace/reader.h"
+#include "core/trace/reader_impl.h"
+#include "core/trace/shard_set.h"
+
+namespace ponderscope {
+
+std::vector<RunInfo> TraceReader::runs() const {
+    if (shards_) {
+        return shards_->runs();
+    }
+    return impl_->read([&] {
+        std::vector<RunInfo> runs;
+        // Earlier traces lack the last columns.
+        const auto later = [&](const char* column, const char* otherwise) {
+            return impl_->database.has_column("run", column) ? column : otherwise;
+        };
+        Statement rows = impl_->database.prepare(
+            std::string("SELECT id, name, checkpoint, checkpoint_digest, architecture, method, "
+                        "depth_mixing, policy, scoring, device, dtype, "
+                        "record_level, text_source, text_digest, tokenizer_digest, versions, "
+                        "config, notices, seed, max_steps, layers, "
+                        "vocab_size, context, stride, started, seconds, complete, sequences, "
+                        "tokens, scored_tokens, nll_sum, steps_sum, "
+                        "flops_sum, scored_bytes, ") +
+            later("flops_model", "''") + ", " + later("step_unit", "'step'") + ", " + later("choices", "''") +
+            ", " + later("training", "0") + ", " + later("training_step", "0") + " FROM run ORDER BY id");
+        while (rows.step()) {
+            RunInfo run;
+            int i = 0;
+            run.id = rows.integer(i++);
+            for (std::string* text : {&run.name, &run.checkpoint, &run.checkpoint_digest, &run.architecture,
+                                      &run.method, &run.depth_mixing, &run.policy, &run.scoring, &run.device,
+                                      &run.dtype, &run.record_level, &run.text_source, &run.text_digest,
+                                      &run.tokenizer_digest, &run.versions, &run.config, &run.notices}) {
+                *text = rows.text(i++);
+            }
+            run.seed = static_cast<std::uint64_t>(rows.integer(i++));
+            for (std::int64_t* value :
+                 {&run.max_steps, &run.layers, &run.vocab_size, &run.context, &run.stride}) {
+                *value = rows.integer(i++);
+            }
+            run.started = rows.text(i++);
+            run.seconds = rows.real(i++);
+            run.complete = rows.integer(i++) == 1;
+            for (std::int64_t* value : {&run.sequences, &run.tokens, &run.scored_tokens}) {
+                *value = rows.integer(i++);
+            }
+            for (double* value : {&run.nll_sum, &run.steps_sum, &run.flops_sum}) {
+                *value = rows.real(i++);
+            }
+            run.text_bytes = rows.integer(i++);
+            run.flops_model = rows.text(i++);
+            run.step_unit = rows.text(i++);
+            run.choices = rows.text(i++);
+            run.training = rows.integer(i++);
+            run.training_step = rows.integer(i++);
+            if (run.tokens < 0 || run.scored_tokens < 0 || run.scored_tokens > run.tokens ||
+                run.sequences < 0) {
+                impl_->damaged("counts that agree in run " + std::to_string(run.id),
+                               std::to_string(run.scored_tokens) + " scored of " +
+                                   std::to_string(run.tokens) + " tokens in " +
+                                   std::to_string(run.sequences) + " sequences");
+            }
+            impl_->plausible_tokens(run.tokens);
+            runs.push_back(std::move(run));
+        }
+        return runs;
+    });
+}
+
+TraceReader TraceReader::open_shards(const std::vector<std::filesystem::path>& files,
+                                     const std::filesystem::path& name) {
+    std::vector<TraceReader> readers;
+    readers.reserve(files.size());
+    for (const std::filesystem::path& file : files) {
+        readers.push_back(open(file));
+    }
+    return TraceReader(std::make_unique<ShardSet>(name, std::move(readers)));
+}
+
+std::optional<ShardInfo> TraceReader::shard(std::int64_t run) const {
+    if (shards_) {
+        return shards_->whole(run);
+    }
+    return impl_->read([&]() -> std::optional<ShardInfo> {
+        if (impl_->database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'shard'") == 0) {
+            return std::nullopt;
+        }
+        Statement row = impl_->database.prepare("SELECT rank, world, batch FROM shard WHERE run = ?");
+        row.bind(1, run);
+        if (!row.step()) {
+            return std::nullopt;
+        }
+        const ShardInfo info{row.integer(0), row.integer(1), row.integer(2)};
+        if (info.rank < 0 || info.rank >= info.world || info.batch < 1) {
+            impl_->damaged("a place in a world of processes",
+                           "rank " + std::to_string(info.rank) + " of " + std::to_string(info.world));
+        }
+        return info;
+    });
+}
+
+std::vector<PieceInfo> TraceReader::pieces(std::int64_t run) const {
+    if (shards_) {
+        return {};
+    }
+    return impl_->read([&] {
+        std::vector<PieceInfo> pieces;
+        if (impl_->database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'piece'") == 0) {
+            return pieces;
+        }
+        Statement rows = impl_->database.prepare(
+            "SELECT s.number, p.number, p.first_token, p.tokens, p.text_begin, p.next_bytes, "
+            "p.label_goes_on, s.tokens FROM sequence s JOIN piece p ON p.sequence = s.id WHERE s.run = ? "
+            "ORDER BY s.number");
+        rows.bind(1, run);
+        while (rows.step()) {
+            const PieceInfo piece{rows.integer(1), rows.integer(2), rows.integer(3),
+                                  rows.integer(4), rows.integer(5), rows.integer(6) == 1};
+            const std::int64_t here = rows.integer(7);
+            if (rows.integer(0) != static_cast<std::int64_t>(pieces.size()) || piece.sequence < 0 ||
+                piece.first < 0 || here < 0 || piece.text_begin < 0 || piece.tokens > schema::max_tokens ||
+                piece.first > piece.tokens - here) {
+                impl_->damaged("a part of a sequence in sequence " + std::to_string(rows.integer(0)),
+                               "tokens from " + std::to_string(piece.first) + " of " +
+                                   std::to_string(piece.tokens));
+            }
+            pieces.push_back(piece);
+        }
+        return pieces;
+    });
+}
+
+} // namespace ponderscope

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// Which part of a run a trace holds. A run that one process recorded alone is rank 0 of 1.
+struct ShardInfo {
+    std::int64_t rank = 0;
+    std::int64_t world = 1; ///< processes that recorded the run together
+    std::int64_t batch = 0; ///< windows computed together: results agree bit by bit only at the same
+};
+
+/// What a sequence of a shard is: consecutive tokens of one of the sequences of the whole run.
+struct PieceInfo {
+    std::int64_t sequence = 0;   ///< number in the whole run, from 0
+    std::int64_t first = 0;      ///< token of that sequence which is the piece's token 0
+    std::int64_t tokens = 0;     ///< of the whole sequence
+    std::int64_t text_begin = 0; ///< byte of that sequence's text where the piece's own begins
+    /// Bytes of the token behind the piece, which its last token predicts; 0 where the sequence ends.
+    std::int64_t next_bytes = 0;
+    bool label_goes_on = false; ///< the piece's first label is the rest of one of the piece before
+};
+
+/// "a/b.ponder" -> "a/b.r0003-of-0016.ponder".
+std::filesystem::path shard_path(const std::filesystem::path& trace, std::int64_t rank, std::int64_t world);
+
+/// What such a name says; nothing for other names.
+struct ShardName {
+    std::filesystem::path trace; ///< what shard_path was given
+    std::int64_t rank = 0;
+    std::int64_t world = 0;
+};
+std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
+
+/// The shards that \p path means: a folder, a pattern with * ? or [ ], or the name of the whole trace where
+/// only its shards are there. Sorted; empty where it is a file, or nothing that has shards. InputError: a
+/// folder or a pattern without any.
+std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
+
+/// In which respect two records are not of one run: "policy learned, and policy full". Empty: in none. Looks
+/// at what the numbers depend on, not at names, times and totals.
+std::string difference_of_runs(const RunInfo& one, const RunInfo& other);
+
+} // namespace ponderscope

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/reader.h"
+
+#include <map>
+#include <memory>
+#include <span>
+
+namespace ponderscope {
+
+/// Shards of one or several runs, read as if each run had been recorded by one process: what TraceReader is
+/// where it was given shards. The calls mean what they mean there. A sequence of which a piece is not there
+/// yet ends before it, marked partial, and those behind it are left out.
+class ShardSet {
+public:
+    /// InputError: shards that are missing, double, or of different runs; a file that is no shard.
+    ShardSet(std::filesystem::path name, std::vector<TraceReader> shards);
+    ~ShardSet();
+
+    [[nodiscard]] std::vector<RunInfo> runs() const;
+    [[nodiscard]] ShardInfo whole(std::int64_t run) const;
+    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
+    [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
+    [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
+                                      std::int64_t end) const;
+    [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
+                                                    const std::string& name, std::int64_t begin,
+                                                    std::int64_t end) const;
+    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const;
+    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
+    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
+    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const;
+    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+    [[nodiscard]] const std::filesystem::path& name() const { return name_; }
+    [[nodiscard]] std::string check() const;
+
+private:
+    struct Run;
+    struct Piece;
+    [[nodiscard]] const Run& run(std::int64_t id) const;
+    [[nodiscard]] const Run& index_of(const Run& run) const;
+    void make_index(const Run& run) const;
+    [[nodiscard]] std::span<const Piece> pieces_of(std::int64_t run, std::int64_t sequence) const;
+    [[nodiscard]] std::int64_t run_in(std::int64_t run, const Piece& piece) const;
+
+    std::filesystem::path name_;
+    std::vector<std::string> notices_;
+    std::vector<TraceReader> readers_;
+    std::vector<std::unique_ptr<Run>> runs_;
+};
+
+} // namespace ponderscope

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// TraceWriter: shards beside each other, and traces that somebody else left.
+#include "core/trace/reader.h"
+#include "core/trace/schema.h"
+#include "core/trace/writer_impl.h"
+
+namespace ponderscope {
+
+using namespace writer_commands;
+
+std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure) {
+    if (failure.is_full()) {
+        return path.string() +
+               ": the disk is full; what was written before is kept. Make room and record the rest.";
+    }
+    if (failure.is_busy()) {
+        return path.string() + ": another program holds a lock on it; close that program and try again.";
+    }
+    return path.string() + ": cannot be written (" + failure.what() +
+           "); check the permissions of the file and of its folder, and the disk.";
+}
+
+void TraceWriter::Impl::check_siblings(const RunInfo& info, const ShardInfo& shard) const {
+    const std::optional<ShardName> name = parse_shard_name(path);
+    if (shard.world < 2 || !name) {
+        return;
+    }
+    for (std::int64_t rank = 0; rank < shard.world; ++rank) {
+        const std::filesystem::path beside = shard_path(name->trace, rank, shard.world);
+        std::error_code error;
+        if (rank == shard.rank || std::filesystem::file_size(beside, error) == 0 || error) {
+            continue;
+        }
+        const TraceReader reader = TraceReader::open(beside);
+        const std::vector<RunInfo> runs = reader.runs();
+        const std::optional<ShardInfo> there = runs.empty() ? std::nullopt : reader.shard(runs.front().id);
+        if (!there) {
+            continue; // about to be begun
+        }
+        std::string difference = difference_of_runs(runs.front(), info);
+        if (difference.empty() && there->batch != shard.batch) {
+            difference =
+                "--batch " + std::to_string(there->batch) + ", and --batch " + std::to_string(shard.batch);
+        }
+        if (!difference.empty()) {
+            throw InputError(beside,
+                             "a shard of the run that rank " + std::to_string(shard.rank) + " records",
+                             "one of another (" + difference + ")",
+                             "start all processes with the same line, or remove shards of before");
+        }
+    }
+}
+
+std::int64_t TraceWriter::resume_run(std::int64_t run, std::vector<SignalInfo> signals) {
+    Impl& impl = *impl_;
+    leave_run(-1);
+    if (run < 1 || run > impl.last_run) {
+        impl.misuse("there is no run " + std::to_string(run) + " to go on with.");
+    }
+    std::map<std::string, SignalInfo> by_name = impl.by_name(signals);
+    std::promise<TraceStore::Resumed> answer;
+    std::future<TraceStore::Resumed> resumed = answer.get_future();
+    impl.push(ResumeRun{run, std::move(signals), std::move(answer)});
+    TraceStore::Resumed found;
+    try {
+        found = resumed.get();
+    } catch (const std::future_error&) { // the writer thread failed, and says why
+        impl.stop();
+        std::rethrow_exception(impl.failure);
+    }
+    impl.run = run;
+    impl.packed = found.packed;
+    impl.tokenizer = found.tokenizer;
+    impl.last_sequence = found.last_sequence;
+    impl.sequences_in_run = found.sequences;
+    impl.signals = std::move(by_name);
+    return found.sequences;
+}
+
+void TraceWriter::forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step) {
+    check_trace_header(path);
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+    const std::filesystem::path target = error ? path : real;
+    const LockFile lock(target);
+    try {
+        TraceStore store(target);
+        store.cut_training(training, step);
+        store.finish();
+    } catch (const SqliteFailure& refusal) {
+        if (refusal.is_damage()) {
+            throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
+                             "take it from its source again or choose another name");
+        }
+        throw EnvironmentError(sentence_of(path, refusal));
+    }
+}
+
+bool TraceWriter::note_death(const std::filesystem::path& path, const std::string& message) {
+    try {
+        std::int64_t dead = 0;
+        for (const RunInfo& run : TraceReader::open(path).runs()) {
+            dead = run.complete ? 0 : run.id; // the newest run
+        }
+        if (dead == 0) {
+            return false;
+        }
+        std::error_code error;
+        const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+        const std::filesystem::path target = error ? path : real;
+        const LockFile lock(target); // somebody who still writes holds it
+        TraceStore store(target);
+        store.put_fault(dead, -1, utc_now(), message);
+        store.finish();
+        return true;
+    } catch (const Error&) {
+        return false;
+    } catch (const SqliteFailure&) {
+        return false;
+    }
+}
+
+} // namespace ponderscope

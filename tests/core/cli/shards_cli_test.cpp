@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// record by several processes, merge --join, record --resume, and shards that are read as one run. The
+// processes are started one after the other with the environment that a launcher would give them: nothing is
+// said between them, so nothing but the environment can matter.
+#include "core/base/files.h"
+#include "core/trace/reader.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+
+/// A process of a world, as torchrun starts it.
+class InWorld {
+public:
+    InWorld(int rank, int size) {
+        ::setenv("RANK", std::to_string(rank).c_str(), 1);
+        ::setenv("WORLD_SIZE", std::to_string(size).c_str(), 1);
+        ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
+    }
+    ~InWorld() {
+        for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK"}) {
+            ::unsetenv(name);
+        }
+    }
+    InWorld(const InWorld&) = delete;
+    InWorld& operator=(const InWorld&) = delete;
+};
+
+class Shards : public ::testing::Test {
+protected:
+    testing::TemporaryFolder folder;
+    std::string model = folder / "model";
+    std::string corpus = folder / "corpus.jsonl";
+    std::vector<std::string> how; ///< options of record beside input and output
+
+    void SetUp() override {
+        testing::TinyCheckpoint().write(model);
+        std::string lines;
+        for (int i = 0; i < 23; ++i) {
+            std::string text = "Line " + std::to_string(i) + " of a small corpus,";
+            for (int word = 0; word < i * i % 37; ++word) {
+                text += " caf\u00e9 " + std::to_string(word * i);
+            }
+            const std::size_t half = text.size() / 2 - text.size() / 2 % 5;
+            lines +=
+                nlohmann::json{{"text", text},
+                               {"author", i % 2 == 0 ? "Ann" : "Bo"},
+                               {"parts", nlohmann::json::array(
+                                             {{{"begin", 0}, {"end", half}, {"class", "front"}},
+                                              {{"begin", half}, {"end", text.size()}, {"class", "back"}}})}}
+                    .dump() +
+                "\n";
+        }
+        write_file_atomically(corpus, lines);
+        how = {"--jsonl",  corpus, "--group-field", "author", "--label-field", "parts", "--context", "32",
+               "--stride", "16",   "--batch",       "4",      "--name",        "run"};
+    }
+    [[nodiscard]] std::vector<std::string> record_to(const std::string& trace) const {
+        std::vector<std::string> line{"record", model, "-o", trace};
+        line.insert(line.end(), how.begin(), how.end());
+        return line;
+    }
+    void record_in_world(const std::string& trace, int size) const {
+        for (int rank = 0; rank < size; ++rank) {
+            const InWorld world(rank, size);
+            const ProgramResult result = run_ponderscope(record_to(trace));
+            ASSERT_EQ(result.code, 0) << result.err;
+        }
+    }
+    static std::string shard(const std::string& trace, int rank, int size) {
+        char name[32];
+        std::snprintf(name, sizeof name, ".r%04d-of-%04d.ponder", rank, size);
+        return trace.substr(0, trace.size() - 7) + name;
+    }
+    /// Every file of an export, without the moments in runs.csv.
+    [[nodiscard]] std::map<std::string, std::string> exported(const std::string& trace) const {
+        const std::string tables = folder / ("tables" + std::to_string(std::rand()));
+        const ProgramResult result = run_ponderscope({"export", trace, "-o", tables});
+        EXPECT_EQ(result.code, 0) << result.err;
+        std::map<std::string, std::string> files;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(tables)) {
+            if (entry.is_regular_file()) {
+                files[std::filesystem::relative(entry.path(), tables)] = read_file(entry.path());
+            }
+        }
+        const std::string runs = files["runs.csv"];
+        files["runs.csv"] = without_moments(runs);
+        return files;
+    }
+    static std::string without_moments(const std::string& table) {
+        std::vector<std::vector<std::string>> rows(1, {""});
+        bool quoted = false;
+        for (const char c : table) {
+            if (c == '"') {
+                quoted = !quoted;
+            }
+            if (c == '\n' && !quoted) {
+                rows.push_back({""});
+            } else if (c == ',' && !quoted) {
+                rows.back().emplace_back();
+            } else {
+                rows.back().back() += c;
+            }
+        }
+        std::string rest;
+        for (const std::vector<std::string>& row : rows) {
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                const std::string& column = rows.front().at(i);
+                if (column != "started" && column != "seconds" && column != "tokens_per_second") {
+                    rest += row[i] + ",";
+                }
+            }
+            rest += "\n";
+        }
+        return rest;
+    }
+    void expect_equal(const std::map<std::string, std::string>& one,
+                      const std::map<std::string, std::string>& other, const std::string& which) const {
+        ASSERT_EQ(one.size(), other.size()) << which;
+        for (const auto& [name, content] : one) {
+            EXPECT_TRUE(other.at(name) == content)
+                << which << ": " << name << " differs\n"
+                << (name == "runs.csv" || name == "sequences.csv" ? content + "\n" + other.at(name) : "");
+        }
+    }
+};
+
+TEST_F(Shards, OfAnyWorldAreJoinedToWhatOneProcessRecords) {
+    const std::string alone = folder / "alone.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    const auto expected = exported(alone);
+    ASSERT_GE(expected.size(), 5U);
+    ASSERT_EQ(run_ponderscope({"check", alone}).code, 0);
+    {
+        const InWorld world(0, 1); // one process is no world: its trace is whole
+        const std::string one = folder / "one.ponder";
+        ASSERT_EQ(run_ponderscope(record_to(one)).code, 0);
+        expect_equal(expected, exported(one), "a world of one");
+    }
+    for (const int size : {2, 3, 7}) {
+        const std::string trace = folder / ("world" + std::to_string(size) + ".ponder");
+        record_in_world(trace, size);
+        for (int rank = 0; rank < size; ++rank) {
+            const ProgramResult checked = run_ponderscope({"check", shard(trace, rank, size)});
+            EXPECT_EQ(checked.code, 0) << checked.out;
+        }
+        // As they are, by the name that they were recorded to; totals are sums of sums, to rounding.
+        auto together = exported(trace);
+        for (auto files : {expected, together}) {
+            EXPECT_EQ(files.erase("runs.csv") + files.erase("sequences.csv"), 2U);
+            together.erase("runs.csv");
+            together.erase("sequences.csv");
+            if (files.size() == together.size()) {
+                expect_equal(files, together, "shards of " + std::to_string(size));
+            }
+        }
+        EXPECT_EQ(together.size(), expected.size() - 2);
+        const std::string joined = folder / ("joined" + std::to_string(size) + ".ponder");
+        const ProgramResult merged = run_ponderscope(
+            {"merge", "--join", folder / ("world" + std::to_string(size) + ".r*"), "-o", joined});
+        ASSERT_EQ(merged.code, 0) << merged.err;
+        expect_equal(expected, exported(joined), "joined of " + std::to_string(size));
+        const ProgramResult checked = run_ponderscope({"check", joined});
+        EXPECT_EQ(checked.code, 0) << checked.out;
+        const ProgramResult compared = run_ponderscope({"compare", alone, joined, "--json"});
+        EXPECT_EQ(compared.code, 0) << compared.err;
+    }
+}
+
+TEST_F(Shards, DrawsDoNotDependOnTheRank) {
+    testing::TinyCheckpoint ponderlm;
+    ponderlm.pondering_steps = 3;
+    ponderlm.write(folder / "ponderlm");
+    model = folder / "ponderlm";
+    how.insert(how.end(), {"--policy", "geometric:rate=0.4,seed=5", "--record", "basic"});
+    const std::string alone = folder / "alone.ponder";
+    const ProgramResult first = run_ponderscope(record_to(alone));
+    ASSERT_EQ(first.code, 0) << first.err;
+    const std::string trace = folder / "drawn.ponder";
+    record_in_world(trace, 3);
+    const std::string joined = folder / "joined.ponder";
+    ASSERT_EQ(run_ponderscope({"merge", "--join", folder / "drawn.r*", "-o", joined}).code, 0);
+    expect_equal(exported(alone), exported(joined), "drawn");
+}
+
+TEST_F(Shards, OneLongTextIsDealtOutByWindows) {
+    std::string text;
+    for (int i = 0; i < 400; ++i) {
+        text += "Word " + std::to_string(i * 7919) + " na\u00efve \U0001F600 ";
+    }
+    write_file_atomically(folder / "long.txt", text);
+    how = {"--text", folder / "long.txt", "--context", "32", "--batch", "4", "--name", "run"};
+    const std::string alone = folder / "alone.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    const std::string trace = folder / "long.ponder";
+    record_in_world(trace, 3);
+    std::vector<std::int64_t> tokens;
+    for (int rank = 0; rank < 3; ++rank) {
+        tokens.push_back(TraceReader::open(shard(trace, rank, 3)).runs().front().tokens);
+        EXPECT_EQ(run_ponderscope({"check", shard(trace, rank, 3)}).code, 0);
+    }
+    EXPECT_LT(*std::max_element(tokens.begin(), tokens.end()),
+              *std::min_element(tokens.begin(), tokens.end()) + 4 * 32 * 2); // a batch or two apart
+    const std::string joined = folder / "joined.ponder";
+    ASSERT_EQ(run_ponderscope({"merge", "--join", folder / "long.r*", "-o", joined}).code, 0);
+    expect_equal(exported(alone), exported(joined), "long");
+}
+
+TEST_F(Shards, ThatDoNotFitAreNamed) {
+    const std::string trace = folder / "a.ponder";
+    const std::string other = folder / "b.ponder";
+    record_in_world(trace, 3);
+    how.insert(how.end(), {"--seed", "9"});
+    record_in_world(other, 3);
+    const auto join = [&](std::vector<std::string> shards) {
+        shards.insert(shards.begin(), {"merge", "--join", "-o", folder / "out.ponder"});
+        const ProgramResult result = run_ponderscope(shards);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_FALSE(std::filesystem::exists(folder / "out.ponder"));
+        return result.err;
+    };
+    const std::string missing = join({shard(trace, 0, 3), shard(trace, 2, 3)});
+    EXPECT_NE(missing.find("expected all 3 shards of the run, found none of rank 1"), std::string::npos)
+        << missing;
+    std::filesystem::copy_file(shard(trace, 1, 3), folder / "a.r0001-of-0004.ponder");
+    const std::string twice =
+        join({shard(trace, 0, 3), shard(trace, 1, 3), folder / "a.r0001-of-0004.ponder", shard(trace, 2, 3)});
+    EXPECT_NE(twice.find("shard 1 a second time, beside a.r0001-of-0003.ponder"), std::string::npos) << twice;
+    std::filesystem::remove(folder / "a.r0001-of-0004.ponder");
+    // Shards of another run under the names of this one.
+    std::filesystem::rename(shard(trace, 1, 3), folder / "kept");
+    std::filesystem::copy_file(shard(other, 1, 3), shard(trace, 1, 3));
+    const std::string mixed = join({folder / "a.r*"});
+    EXPECT_NE(mixed.find("--seed"), std::string::npos) << mixed;
+    const ProgramResult opened = run_ponderscope({"stats", trace});
+    EXPECT_EQ(opened.code, 2);
+    EXPECT_NE(opened.err.find("one of another"), std::string::npos) << opened.err;
+    std::filesystem::rename(folder / "kept", shard(trace, 1, 3));
+    EXPECT_NE(join({folder / "*.r*"}).find("expected the shards of one run, found those of 2"),
+              std::string::npos);
+    testing::sql(shard(trace, 2, 3), "UPDATE run SET complete = 0");
+    const std::string partial = join({folder / "a.r*"});
+    EXPECT_NE(partial.find("a.r0002-of-0003.ponder"), std::string::npos) << partial;
+    EXPECT_NE(partial.find("--resume"), std::string::npos) << partial;
+    EXPECT_NE(join({corpus}).find("corpus.jsonl"), std::string::npos);
+    EXPECT_NE(join({folder / "c.r*"}).find("expected shards of a trace of such names"), std::string::npos);
+}
+
+TEST_F(Shards, WrongUseIsASentence) {
+    const std::string trace = folder / "a.ponder";
+    const InWorld world(1, 2);
+    const auto sentence = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> line{"record", model, "-o", trace};
+        line.insert(line.end(), more.begin(), more.end());
+        const ProgramResult result = run_ponderscope(line);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
+        return result.err;
+    };
+    EXPECT_NE(sentence({"--prompt", "some words", "--generate", "3"}).find("--generate is of one process"),
+              std::string::npos);
+    EXPECT_NE(sentence({"--prompt", "some words", "--patch", "x.json"}).find("--patch is of one process"),
+              std::string::npos);
+    const std::string stream = sentence({"--jsonl", "-"});
+    EXPECT_NE(stream.find("standard input"), std::string::npos) << stream;
+    ::setenv("WORLD_SIZE", "two", 1);
+    EXPECT_NE(sentence({"--prompt", "some words"}).find("WORLD_SIZE: expected a whole number"),
+              std::string::npos);
+    ::setenv("WORLD_SIZE", "1", 1);
+    EXPECT_NE(sentence({"--prompt", "some words"}).find("rank 1 of 1"), std::string::npos);
+    ::setenv("WORLD_SIZE", "2", 1);
+    ASSERT_EQ(run_ponderscope(record_to(trace)).code, 0);
+    const ProgramResult again = run_ponderscope(record_to(trace));
+    EXPECT_EQ(again.code, 2);
+    EXPECT_NE(again.err.find("--resume"), std::string::npos) << again.err;
+    // A run of other options is not gone on with.
+    auto other = record_to(trace);
+    other.insert(other.end(), {"--resume", "--record", "basic"});
+    const ProgramResult differs = run_ponderscope(other);
+    EXPECT_EQ(differs.code, 2);
+    EXPECT_NE(differs.err.find("--record steps, and --record basic"), std::string::npos) << differs.err;
+    const auto done = record_to(trace);
+    auto resumed = done;
+    resumed.emplace_back("--resume");
+    const ProgramResult nothing = run_ponderscope(resumed);
+    EXPECT_EQ(nothing.code, 0) << nothing.err;
+    EXPECT_NE(nothing.out.find("nothing to resume"), std::string::npos) << nothing.out;
+}
+
+TEST_F(Shards, EveryLauncherIsUnderstood) {
+    const std::map<std::string, std::vector<std::pair<std::string, std::string>>> launchers{
+        {"srun", {{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "1"}}},
+        {"openmpi",
+         {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}}},
+        {"mpich", {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}},
+        // A batch script is one process, whatever its job may start.
+        {"sbatch", {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}}};
+    for (const auto& [name, variables] : launchers) {
+        for (const auto& [variable, value] : variables) {
+            ::setenv(variable.c_str(), value.c_str(), 1);
+        }
+        const std::string trace = folder / (name + ".ponder");
+        EXPECT_EQ(run_ponderscope(record_to(trace)).code, 0);
+        EXPECT_TRUE(std::filesystem::exists(name == "sbatch" ? trace : shard(trace, 1, 2))) << name;
+        for (const auto& [variable, value] : variables) {
+            ::unsetenv(variable.c_str());
+        }
+    }
+}
+
+/// Starts the program and kills it after a while; whether it was still running.
+bool killed_after(const std::vector<std::string>& arguments, std::chrono::microseconds wait) {
+    std::vector<char*> line{const_cast<char*>(PONDERSCOPE_PROGRAM)};
+    for (const std::string& argument : arguments) {
+        line.push_back(const_cast<char*>(argument.c_str()));
+    }
+    line.push_back(nullptr);
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+        if (std::freopen("/dev/null", "w", stdout) == nullptr ||
+            std::freopen("/dev/null", "w", stderr) == nullptr) {
+            ::_exit(126);
+        }
+        ::execv(line[0], line.data());
+        ::_exit(127);
+    }
+    std::this_thread::sleep_for(wait);
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFSIGNALED(status);
+}
+
+/// PONDERSCOPE_KILLS: how many kills; a few by default.
+int kills() {
+    const char* wanted = std::getenv("PONDERSCOPE_KILLS");
+    return wanted != nullptr ? std::atoi(wanted) : 6;
+}
+
+TEST_F(Shards, AKilledRankResumedIsAnUndisturbedRun) {
+    // Long enough for kills to fall into the recording.
+    std::string lines;
+    for (int i = 0; i < 300; ++i) {
+        std::string text = "Text " + std::to_string(i);
+        for (int word = 0; word < 60 + i % 41; ++word) {
+            text += " " + std::to_string(word * i);
+        }
+        lines += nlohmann::json{{"text", text}, {"author", "Ann"}, {"parts", "whole"}}.dump() + "\n";
+    }
+    write_file_atomically(corpus, lines);
+    const std::string alone = folder / "alone.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    const std::string trace = folder / "t.ponder";
+    const auto began = std::chrono::steady_clock::now();
+    record_in_world(trace, 2);
+    const auto each =
+        std::chrono::duration_cast<std::chrono::microseconds>((std::chrono::steady_clock::now() - began) / 2);
+    std::srand(20);
+    int in_the_middle = 0;
+    for (int kill = 0; kill < kills();) {
+        for (int rank = 0; rank < 2; ++rank) {
+            std::filesystem::remove(shard(trace, rank, 2));
+        }
+        // Several times into the same recording: a resumed one may be killed too.
+        auto line = record_to(trace);
+        line.emplace_back("--resume");
+        for (int once = 0; once < 3 && kill < kills(); ++once, ++kill) {
+            const int rank = std::rand() % 2;
+            const InWorld world(rank, 2);
+            const auto wait = std::chrono::microseconds(each.count() * (std::rand() % 1000) / 1000);
+            if (killed_after(line, wait) && std::filesystem::exists(shard(trace, rank, 2)) &&
+                std::filesystem::file_size(shard(trace, rank, 2)) > 0) {
+                ++in_the_middle;
+            }
+        }
+        // By a world of any size: here by one process alone.
+        if (!std::filesystem::exists(shard(trace, 0, 2)) && !std::filesystem::exists(shard(trace, 1, 2))) {
+            record_in_world(trace, 2);
+        } else {
+            const ProgramResult resumed = run_ponderscope(line);
+            ASSERT_EQ(resumed.code, 0) << resumed.err;
+        }
+        const std::string joined = folder / "joined.ponder";
+        const ProgramResult merged = run_ponderscope({"merge", "--join", folder / "t.r*", "-o", joined});
+        ASSERT_EQ(merged.code, 0) << merged.err;
+        expect_equal(exported(alone), exported(joined), "after kill " + std::to_string(kill));
+        std::filesystem::remove(joined);
+    }
+    std::cout << kills() << " kills, " << in_the_middle << " of them into a recording\n";
+    EXPECT_GT(in_the_middle, 0);
+}
+
+TEST_F(Shards, ACutOffRunOfOneProcessIsResumedToo) {
+    const std::string alone = folder / "alone.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    // As a kill leaves it: sequence 9 begun, and all behind it not there.
+    const std::string trace = folder / "cut.ponder";
+    std::filesystem::copy_file(alone, trace);
+    testing::sql(trace,
+                 "DELETE FROM token_row WHERE row >= 11 * 4294967296; DELETE FROM chunk WHERE sequence > 10;"
+                 "DELETE FROM text WHERE row >= 11 * 4294967296; DELETE FROM label WHERE sequence > 10;"
+                 "DELETE FROM sequence WHERE id > 10; UPDATE sequence SET complete = 0 WHERE id = 10;"
+                 "UPDATE run SET complete = 0; INSERT INTO fault (run, time, message) VALUES (1, "
+                 "'2026-01-01T00:00:00Z', 'Cancelled after 3 tokens.')");
+    auto line = record_to(trace);
+    line.emplace_back("--resume");
+    const ProgramResult resumed = run_ponderscope(line);
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    expect_equal(exported(alone), exported(trace), "resumed");
+    const ProgramResult checked = run_ponderscope({"check", trace});
+    EXPECT_EQ(checked.code, 0) << checked.out;
+}
+
+TEST_F(Shards, RanksThatSeeOtherTextsOrOptionsAreRefused) {
+    const std::string trace = folder / "a.ponder";
+    const auto refused = [&](const std::vector<std::string>& line, const std::string& why) {
+        const InWorld world(1, 2);
+        const ProgramResult result = run_ponderscope(line);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+        EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
+    };
+    {
+        const InWorld world(0, 2);
+        ASSERT_EQ(run_ponderscope(record_to(trace)).code, 0);
+    }
+    auto other = record_to(trace);
+    other.insert(other.end(), {"--seed", "4"});
+    refused(other, "--seed 0, and --seed 4");
+    other = record_to(trace);
+    other[std::find(other.begin(), other.end(), "4") - other.begin()] = "3";
+    refused(other, "--batch 4, and --batch 3");
+    write_file_atomically(corpus, read_file(corpus) +
+                                      "{\"text\": \"One more.\", \"author\": \"Ann\", \"parts\": \"x\"}\n");
+    refused(record_to(trace), "the texts' digest");
+    testing::TinyCheckpoint second;
+    second.seed = 2;
+    second.write(model);
+    std::string lines = read_file(corpus);
+    lines.erase(lines.rfind("{\"text\": \"One more"));
+    write_file_atomically(corpus, lines);
+    refused(record_to(trace), "the checkpoint's digest");
+}
+
+TEST_F(Shards, AFullDiskOfOneRankLeavesWhatIsResumed) {
+    const std::string alone = folder / "alone.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    const std::string trace = folder / "t.ponder";
+    {
+        const InWorld world(0, 2);
+        ASSERT_EQ(run_ponderscope(record_to(trace)).code, 0);
+    }
+    {
+        // ulimit -f counts 512-byte blocks: room for a part of the shard.
+        const InWorld world(1, 2);
+        const auto blocks = std::filesystem::file_size(shard(trace, 0, 2)) / 512 / 2;
+        const ProgramResult full = run_ponderscope(record_to(trace), "-f " + std::to_string(blocks));
+        EXPECT_NE(full.code, 0);
+    }
+    auto line = record_to(trace);
+    line.emplace_back("--resume");
+    const InWorld world(1, 2);
+    const ProgramResult resumed = run_ponderscope(line);
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    const std::string joined = folder / "joined.ponder";
+    const ProgramResult merged = run_ponderscope({"merge", "--join", folder / "t.r*", "-o", joined});
+    ASSERT_EQ(merged.code, 0) << merged.err;
+    expect_equal(exported(alone), exported(joined), "after a full disk");
+}
+
+TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
+    const std::string basic = folder / "basic.ponder";
+    how.insert(how.end(), {"--record", "basic"});
+    ASSERT_EQ(run_ponderscope(record_to(basic)).code, 0);
+    how.back() = "scalars";
+    const std::string scalars = folder / "scalars.ponder";
+    const ProgramResult recorded = run_ponderscope(record_to(scalars));
+    ASSERT_EQ(recorded.code, 0) << recorded.err;
+    const ProgramResult checked = run_ponderscope({"check", scalars});
+    EXPECT_EQ(checked.code, 0) << checked.out;
+    EXPECT_EQ(testing::sql_value(scalars, "PRAGMA user_version"), "3");
+    EXPECT_EQ(testing::sql_value(basic, "PRAGMA user_version"), "2");
+    EXPECT_EQ(testing::sql_value(scalars, "SELECT count(*) FROM token_row"), "0");
+    const TraceReader one = TraceReader::open(basic);
+    const TraceReader other = TraceReader::open(scalars);
+    EXPECT_TRUE(other.signals(1).empty());
+    for (const SequenceInfo& sequence : one.sequences(1)) {
+        const TokenColumns a = one.tokens(1, sequence.index);
+        const TokenColumns b = other.tokens(1, sequence.index);
+        EXPECT_EQ(a.id, b.id);
+        EXPECT_EQ(a.begin, b.begin);
+        EXPECT_EQ(a.end, b.end);
+        EXPECT_EQ(a.rank, b.rank);
+        EXPECT_EQ(a.steps, b.steps);
+        EXPECT_EQ(a.flops, b.flops);
+        ASSERT_EQ(a.size(), b.size());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            EXPECT_TRUE(a.nll[i] == b.nll[i] || (std::isnan(a.nll[i]) && std::isnan(b.nll[i])));
+            EXPECT_EQ(a.entropy[i], b.entropy[i]);
+            EXPECT_TRUE(std::isnan(b.max_probability[i]));
+        }
+        const TokenColumns some = other.tokens(1, sequence.index, 3, 7);
+        EXPECT_EQ(some.first, 3);
+        EXPECT_EQ(some.id, std::vector<std::int32_t>(a.id.begin() + 3, a.id.begin() + 7));
+    }
+    const ProgramResult compared = run_ponderscope({"compare", basic, scalars, "--json"});
+    EXPECT_EQ(compared.code, 0) << compared.err;
+    // In shards, resumed and joined like any other run.
+    const std::string trace = folder / "w.ponder";
+    record_in_world(trace, 3);
+    const std::string joined = folder / "joined.ponder";
+    const ProgramResult merged = run_ponderscope({"merge", "--join", folder / "w.r*", "-o", joined});
+    ASSERT_EQ(merged.code, 0) << merged.err;
+    expect_equal(exported(scalars), exported(joined), "scalars");
+    EXPECT_EQ(run_ponderscope({"check", joined}).code, 0);
+    // A damaged frame is a sentence, not values.
+    testing::sql(scalars,
+                 "UPDATE chunk SET data = substr(data, 1, length(data) - 5) WHERE dtype LIKE '%zstd'");
+    EXPECT_EQ(run_ponderscope({"check", scalars}).code, 1);
+    EXPECT_EQ(run_ponderscope({"stats", scalars}).code, 2);
+}
+
+TEST_F(Shards, CompressedValuesAreTheSame) {
+    const std::string plain = folder / "plain.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(plain)).code, 0);
+    how.emplace_back("--compress");
+    const std::string compressed = folder / "compressed.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(compressed)).code, 0);
+    EXPECT_GT(
+        std::stoll(testing::sql_value(compressed, "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'")),
+        0);
+    EXPECT_LT(std::stoll(testing::sql_value(compressed, "SELECT sum(length(data)) FROM chunk")),
+              std::stoll(testing::sql_value(plain, "SELECT sum(length(data)) FROM chunk")));
+    expect_equal(exported(plain), exported(compressed), "compressed");
+    const ProgramResult checked = run_ponderscope({"check", compressed});
+    EXPECT_EQ(checked.code, 0) << checked.out;
+    how.emplace_back("--no-candidates");
+    const std::string fewer = folder / "fewer.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(fewer)).code, 0);
+    for (const SignalInfo& signal : TraceReader::open(fewer).signals(1)) {
+        EXPECT_EQ(signal.name.find("candidate"), std::string::npos);
+    }
+    EXPECT_EQ(run_ponderscope({"check", fewer}).code, 0);
+}
+
+TEST_F(Shards, SamplesAndLimitsAreOfTheTextsAlone) {
+    const auto titles = [](const std::string& trace) {
+        std::vector<std::string> all;
+        for (const SequenceInfo& sequence : TraceReader::open(trace).sequences(1)) {
+            all.push_back(sequence.title);
+        }
+        return all;
+    };
+    how.insert(how.end(), {"--sample", "0.4", "--seed", "3"});
+    const std::string alone = folder / "alone.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    EXPECT_GT(titles(alone).size(), 3U);
+    EXPECT_LT(titles(alone).size(), 18U);
+    const std::string trace = folder / "w.ponder";
+    record_in_world(trace, 2);
+    EXPECT_EQ(titles(trace), titles(alone));
+    how.back() = "4";
+    const std::string other = folder / "other.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(other)).code, 0);
+    EXPECT_NE(titles(other), titles(alone));
+    how.resize(how.size() - 4);
+    how.insert(how.end(), {"--limit-tokens", "300"});
+    const std::string limited = folder / "limited.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(limited)).code, 0);
+    const TraceReader reader = TraceReader::open(limited);
+    const std::vector<SequenceInfo> sequences = reader.sequences(1);
+    EXPECT_GE(reader.runs().front().tokens, 300);
+    EXPECT_LT(reader.runs().front().tokens - sequences.back().tokens, 300);
+    // The digest is that of the texts that were taken.
+    std::string lines = read_file(corpus);
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        end = lines.find('\n', end) + 1;
+    }
+    write_file_atomically(corpus, lines.substr(0, end));
+    how.resize(how.size() - 2);
+    const std::string same = folder / "same.ponder";
+    ASSERT_EQ(run_ponderscope(record_to(same)).code, 0);
+    EXPECT_EQ(TraceReader::open(same).runs().front().text_digest, reader.runs().front().text_digest);
+}
+
+} // namespace
+} // namespace ponderscope
