@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -92,6 +93,8 @@ private:
 /// The median of one of several things to do, and what the machine did meanwhile.
 struct Timed {
     double seconds = 0;
+    double processor =
+        0; ///< seconds of all threads: what is left to compare where others want the machine too
     std::string machine;
 };
 
@@ -100,20 +103,23 @@ struct Timed {
 template <typename Actions>
 std::vector<Timed> interleaved(const Actions& actions, int rounds) {
     std::vector<std::vector<double>> seconds(actions.size());
+    std::vector<std::vector<double>> processor(actions.size());
     std::vector<Busy> busy(actions.size());
     for (int round = -1; round < rounds; ++round) {
         for (std::size_t i = 0; i < actions.size(); ++i) {
             busy[i].begin();
+            const std::clock_t clock = std::clock();
             const double taken = seconds_of(actions[i]);
             if (round >= 0) {
                 busy[i].end();
                 seconds[i].push_back(taken);
+                processor[i].push_back(static_cast<double>(std::clock() - clock) / CLOCKS_PER_SEC);
             }
         }
     }
     std::vector<Timed> timed;
     for (std::size_t i = 0; i < actions.size(); ++i) {
-        timed.push_back({median(seconds[i]), busy[i].text()});
+        timed.push_back({median(seconds[i]), median(processor[i]), busy[i].text()});
     }
     return timed;
 }

@@ -3,6 +3,7 @@
 //   forward    FLOPs a second of the stack over those of the machine's own best matrix product
 //   recording  time of a scoring run that records over one that only computes the NLL
 //   mixing     the same for the weights of depth mixing
+//   lengths    tokens a second of long texts, with and without a sliding window, and of many short ones
 //   memory     peak RSS after scoring 10,000 and 100,000 tokens in windows
 // No figure is asserted. Shapes: a 6-layer Pythia-70M and the sample models' size, random weights.
 #include "core/base/files.h"
@@ -230,6 +231,59 @@ void measure_mixing(const std::filesystem::path& folder, const char* mixing, std
         mixing, static_cast<long long>(stride), plain, kept, kept / plain);
 }
 
+/// What a token costs in texts of other lengths than 512: long ones, whose attention grows, and short ones,
+/// whose batches are small unless many go together.
+void measure_lengths(const std::filesystem::path& folder, Shape shape, std::int64_t window) {
+    shape.context = 8192;
+    nlohmann::json config{{"model_type", "mistral"},
+                          {"hidden_size", shape.d},
+                          {"intermediate_size", shape.intermediate},
+                          {"num_hidden_layers", shape.layers},
+                          {"num_attention_heads", shape.heads},
+                          {"num_key_value_heads", shape.heads},
+                          {"vocab_size", shape.vocabulary},
+                          {"max_position_embeddings", shape.context},
+                          {"sliding_window", nullptr}};
+    if (window > 0) {
+        config["sliding_window"] = window;
+    }
+    const Engine engine = Engine::load(bench::make_random_checkpoint(
+        folder / (std::string(shape.name) + "-lengths-" + std::to_string(window)), config));
+    struct Form {
+        std::int64_t texts, tokens, together;
+    };
+    const std::vector<Form> forms{{16, 512, 8}, {4, 2048, 4},  {1, 8192, 1},
+                                  {400, 20, 8}, {400, 20, 32}, {400, 20, 200}};
+    std::vector<std::vector<std::vector<std::int32_t>>> ids;
+    std::vector<std::function<void()>> actions;
+    for (const Form& form : forms) {
+        ids.push_back(random_ids(form.texts, form.tokens, shape.vocabulary));
+    }
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+        actions.emplace_back([&, i] {
+            for (std::int64_t first = 0; first < forms[i].texts; first += forms[i].together) {
+                std::vector<Window> windows;
+                for (auto text = first; text < std::min(first + forms[i].together, forms[i].texts); ++text) {
+                    windows.push_back({ids[i][static_cast<std::size_t>(text)], 0, forms[i].tokens});
+                }
+                static_cast<void>(engine.score(windows, RecordLevel::basic));
+            }
+        });
+    }
+    const std::vector<bench::Timed> timed = bench::interleaved(actions, 5);
+    const auto rate = [&](std::size_t i) {
+        return static_cast<double>(forms[i].texts * forms[i].tokens) / timed[i].processor;
+    };
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+        std::printf(
+            "%-11s %s  %4lld texts of %4lld tokens, %3lld together: %8.0f tokens/s of processor time, "
+            "%.2f of those of 512; %s\n",
+            shape.name, window > 0 ? "sliding" : "whole  ", static_cast<long long>(forms[i].texts),
+            static_cast<long long>(forms[i].tokens), static_cast<long long>(forms[i].together), rate(i),
+            rate(i) / rate(0), timed[i].machine.c_str());
+    }
+}
+
 void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
     const Checkpoint checkpoint = make_checkpoint(folder / "memory", shape, 3);
     const Engine engine = Engine::load(checkpoint);
@@ -257,13 +311,14 @@ void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
 
 int main(int count, char** words) {
     using namespace ponderscope;
-    // engine_bench [forward] [recording] [mixing] [memory] [pythia-70m] [sample]: those parts and shapes
-    // only.
+    // engine_bench [forward] [recording] [mixing] [lengths] [memory] [pythia-70m] [sample]: those parts and
+    // shapes only.
     const std::vector<std::string> given(words + 1, words + count);
     const auto named = [&](const std::string& one) {
         return std::find(given.begin(), given.end(), one) != given.end();
     };
-    const bool all_parts = !named("forward") && !named("recording") && !named("memory") && !named("mixing");
+    const bool all_parts =
+        !named("forward") && !named("recording") && !named("memory") && !named("mixing") && !named("lengths");
     const bool all_shapes = !named("pythia-70m") && !named("sample");
     const auto wanted = [&](const char* part) { return all_parts || named(part); };
     std::setvbuf(stdout, nullptr, _IOLBF, 0); // each line as it is measured, through pipes too
@@ -291,6 +346,12 @@ int main(int count, char** words) {
         measure_mixing(folder, "depth_attention", 6);
         measure_mixing(folder, "mhc", 0);
         measure_mixing(folder, "attnres", 0);
+    }
+    for (const Shape& shape : {pythia, sample}) {
+        if (wanted("lengths") && (all_shapes || named(shape.name))) {
+            measure_lengths(folder, shape, 0);
+            measure_lengths(folder, shape, 1024);
+        }
     }
     if (wanted("memory")) {
         measure_memory(folder, sample);
