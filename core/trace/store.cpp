@@ -449,8 +449,12 @@ void TraceStore::write_sequence_totals() {
         .bind(5, t.steps_sum)
         .bind(6, t.flops_sum)
         .bind(7, t.scored_bytes)
-        .bind(8, std::int64_t{sequence_rows_.value()})
         .bind(9, sequence_);
+    if (packed_) {
+        update_sequence_.bind_null(8);
+    } else {
+        update_sequence_.bind(8, std::int64_t{sequence_rows_.value()});
+    }
     update_sequence_.run();
 }
 
