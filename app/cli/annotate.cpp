@@ -7,6 +7,7 @@
 #include "core/trace/annotations.h"
 #include "core/trace/placed_rows.h"
 #include "core/trace/reader.h"
+#include "core/trace/step_columns.h"
 
 #include <nlohmann/json.hpp>
 
@@ -137,7 +138,8 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
 struct AnnotateVerb {
     std::string reference, run;
     std::filesystem::path csv;
-    std::vector<std::string> categories, removed;
+    std::vector<std::string> categories, removed, derived;
+    std::string against;
     bool json = false;
 
     void operator()() const;
@@ -175,6 +177,31 @@ void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json
     }
 }
 
+/// NAME=COLUMN, each worked out of the run, or of the difference to another one.
+std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, const TraceReader& reader,
+                                        const RunInfo& run, const std::string& against) {
+    std::optional<TraceReader> other;
+    RunInfo run_b;
+    if (!against.empty()) {
+        const RunReference where = parse_run_reference(against);
+        other = TraceReader::open(where.trace);
+        run_b = find_run(*other, where.run);
+    }
+    std::vector<Annotation> all;
+    for (const std::string& one : wanted) {
+        const std::size_t equals = one.find('=');
+        if (equals == std::string::npos) {
+            throw InputError("expected NAME=COLUMN with --derive, such as gain=nll@0-nll@last, found \"" +
+                             printable(one) + "\".");
+        }
+        const StepColumn column = StepColumn::parse(one.substr(equals + 1));
+        const std::string name = one.substr(0, equals);
+        all.push_back(other ? difference_by_step(reader, run, *other, run_b, name, column)
+                            : annotation_by_step(reader, run, name, column));
+    }
+    return all;
+}
+
 void AnnotateVerb::operator()() const {
     RunReference where = parse_run_reference(reference);
     if (!run.empty() && !where.run.empty() && run != where.run) {
@@ -185,8 +212,11 @@ void AnnotateVerb::operator()() const {
     if (!categories.empty() && csv.empty()) {
         throw InputError("--category is of --csv FILE, which is not given.");
     }
+    if (!against.empty() && derived.empty()) {
+        throw InputError("--against is of --derive, which is not given.");
+    }
     const TraceReader reader = TraceReader::open(where.trace);
-    const bool changes = !csv.empty() || !removed.empty();
+    const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
     if (!changes && where.run.empty()) {
         list(where, reader.runs(), json);
         return;
@@ -201,11 +231,16 @@ void AnnotateVerb::operator()() const {
             }
         }
     }
+    std::vector<Annotation> made = derived_columns(derived, reader, chosen, against);
+    std::string notices;
     if (!csv.empty()) {
         const PlacedTable table = PlacedTable::read(csv, header);
-        std::string notices;
-        put_annotations(where.trace, chosen, reader.sequences(chosen.id),
-                        annotations_in(table, reader, chosen, categories, notices));
+        for (Annotation& one : annotations_in(table, reader, chosen, categories, notices)) {
+            made.push_back(std::move(one));
+        }
+    }
+    if (!made.empty()) { // all or none of them
+        put_annotations(where.trace, chosen, reader.sequences(chosen.id), made);
         std::cerr << notices;
     }
     if (!removed.empty()) {
@@ -233,13 +268,23 @@ void add_annotate(CLI::App& program) {
         ->type_name("FILE.csv");
     app->add_option("--category", verb->categories, "Columns of numbers that stand for categories")
         ->type_name("NAME");
+    app->add_option(
+           "--derive", verb->derived,
+           "A column worked out of what the run recorded by step: a signal at a step (nll@0, gate@last), "
+           "a difference (nll@0-nll@last: what pondering gained), or a signal with one value a token "
+           "(prediction_depth, answer_flips). It stands at the token that was predicted")
+        ->type_name("NAME=COLUMN");
+    app->add_option("--against", verb->against,
+                    "Of this run minus the annotated one, over the same tokens: B − A")
+        ->type_name("TRACE.ponder#RUN");
     app->add_option("--remove", verb->removed, "Names of annotations to remove")->type_name("NAME");
     app->add_flag("--json", verb->json, "Print the list as JSON");
-    app->footer(
-        "Without --csv and --remove it lists what there is. The trace stays as it is: annotations lie "
-        "beside it, in TRACE.ponder.annotations.\n"
-        "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
-        "  ponderscope stats story.ponder --by part_of_speech");
+    app->footer("Without --csv, --derive and --remove it lists what there is. The trace stays as it is: "
+                "annotations lie "
+                "beside it, in TRACE.ponder.annotations.\n"
+                "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
+                "  ponderscope annotate story.ponder --derive gain=nll@0-nll@last\n"
+                "  ponderscope stats story.ponder --by part_of_speech");
     app->callback([verb] { (*verb)(); });
 }
 

@@ -43,7 +43,9 @@ constexpr PanelHelp list[] = {
           "map of "
           "all sequences. Dragging, or Shift with a click or an arrow, chooses a span: its means stand below "
           "the text with the interval that its blocks allow, it can be copied, labelled and made a figure. A "
-          "click on the colour scale holds its ends for every run and sequence. A "
+          "click on the colour scale holds its ends for every run and sequence. Of a step… in the list of "
+          "colours "
+          "makes a column of a signal at a step, of what the steps between gained, or of B minus A. A "
           "character that several tokens share is drawn once, its place divided among them. The context menu "
           "asks what if. Columns of your own (ponderscope annotate, "
           "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB.")},

@@ -7,6 +7,7 @@
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/span_bar.h"
+#include "views/text/step_column_dialog.h"
 #include "views/text/text_view.h"
 #include "views/text/token_model.h"
 
@@ -33,7 +34,8 @@ namespace ponderscope {
 
 namespace {
 
-constexpr int replayed = -1; ///< data of the entry that stands for a replay's steps
+constexpr int replayed = -1;  ///< data of the entry that stands for a replay's steps
+constexpr int of_a_step = -2; ///< of the entry that asks for a column of a step
 constexpr int blink_ms = 600;
 
 } // namespace
@@ -54,7 +56,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       stack_(new QStackedWidget(this)),
       table_(new QTableView(this)),
       model_(new TokenModel(context, this)),
-      corpus_(new CorpusMap(context, this)) {
+      corpus_(new CorpusMap(context, this)),
+      deriving_(this) {
     buildZoom();
     const auto label = [this](const QString& text, QWidget* buddy) {
         auto* made = new QLabel(text, controls_);
@@ -67,6 +70,10 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         colour_->setItemData(colour_->count() - 1, quantity_meaning(quantity, Attribution::predicted),
                              Qt::ToolTipRole);
     }
+    colour_->addItem(tr("Of a step…"), of_a_step);
+    colour_->setItemData(colour_->count() - 1,
+                         tr("A signal at a step, what the steps between gained, B minus A at a step"),
+                         Qt::ToolTipRole);
     colour_->setAccessibleName(tr("Colour of the text"));
     colour_->setToolTip(tr("What colours the text"));
     bars_->addItem(tr("Steps"), static_cast<int>(Quantity::steps));
@@ -123,6 +130,11 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
 
     connect(colour_, &QComboBox::currentIndexChanged, this, [this] {
         const QVariant chosen = colour_->currentData();
+        if (chosen == QVariant(of_a_step)) {
+            nameColour(); // it colours by nothing itself
+            askForStep();
+            return;
+        }
         const bool annotation = chosen.typeId() == QMetaType::QString;
         if (annotation || chosen.toInt() != replayed) {
             const bool dismissed = view_->showsReplay();
@@ -217,6 +229,32 @@ void TextPanel::askForRange() {
     if (dialog.exec() == QDialog::Accepted) {
         view_->setRange(std::array{low->value(), high->value()});
     }
+}
+
+void TextPanel::askForStep() {
+    StepColumnDialog dialog(context_, this);
+    if (dialog.exec() == QDialog::Accepted) {
+        deriveColumn(dialog.againstB() ? context_.selection.runB() : RunKey(), dialog.name(),
+                     dialog.column());
+    }
+}
+
+void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString& column) {
+    const RunKey a = context_.selection.runA();
+    if (context_.data.isLive(a.trace)) {
+        emit failed(tr("A run that is not in a file yet takes no annotations; wait until it is recorded."));
+        return;
+    }
+    deriving_.start(
+        [a, b, name, column](const std::stop_token& stop) {
+            derive_column(a, b, name, column, stop);
+            return true;
+        },
+        [this, name](bool) {
+            context_.data.refresh();
+            setAnnotation(name);
+        },
+        [this](const QString& sentence) { emit failed(sentence); });
 }
 
 void TextPanel::offerAnnotations() {
@@ -402,7 +440,8 @@ void TextPanel::zoomOut() {
 }
 
 bool TextPanel::isBusy() const {
-    return !view_->settled() || spanBar_->isBusy() || (zoom_ == TextZoom::corpus && corpus_->isBusy());
+    return !view_->settled() || spanBar_->isBusy() || deriving_.isBusy() ||
+           (zoom_ == TextZoom::corpus && corpus_->isBusy());
 }
 
 bool TextPanel::eventFilter(QObject* watched, QEvent* event) {

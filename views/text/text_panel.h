@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/background.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/figure/spec.h"
@@ -51,6 +52,9 @@ public:
     [[nodiscard]] bool isBusy() const; ///< something of what is shown is still being laid out or read
 
 public slots:
+    /// Works a column out of the steps of A (an invalid \p b) or of B − A, keeps it as an annotation, and
+    /// colours by it (step_column_dialog.h).
+    void deriveColumn(const ponderscope::RunKey& b, const QString& name, const QString& column);
     void find();
     void findText(const QString& query); ///< opens the find bar with it
     void findNext();
@@ -83,6 +87,7 @@ private:
     void showRow(qint64 token);
     void fillTable();
     void askForRange();
+    void askForStep();
 
     ViewContext context_;
     TextView* view_;
@@ -101,6 +106,7 @@ private:
     TokenModel* model_;
     CorpusMap* corpus_;
     TextZoom zoom_ = TextZoom::text;
+    Background deriving_;
 };
 
 } // namespace ponderscope

@@ -132,8 +132,9 @@ void TextView::setAnnotation(const QString& name) {
 }
 
 QString TextView::coloured() const {
-    return !annotation_.isEmpty() ? u'=' + annotation_
-                                  : quantity_name(quantity_) + (difference_ ? QStringLiteral("−") : QString());
+    return !annotation_.isEmpty()
+               ? u'=' + annotation_
+               : quantity_name(quantity_) + (difference_ ? QStringLiteral("−") : QString());
 }
 
 HeldRange TextView::range() const {

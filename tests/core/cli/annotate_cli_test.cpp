@@ -59,6 +59,30 @@ protected:
     testing::TemporaryFolder folder_;
 };
 
+TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
+    const ProgramResult made = run_ponderscope({"annotate", trace("one"), "--derive", "gain=nll@0-nll@last",
+                                                "--derive", "late=rank@last", "--json"});
+    ASSERT_EQ(made.code, 0) << made.err;
+    const auto rows = nlohmann::json::parse(made.out);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0]["name"], "gain");
+    EXPECT_GT(rows[0]["tokens_with_value"], 600);
+    EXPECT_EQ(
+        run_ponderscope({"annotate", trace("one"), "--derive", "zero=nll@0", "--against", trace("one")}).code,
+        0);
+}
+
+TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll@0"}), "NAME=COLUMN");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@"}), "nll@0-nll@last");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=absent@0"}), "absent");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll=nll@0"}), "nll");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--against", trace("two")}), "--derive");
+    // Nothing is written of what is half right.
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--derive", "x=absent@0"}),
+                   "absent");
+}
+
 TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
     const ProgramResult made =
         run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--category", "code", "--json"});

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/files.h"
 #include "core/trace/annotations.h"
+#include "core/trace/reader.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/span_bar.h"
+#include "views/text/step_column_dialog.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -16,6 +18,7 @@
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
 #include <QHelpEvent>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
@@ -188,6 +191,48 @@ private slots:
         QTRY_COMPARE(format_annotation(*annotation(), 4), QString());
         QCOMPARE(problem.count(), 0);
         bar.label(QStringLiteral("no name!"), QStringLiteral("x"));
+        QTRY_COMPARE(problem.count(), 1);
+    }
+
+    void aColumnOfTheStepsColours() {
+        Stage stage({.sequences = 2, .tokens = 200});
+        QVERIFY(stage.settle());
+        auto* colour = stage.panel.findChild<QComboBox*>();
+        // The dialog asks first what pondering gained.
+        QTimer::singleShot(0, [&] {
+            auto* dialog = qobject_cast<StepColumnDialog*>(QApplication::activeModalWidget());
+            QVERIFY(dialog != nullptr);
+            QCOMPARE(dialog->column(), QStringLiteral("nll@0-nll@last"));
+            auto* name = dialog->findChild<QLineEdit*>();
+            auto* ok = dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Ok);
+            const auto combos = dialog->findChildren<QComboBox*>();
+            combos[0]->setCurrentIndex(combos[0]->findData(QStringLiteral("entropy")));
+            QCOMPARE(dialog->column(), QStringLiteral("entropy@0-entropy@last"));
+            combos[0]->setCurrentIndex(combos[0]->findData(QStringLiteral("nll")));
+            name->setText(QStringLiteral("nll")); // the name of something else
+            QVERIFY(!ok->isEnabled());
+            name->setText(QStringLiteral("gain"));
+            ok->click();
+        });
+        const int before = colour->currentIndex();
+        colour->setCurrentIndex(colour->findData(-2));
+        QCOMPARE(colour->currentIndex(), before);
+        QTRY_COMPARE(stage.view().annotation(), QStringLiteral("gain"));
+        QTRY_VERIFY(stage.view().sequence() && stage.view().sequence()->annotation(QStringLiteral("gain")));
+        const auto block = stage.view().sequence();
+        QTRY_VERIFY(stage.data.signal(stage.a, 0, QStringLiteral("nll")) != nullptr);
+        const auto by_step = to_floats(*stage.data.signal(stage.a, 0, QStringLiteral("nll")));
+        const auto steps =
+            static_cast<std::size_t>(stage.data.signal(stage.a, 0, QStringLiteral("nll"))->shape[1]);
+        std::size_t last = 0;
+        while (last + 1 < steps && !std::isnan(by_step[20 * steps + last + 1])) {
+            ++last;
+        }
+        QCOMPARE(block->annotation(QStringLiteral("gain"))->values[21], // the token that row 20 predicted
+                 static_cast<double>(by_step[20 * steps]) - static_cast<double>(by_step[20 * steps + last]));
+        // What cannot be is said.
+        QSignalSpy problem(&stage.panel, &TextPanel::failed);
+        stage.panel.deriveColumn({}, QStringLiteral("x"), QStringLiteral("absent@0"));
         QTRY_COMPARE(problem.count(), 1);
     }
 

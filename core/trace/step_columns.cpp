@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/step_columns.h"
+
+#include "core/base/error.h"
+#include "core/base/utf8.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+/// Tokens read at a time: signals of a book do not fit into memory at once.
+constexpr std::int64_t slice_tokens = 1 << 16;
+
+[[noreturn]] void no_column(const std::string& text) {
+    throw InputError(
+        "expected a signal at a step, such as nll@0, or a difference, such as nll@0-nll@last, found \"" +
+        printable(text) + "\".");
+}
+
+StepColumn::Term parse_term(const std::string& text, const std::string& all) {
+    const std::size_t at = text.find('@');
+    StepColumn::Term term{text.substr(0, at), std::nullopt};
+    if (term.signal.empty() || !std::all_of(term.signal.begin(), term.signal.end(), [](char c) {
+            return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        })) {
+        no_column(all);
+    }
+    if (at == std::string::npos) {
+        return term;
+    }
+    const std::string step = text.substr(at + 1);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), number);
+    if (step == "last") {
+        number = StepColumn::last_step;
+    } else if (step.empty() || error != std::errc() || end != step.data() + step.size() || number < 0) {
+        no_column(all);
+    }
+    term.step = number;
+    return term;
+}
+
+const SignalInfo& signal_of(const std::vector<SignalInfo>& signals, const TraceReader& trace,
+                            const RunInfo& run, const StepColumn::Term& term) {
+    const std::vector<std::string> axes =
+        term.step ? std::vector<std::string>{"token", "step"} : std::vector<std::string>{"token"};
+    std::string there;
+    for (const SignalInfo& one : signals) {
+        if (one.axes == axes) {
+            if (one.name == term.signal) {
+                return one;
+            }
+            there += (there.empty() ? "" : ", ") + one.name;
+        }
+    }
+    throw InputError(trace.path(),
+                     "a signal " + term.signal + (term.step ? " by step" : " with one value a token") +
+                         " in run \"" + run.name + "\"",
+                     there.empty() ? "none" : "only " + there,
+                     !there.empty() ? "name one of these"
+                     : term.step    ? "record it with --record steps"
+                                    : "name a step, as in " + term.signal + "@last");
+}
+
+/// Values of rows [begin, end).
+std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::int64_t sequence,
+                            const StepColumn::Term& term, std::int64_t begin, std::int64_t end) {
+    const auto count = static_cast<std::size_t>(end - begin);
+    std::vector<double> values(count, none);
+    const std::optional<SignalChunk> chunk = trace.signal(run.id, sequence, term.signal, begin, end);
+    if (!chunk || chunk->shape.empty()) {
+        return values;
+    }
+    const bool whole = chunk->dtype != DType::f32 && chunk->dtype != DType::f16 &&
+                       chunk->dtype != DType::bf16 && chunk->dtype != DType::f64;
+    const std::vector<float> all = to_floats(*chunk);
+    const auto steps = static_cast<std::size_t>(term.step && chunk->shape.size() > 1 ? chunk->shape[1] : 1);
+    const auto value = [&](std::size_t row, std::size_t step) {
+        const double found = static_cast<double>(all[row * steps + step]);
+        return whole && term.step && found == did_not_run ? none : found;
+    };
+    for (std::size_t i = 0; i < count && (i + 1) * steps <= all.size(); ++i) {
+        if (!term.step) {
+            values[i] = value(i, 0);
+        } else if (*term.step != StepColumn::last_step) {
+            values[i] = static_cast<std::size_t>(*term.step) < steps
+                            ? value(i, static_cast<std::size_t>(*term.step))
+                            : none;
+        } else {
+            for (std::size_t step = steps; step-- > 0 && std::isnan(values[i]);) {
+                values[i] = value(i, step);
+            }
+        }
+    }
+    return values;
+}
+
+} // namespace
+
+StepColumn StepColumn::parse(const std::string& text) {
+    const std::size_t minus = text.find('-');
+    StepColumn column{parse_term(text.substr(0, minus), text), std::nullopt};
+    if (minus != std::string::npos) {
+        column.minus = parse_term(text.substr(minus + 1), text);
+    }
+    return column;
+}
+
+Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
+                              const StepColumn& column, const std::stop_token& stop) {
+    const std::vector<SignalInfo> signals = trace.signals(run.id);
+    (void)signal_of(signals, trace, run, column.of);
+    if (column.minus) {
+        (void)signal_of(signals, trace, run, *column.minus);
+    }
+    Annotation made;
+    made.name = name;
+    for (const SequenceInfo& sequence : trace.sequences(run.id)) {
+        std::vector<double>& values =
+            made.values.emplace_back(static_cast<std::size_t>(sequence.tokens), none);
+        for (std::int64_t begin = 0; begin + 1 < sequence.tokens; begin += slice_tokens) {
+            if (stop.stop_requested()) {
+                throw Cancelled();
+            }
+            const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens - 1);
+            const std::vector<double> of = rows_of(trace, run, sequence.index, column.of, begin, end);
+            const std::vector<double> minus =
+                column.minus ? rows_of(trace, run, sequence.index, *column.minus, begin, end)
+                             : std::vector<double>(of.size(), 0.0);
+            for (std::size_t i = 0; i < of.size(); ++i) {
+                const double value = of[i] - minus[i];
+                values[static_cast<std::size_t>(begin) + i + 1] = std::isfinite(value) ? value : none;
+            }
+        }
+    }
+    return made;
+}
+
+Annotation difference_by_step(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                              const RunInfo& run_b, const std::string& name, const StepColumn& column,
+                              const std::stop_token& stop) {
+    Annotation a = annotation_by_step(trace_a, run_a, name, column, stop);
+    const Annotation b = annotation_by_step(trace_b, run_b, name, column, stop);
+    const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
+    const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
+    const auto differ = [&](const std::string& what) {
+        throw InputError(trace_b.path(), "a run over the same tokens as \"" + run_a.name + "\"", what,
+                         "compare runs of one text and one tokenizer");
+    };
+    if (sequences_a.size() != sequences_b.size()) {
+        differ(std::to_string(sequences_b.size()) + " sequences where that has " +
+               std::to_string(sequences_a.size()));
+    }
+    for (std::size_t s = 0; s < sequences_a.size(); ++s) {
+        if (trace_a.tokens(run_a.id, sequences_a[s].index).id !=
+            trace_b.tokens(run_b.id, sequences_b[s].index).id) {
+            differ("other tokens in sequence " + std::to_string(s));
+        }
+        for (std::size_t token = 0; token < a.values[s].size(); ++token) {
+            a.values[s][token] = b.values[s][token] - a.values[s][token];
+        }
+    }
+    return a;
+}
+
+} // namespace ponderscope

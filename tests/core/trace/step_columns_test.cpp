@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trace/step_columns.h"
+
+#include "core/base/error.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace ponderscope {
+namespace {
+
+TEST(StepColumns, AreReadAsTyped) {
+    const StepColumn one = StepColumn::parse("entropy@2");
+    EXPECT_EQ(one.of.signal, "entropy");
+    EXPECT_EQ(one.of.step, 2);
+    EXPECT_FALSE(one.minus);
+    const StepColumn gain = StepColumn::parse("nll@0-nll@last");
+    EXPECT_EQ(gain.of.step, 0);
+    ASSERT_TRUE(gain.minus);
+    EXPECT_EQ(gain.minus->step, StepColumn::last_step);
+    EXPECT_FALSE(StepColumn::parse("answer_flips").of.step);
+    for (const char* text : {"", "@0", "nll@", "nll@x", "nll@-1", "nll@1.5", "nll@0-", "-nll@0", "nll@0-a-b",
+                             "N L L@0", "nll@99999999999999999999"}) {
+        EXPECT_THROW((void)StepColumn::parse(text), InputError) << text;
+    }
+}
+
+class Derived : public ::testing::Test {
+protected:
+    void SetUp() override {
+        TraceWriter writer(path_);
+        testing::write_sample_run(writer, "one", 1, {40, 30}, 16);
+        testing::write_sample_run(writer, "two", 2, {40, 30}, 16);
+        testing::write_sample_run(writer, "short", 2, {40}, 16);
+        writer.finish();
+    }
+    testing::TemporaryFolder folder_;
+    std::filesystem::path path_ = folder_ / "t.ponder";
+};
+
+TEST_F(Derived, StandAtTheTokenThatWasPredicted) {
+    const TraceReader trace = TraceReader::open(path_);
+    const RunInfo run = find_run(trace, "one");
+    const Annotation first = annotation_by_step(trace, run, "x", StepColumn::parse("nll@0"));
+    const Annotation gain = annotation_by_step(trace, run, "x", StepColumn::parse("nll@0-nll@1"));
+    const Annotation last = annotation_by_step(trace, run, "x", StepColumn::parse("nll@last"));
+    ASSERT_EQ(first.values.size(), 2U);
+    int compared = 0;
+    for (std::int64_t s = 0; s < 2; ++s) {
+        const std::optional<SignalChunk> chunk = trace.signal(run.id, s, signal::nll);
+        ASSERT_TRUE(chunk);
+        const std::vector<float> all = to_floats(*chunk);
+        const auto steps = static_cast<std::size_t>(chunk->shape[1]);
+        const auto tokens = static_cast<std::size_t>(chunk->shape[0]);
+        const auto& values = first.values[static_cast<std::size_t>(s)];
+        ASSERT_EQ(values.size(), tokens);
+        EXPECT_TRUE(std::isnan(values[0]));
+        for (std::size_t row = 0; row + 1 < tokens; ++row) {
+            const auto at = [&](std::size_t step) { return static_cast<double>(all[row * steps + step]); };
+            const double zero = at(0);
+            if (std::isnan(zero)) {
+                EXPECT_TRUE(std::isnan(values[row + 1]));
+                continue;
+            }
+            EXPECT_EQ(values[row + 1], zero);
+            std::size_t ran = steps - 1;
+            while (std::isnan(at(ran))) {
+                --ran;
+            }
+            EXPECT_EQ(last.values[static_cast<std::size_t>(s)][row + 1], at(ran));
+            const double paid = gain.values[static_cast<std::size_t>(s)][row + 1];
+            if (std::isnan(at(1))) {
+                EXPECT_TRUE(std::isnan(paid)); // a step that did not run gained nothing that is known
+            } else {
+                EXPECT_EQ(paid, zero - at(1));
+                ++compared;
+            }
+        }
+    }
+    EXPECT_GT(compared, 20);
+    // A step that no token has.
+    const Annotation far = annotation_by_step(trace, run, "x", StepColumn::parse("nll@77"));
+    EXPECT_TRUE(std::isnan(far.values[0][5]));
+}
+
+TEST_F(Derived, DifferencesAreOfBMinusA) {
+    const TraceReader trace = TraceReader::open(path_);
+    const RunInfo one = find_run(trace, "one");
+    const RunInfo two = find_run(trace, "two");
+    const StepColumn column = StepColumn::parse("nll@0");
+    const auto same_tokens = [&](const RunInfo& a, const RunInfo& b) {
+        return trace.tokens(a.id, 0).id == trace.tokens(b.id, 0).id;
+    };
+    const Annotation none = difference_by_step(trace, one, trace, one, "x", column);
+    EXPECT_EQ(none.values[0][3], 0);
+    if (same_tokens(one, two)) {
+        const Annotation difference = difference_by_step(trace, one, trace, two, "x", column);
+        EXPECT_EQ(difference.values[0][3], annotation_by_step(trace, two, "x", column).values[0][3] -
+                                               annotation_by_step(trace, one, "x", column).values[0][3]);
+    } else {
+        EXPECT_THROW((void)difference_by_step(trace, one, trace, two, "x", column), InputError);
+    }
+    EXPECT_THROW((void)difference_by_step(trace, one, trace, find_run(trace, "short"), "x", column),
+                 InputError);
+}
+
+TEST_F(Derived, ASignalThatIsNotThereIsSaid) {
+    const TraceReader trace = TraceReader::open(path_);
+    const RunInfo run = find_run(trace, "one");
+    for (const char* text : {"nothing@0", "nll", "candidate_ids@0", "answer_flips@0"}) {
+        try {
+            (void)annotation_by_step(trace, run, "x", StepColumn::parse(text));
+            ADD_FAILURE() << text;
+        } catch (const InputError& error) {
+            EXPECT_NE(std::string(error.what()).find("t.ponder"), std::string::npos) << error.what();
+        }
+    }
+}
+
+} // namespace
+} // namespace ponderscope
