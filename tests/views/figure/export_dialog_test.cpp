@@ -143,7 +143,8 @@ private slots:
         spec.kind = FigureKind::policy_front;
         spec.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
         spec.series = {{"uniform", "at random", true}, {"fixed", "", false}, {"nobody", "", true}};
-        spec.x_range = {{2e6, 6e6}};
+        spec.x_range = {{1, 3}};
+        spec.cost = "steps";
         const Fonts fonts = Fonts::load();
         const FigureData data = gather(spec);
         const Figure figure = compose(spec, data, fonts);
@@ -155,8 +156,9 @@ private slots:
         }
         QVERIFY(words.contains(QStringLiteral("at random")));
         QVERIFY(!words.contains(QStringLiteral("uniform")) && !words.contains(QStringLiteral("fixed")));
-        QVERIFY(words.contains(QStringLiteral("FLOPs per token (M)")));
-        QVERIFY(words.contains(QStringLiteral("2")) && words.contains(QStringLiteral("6")));
+        QVERIFY(words.contains(QStringLiteral("mean steps")));
+        QVERIFY(words.contains(QStringLiteral("1.0")) && words.contains(QStringLiteral("3.0")) &&
+                !words.contains(QStringLiteral("0.0")));
         const QString csv = QString::fromStdString(figure.tables.front().csv);
         QVERIFY(csv.indexOf(QStringLiteral("at random,")) > 0 && !csv.contains(QStringLiteral("fixed,")));
         // The first that is named is the first of all.
