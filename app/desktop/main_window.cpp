@@ -107,6 +107,7 @@ void MainWindow::connectData() {
     });
     connect(&data_, &TraceData::failed, this, [this](const QString& path, const QString& sentence) {
         opening_.remove(path);
+        followed_ = followed_ && recorder_.isRunning(); // not again and again
         errors_ << sentence;
         messages_->show(sentence);
         showSession();
@@ -409,9 +410,7 @@ void MainWindow::chooseRuns() {
 
 void MainWindow::poll() {
     // The trace that is recorded into opens as soon as it exists.
-    const QString recorded = recorder_.isRunning() && followed_
-                                 ? QFileInfo(recorder_.request().trace).absoluteFilePath()
-                                 : QString();
+    const QString recorded = followed_ ? QFileInfo(recorder_.request().trace).absoluteFilePath() : QString();
     if (!recorded.isEmpty() && !data_.isOpen(recorded) && !opening_.contains(recorded) &&
         QFileInfo(recorded).size() > 0) {
         opening_.insert(recorded);
@@ -474,8 +473,12 @@ void MainWindow::showStatus() {
                           run->sequences, static_cast<qint64>(data_.sequences(selection_.runA()).size()))));
     parts << tr("%1 tokens").arg(format_count(tokens));
     // What the mean is over: a token is scored where it was predicted, and the first one never is.
-    parts << (scored > 0 ? tr("NLL %1 over %2 predicted").arg(format_nats(nll, 3), format_count(scored))
-                         : tr("no NLL yet"));
+    // A token that was drawn from outside its candidates has no NLL before the whole text is scored.
+    const bool some = data_.isLive(selection_.runA().trace) && scored > 0 && scored < tokens - 1;
+    parts << (scored == 0 ? tr("no NLL yet")
+              : some      ? tr("NLL %1 over %2 of %3 predicted, the others are scored at the end")
+                           .arg(format_nats(nll, 3), format_count(scored), format_count(tokens - 1))
+                     : tr("NLL %1 over %2 predicted").arg(format_nats(nll, 3), format_count(scored)));
     if (run->max_steps > 0) {
         parts << tr("steps %1").arg(format_nats(steps));
     }

@@ -39,30 +39,37 @@ constexpr PanelHelp list[] = {
           "the window shows it at the token that was predicted, unless View → Values are shown says "
           "otherwise."),
      HELP("surprise of the model, not difficulty of the word"),
-     HELP("Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token a line to a "
-          "map of "
-          "all sequences. Dragging, or Shift with a click or an arrow, chooses a span: its means stand below "
-          "the text with the interval that its blocks allow, it can be copied, labelled and made a figure. A "
-          "click on the colour scale holds its ends for every run and sequence. Of a step… in the list of "
-          "colours "
-          "makes a column of a signal at a step, of what the steps between gained, or of B minus A. A "
-          "character that several tokens share is drawn once, its place divided among them. The context menu "
-          "asks what if. Columns of your own (ponderscope annotate, "
-          "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB.")},
+     HELP(
+         "Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token a line to a "
+         "map of "
+         "all sequences. Dragging, or Shift with a click or an arrow, chooses a span: its means stand below "
+         "the text with the interval that its blocks allow, it can be copied, labelled and made a figure. A "
+         "click on the colour scale holds its ends for every run and sequence. Of a step… in the list of "
+         "colours "
+         "makes a column of a signal at a step, of what the steps between gained, or of B minus A. A "
+         "character that several tokens share is drawn once, its place divided among them. The context menu "
+         "asks what if. Columns of your own (ponderscope annotate, "
+         "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB. While "
+         "a "
+         "condition is looked for, the rest of the text steps back. The scale of A − B never ends below what "
+         "the mean of A is known to: smaller differences stay pale.")},
     {"library", HELP("Library"),
      HELP(
          "Open traces, their runs and the sequences of run A. Behind a run stands the mean NLL of its scored "
-         "tokens with half the width of its 95 % interval; the bar of a sequence is its NLL from beginning "
-         "to end."),
-     HELP("Moving-block bootstrap over blocks of 64 tokens, 10,000 replicates, seeded: the same interval on "
-          "every "
-          "machine."),
+         "tokens with half the width of its 95 % interval (none where fewer than ten blocks would carry it: "
+         "the tip says so), below it the policy where it is not the checkpoint's own; the bar of a sequence "
+         "is its NLL from beginning to end."),
+     HELP("Bootstrap over whole texts from 30 on, else over circular blocks as long as the data ask for "
+          "(Politis and White 2004); 1,000 replicates, seeded: the same interval on every machine."),
      HELP("An interval over one text says what other parts of this text would give, not other texts. Whether "
           "two "
           "runs differ is not read off two intervals: Compare pairs them token by token."),
      HELP("intervals are of this text, not of other texts"),
      HELP("Click makes a run A, Ctrl+click or the context menu makes it B, and asks whether the "
-          "checkpoints of two runs are related. Ctrl+PageUp and Ctrl+PageDown change the sequence.")},
+          "checkpoints of two runs are related. What ifs, reruns and what was thought lie in Scratch, in no "
+          "trace of yours, until Keep in a trace… copies one there. F2 renames a run; its menu hides or "
+          "removes it. Check every byte, in the menu of a trace, compares it with what was written. "
+          "Ctrl+PageUp and Ctrl+PageDown change the sequence.")},
     {"notes", HELP("Notes"),
      HELP("Words that you bookmarked or wrote something about. A note belongs to the text, so it shows in "
           "every run "

@@ -94,7 +94,9 @@ void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const
     painter->drawEllipse(QRectF(15, row.top() + 9, 10, 10));
 
     const QRect badge = sideRect(row);
-    const QRect text = QRect(32, row.top() + 4, badge.left() - 36, row.height() - 8);
+    const bool offered = side.isEmpty() && (option.state & QStyle::State_MouseOver) != 0;
+    const int end = side.isEmpty() && !offered ? row.right() - 8 : badge.left();
+    const QRect text = QRect(32, row.top() + 4, end - 36, row.height() - 8);
     const QFont font = side.contains(u'A') ? theme_.strong() : theme_.body();
     painter->setFont(font);
     painter->setPen(colours.text);
@@ -114,7 +116,6 @@ void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const
         painter->drawText(QRect(at, text.top(), row.right() - at - 10, text.height()),
                           Qt::AlignBottom | Qt::AlignLeft, state);
     }
-    const bool offered = side.isEmpty() && (option.state & QStyle::State_MouseOver) != 0;
     if (!side.isEmpty() || offered) {
         const bool a = side.contains(u'A');
         const QRectF box = QRectF(badge).translated(0, -7);

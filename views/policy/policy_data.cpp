@@ -95,6 +95,19 @@ RunKey PolicyData::rerunOf(const QString& policy) const {
     return found == reruns_.end() ? RunKey() : found->second;
 }
 
+std::vector<RunPoint> PolicyData::reruns(const QString& but) const {
+    std::vector<RunPoint> points;
+    for (const auto& [policy, key] : reruns_) {
+        const RunInfo* info = data_.run(key);
+        if (policy != but && info != nullptr && info->scored_tokens > 0) {
+            points.push_back(
+                {tr("rerun of %1").arg(policy), figure::Chart::b, mean_steps(*info), mean_nll(*info),
+                 info->flops_sum / static_cast<double>(std::max<std::int64_t>(info->tokens, 1))});
+        }
+    }
+    return points;
+}
+
 void PolicyData::want() {
     wanted_ = true;
     if (!table_ && !loading_.isBusy() && !failed_ && data_.run(run_) != nullptr) {

@@ -41,6 +41,8 @@ public:
     [[nodiscard]] RunKey run() const { return run_; } ///< that all of this is of
     /// A run of the open traces that computed this policy on the model and text of run(): its exact rerun.
     [[nodiscard]] RunKey rerunOf(const QString& policy) const;
+    /// All exact reruns of run() that are open, but that of one policy.
+    [[nodiscard]] std::vector<RunPoint> reruns(const QString& but) const;
 
 signals:
     void tableChanged();

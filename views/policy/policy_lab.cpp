@@ -331,7 +331,7 @@ void PolicyLab::showRerun() {
         : rerunKey_.isValid()
             ? tr("The open traces hold this rerun already")
             : tr("Runs the checkpoint on the same tokens with this policy, so that halted tokens change what "
-                 "later ones see, and adds the run to the trace: ponderscope record --policy %1")
+                 "later ones see; the run goes into Scratch: ponderscope record --policy %1")
                   .arg(spec_));
     QString text;
     if (difference_) {
@@ -374,7 +374,7 @@ void PolicyLab::drawFront() {
         }
     }
     const PolicyPoint now{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops};
-    std::vector<RunPoint> exact;
+    std::vector<RunPoint> exact = shared_.reruns(spec_); // the others stay
     if (difference_) {
         exact.push_back({tr("rerun, exact"), figure::Chart::b, difference_->mean_steps, difference_->mean_nll,
                          difference_->mean_flops});

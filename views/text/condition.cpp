@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/condition.h"
 
+#include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <algorithm>
@@ -89,6 +90,53 @@ std::optional<Condition> Condition::parse(const QString& text,
             made.any_of_all_.emplace_back();
         }
         at = match.capturedEnd();
+    }
+}
+
+QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations) {
+    const auto tr = [](const char* words) { return QCoreApplication::translate("Condition", words); };
+    static const QRegularExpression opening(QStringLiteral(R"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"),
+                                            QRegularExpression::CaseInsensitiveOption |
+                                                QRegularExpression::UseUnicodePropertiesOption);
+    static const QRegularExpression joint(QStringLiteral(R"re((?:^|\s+)(?:and|or)\b)re"),
+                                          QRegularExpression::CaseInsensitiveOption);
+    if (parse(text, annotations)) {
+        return {};
+    }
+    QStringList names{QStringLiteral("nll"),   QStringLiteral("entropy"),     QStringLiteral("rank"),
+                      QStringLiteral("steps"), QStringLiteral("probability"), QStringLiteral("flops"),
+                      QStringLiteral("id"),    QStringLiteral("position")};
+    for (const TokenAnnotation& one : annotations) {
+        names << one.name;
+    }
+    // Part by part, between and and or: the first that is none is the one.
+    QString rest = text;
+    for (bool first = true;; first = false) {
+        const QRegularExpressionMatch begin = opening.match(rest);
+        if (!begin.hasMatch()) {
+            return first ? QString() : tr("behind and / or another comparison is due, such as nll > 4");
+        }
+        const QString name = begin.captured(1);
+        if (!names.contains(name, Qt::CaseInsensitive)) {
+            return first ? QString() : tr("there is no “%1”: %2").arg(name, names.join(QStringLiteral(", ")));
+        }
+        const QString value = rest.mid(begin.capturedEnd());
+        const QRegularExpressionMatch next = joint.match(value);
+        const QString own = (next.hasMatch() ? value.left(next.capturedStart()) : value).trimmed();
+        if (own.isEmpty()) {
+            return tr("%1 %2 what? A number is missing").arg(name, begin.captured(2));
+        }
+        if (!parse(rest.left(begin.capturedEnd()) + own, annotations)) {
+            const auto category =
+                std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
+                    return one.category && one.name.compare(name, Qt::CaseInsensitive) == 0;
+                });
+            return category == annotations.end() ? tr("“%1” is no number").arg(own)
+                   : begin.captured(2) != u"=" && begin.captured(2) != u"==" && begin.captured(2) != u"!="
+                       ? tr("%1 has classes: compare with = or !=").arg(name)
+                       : tr("“%1” is no class; one of several words stands in quotes").arg(own);
+        }
+        rest = value.mid(next.capturedEnd());
     }
 }
 

@@ -22,6 +22,10 @@ public:
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {});
 
+    /// What keeps a text that is meant as a condition (it begins with a name of a quantity or annotation and
+    /// a comparison) from being one, a sentence; empty where it is one, or is meant as something else.
+    static QString problem(const QString& text, const std::vector<TokenAnnotation>& annotations = {});
+
     /// Of a token of the window, by the row that it shows; id, position and annotations are the token's own.
     /// A value that is not there meets no comparison, not even !=.
     [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;

@@ -14,6 +14,7 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QSignalBlocker>
 #include <QTimer>
 #include <QToolButton>
@@ -71,7 +72,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       listed_(new QToolButton(this)),
       model_(new HitModel(context, this)),
       list_(new QListView(this)) {
-    edit_->setPlaceholderText(tr("Text, #id, /pattern/, or steps = 3 and nll > 4"));
+    edit_->setPlaceholderText(tr("Text, #id, /pattern/, token 100, or steps = 3 and nll > 4"));
     edit_->setAccessibleName(tr("Find a token"));
     edit_->setClearButtonEnabled(true);
     edit_->setMaximumWidth(380);
@@ -179,16 +180,31 @@ void FindBar::search(bool jump) {
     const QString query = edit_->text();
     problem_.clear();
     hits_.clear();
+    bool alone = false; // what is asked of single tokens is a filter
+    static const QRegularExpression place(QStringLiteral("^\\s*token\\s+(\\d{1,15})\\s*$"),
+                                          QRegularExpression::CaseInsensitiveOption);
     if (shown) {
-        if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
+        if (const auto wanted = place.match(query); wanted.hasMatch()) {
+            const qint64 token = wanted.captured(1).toLongLong();
+            const auto count = static_cast<qint64>(shown->tokens.size());
+            if (token < count) {
+                hits_ = {token};
+            } else {
+                problem_ = tr("the last token is %1").arg(format_count(count - 1));
+            }
+        } else if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
             hits_ = find_pattern(*shown, query.mid(1, query.size() - 2), problem_);
         } else if (const auto condition = Condition::parse(query, shown->annotations)) {
             hits_ = find_where(*shown, *condition, context_.selection.attribution());
+            alone = true;
+        } else if (problem_ = Condition::problem(query, shown->annotations); !problem_.isEmpty()) {
+            // said in the place of a count
         } else {
+            alone = query.startsWith(u'#');
             hits_ = find_tokens(*shown, query);
         }
     }
-    view_.setMarks(hits_);
+    view_.setMarks(hits_, alone);
     model_->show(shown, hits_);
     emit queryChanged();
     if (jump && !hits_.empty()) {

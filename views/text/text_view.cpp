@@ -391,8 +391,12 @@ void TextView::scrollTo(qint64 token) {
     }
 }
 
-void TextView::setMarks(const std::vector<qint64>& tokens) {
+void TextView::setMarks(const std::vector<qint64>& tokens, bool alone) {
     minimap_->setMarks(tokens);
+    if (std::vector<qint64> wanted = alone ? tokens : std::vector<qint64>(); wanted != alone_) {
+        alone_ = std::move(wanted);
+        viewport()->update();
+    }
 }
 
 void TextView::updateToken(qint64 token) {

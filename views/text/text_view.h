@@ -87,7 +87,8 @@ public:
     void scrollTo(qint64 token);
     /// A token's numbers in a line, as the tooltip has them; empty when there is none.
     [[nodiscard]] QString describe(qint64 token) const;
-    void setMarks(const std::vector<qint64>& tokens); ///< found tokens
+    /// Found tokens, ascending. \p alone: they are what is looked at, and the rest of the text steps back.
+    void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
 signals:
     void valuesChanged();  ///< colours, scale or data
@@ -160,6 +161,7 @@ private:
     bool pinning_ = false;
     qint64 pressed_ = -1; ///< under the mouse when its button went down
     std::vector<qint64> flags_;
+    std::vector<qint64> alone_; ///< all others are drawn pale; empty: none
     bool difference_ = false;
     qint64 maxSteps_ = 0;
     qint64 drawnSelected_ = -1;

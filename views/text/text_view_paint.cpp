@@ -70,7 +70,8 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
         if (std::binary_search(flags_.begin(), flags_.end(), placed.token)) {
             flagged.push_back(box);
         }
-        if (horizon_ >= 0 && placed.token > horizon_) {
+        if ((horizon_ >= 0 && placed.token > horizon_) ||
+            (!alone_.empty() && !std::binary_search(alone_.begin(), alone_.end(), placed.token))) {
             veiled.push_back(box);
         }
         if (chosen.contains(placed.token)) {

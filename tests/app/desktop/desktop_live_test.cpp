@@ -158,6 +158,26 @@ private slots:
         QVERIFY(stage.window.text().view().sequence()); // what was said stays
     }
 
+    void theMeanSaysHowManyPredictionsItIsOver() {
+        Stage stage;
+        stage.window.show();
+        // Of the last two tokens, drawn from outside the candidates, nothing is known before the end.
+        QByteArray drawn = script(5, {});
+        for (int i = 5; i < 7; ++i) {
+            drawn += "echo '" + token(i, 98, "62").replace("\"nll\":1.5,", "\"nll\":null,") + "'\n";
+        }
+        stage.window.thinker().setProgram(stage.program(QStringLiteral("engine.sh"), drawn + "sleep 20\n"));
+        stage.window.think(request_in(stage));
+        QTRY_COMPARE(stage.window.thinker().tokens(), 7);
+        QTRY_VERIFY2(
+            stage.window.statusText().contains(QStringLiteral("7 tokens · NLL 1.500 over 4 of 6 predicted")),
+            qPrintable(stage.window.statusText()));
+        QVERIFY2(stage.window.statusText().contains(QStringLiteral("sequence 1 of 1")),
+                 qPrintable(stage.window.statusText()));
+        stage.window.thinker().cancel();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.thinker().isRunning(), 12'000);
+    }
+
     void anEngineThatDiesLeavesWhatItSaid() {
         Stage stage;
         stage.window.show();

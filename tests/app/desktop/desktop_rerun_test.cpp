@@ -11,6 +11,7 @@
 #include "app/desktop/settings.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
+#include "views/figure/chart_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/text_panel.h"
@@ -20,6 +21,7 @@
 #include <QDir>
 #include <QFile>
 #include <QFileDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QProcess>
 #include <QPushButton>
@@ -146,8 +148,23 @@ private slots:
                  qPrintable(lab.rerunText()));
 
         // Another threshold has no rerun; the first one finds its again.
+        const QString done = lab.policyText();
         lab.slider()->setValue(0);
         QVERIFY(lab.rerunText().isEmpty());
+        // What was rerun stays as a point on the front, and the rule is said with its threshold.
+        const std::vector<figure::Chart::Series>& drawn = lab.front()->chart().series;
+        QVERIFY(std::any_of(drawn.begin(), drawn.end(), [&](const figure::Chart::Series& series) {
+            return series.name == QStringLiteral("rerun of ") + done &&
+                   std::abs(series.y.front() - std::exp(difference.mean_nll)) < 1e-9;
+        }));
+        QStringList said;
+        for (const QLabel* label : lab.findChildren<QLabel*>()) {
+            said << label->text();
+        }
+        QVERIFY2(said.join(u' ').contains(
+                     QStringLiteral("A token stops when the entropy of the read-out is below ")) &&
+                     !said.join(u' ').contains(QStringLiteral("below theta")),
+                 qPrintable(said.join(u' ')));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
         QTRY_VERIFY(lab.rerunText().contains(QStringLiteral("rerun − replay")));
     }

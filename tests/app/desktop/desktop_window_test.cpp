@@ -40,6 +40,8 @@ private slots:
         QVERIFY(stage.window.selection().runB().isValid()); // another run over the same text
         QVERIFY(stage.window.text().view().sequence());
         QVERIFY(stage.window.statusText().contains(QStringLiteral("400 tokens")));
+        QVERIFY2(stage.window.statusText().contains(QStringLiteral(" over 399 predicted")),
+                 qPrintable(stage.window.statusText()));
         QCOMPARE(stage.window.windowTitle(), QStringLiteral("dropped.ponder"));
         QVERIFY(stage.settings.recent().contains(path));
         QVERIFY(stage.window.errors().isEmpty());

@@ -165,6 +165,22 @@ private slots:
                                    std::exp(run.nll_sum / static_cast<double>(run.scored_tokens))) < 1e-9);
         }
         QVERIFY(found);
+        // A run that is neither A nor B has the colour here that it has in the Library.
+        int others = 0;
+        for (const RunInfo& other : stage.data.runs(stage.selection.runA().trace)) {
+            const RunKey key{stage.selection.runA().trace, other.id};
+            for (const auto& series : chart.series) {
+                if (series.name.toStdString() == other.name && !(key == stage.selection.runA()) &&
+                    !(key == stage.selection.runB())) {
+                    ++others;
+                    const std::vector<QColor>& palette = Theme::runColours(false);
+                    QCOMPARE(
+                        palette[static_cast<std::size_t>(series.ink - figure::Chart::other) % palette.size()],
+                        stage.theme.runColour(key, stage.selection));
+                }
+            }
+        }
+        QVERIFY(others > 0);
         // Hovering a run's point names it.
         QSignalSpy hovered(pareto.chart(), &ChartView::markHovered);
         const figure::ChartPlaces& places = pareto.chart()->places();

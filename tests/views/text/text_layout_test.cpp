@@ -481,6 +481,26 @@ private slots:
         QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
     }
 
+    void aConditionThatIsNoneSaysWhatIsWrong() {
+        std::vector<TokenAnnotation> annotations(1);
+        annotations[0].name = QStringLiteral("pos");
+        annotations[0].category = true;
+        annotations[0].classes = {QStringLiteral("NOUN")};
+        const auto said = [&](const char* text) {
+            return Condition::problem(QString::fromUtf8(text), annotations);
+        };
+        QVERIFY(said("nll >").contains(QStringLiteral("nll > what")));
+        QVERIFY(said("nll > and steps = 2").contains(QStringLiteral("nll > what")));
+        QVERIFY(said("nll > high").contains(QStringLiteral("“high” is no number")));
+        QVERIFY(said("steps = 2 and").contains(QStringLiteral("another comparison is due")));
+        QVERIFY(said("steps = 2 and nlll > 3").contains(QStringLiteral("there is no “nlll”: nll, ")));
+        QVERIFY(said("pos < NOUN").contains(QStringLiteral("pos has classes")));
+        QVERIFY(said("steps = 2 nll > 3").contains(QStringLiteral("“2 nll > 3” is no number")));
+        for (const char* text : {"nll > 3", "pos = NOUN and steps = 2", "ferry", "x = 3", "", "and", "nll"}) {
+            QVERIFY2(said(text).isEmpty(), text);
+        }
+    }
+
     void conditionsFindTokens() {
         // nll of row t is t: token t shows row t - 1 when values stand at what was predicted.
         const auto data = sequence_of({"a", " b", " c", " d", " e"});

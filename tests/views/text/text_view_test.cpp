@@ -538,8 +538,46 @@ private slots:
         QVERIFY(bar.status().contains(QString::number(bar.hits().size())));
         bar.setQuery(QStringLiteral("zyzzyva"));
         QCOMPARE(bar.status(), QStringLiteral("not found"));
+        bar.setQuery(QStringLiteral("nll >"));
+        QVERIFY2(bar.status().contains(QStringLiteral("nll > what")), qPrintable(bar.status()));
+        QVERIFY(bar.hits().empty());
+        bar.setQuery(QStringLiteral("token 100"));
+        QCOMPARE(stage.selection.token(), 100);
+        bar.setQuery(QStringLiteral("token 900"));
+        QVERIFY2(bar.status().contains(QStringLiteral("899")), qPrintable(bar.status()));
         bar.close();
         QVERIFY(!bar.isVisible());
+    }
+
+    void whatIsAskedOfTokensIsAFilter() {
+        Stage stage({.sequences = 1, .tokens = 300});
+        QVERIFY(stage.settle());
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.find();
+        stage.selection.setToken(-1);
+        // How much of a token's letters is ink, before and while others are looked for.
+        const auto darkest = [&](qint64 token) {
+            const QImage image = stage.panel.view().viewport()->grab().toImage();
+            const QRect box = stage.panel.view().tokenRect(token).toAlignedRect();
+            int least = 255;
+            for (int y = box.top(); y <= box.bottom(); ++y) {
+                for (int x = box.left(); x <= box.right(); ++x) {
+                    least = image.valid(x, y) ? std::min(least, qGray(image.pixel(x, y))) : least;
+                }
+            }
+            return least;
+        };
+        const int before = darkest(5);
+        QVERIFY(before < 80);
+        bar.setQuery(QStringLiteral("position = 7"));
+        QCOMPARE(bar.hits(), std::vector<qint64>{7});
+        QVERIFY2(darkest(5) > before + 60, qPrintable(QString::number(darkest(5))));
+        QVERIFY(darkest(7) < 80);
+        bar.setQuery(QStringLiteral("the")); // words: the text stays as it is
+        QVERIFY(darkest(5) < 80);
+        bar.setQuery(QStringLiteral("position = 7"));
+        bar.close();
+        QVERIFY(darkest(5) < 80);
     }
 
     void anotherSequenceStartsAtTheTop() {
