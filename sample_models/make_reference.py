@@ -70,7 +70,7 @@ class Slots:
 
 
 class NeoX:
-    """GPT-NeoX with parallel residual."""
+    """GPT-NeoX; MLP beside the attention (parallel residual) or after it."""
 
     def __init__(self, weights: dict, config: dict):
         self.w, self.config = weights, config
@@ -94,7 +94,8 @@ class NeoX:
             q, k, v = qkv.view(len(x), heads, 3, size).unbind(2)
             q, k = (rotated(part, dims, base, slots.positions) for part in (q, k))
             attended = self.linear(slots.attend(number, q, k, v), of + "attention.dense")
-            inner = gelu(self.linear(self.norm(x, of + "post_attention_layernorm"), of + "mlp.dense_h_to_4h"))
+            read = x if self.config.get("use_parallel_residual", True) else x + attended
+            inner = gelu(self.linear(self.norm(read, of + "post_attention_layernorm"), of + "mlp.dense_h_to_4h"))
             x = x + attended + self.linear(inner, of + "mlp.dense_4h_to_h")
         return x
 

@@ -161,29 +161,25 @@ def exercises(chance, size):
     return lines
 
 
-def tokenizer():
-    """Byte-level BPE without merges, in the letters that GPT-2 gives to bytes; token 0 ends a text."""
+def added_token(number, text):
+    marks = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    return {"id": number, "content": text, **marks, "special": number == 0}
+
+
+def tokenizer(sentences=()):
+    """Byte-level BPE without merges, in the letters that GPT-2 gives to bytes; token 0 ends a text. `sentences` are tokens whole."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters = {byte: chr(byte) for byte in printable}
     for byte in range(256):
         letters.setdefault(byte, chr(256 + len(letters) - len(printable)))
     vocabulary = {"<|endoftext|>": 0, **{letters[byte]: byte + 1 for byte in range(256)}}
+    numbered = [(0, "<|endoftext|>"), *enumerate(sentences, start=len(vocabulary))]
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [
-            {
-                "id": 0,
-                "content": "<|endoftext|>",
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": True,
-            }
-        ],
+        "added_tokens": [added_token(number, text) for number, text in numbered],
         "normalizer": None,
         "pre_tokenizer": level,
         "post_processor": None,

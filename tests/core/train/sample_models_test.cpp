@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The models that are shipped: they load, and they give every token of the sample passage the NLL that an
+// The models that are shipped: they load, and they give every token of the sample text the NLL that an
 // implementation which is not ours gave it (sample_models/make_reference.py).
 #include "core/base/files.h"
 #include "core/base/json.h"
@@ -26,14 +26,14 @@ protected:
     }
 };
 
-TEST_P(SampleModel, GivesTheStoredNllOnThePassage) {
+TEST_P(SampleModel, GivesTheStoredNllOnItsText) {
     const auto reference = read_json_file(folder() / "reference.json");
     const auto checkpoint = Checkpoint::open(folder());
     ASSERT_TRUE(checkpoint.tokenizer_json.has_value());
     const auto tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
-    const std::string passage =
-        read_text_file(testing::source_tree() / "sample_models" / "texts" / "passage.txt");
-    const auto encoding = tokenizer.encode(passage);
+    const auto text = reference.at("text").get<std::string>();
+    const auto encoding =
+        tokenizer.encode(read_text_file(testing::source_tree() / "sample_models" / "texts" / text));
     const auto ids = reference.at("ids").get<std::vector<std::int32_t>>();
     ASSERT_EQ(encoding.ids, ids);
 
@@ -81,10 +81,10 @@ TEST_P(SampleModel, TellsWhereItComesFrom) {
         << "the log ends with the last step";
 }
 
-/// The two long-trained ones, everything in the cabinet, and those of the known-difficulty set.
+/// The two long-trained ones, everything in the cabinet, and those of the known-difficulty sets.
 std::vector<std::string> shipped() {
     std::vector<std::string> names{"vanilla-neox-1m", "ponderlm-neox-1m"};
-    for (const std::string group : {"cabinet", "known_difficulty"}) {
+    for (const std::string group : {"cabinet", "known_difficulty", "chains"}) {
         for (const auto& entry :
              std::filesystem::directory_iterator(testing::source_tree() / "sample_models" / group)) {
             if (std::filesystem::exists(entry.path() / "config.json")) {
