@@ -320,7 +320,12 @@ private slots:
         QVERIFY(stage.record());
         QVERIFY(stage.open());
         stage.chooseEntropyInTheMiddle();
-        auto* box = stage.window.text().findChild<QComboBox*>();
+        const QList<QComboBox*> boxes = stage.window.text().findChildren<QComboBox*>();
+        const auto of_colours = std::find_if(boxes.begin(), boxes.end(), [](const QComboBox* one) {
+            return one->accessibleName() == QStringLiteral("Colour of the text");
+        });
+        QVERIFY(of_colours != boxes.end());
+        QComboBox* box = *of_colours;
         QVERIFY(stage.window.text().view().showsReplay());
         QCOMPARE(box->currentText(), QStringLiteral("Steps (replay)"));
         const int nll = box->findText(QStringLiteral("NLL"));

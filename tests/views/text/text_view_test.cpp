@@ -61,6 +61,16 @@ struct Stage {
     TextPanel panel{ViewContext{data, selection, theme}};
 };
 
+/// Panels may have lists of other things before it.
+QComboBox* colour_list(const QWidget& panel) {
+    for (QComboBox* box : panel.findChildren<QComboBox*>()) {
+        if (box->accessibleName() == QStringLiteral("Colour of the text")) {
+            return box;
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 class TextViewTest : public QObject {
@@ -284,7 +294,7 @@ private slots:
     void annotationsAreColoursHitsAndLines() {
         Stage stage({.sequences = 2, .tokens = 60});
         QVERIFY(stage.settle());
-        auto* colour = stage.panel.findChild<QComboBox*>(); // the first one: what colours the text
+        auto* colour = colour_list(stage.panel);
         QCOMPARE(colour->accessibleName(), QStringLiteral("Colour of the text"));
         const int before = colour->count();
         const auto annotate = [&](double of_token_3) {
@@ -352,7 +362,7 @@ private slots:
         put_annotations(stage.path.toStdString(), *stage.data.run(stage.a), stage.data.sequences(stage.a),
                         {tag});
         stage.data.refresh();
-        auto* colour = stage.panel.findChild<QComboBox*>();
+        auto* colour = colour_list(stage.panel);
         QTRY_VERIFY(colour->findText(QStringLiteral("tag")) >= 0);
         colour->setCurrentIndex(colour->findText(QStringLiteral("tag")));
         QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("<b>bold</b>")));
