@@ -43,8 +43,16 @@ void activate_in_place(at::Tensor& x, Activation activation) {
     }
 }
 
-void linear_out(at::Tensor& out, const at::Tensor& x, const Linear& weights) {
-    if (few_rows(x, weights.weight)) {
+/// A few rows of many sequences, not the whole text of one: how that is summed up shall not depend on how
+/// many texts go together.
+bool steps_alone(const at::Tensor& x, const Linear& weights, const Pass& pass) {
+    const auto& texts = pass.visibility.causal;
+    return few_rows(x, weights.weight) &&
+           std::none_of(texts.begin(), texts.end(), [](const auto& text) { return text.length > 1; });
+}
+
+void linear_out(at::Tensor& out, const at::Tensor& x, const Linear& weights, const Pass& pass) {
+    if (steps_alone(x, weights, pass)) {
         multiply_few_rows(out, x, weights.weight, weights.bias, false);
     } else if (weights.bias.defined()) {
         at::addmm_out(out, weights.bias, x, weights.weight.t());
@@ -61,13 +69,13 @@ at::Tensor activated_product(const at::Tensor& x, const Linear& weights, Activat
     const std::int64_t wanted = x.size(0) * weights.weight.size(0);
     at::Tensor all = pass.workspace->take(use, {(wanted + together - 1) / together * together}, x.options());
     at::Tensor rows = all.narrow(0, 0, wanted).view({x.size(0), weights.weight.size(0)});
-    linear_out(rows, x, weights);
+    linear_out(rows, x, weights, pass);
     activate_in_place(all, activation);
     return rows;
 }
 
-void add_product(at::Tensor& out, const at::Tensor& x, const Linear& weights) {
-    if (few_rows(x, weights.weight)) {
+void add_product(at::Tensor& out, const at::Tensor& x, const Linear& weights, const Pass& pass) {
+    if (steps_alone(x, weights, pass)) {
         multiply_few_rows(out, x, weights.weight, weights.bias, true);
         return;
     }
@@ -79,7 +87,8 @@ void add_product(at::Tensor& out, const at::Tensor& x, const Linear& weights) {
 
 /// residual + down(inner(x)), some rows at a time; the residual is overwritten and returned.
 template <typename Inner>
-at::Tensor add_rows(const at::Tensor& residual, const at::Tensor& x, const Linear& down, const Inner& inner) {
+at::Tensor add_rows(const at::Tensor& residual, const at::Tensor& x, const Linear& down, const Pass& pass,
+                    const Inner& inner) {
     at::Tensor out = residual;
     for (std::int64_t row = 0; row < x.size(0); row += mlp_rows) {
         const std::int64_t count = std::min(mlp_rows, x.size(0) - row);
@@ -93,7 +102,7 @@ at::Tensor add_rows(const at::Tensor& residual, const at::Tensor& x, const Linea
             target.copy_(sum);
             continue;
         }
-        add_product(target, activated, down);
+        add_product(target, activated, down, pass);
     }
     return out;
 }
@@ -132,7 +141,7 @@ at::Tensor linear(const at::Tensor& x, const Linear& weights, const Pass& pass, 
         return fused::linear(x, weights.weight, weights.bias);
     }
     at::Tensor out = pass.workspace->take(use, {x.size(0), weights.weight.size(0)}, x.options());
-    linear_out(out, x, weights);
+    linear_out(out, x, weights, pass);
     return out;
 }
 
@@ -145,7 +154,7 @@ at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Lin
         return fused::linear_add(x, weights.weight, weights.bias, residual);
     }
     at::Tensor out = residual;
-    add_product(out, x, weights);
+    add_product(out, x, weights, pass);
     return out;
 }
 
@@ -250,7 +259,7 @@ at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear
                    return plain_linear(activate(plain_linear(in, of[0]), activation), of[1]);
                });
     }
-    return add_rows(residual, x, down, [&](const at::Tensor& rows) {
+    return add_rows(residual, x, down, pass, [&](const at::Tensor& rows) {
         if (fused::suits(rows, up.weight) && fused::has(activation)) {
             return fused::linear(rows, up.weight, up.bias, activation);
         }
@@ -267,14 +276,14 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
                        activate(plain_linear(in, of[0]), activation) * plain_linear(in, of[1]), of[2]);
                });
     }
-    return add_rows(residual, x, down, [&](const at::Tensor& rows) {
+    return add_rows(residual, x, down, pass, [&](const at::Tensor& rows) {
         if (fused::suits(rows, gate.weight) && fused::has(activation)) {
             const at::Tensor gated = fused::linear(rows, gate.weight, gate.bias, activation);
             return fused::linear_multiply(rows, up.weight, up.bias, gated);
         }
         at::Tensor inner =
             pass.workspace->take(Workspace::Use::inner, {rows.size(0), up.weight.size(0)}, x.options());
-        linear_out(inner, rows, up);
+        linear_out(inner, rows, up, pass);
         return inner.mul_(activated_product(rows, gate, activation, pass, Workspace::Use::gate));
     });
 }

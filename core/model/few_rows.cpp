@@ -18,7 +18,7 @@ namespace ponderscope {
 namespace {
 
 /// Rows from which on the library's product is the faster one: it packs the weight once for all of them.
-constexpr std::int64_t many = 17;
+constexpr std::int64_t many = 48;
 /// Multiplications for which another thread is woken.
 constexpr std::int64_t least_share = 1 << 20;
 
