@@ -207,7 +207,7 @@ private slots:
     void aColumnOfTheStepsColours() {
         Stage stage({.sequences = 2, .tokens = 200});
         QVERIFY(stage.settle());
-        auto* colour = stage.panel.findChild<QComboBox*>();
+        auto* colour = colour_list(stage.panel);
         // The dialog asks first what pondering gained.
         QTimer::singleShot(0, [&] {
             auto* dialog = qobject_cast<StepColumnDialog*>(QApplication::activeModalWidget());
@@ -248,6 +248,7 @@ private slots:
 
     void aHeldScaleHolds() {
         Stage stage({.sequences = 2, .tokens = 300});
+        stage.panel.resize(1500, 500); // room for the legend
         QVERIFY(stage.settle());
         TextView& view = stage.view();
         const double high = view.values().scale.high;
