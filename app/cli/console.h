@@ -30,6 +30,8 @@ public:
     [[nodiscard]] ProgressSink sink();
     /// Ends the line on a terminal.
     void finish();
+    /// Whether somebody reads along.
+    [[nodiscard]] bool on_terminal() const { return terminal_; }
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -435,7 +435,7 @@ void RecordVerb::run() {
     Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
     what.apply(engine);
     how.apply(engine);
-    if (progress.style == ProgressStyle::automatic) {
+    if (printer.on_terminal()) {
         const double each = bytes_a_token(kept_signals(engine.signals(options.level), options), options,
                                           engine.config(), engine.max_steps());
         std::cerr << "--record " << level << "  about " << with_separators(std::llround(each))

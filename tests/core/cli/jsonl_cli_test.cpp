@@ -142,7 +142,8 @@ TEST_F(JsonlVerb, CheckSaysALineAFault) {
     EXPECT_EQ(as_json.code, 1);
     const auto report = nlohmann::json::parse(as_json.out);
     EXPECT_EQ(report.at("sound"), false);
-    EXPECT_EQ(report.at("faults").size(), 2U);
+    EXPECT_EQ(report.at("faults").size(), 3U); // and the rows' CRC-32
+    EXPECT_NE(as_json.out.find("CRC-32"), std::string::npos);
     EXPECT_EQ(run_ponderscope({"check", corpus}).code, 2);
 }
 

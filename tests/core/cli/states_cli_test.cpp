@@ -84,7 +84,7 @@ TEST_F(StatesCli, ThePriceIsSaidAndTheTraceIsSound) {
 TEST_F(StatesCli, ALevelThatIsNoneIsRefused) {
     for (const auto& [level, words] :
          std::vector<std::pair<std::string, std::string>>{{"stepz", "found 'stepz'"},
-                                                          {"steps,basic", "basic or steps twice"},
+                                                          {"steps,basic", "two of scalars, basic and steps"},
                                                           {"states,states", "found 'states'"},
                                                           {"states:", "found 'states:'"},
                                                           {"steps,", "found ''"},

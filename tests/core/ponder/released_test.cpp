@@ -286,8 +286,9 @@ TEST(Kv, PoliciesAgreeWhereNobodyStops) {
     engine.use_halting(rule_of(PolicySpec::parse("fixed:n=3"), engine));
     for (const KvPolicy kv : {KvPolicy::full, KvPolicy::per_step, KvPolicy::skip}) {
         engine.use_kv(kv);
+        // A token at a time is multiplied by other kernels than a text: logits of about ten, 2^-18 of that.
         EXPECT_LE(largest(engine.inspect_batch({text}).at("logits").floats, reference.at("logits").floats),
-                  2e-5)
+                  4e-5)
             << to_string(kv);
     }
     engine.use_kv(KvPolicy::shared);
