@@ -9,6 +9,7 @@
 #include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
 #include "core/trace/recorded_choices.h"
+#include "core/trace/shard.h"
 #include "views/common/background.h"
 #include "views/common/format.h"
 #include "views/compare/compare_view.h"
@@ -19,6 +20,7 @@
 #include "views/text/text_view.h"
 
 #include <QCloseEvent>
+#include <QDir>
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QLabel>
@@ -28,6 +30,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace ponderscope {
 
@@ -224,6 +227,18 @@ void MainWindow::connectRerun() {
     connect(&recorder_, &Recorder::failed, this, ended);
 }
 
+namespace {
+
+bool holds_shards(const QFileInfo& folder) {
+    const QStringList names =
+        QDir(folder.absoluteFilePath()).entryList({QStringLiteral("*-of-*.ponder")}, QDir::Files);
+    return std::any_of(names.begin(), names.end(), [](const QString& name) {
+        return parse_shard_name(std::filesystem::path(name.toStdU16String())).has_value();
+    });
+}
+
+} // namespace
+
 void MainWindow::open(const QString& path) {
     const QFileInfo whole(path);
     // The folder of a training: its curves are what one wants to see, while it trains or afterwards.
@@ -233,7 +248,8 @@ void MainWindow::open(const QString& path) {
         open(training.absoluteFilePath());
         return;
     }
-    if (whole.isDir()) {
+    // A folder of shards is one run (TraceReader); any other is a checkpoint to record.
+    if (whole.isDir() && !holds_shards(whole)) {
         settings_.addRecent(whole.absoluteFilePath());
         RecordRequest request;
         request.checkpoint = whole.absoluteFilePath();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// "Related?": the real program on checkpoints of the test's own, and programs that fail in every way.
+// The real program on checkpoints of the test's own, "Related?" above all, and programs that fail in every way.
+#include "core/trace/reader.h" // has a function of a name that Qt makes a keyword: first
+
 #include "app/desktop/message_bar.h"
 #include "app/desktop/related_dialog.h"
 #include "tests/app/desktop/desktop_stage.h"
@@ -62,6 +64,41 @@ private slots:
         // The dialog looks for the program beside its own and on PATH.
         qputenv("PATH",
                 QFileInfo(QStringLiteral(PONDERSCOPE_PROGRAM)).path().toUtf8() + ':' + qgetenv("PATH"));
+    }
+
+    void aFolderOfShardsIsOneRun() {
+        Stage stage;
+        const QString model = checkpoint(stage, QStringLiteral("model"), {});
+        QVERIFY(QDir(stage.folder.path()).mkdir(QStringLiteral("shards")));
+        const QString folder = stage.folder.filePath(QStringLiteral("shards"));
+        qint64 tokens = 0;
+        for (const char* rank : {"0", "1"}) {
+            QProcessEnvironment world = QProcessEnvironment::systemEnvironment();
+            world.insert(QStringLiteral("RANK"), QString::fromLatin1(rank));
+            world.insert(QStringLiteral("LOCAL_RANK"), QString::fromLatin1(rank));
+            world.insert(QStringLiteral("WORLD_SIZE"), QStringLiteral("2"));
+            QProcess engine;
+            engine.setProcessEnvironment(world);
+            engine.start(QStringLiteral(PONDERSCOPE_PROGRAM),
+                         {QStringLiteral("record"), model, QStringLiteral("--prompt"),
+                          QStringLiteral("The ferry was late, and nobody had come to the shore."),
+                          QStringLiteral("--context"), QStringLiteral("8"), QStringLiteral("--stride"),
+                          QStringLiteral("4"), QStringLiteral("--batch"), QStringLiteral("1"),
+                          QStringLiteral("-o"), folder + QStringLiteral("/whole.ponder")});
+            QVERIFY(engine.waitForFinished(60'000));
+            QVERIFY2(engine.exitCode() == 0, engine.readAllStandardError().constData());
+        }
+        const QStringList files = QDir(folder).entryList({QStringLiteral("*.ponder")}, QDir::Files);
+        QCOMPARE(files.size(), 2);
+        for (const QString& file : files) {
+            tokens += TraceReader::open((folder + u'/' + file).toStdString()).runs().front().tokens;
+        }
+        stage.window.show();
+        stage.window.open(folder);
+        QVERIFY(stage.settle());
+        QVERIFY(stage.window.data().isOpen(folder));
+        QCOMPARE(stage.window.data().runs(folder).size(), 1U);
+        QCOMPARE(stage.window.data().runs(folder).front().tokens, tokens);
     }
 
     void twoRunsOfTheLibrary() {
