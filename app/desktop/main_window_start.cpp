@@ -201,17 +201,26 @@ void MainWindow::startTour() {
     }
     tourWanted_ = false;
     hideWelcome();
-    const auto hardest = [this] {
-        // Of what is on the screen: the word that surprised the model most.
+    const auto told = [this] {
+        // Of what is on the screen: the word with the most steps, and of several that which B, or else A, was
+        // surprised by most.
         const TextView& view = text_->view();
+        const auto a = view.sequence();
+        const auto b =
+            selection_.runB().isValid() ? data_.sequence(selection_.runB(), selection_.sequence()) : nullptr;
+        const bool alike = b && b->tokens.id == a->tokens.id;
+        const Attribution attribution = selection_.attribution();
+        const std::vector<float> steps = token_values(Quantity::steps, *a, 0, attribution).values;
+        const std::vector<float> nll = token_values(Quantity::nll, alike ? *b : *a, 0, attribution).values;
         qint64 best = view.firstVisibleToken();
-        float most = -1;
-        const std::vector<float>& values = view.values().values;
-        const qint64 end = std::min(view.endVisibleToken(), static_cast<qint64>(values.size()));
+        std::pair<float, float> most{-1, -1};
+        const qint64 end =
+            std::min(view.endVisibleToken(), static_cast<qint64>(std::min(steps.size(), nll.size())));
         for (qint64 token = best; token < end; ++token) {
-            const float value = values[static_cast<std::size_t>(token)];
-            if (!std::isnan(value) && value > most) {
-                most = value;
+            const auto place = static_cast<std::size_t>(token);
+            const std::pair now{std::isnan(steps[place]) ? 0.0F : steps[place], nll[place]};
+            if (!std::isnan(now.second) && now > most) {
+                most = now;
                 best = token;
             }
         }
@@ -220,39 +229,40 @@ void MainWindow::startTour() {
     const auto raise = [this](const char* panel) {
         return [this, panel] { raisePanel(QString::fromLatin1(panel)); };
     };
-    std::vector<TourStop> stops{{tr("The text is coloured by surprise"),
-                                 tr("Every token has the colour of its NLL: −ln p, in nats. White words were "
-                                    "no surprise; deep ones were. "
-                                    "The list above the text colours by something else."),
-                                 [this] { text_->setQuantity(Quantity::nll); },
-                                 [this] { return static_cast<QWidget*>(text_); }},
-                                {tr("Ticks are pondering steps"),
-                                 tr("Under each token stand the steps that could run; those that did are "
-                                    "filled. Hover shows a token, a click "
-                                    "pins it, arrows move. The hardest word on the screen is pinned now."),
-                                 hardest, [this] { return static_cast<QWidget*>(&text_->view()); }},
-                                {tr("Inside one token"),
-                                 tr("What the model would have said after each step, and how NLL went. In "
-                                    "teal run A, in orange run B. "
-                                    "These are answers read out early, not thoughts."),
-                                 raise("inspector"), [this] { return static_cast<QWidget*>(inspector_); }},
-                                {tr("Every token, every step"),
-                                 tr("Tokens from left to right, steps from top to bottom. Wheel zooms, drag "
-                                    "pans, a click selects in all views. "
-                                    "Grey was not computed."),
-                                 raise("heatmap"), [this] { return static_cast<QWidget*>(heatmap_); }},
-                                {tr("What if another rule had halted?"),
-                                 tr("Choose a policy and move its threshold: the text shows the steps that "
-                                    "each word would have had. This is "
-                                    "a replay of the recording, not a rerun of the model."),
-                                 raise("lab"), [this] { return static_cast<QWidget*>(lab_); }},
-                                {tr("Yours now"),
-                                 tr("Drop a trace or a checkpoint folder on the window; Run → Record… "
-                                    "records one. Ctrl+F finds words, "
-                                    "/patterns/ and conditions such as steps = 3 and nll > 4. The ? of a "
-                                    "panel, or F1, says what it shows and "
-                                    "what must not be concluded."),
-                                 raise("compare"), [this] { return static_cast<QWidget*>(top_); }}};
+    std::vector<TourStop> stops{
+        {tr("The text is coloured by surprise"),
+         tr("Every token has the colour of its NLL: −ln p, in nats. White words were "
+            "no surprise; deep ones were. "
+            "The list above the text colours by something else."),
+         [this] { text_->setQuantity(Quantity::nll); }, [this] { return static_cast<QWidget*>(text_); }},
+        {tr("Ticks are pondering steps"),
+         tr("Under each token stand the steps that could run; those that did are "
+            "filled. Hover shows a token, a click "
+            "pins it, arrows move. The word on the screen that took the most steps, and "
+            "that B knew least of, is pinned now."),
+         told, [this] { return static_cast<QWidget*>(&text_->view()); }},
+        {tr("Inside one token"),
+         tr("What the model would have said after each step, and how NLL went. In "
+            "teal run A, in orange run B. "
+            "These are answers read out early, not thoughts."),
+         raise("inspector"), [this] { return static_cast<QWidget*>(inspector_); }},
+        {tr("Every token, every step"),
+         tr("Tokens from left to right, steps from top to bottom. Wheel zooms, drag "
+            "pans, a click selects in all views. "
+            "Grey was not computed."),
+         raise("heatmap"), [this] { return static_cast<QWidget*>(heatmap_); }},
+        {tr("What if another rule had halted?"),
+         tr("Choose a policy and move its threshold: the text shows the steps that "
+            "each word would have had. This is "
+            "a replay of the recording, not a rerun of the model."),
+         raise("lab"), [this] { return static_cast<QWidget*>(lab_); }},
+        {tr("Yours now"),
+         tr("Drop a trace or a checkpoint folder on the window; Run → Record… "
+            "records one. Ctrl+F finds words, "
+            "/patterns/ and conditions such as steps = 3 and nll > 4. The ? of a "
+            "panel, or F1, says what it shows and "
+            "what must not be concluded."),
+         raise("compare"), [this] { return static_cast<QWidget*>(top_); }}};
     tour_ = new Tour(std::move(stops), theme_, this);
     connect(tour_, &Tour::ended, this, [this] { tour_ = nullptr; });
 }

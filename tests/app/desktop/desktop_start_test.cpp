@@ -205,7 +205,15 @@ private slots:
             tour->next(); // without a window manager nothing has the focus
         }
         QCOMPARE(tour->stop(), 1);
-        QVERIFY(stage.window.selection().token() >= 0); // a word is pinned for the user
+        // A word is pinned for the user: none on the screen took more steps.
+        const qint64 pinned = stage.window.selection().token();
+        QVERIFY(pinned >= 0);
+        const TextView& view = stage.window.text().view();
+        const std::vector<float> steps =
+            token_values(Quantity::steps, *view.sequence(), 0, stage.window.selection().attribution()).values;
+        for (qint64 token = view.firstVisibleToken(); token < view.endVisibleToken(); ++token) {
+            QVERIFY(!(steps[static_cast<std::size_t>(token)] > steps[static_cast<std::size_t>(pinned)]));
+        }
         tour->previous();
         QCOMPARE(tour->stop(), 0);
         for (int i = 0; i < 5; ++i) {
