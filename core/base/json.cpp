@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 
 #include <algorithm>
 #include <cmath>
@@ -311,12 +312,8 @@ void JsonObject::allow_only(const std::vector<std::string_view>& known) const {
         if (std::find(known.begin(), known.end(), key) != known.end()) {
             continue;
         }
-        std::string list;
-        for (const std::string_view name : known) {
-            list += (list.empty() ? "" : ", ") + std::string(name);
-        }
         throw InputError(source_, name_.empty() ? "only known keys" : "only known keys in \"" + name_ + '"',
-                         '"' + printable(key) + '"', "remove it or use one of: " + list);
+                         '"' + printable(key) + '"', "remove it or use one of: " + joined(known));
     }
 }
 

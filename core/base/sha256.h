@@ -4,20 +4,21 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+struct evp_md_ctx_st;
+
 namespace ponderscope {
 
-/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces. Uses the processor's SHA instructions where it has
-/// them.
+/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces, by OpenSSL. EnvironmentError where that has none.
 class Sha256 {
 public:
     using Digest = std::array<std::uint8_t, 32>;
 
-    /// \p use_processor_instructions false keeps to portable code: the same digest, more slowly.
-    explicit Sha256(bool use_processor_instructions = true);
+    Sha256();
     Sha256& update(std::span<const std::byte> bytes);
     Sha256& update(std::string_view text) {
         return update(std::as_bytes(std::span(text.data(), text.size())));
@@ -27,11 +28,10 @@ public:
     [[nodiscard]] std::string finish_hex(); ///< lower case, 64 characters
 
 private:
-    std::array<std::uint32_t, 8> state_;
-    std::array<std::byte, 64> pending_{};
-    std::size_t pending_bytes_ = 0;
-    std::uint64_t total_bytes_ = 0;
-    bool use_processor_instructions_;
+    struct Free {
+        void operator()(evp_md_ctx_st* context) const;
+    };
+    std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
 /// Lower-case hexadecimal.

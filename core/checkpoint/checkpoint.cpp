@@ -34,7 +34,8 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
         read_model_config(config, method, steps, [&folder] { return Weights::open(folder).names(); });
     Weights weights = Weights::open(folder, model_config.companions);
     std::optional<fs::path> tokenizer;
-    if (fs::is_regular_file(folder / "tokenizer.json", error)) {
+    // A link, too: one file serves a family. One that leads nowhere is reported by whoever reads it.
+    if (fs::exists(fs::symlink_status(folder / "tokenizer.json", error))) {
         tokenizer = folder / "tokenizer.json";
     }
     return {folder, std::move(model_config), std::move(weights), std::move(tokenizer)};

@@ -10,9 +10,6 @@
 namespace ponderscope {
 namespace {
 
-/// Beyond that, names of shards have no room for the rank.
-constexpr std::int64_t most_processes = 10'000;
-
 std::int64_t number_in(const char* variable) {
     const char* text = std::getenv(variable);
     const std::string_view value = text == nullptr ? std::string_view() : text;

@@ -6,6 +6,9 @@
 
 namespace ponderscope {
 
+/// Beyond that, names of shards have no room for the rank.
+inline constexpr std::int64_t most_processes = 10'000;
+
 /// The processes that were started together, and which of them this one is.
 struct World {
     std::int64_t rank = 0;

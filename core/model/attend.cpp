@@ -38,6 +38,10 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
         TORCH_CHECK(ranges.dim() == 3 && ranges.size(0) == q.size(0) && ranges.size(2) == 2 &&
                         ranges.scalar_type() == at::kInt && ranges.device() == q.device(),
                     "attend: ranges must be int32 [", q.size(0), ", m, 2] on the queries' device");
+        TORCH_CHECK(!visibility.runs.defined() ||
+                        (visibility.runs.dim() == 1 && visibility.runs.scalar_type() == at::kInt &&
+                         visibility.runs.device() == q.device() && q.size(0) == k.size(0)),
+                    "attend: runs must be int32 [S + 1] on the queries' device, and every row a query's");
         return;
     }
     std::int64_t queries = 0;
@@ -81,10 +85,16 @@ at::Tensor attend_fused(const at::Tensor& q, const at::Tensor& k, const at::Tens
                 .view({batch, length, rows.size(1), rows.size(2)})
                 .transpose(1, 2);
         };
-        const auto mixed = at::scaled_dot_product_attention(
-            stacked(q, blocks[i].query_begin), stacked(k, blocks[i].row_begin),
-            stacked(v, blocks[i].row_begin), {}, 0.0,
-            /*is_causal=*/true, scale, /*enable_gqa=*/group > 1);
+        // A GPU's kernel for fp32 knows no groups: the library would take plain products, which keep all
+        // scores.
+        const bool spread = group > 1 && !q.is_cpu() && q.scalar_type() == at::kFloat;
+        const auto shared = [&](const at::Tensor& rows) {
+            const auto heads = stacked(rows, blocks[i].row_begin);
+            return spread ? heads.repeat_interleave(group, 1) : heads;
+        };
+        const auto mixed =
+            at::scaled_dot_product_attention(stacked(q, blocks[i].query_begin), shared(k), shared(v), {}, 0.0,
+                                             /*is_causal=*/true, scale, /*enable_gqa=*/group > 1 && !spread);
         parts.push_back(mixed.transpose(1, 2).reshape({batch * length, q.size(1), q.size(2)}));
         i += count;
     }
@@ -123,13 +133,14 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
         const c10::NoGradGuard no_grad;
         return attend_cpu(q, k, v, visibility, scale, row_bias);
     }
-    if (fused_fits(visibility, row_bias)) {
-        return attend_fused(q, k, v, visibility, scale);
-    }
-    if (const CudaKernels* cuda = gradient ? nullptr : cuda_kernels(q);
-        cuda != nullptr && cuda->attend_fits(q)) {
+    const CudaKernels* cuda = gradient ? nullptr : cuda_kernels(q);
+    const bool fused = fused_fits(visibility, row_bias);
+    if (cuda != nullptr && cuda->attend_fits(q) && (!fused || cuda->flash_fits(q, visibility, row_bias))) {
         const c10::NoGradGuard no_grad;
         return cuda->attend(q, k, v, visibility, scale, row_bias);
+    }
+    if (fused) {
+        return attend_fused(q, k, v, visibility, scale);
     }
     if (gradient && q.size(0) > 0) {
         return attend_with_gradient(q, k, v, visibility, scale, row_bias);

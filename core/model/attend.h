@@ -25,6 +25,11 @@ struct Visibility {
     /// ranges of one query do not overlap; every query sees at least one row. Undefined when `causal` is
     /// used.
     at::Tensor ranges;
+    /// With ranges that say the same, where only the device knows how many slots a sequence has; undefined
+    /// elsewhere. int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1]) are one
+    /// sequence, row i query i's own, and each query sees its sequence up to its own row.
+    at::Tensor runs;
+    std::int64_t longest_run = 0; ///< with runs: no sequence has more queries
     /// Keys a query sees at most, its own included (sliding window); 0 = all. Applied to the form that is
     /// used: of several ranges, the last `window` rows in all, counted back from the end of the last range.
     std::int64_t window = 0;
@@ -40,12 +45,13 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// q: [n, n_q, d_h]; k, v: [R, g, d_h]; all of one dtype and device, in any strides. row_bias: undefined, or
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
 /// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. A query's result does not depend on other
-/// sequences; on the CPU, and on a GPU with ranges, not by a bit. Rows that no query sees may hold anything.
+/// sequences; on the CPU, and on a GPU where our kernel takes the ranges, not by a bit. Rows that no query
+/// sees may hold anything.
 ///
-/// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's causal
-/// kernel for whole sequences and ours (cuda/) for everything else; with a gradient, the library's
-/// kernel where it fits and else attend_gradient.h. Elsewhere attend_reference. c10::Error when shapes do not
-/// fit.
+/// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's flash
+/// attention in half precision for causal blocks and runs, and ours (cuda/) for everything else; with a
+/// gradient, the library's kernel where it fits and else attend_gradient.h. Elsewhere attend_reference.
+/// c10::Error when shapes do not fit.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {});
 

@@ -162,7 +162,7 @@ public:
 
     const float* at(const TileKernels& kernels, std::int64_t row, std::int64_t count, std::int64_t head,
                     AlignedArray<float>& scratch, std::ptrdiff_t& stride) const {
-        if (tensor_.scalar_type() == at::kFloat) {
+        if (in_place()) {
             stride = tensor_.stride(0);
             return static_cast<const float*>(tensor_.const_data_ptr()) + offset(row, head);
         }
@@ -176,6 +176,8 @@ public:
         return scratch.data();
     }
 
+    /// Whether at() needs no scratch.
+    [[nodiscard]] bool in_place() const { return tensor_.scalar_type() == at::kFloat; }
     [[nodiscard]] const std::uint16_t* halves_at(std::int64_t row, std::int64_t head) const {
         return static_cast<const std::uint16_t*>(tensor_.const_data_ptr()) + offset(row, head);
     }
@@ -219,8 +221,7 @@ public:
             value_pairs_ = pairs_of(rows_per_tile / 2 * depth_);
             high_ = pairs_of(width_ * rows_per_tile / 2);
             low_ = pairs_of(width_ * rows_per_tile / 2);
-        } else {
-            queries_ = of(depth_ * width_);
+        } else if (!keys.in_place()) {
             key_scratch_ = of(rows_per_tile * depth_);
             value_scratch_ = of(rows_per_tile * depth_);
         }
@@ -330,6 +331,9 @@ private:
         if (on_unit_) {
             std::fill_n(query_pairs_.data(), depth_ / 2 * stride, 0U);
         } else {
+            if (queries_.size() == 0) { // a step of decoding has no tiles
+                queries_ = AlignedArray<float>(static_cast<std::size_t>(depth_ * width_));
+            }
             std::fill_n(queries_.data(), depth_ * stride, 0.0F);
         }
         for (std::int64_t j = 0; j < columns; ++j) {

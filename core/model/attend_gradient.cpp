@@ -129,11 +129,11 @@ void add_rows(const at::Tensor& all, const Block& block, const at::Tensor& adden
     }
 }
 
-/// bool [queries, rows] of a block.
-at::Tensor mask_of(const Block& block, const at::Tensor& ranges, at::Device device) {
+/// bool [queries, rows] of a block, made where the ranges lie.
+at::Tensor mask_of(const Block& block, const at::Tensor& ranges) {
     std::vector<at::Tensor> places;
     for (const auto& [first, end] : block.pieces) {
-        places.push_back(at::arange(first, end, at::kLong));
+        places.push_back(at::arange(first, end, ranges.options()));
     }
     const at::Tensor row = (places.size() == 1 ? places.front() : at::cat(places)).unsqueeze(0);
     const at::Tensor mine = ranges.narrow(0, block.begin, block.end - block.begin);
@@ -144,7 +144,7 @@ at::Tensor mask_of(const Block& block, const at::Tensor& ranges, at::Device devi
         const at::Tensor here = row.ge(first).logical_and_(row.lt(end));
         mask = mask.defined() ? mask.logical_or_(here) : here;
     }
-    return mask.to(device);
+    return mask;
 }
 
 class RangedAttention : public Function<RangedAttention> {
@@ -165,7 +165,7 @@ public:
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
         const auto saved = context->get_saved_variables();
         const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &bias = saved[3], &out = saved[5];
-        const at::Tensor ranges = saved[4].cpu().contiguous();
+        const at::Tensor on_host = saved[4].cpu().contiguous(); // which rows go together; masks stay there
         const double scale = context->saved_data["scale"].toDouble();
         const auto type = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
         const auto options = q.options().dtype(type);
@@ -177,7 +177,7 @@ public:
         const at::Tensor grad_bias = bias.defined() ? at::zeros(bias.sizes(), options) : at::Tensor();
 
         for (std::int64_t begin = 0; begin < q.size(0);) {
-            const Block block = block_at(begin, ranges);
+            const Block block = block_at(begin, on_host);
             const std::int64_t count = block.end - block.begin;
             begin = block.end;
             // [count, g * group, d_h] -> [g, group * count, d_h]: the heads that share keys share a product.
@@ -188,7 +188,7 @@ public:
                     .permute({1, 2, 0, 3})
                     .reshape({kv_heads, group * count, all.size(2)});
             };
-            const at::Tensor hidden = mask_of(block, ranges, q.device()).logical_not_();
+            const at::Tensor hidden = mask_of(block, saved[4]).logical_not_();
             const at::Tensor unseen = hidden.all(0).view({-1, 1, 1}); // such a row may hold anything
             const at::Tensor keys = rows_of(k, block, type).masked_fill(unseen, 0).transpose(0, 1);
             const at::Tensor values = rows_of(v, block, type).masked_fill(unseen, 0).transpose(0, 1);

@@ -2,6 +2,7 @@
 #include "core/model/backbone.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/model/backbone_table.h"
 #include "core/model/depth_attention.h"
 #include "core/model/residual.h"
@@ -49,11 +50,8 @@ const BackboneEntry* find_entry(Architecture architecture) {
 const BackboneEntry& require_entry(const ModelConfig& config) {
     const BackboneEntry* entry = find_entry(config.architecture);
     if (entry == nullptr) {
-        std::string known;
-        for (const BackboneEntry& runnable : table()) {
-            known += (known.empty() ? "" : ", ") + to_string(runnable.architecture);
-        }
-        throw InputError("This build runs models of the architectures " + known + ", not " +
+        const auto name = [](const BackboneEntry& one) { return to_string(one.architecture); };
+        throw InputError("This build runs models of the architectures " + joined(table(), name) + ", not " +
                          to_string(config.architecture) + ".");
     }
     if (config.embed_dim != config.hidden_size && config.ponder.method == MethodKind::looped) {
@@ -66,6 +64,25 @@ const BackboneEntry& require_entry(const ModelConfig& config) {
                          to_string(config.architecture) + " models have none.");
     }
     return *entry;
+}
+
+/// The pass for blocks on another device.
+Pass moved(const Pass& pass, at::Device device, at::Device home) {
+    Pass there = pass;
+    for (at::Tensor* const tensor :
+         {&there.rotation_rows, &there.positions, &there.ids, &there.cos, &there.sin,
+          &there.visibility.ranges, &there.visibility.runs, &there.rows, &there.row_bias, &there.queries}) {
+        if (tensor->defined()) {
+            *tensor = tensor->to(device, /*non_blocking=*/true);
+        }
+    }
+    if (pass.edit) {
+        there.edit = [edit = pass.edit, device, home](std::int64_t layer, const at::Tensor& stream) {
+            return edit(layer, stream.to(home)).to(device);
+        };
+    }
+    there.tap.home = home;
+    return there;
 }
 
 at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass) {
@@ -88,21 +105,17 @@ bool is_runnable(Architecture architecture) {
     return find_entry(architecture) != nullptr;
 }
 
-KvRows::KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
-               const at::TensorOptions& options)
-    : KvRows(std::vector<std::int64_t>(static_cast<std::size_t>(layers), rows), kv_heads, head_dim, options) {
-}
-
-KvRows::KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
-               const at::TensorOptions& options) {
-    // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, fp64, or a GPU
-    // without our kernel) unwritten rows meet the weight 0, and must be finite.
-    const bool written_first = options.device().is_cpu() && !at::GradMode::is_enabled() &&
-                               c10::typeMetaToScalarType(options.dtype()) != at::kDouble;
+KvRows::KvRows(const std::vector<std::int64_t>& rows, const std::vector<at::Device>& devices,
+               std::int64_t kv_heads, std::int64_t head_dim, at::ScalarType dtype) {
     for (std::vector<at::Tensor>* side : {&k_, &v_}) {
-        for (const std::int64_t count : rows) {
-            side->push_back(written_first ? at::empty({count, kv_heads, head_dim}, options)
-                                          : at::zeros({count, kv_heads, head_dim}, options));
+        for (std::size_t l = 0; l < rows.size(); ++l) {
+            const auto options = at::TensorOptions(dtype).device(devices[l]);
+            // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, fp64,
+            // or a GPU without our kernel) unwritten rows meet the weight 0, and must be finite.
+            const bool written_first =
+                devices[l].is_cpu() && !at::GradMode::is_enabled() && dtype != at::kDouble;
+            side->push_back(written_first ? at::empty({rows[l], kv_heads, head_dim}, options)
+                                          : at::zeros({rows[l], kv_heads, head_dim}, options));
         }
     }
 }
@@ -147,6 +160,12 @@ Backbone::Backbone(ModelConfig config, const Parameters& parameters, const Param
     for (const TensorSpec& spec : layout.tensors) {
         if (spec.shape.size() == 2 && spec.multiplies && spec.name.starts_with(block_prefix)) {
             block_matrix_elements_ += spec.shape[0] * spec.shape[1];
+        }
+    }
+    devices_.assign(layout.blocks.size(), embedding_.device());
+    for (const TensorSpec& spec : layout.tensors) {
+        if (const std::int64_t block = layout.block_of(spec); block >= 0 && parameters.contains(spec.name)) {
+            devices_[static_cast<std::size_t>(block)] = parameters.at(spec.name).device();
         }
     }
     if (!config_.recurs()) {
@@ -211,16 +230,53 @@ at::Tensor Backbone::run(const at::Tensor& x, const Pass& pass) const {
     return final_norm(run_layers(enter(x, pass), pass));
 }
 
+class Backbone::Travel {
+public:
+    Travel(const Backbone& backbone, const Pass& pass)
+        : devices_(backbone.devices_), home_(backbone.embedding_.device()), pass_(pass) {}
+
+    /// The pass as block \p l wants it.
+    const Pass& pass(std::int64_t l) {
+        const at::Device device = devices_[static_cast<std::size_t>(l)];
+        if (device == home_) {
+            return pass_;
+        }
+        if (!there_ || device != at_) {
+            there_ = moved(pass_, device, home_);
+            at_ = device;
+        }
+        return *there_;
+    }
+    [[nodiscard]] at::Tensor to(std::int64_t l, const at::Tensor& x) const {
+        return x.to(devices_[static_cast<std::size_t>(l)], /*non_blocking=*/true);
+    }
+    [[nodiscard]] at::Tensor home(const at::Tensor& x) const { return x.to(home_, /*non_blocking=*/true); }
+
+private:
+    const std::vector<at::Device>& devices_;
+    at::Device home_;
+    const Pass& pass_;
+    at::Device at_ = at::kCPU;
+    std::optional<Pass> there_;
+};
+
 at::Tensor Backbone::block(std::int64_t l, const at::Tensor& x, const Pass& pass) const {
     TORCH_CHECK(residual_ == nullptr, "a single block needs the usual residual");
+    Travel travel(*this, pass);
     // With a workspace layers add in place, and the stream before this block is still wanted.
-    return layer(l, pass.workspace != nullptr && !pass.queries.defined() ? x.clone() : x, pass);
+    const bool in_place = pass.workspace != nullptr && !pass.queries.defined();
+    return travel.home(layer(l, in_place ? x.clone() : travel.to(l, x), travel.pass(l)));
 }
 
 at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
+    Travel travel(*this, pass);
     if (residual_ != nullptr) {
         stream = residual_->run(
-            stream, [&](std::int64_t c, const at::Tensor& input) { return sublayer(c, input, pass); }, pass);
+            stream,
+            [&](std::int64_t c, const at::Tensor& input) {
+                return travel.home(sublayer(c, travel.to(c / 2, input), travel.pass(c / 2)));
+            },
+            pass);
         if (pass.stream != nullptr) {
             *pass.stream = stream;
         }
@@ -228,16 +284,19 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
     }
     stream = in_own_memory(stream, pass);
     for (std::int64_t l = 0; l < config_.layers; ++l) {
-        stream = edited(l, layer(l, stream, pass), pass);
-        pass.tap("layer_output", stream, l);
+        const Pass& there = travel.pass(l);
+        stream = edited(l, layer(l, travel.to(l, stream), there), there);
+        there.tap("layer_output", stream, l);
         if (pass.wanted_blocks != nullptr) {
             for (std::size_t i = 0; i < pass.wanted_blocks->size(); ++i) {
                 if ((*pass.wanted_blocks)[i] == l) {
-                    (*pass.block_outputs)[i] = pass.workspace != nullptr ? stream.clone() : stream;
+                    (*pass.block_outputs)[i] =
+                        pass.workspace != nullptr ? stream.clone() : travel.home(stream);
                 }
             }
         }
     }
+    stream = travel.home(stream);
     if (pass.stream != nullptr) {
         *pass.stream = pass.workspace != nullptr ? stream.clone() : stream;
     }
@@ -249,16 +308,22 @@ at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int6
     if (first == last) {
         return stream;
     }
+    Travel travel(*this, pass);
     stream = in_own_memory(stream, pass);
     for (std::int64_t l = first; l < last; ++l) {
-        stream = edited(l, layer(l, stream, pass), pass);
-        pass.tap("layer_output", stream, l);
+        const Pass& there = travel.pass(l);
+        stream = edited(l, layer(l, travel.to(l, stream), there), there);
+        there.tap("layer_output", stream, l);
     }
-    return pass.workspace != nullptr ? stream.clone() : stream;
+    return pass.workspace != nullptr ? stream.clone() : travel.home(stream);
 }
 
 at::Tensor Backbone::sublayer(std::int64_t, const at::Tensor&, const Pass&) const {
     TORCH_CHECK(false, to_string(config_.architecture), " has no sublayers to join in another way");
+}
+
+KvRows Backbone::kv_rows(const std::vector<std::int64_t>& rows) const {
+    return {rows, devices_, config_.kv_heads, config_.head_dim, embedding_.scalar_type()};
 }
 
 std::unique_ptr<ValueMixer> Backbone::make_mixer() const {

@@ -29,11 +29,9 @@ bool is_runnable(Architecture architecture);
 /// earlier passes can be differentiated.
 class KvRows {
 public:
-    KvRows(std::int64_t layers, std::int64_t rows, std::int64_t kv_heads, std::int64_t head_dim,
-           const at::TensorOptions& options);
-    /// With so many rows in each layer.
-    KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
-           const at::TensorOptions& options);
+    /// \p rows and \p devices: of each layer.
+    KvRows(const std::vector<std::int64_t>& rows, const std::vector<at::Device>& devices,
+           std::int64_t kv_heads, std::int64_t head_dim, at::ScalarType dtype);
     [[nodiscard]] const at::Tensor& k(std::int64_t layer) const {
         return k_[static_cast<std::size_t>(layer)];
     }
@@ -136,6 +134,8 @@ public:
     [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;
     /// What mixes values across layers; nullptr where nothing does. For all passes of one forward.
     [[nodiscard]] std::unique_ptr<ValueMixer> make_mixer() const;
+    /// Keys and values beside the blocks, so many rows in each.
+    [[nodiscard]] KvRows kv_rows(const std::vector<std::int64_t>& rows) const;
     [[nodiscard]] HeadWeights head() const;
     /// Elements of the matrices of all blocks: a slot costs twice that in FLOPs, without attention
     /// (methods.md section 11).
@@ -158,12 +158,14 @@ protected:
     at::Tensor embedding_, head_, head_bias_;
 
 private:
+    class Travel; ///< a pass from device to device
     at::Tensor run_layers(at::Tensor stream, const Pass& pass) const;
     at::Tensor run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last, const Pass& pass) const;
 
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     std::int64_t block_matrix_elements_ = 0;
     PartElements part_elements_;
+    std::vector<at::Device> devices_;       ///< of each block; tables and norms lie on the embedding's
     mutable RotationTable cached_rotation_; ///< of position-only kinds; grows
 };
 

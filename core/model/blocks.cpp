@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/blocks.h"
 
+#include "core/model/cuda_library.h"
 #include "core/model/few_rows.h"
 #include "core/model/fused_linear.h"
 #include "core/model/norm_rows.h"
 #include "core/model/recompute.h"
 #include "core/model/rope.h"
+#include "core/model/unit_linear.h"
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
@@ -54,6 +56,8 @@ bool steps_alone(const at::Tensor& x, const Linear& weights, const Pass& pass) {
 void linear_out(at::Tensor& out, const at::Tensor& x, const Linear& weights, const Pass& pass) {
     if (steps_alone(x, weights, pass)) {
         multiply_few_rows(out, x, weights.weight, weights.bias, false);
+    } else if (unit_multiplies(x, weights.weight)) {
+        unit_linear(out, x, weights.weight, weights.bias, *pass.workspace);
     } else if (weights.bias.defined()) {
         at::addmm_out(out, weights.bias, x, weights.weight.t());
     } else {
@@ -69,6 +73,10 @@ at::Tensor activated_product(const at::Tensor& x, const Linear& weights, Activat
     const std::int64_t wanted = x.size(0) * weights.weight.size(0);
     at::Tensor all = pass.workspace->take(use, {(wanted + together - 1) / together * together}, x.options());
     at::Tensor rows = all.narrow(0, 0, wanted).view({x.size(0), weights.weight.size(0)});
+    if (unit_multiplies(x, weights.weight) && fused::has(activation)) {
+        unit_linear(rows, x, weights.weight, weights.bias, *pass.workspace, {activation});
+        return rows;
+    }
     linear_out(rows, x, weights, pass);
     activate_in_place(all, activation);
     return rows;
@@ -77,6 +85,10 @@ at::Tensor activated_product(const at::Tensor& x, const Linear& weights, Activat
 void add_product(at::Tensor& out, const at::Tensor& x, const Linear& weights, const Pass& pass) {
     if (steps_alone(x, weights, pass)) {
         multiply_few_rows(out, x, weights.weight, weights.bias, true);
+        return;
+    }
+    if (unit_multiplies(x, weights.weight)) {
+        unit_linear(out, x, weights.weight, weights.bias, *pass.workspace, {Activation::linear, out});
         return;
     }
     if (weights.bias.defined()) {
@@ -167,11 +179,15 @@ at::Tensor add(const at::Tensor& residual, const at::Tensor& y, const Pass& pass
 }
 
 at::Tensor normalise(const at::Tensor& x, const Norm& norm) {
+    const auto optional = [](const at::Tensor& t) {
+        return t.defined() ? std::optional<at::Tensor>(t) : std::nullopt;
+    };
     if (norm.kind == NormKind::layer_norm) {
-        const auto optional = [](const at::Tensor& t) {
-            return t.defined() ? std::optional<at::Tensor>(t) : std::nullopt;
-        };
         return at::layer_norm(x, {x.size(-1)}, optional(norm.weight), optional(norm.bias), norm.eps);
+    }
+    // One kernel of the library's on a GPU; on the CPU it is several operations, as are these.
+    if (!x.is_cpu() && (!norm.weight.defined() || norm.weight.scalar_type() == x.scalar_type())) {
+        return at::rms_norm(x, {x.size(-1)}, optional(norm.weight), norm.eps);
     }
     const at::ScalarType compute = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const at::Tensor wide = x.to(compute);
@@ -283,6 +299,11 @@ at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const 
         }
         at::Tensor inner =
             pass.workspace->take(Workspace::Use::inner, {rows.size(0), up.weight.size(0)}, x.options());
+        if (unit_multiplies(rows, up.weight)) {
+            const at::Tensor gated = activated_product(rows, gate, activation, pass, Workspace::Use::gate);
+            unit_linear(inner, rows, up.weight, up.bias, *pass.workspace, {Activation::linear, gated, true});
+            return inner;
+        }
         linear_out(inner, rows, up, pass);
         return inner.mul_(activated_product(rows, gate, activation, pass, Workspace::Use::gate));
     });
@@ -307,19 +328,28 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     at::Tensor query = plain_query;
     at::Tensor key = plain_key;
     at::Tensor value = v;
+    const CudaKernels* cuda = c10::GradMode::is_enabled() ? nullptr : cuda_kernels(q);
+    const bool by_kernel = cuda != nullptr && cuda->rotate_fits(plain_query) &&
+                           cuda->rotate_fits(plain_key) && cuda->rotate_fits(v);
     // Keys and values go to where they are kept at once, unless something still happens to them.
-    const bool straight = pass.workspace != nullptr && pass.kv != nullptr && pass.mixer == nullptr &&
-                          !(normed && norms.key_after_rotation);
-    if (pass.workspace != nullptr) {
-        query = pass.workspace->take(Workspace::Use::query, q.sizes(), q.options());
-        rotate_into(query, plain_query, pass.cos, pass.sin, query_rows, {}, pairs);
-        key =
-            straight ? pass.kv->k(layer) : pass.workspace->take(Workspace::Use::key, k.sizes(), k.options());
-        value = straight ? pass.kv->v(layer)
-                         : pass.workspace->take(Workspace::Use::value, v.sizes(), v.options());
+    const bool straight = (pass.workspace != nullptr || by_kernel) && pass.kv != nullptr &&
+                          pass.mixer == nullptr && !(normed && norms.key_after_rotation) &&
+                          pass.kv->k(layer).scalar_type() == k.scalar_type();
+    if (pass.workspace != nullptr || (by_kernel && (straight || pass.cos.defined()))) {
+        const auto rotate_to = by_kernel ? cuda->rotate_into : &rotate_into;
+        const auto room = [&](Workspace::Use use, const at::Tensor& like) {
+            return pass.workspace != nullptr ? pass.workspace->take(use, like.sizes(), like.options())
+                                             : at::empty(like.sizes(), like.options());
+        };
+        query = room(Workspace::Use::query, q);
+        rotate_to(query, plain_query, pass.cos, pass.sin, query_rows, {}, pairs);
+        key = straight ? pass.kv->k(layer) : room(Workspace::Use::key, k);
         const at::Tensor places = straight ? pass.rows : at::Tensor();
-        rotate_into(key, plain_key, pass.cos, pass.sin, pass.rotation_rows, places, pairs);
-        rotate_into(value, v, {}, {}, {}, places);
+        rotate_to(key, plain_key, pass.cos, pass.sin, pass.rotation_rows, places, pairs);
+        if (straight || !by_kernel) {
+            value = straight ? pass.kv->v(layer) : room(Workspace::Use::value, v);
+            rotate_to(value, v, {}, {}, {}, places, false);
+        }
     } else if (pass.cos.defined()) {
         query = rotate(plain_query, pass.cos, pass.sin, query_rows, pairs);
         key = rotate(plain_key, pass.cos, pass.sin, pass.rotation_rows, pairs);
@@ -352,17 +382,19 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
         visibility.window = config.sliding_windows[static_cast<std::size_t>(layer)];
     }
     const double factor = scale.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
-    if (pass.tap.wanted("attention")) {
-        pass.tap.listener->attends({layer,
-                                    query,
-                                    key,
-                                    visibility,
-                                    factor,
-                                    pass.row_bias,
-                                    pass.rows,
-                                    pass.tokens,
-                                    pass.tap.step,
-                                    {}});
+    if (const Tap& tap = pass.tap; tap.wanted("attention")) {
+        Visibility heard = visibility;
+        heard.ranges = tap.at_home(visibility.ranges);
+        tap.listener->attends({layer,
+                               tap.at_home(query),
+                               tap.at_home(key),
+                               std::move(heard),
+                               factor,
+                               tap.at_home(pass.row_bias),
+                               tap.at_home(pass.rows),
+                               pass.tokens,
+                               tap.step,
+                               {}});
     }
     return attend(query, key, value, visibility, factor, pass.row_bias).reshape({query.size(0), width});
 }

@@ -2,16 +2,16 @@
 #include "core/model/cuda_library.h"
 
 #include "core/base/error.h"
+#include "core/base/plugin.h"
 
 #include <mutex>
-
-#include <dlfcn.h>
 
 namespace ponderscope {
 
 namespace {
 
 const CudaKernels* loaded = nullptr;
+const CudaKernels* brought = nullptr; ///< by a registered backend
 
 } // namespace
 
@@ -22,11 +22,10 @@ void load_cuda() {
         return;
     }
 #ifdef PONDERSCOPE_TORCH_HAS_CUDA
-    // By name: the program's run path says where. It stays loaded: LibTorch keeps what registers itself.
-    void* library = dlopen("libponderscope_cuda.so", RTLD_NOW | RTLD_LOCAL);
-    void* door = library != nullptr ? dlsym(library, "ponderscope_cuda_kernels") : nullptr;
+    std::string why;
+    void* door = function_of_plugin("libponderscope_cuda.so", "ponderscope_cuda_kernels", why);
     if (door == nullptr) {
-        throw InputError(std::string("The CUDA library of Ponderscope could not be loaded (") + dlerror() +
+        throw InputError("The CUDA library of Ponderscope could not be loaded (" + why +
                          "); use --device cpu, or build or install it anew.");
     }
     loaded = reinterpret_cast<const CudaKernels* (*)()>(door)();
@@ -35,8 +34,12 @@ void load_cuda() {
 #endif
 }
 
+void use_kernels(const CudaKernels& kernels) {
+    brought = &kernels;
+}
+
 const CudaKernels* cuda_kernels(at::Device device) {
-    return device.is_cuda() ? loaded : nullptr;
+    return device.is_cuda() ? loaded : device.is_privateuseone() ? brought : nullptr;
 }
 
 const CudaKernels* cuda_kernels(const at::Tensor& tensor) {

@@ -4,6 +4,7 @@
 #include "core/model/attend.h"
 #include "core/model/depth_mix.h"
 #include "core/model/head.h"
+#include "core/model/rope.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,10 +18,14 @@ namespace ponderscope {
 /// a run on the CPU needs none of them. Each *_fits says whether its neighbour takes these arguments; built
 /// without a CUDA compiler, none does, and plain operations of LibTorch run in their place.
 struct CudaKernels {
-    std::string (*name_of)(at::Device) = nullptr;    ///< "NVIDIA H200"
-    std::int64_t (*memory_of)(at::Device) = nullptr; ///< bytes
+    std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
+    int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
+    std::string (*why_none)() = nullptr;          ///< where no GPU is found, what the CUDA runtime says of it
 
     bool (*attend_fits)(const at::Tensor& q) = [](const at::Tensor&) { return false; };
+    /// Whether attend takes LibTorch's flash attention for it, which is the fastest where there are ranges of
+    /// queries of a sequence.
+    bool (*flash_fits)(const at::Tensor& q, const Visibility&, const at::Tensor& row_bias) = nullptr;
     decltype(&attend_reference) attend = nullptr;
     bool (*depth_mix_fits)(const at::Tensor& v, std::size_t sources) = [](const at::Tensor&, std::size_t) {
         return false;
@@ -29,13 +34,18 @@ struct CudaKernels {
     bool (*read_out_fits)(const at::Tensor& h, const HeadWeights&, const HeadRequest&) =
         [](const at::Tensor&, const HeadWeights&, const HeadRequest&) { return false; };
     decltype(&ponderscope::read_out) read_out = nullptr;
+    decltype(&full_logits) logits = nullptr; ///< of what read_out_fits, by the same products
+    bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
+    decltype(&ponderscope::rotate_into) rotate_into = nullptr;
 };
 
 /// Loads the library and LibTorch's CUDA half with it, once a process; to be called before anything asks
 /// LibTorch for a GPU. InputError when this build has none or it cannot be loaded. Threads: any.
 void load_cuda();
+/// For a backend that is registered with LibTorch and brings kernels of its own.
+void use_kernels(const CudaKernels& kernels);
 
-/// Null for what lies on the CPU. What lies on a GPU got there after load_cuda().
+/// Null for what lies on the CPU, and where there are none. What lies on a GPU got there after load_cuda().
 const CudaKernels* cuda_kernels(const at::Tensor& tensor);
 const CudaKernels* cuda_kernels(at::Device device);
 

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/model/cuda_library.h"
+#include "core/model/local_gpu.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -10,6 +11,7 @@
 #include <c10/core/DeviceType.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <charconv>
@@ -29,12 +31,34 @@ bool has_bfloat16_products() {
 #endif
 }
 
+/// What the kernels are compiled for at least (resources/build/CudaKernels.cmake).
+constexpr int oldest_capability = 80;
+
+std::string tenths(int capability) {
+    return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
+
+/// LibTorch warns on standard error of a driver that it cannot use; why_none() says the same in our sentence.
+int count_gpus() {
+    struct Silence final : c10::WarningHandler {
+        void process(const c10::Warning&) override {}
+    } silence;
+    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    return at::hasCUDA() ? at::detail::getCUDAHooks().getNumGPUs() : 0;
+}
+
+bool too_old(at::Device gpu) {
+    return cuda_kernels(gpu)->capability_of(gpu) < oldest_capability;
+}
+
 } // namespace
 
 std::string to_string(Precision precision) {
     switch (precision) {
     case Precision::float32:
         return "float32";
+    case Precision::tf32:
+        return "tf32";
     case Precision::bfloat16:
         return "bfloat16";
     case Precision::float16:
@@ -44,7 +68,8 @@ std::string to_string(Precision precision) {
 }
 
 std::optional<Precision> precision_from_string(const std::string& name) {
-    for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::float16}) {
+    for (const Precision precision :
+         {Precision::float32, Precision::tf32, Precision::bfloat16, Precision::float16}) {
         if (to_string(precision) == name) {
             return precision;
         }
@@ -52,49 +77,113 @@ std::optional<Precision> precision_from_string(const std::string& name) {
     return std::nullopt;
 }
 
+std::string precision_names() {
+    return "float32, tf32, bfloat16 or float16";
+}
+
+Fp32Products::Fp32Products(Precision precision) : were_rounded_(at::globalContext().allowTF32CuBLAS()) {
+    // Written where it changes alone, so that engines of other precisions may run beside each other.
+    if (const bool rounded = precision == Precision::tf32; rounded != were_rounded_) {
+        at::globalContext().setAllowTF32CuBLAS(rounded);
+    }
+}
+
+Fp32Products::~Fp32Products() {
+    if (at::globalContext().allowTF32CuBLAS() != were_rounded_) {
+        at::globalContext().setAllowTF32CuBLAS(were_rounded_);
+    }
+}
+
 at::Device device_from_string(const std::string& name) {
     if (name == "cpu") {
         return at::kCPU;
     }
-    if (c10::is_privateuse1_backend_registered() && name == c10::get_privateuse1_backend()) {
-        return at::Device(at::kPrivateUse1, 0);
-    }
+    const std::size_t colon = name.find(':');
+    const std::string kind = name.substr(0, colon);
     int index = 0;
-    const bool numbered = name.starts_with("cuda:");
-    if (numbered) {
-        const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), index);
-        if (error != std::errc() || end != name.data() + name.size() || index < 0) {
-            throw InputError("The device '" + name +
-                             "' is not known; use cpu, cuda or cuda:N with N counted from 0.");
-        }
-    } else if (name != "cuda") {
+    bool known = true;
+    if (colon != std::string::npos) {
+        const auto [end, error] = std::from_chars(name.data() + colon + 1, name.data() + name.size(), index);
+        known = error == std::errc() && end == name.data() + name.size() && index >= 0;
+    }
+    const bool registered =
+        c10::is_privateuse1_backend_registered() && kind == c10::get_privateuse1_backend();
+    if (!known || (kind != "cuda" && !registered)) {
         throw InputError("The device '" + name +
                          "' is not known; use cpu, cuda or cuda:N with N counted from 0.");
     }
-    load_cuda();
-    const int count = at::hasCUDA() ? at::detail::getCUDAHooks().getNumGPUs() : 0;
+    if (!registered) {
+        load_cuda();
+    }
+    const int count =
+        registered ? c10::impl::getDeviceGuardImpl(at::kPrivateUse1)->deviceCount() : count_gpus();
     if (count == 0) {
-        throw InputError("The device '" + name +
-                         "' needs a CUDA GPU and its driver, and none was found; use --device cpu.");
+        throw InputError("The device '" + name + "' needs a CUDA GPU and its driver, and none was found (" +
+                         cuda_kernels(at::kCUDA)->why_none() + "); use --device cpu.");
     }
     if (index >= count) {
         throw InputError("The device '" + name + "' is not there: this machine has " + std::to_string(count) +
                          (count == 1 ? " GPU" : " GPUs") + ", counted from 0.");
     }
-    return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+    const at::Device device(registered ? at::kPrivateUse1 : at::kCUDA, static_cast<c10::DeviceIndex>(index));
+    if (!registered && too_old(device)) {
+        throw InputError("The device '" + name + "' is too old: " + cuda_kernels(device)->name_of(device) +
+                         " has compute capability " + tenths(cuda_kernels(device)->capability_of(device)) +
+                         ", and Ponderscope's kernels are built for " + tenths(oldest_capability) +
+                         " (Ampere, 2020) and later; use --device cpu or another GPU.");
+    }
+    return device;
+}
+
+std::vector<at::Device> gpus() {
+    std::vector<at::Device> devices;
+    try {
+        load_cuda();
+    } catch (const InputError&) {
+        return devices;
+    }
+    const int count = count_gpus();
+    for (int i = 0; i < count; ++i) {
+        const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(i));
+        if (!too_old(device)) {
+            devices.push_back(device);
+        }
+    }
+    return devices;
+}
+
+std::optional<std::int64_t> free_memory(at::Device device) {
+    if (device.is_cpu()) {
+        return std::nullopt;
+    }
+    return static_cast<std::int64_t>(
+        at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
+}
+
+std::string local_gpu(std::int64_t local_rank) {
+    (void)device_from_string("cuda"); // says so where there is none
+    return "cuda:" + std::to_string(local_rank % count_gpus());
+}
+
+std::optional<std::int64_t> peak_gpu_memory() {
+    if (cuda_kernels(at::kCUDA) == nullptr) {
+        return std::nullopt;
+    }
+    std::int64_t bytes = 0;
+    for (const at::Device device : gpus()) {
+        bytes += device_memory(device)->peak;
+    }
+    return bytes;
 }
 
 bool has_cuda_gpu() {
-    try {
-        return device_from_string("cuda").is_cuda();
-    } catch (const InputError&) {
-        return false;
-    }
+    return !gpus().empty();
 }
 
 std::string describe_device(at::Device device) {
     const CudaKernels* cuda = cuda_kernels(device);
-    return cuda != nullptr ? device.str() + " " + cuda->name_of(device) : device.str();
+    return cuda != nullptr && cuda->name_of != nullptr ? device.str() + " " + cuda->name_of(device)
+                                                       : device.str();
 }
 
 at::ScalarType scalar_type_of(Precision precision) {
@@ -112,10 +201,14 @@ std::string precision_hint(at::Device device, Precision precision) {
     if (!device.is_cpu()) {
         return {};
     }
+    if (precision == Precision::tf32) {
+        return "tf32 is how a GPU multiplies float32; this processor multiplies float32 exactly.";
+    }
     if (precision == Precision::float32 && has_bfloat16_products()) {
         return "This processor multiplies bfloat16 matrices several times faster than float32; --dtype "
                "bfloat16 uses that, at two to "
-               "three significant digits.";
+               "three significant digits; record --dtype bfloat16 --check 2048 measures what it costs and "
+               "gains on a text.";
     }
     if (precision == Precision::float16) {
         return "float16 is slow on most processors; float32 is exact and bfloat16 is faster where the "
@@ -137,28 +230,30 @@ void keep_host_memory() {
 }
 
 std::optional<DeviceMemory> device_memory(at::Device device) {
-    if (const CudaKernels* cuda = cuda_kernels(device)) {
-        constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-        const auto stats = at::getDeviceAllocator(at::kCUDA)->getDeviceStats(device.index());
-        return DeviceMemory{stats.allocated_bytes[all].current, stats.allocated_bytes[all].peak,
-                            cuda->memory_of(device)};
+    if (device.is_cpu()) {
+        return std::nullopt;
     }
-    return std::nullopt;
+    constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    auto* const allocator = at::getDeviceAllocator(device.type());
+    const auto stats = allocator->getDeviceStats(device.index());
+    return DeviceMemory{stats.allocated_bytes[all].current, stats.allocated_bytes[all].peak,
+                        static_cast<std::int64_t>(allocator->getMemoryInfo(device.index()).second)};
 }
 
 void forget_peak_memory(at::Device device) {
-    if (device.is_cuda()) {
-        at::getDeviceAllocator(at::kCUDA)->resetPeakStats(device.index());
+    if (!device.is_cpu()) {
+        at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
     }
 }
 
-MemoryExhausted memory_exhausted(at::Device device) {
+MemoryExhausted memory_exhausted(const Placement& where) {
     std::string size;
-    if (const auto memory = device_memory(device)) {
-        at::getDeviceAllocator(device.type())->emptyCache();
-        size = " (" + std::to_string(memory->total >> 20) + " MiB)";
+    if (const auto memory = device_memory(where.home())) {
+        at::getDeviceAllocator(where.home().type())->emptyCache();
+        size = " (" + std::to_string(memory->total >> 20) + " MiB" +
+               (where.devices().size() > 1 ? " the first)" : ")");
     }
-    return MemoryExhausted("The memory of " + describe_device(device) + size + " is full.");
+    return MemoryExhausted("The memory of " + where.text() + size + " is full.");
 }
 
 at::Tensor send(std::span<const std::int64_t> values, at::Device device) {

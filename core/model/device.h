@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/error.h"
+#include "core/model/placement.h"
 #include "core/model/precision.h"
 
 #include <ATen/core/Tensor.h>
@@ -15,14 +16,30 @@
 
 namespace ponderscope {
 
-/// "cpu", "cuda", "cuda:N", or the name of a backend that was registered with LibTorch (PrivateUse1). InputError
-/// for anything else and for a GPU that is not there.
+/// "cpu", "cuda", "cuda:N", or the name of a backend that was registered with LibTorch (PrivateUse1),
+/// numbered or not. InputError for anything else and for a GPU that is not there.
 at::Device device_from_string(const std::string& name);
+/// All GPUs of this machine.
+std::vector<at::Device> gpus();
+/// Bytes that nobody holds now, other processes included; nothing where that cannot be asked.
+std::optional<std::int64_t> free_memory(at::Device device);
 /// Whether "cuda" is there.
 bool has_cuda_gpu();
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
+/// GPUs' products of fp32 tensors as \p precision has them, while it lives: rounded for tf32, else exact.
+/// LibTorch has one such switch a process: between several, other threads' products may be either.
+class Fp32Products {
+public:
+    explicit Fp32Products(Precision precision);
+    ~Fp32Products();
+    Fp32Products(const Fp32Products&) = delete;
+    Fp32Products& operator=(const Fp32Products&) = delete;
+
+private:
+    bool were_rounded_;
+};
 /// What the user should know about that combination: a faster precision that this processor has, a slow one.
 /// Empty: nothing.
 std::string precision_hint(at::Device device, Precision precision);
@@ -40,9 +57,9 @@ struct DeviceMemory {
 /// Nothing on a CPU.
 std::optional<DeviceMemory> device_memory(at::Device device);
 void forget_peak_memory(at::Device device);
-/// The sentence for a device that is full, without what to do about it. Gives cached memory back first, so
-/// that a smaller try starts from what is really in use.
-MemoryExhausted memory_exhausted(at::Device device);
+/// The sentence for devices of which one is full, without what to do about it. Gives cached memory back
+/// first, so that a smaller try starts from what is really in use.
+MemoryExhausted memory_exhausted(const Placement& where);
 
 /// Numbers to a device, from pinned memory: the host goes on at once. int64 [n].
 at::Tensor send(std::span<const std::int64_t> values, at::Device device);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/gpt2.h"
-
 #include "core/model/backbone_table.h"
+#include "core/model/blocks.h"
 #include "core/model/layout_builder.h"
 
 #include <ATen/ATen.h>
@@ -23,11 +22,33 @@ blocks::Linear conv1d(const Parameters& parameters, const std::string& prefix) {
     return {parameters.at(prefix + ".weight").t(), parameters.at(prefix + ".bias")};
 }
 
-} // namespace
+/// GPT-2: learned positions added before the first layer, LayerNorm, one fused projection for Q, K and V,
+/// matrices stored as Conv1D.
+class Gpt2 final : public Backbone {
+public:
+    static ParameterLayout layout(const ModelConfig& config);
+    Gpt2(const ModelConfig& config, const Parameters& parameters);
+
+private:
+    struct Layer {
+        blocks::Norm ln_1, ln_2;
+        blocks::Linear c_attn, attention_c_proj, c_fc, mlp_c_proj;
+    };
+    [[nodiscard]] at::Tensor enter(const at::Tensor& x, const Pass& pass) const override;
+    [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
+    [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const;
+    [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
+    [[nodiscard]] double attention_scale(std::int64_t l) const;
+
+    std::vector<Layer> layers_;
+    at::Tensor positions_; ///< [max_positions, d]
+    blocks::Norm ln_f_;
+};
 
 ParameterLayout Gpt2::layout(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     LayoutBuilder builder;
+    builder.blocks(config.layers, block_name);
     const auto conv = [&](const std::string& prefix, std::int64_t in, std::int64_t out) {
         builder.matrix(prefix + ".weight", in, out);
         builder.vector(prefix + ".bias", out, 0.0);
@@ -102,6 +123,8 @@ at::Tensor Gpt2::layer(std::int64_t l, const at::Tensor& x, const Pass& pass) co
 at::Tensor Gpt2::final_norm(const at::Tensor& x) const {
     return blocks::normalise(x, ln_f_);
 }
+
+} // namespace
 
 BackboneEntry gpt2_backbone() {
     return backbone_entry<Gpt2>(Architecture::gpt2);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/gpt_neox.h"
-
 #include "core/model/backbone_table.h"
+#include "core/model/blocks.h"
 #include "core/model/layout_builder.h"
 
 #include <ATen/ATen.h>
@@ -16,12 +15,31 @@ std::string block_name(std::int64_t l) {
     return block_prefix + std::to_string(l) + ".";
 }
 
-} // namespace
+/// GPT-NeoX and Pythia: LayerNorm, QKV fused and interleaved per head, partial rotary, parallel or sequential
+/// residual.
+class GptNeox final : public Backbone {
+public:
+    static ParameterLayout layout(const ModelConfig& config);
+    GptNeox(const ModelConfig& config, const Parameters& parameters);
+
+private:
+    struct Layer {
+        blocks::Norm input_layernorm, post_attention_layernorm;
+        blocks::Linear query_key_value, dense, dense_h_to_4h, dense_4h_to_h;
+    };
+    [[nodiscard]] at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const override;
+    [[nodiscard]] at::Tensor attention(std::int64_t l, const at::Tensor& input, const Pass& pass) const;
+    [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override;
+
+    std::vector<Layer> layers_;
+    blocks::Norm final_layer_norm_;
+};
 
 ParameterLayout GptNeox::layout(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     const std::int64_t heads = config.query_heads * config.head_dim;
     LayoutBuilder builder;
+    builder.blocks(config.layers, block_name);
     builder.matrix("gpt_neox.embed_in.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         builder.norm(block_name(l) + "input_layernorm", d, true);
@@ -81,6 +99,8 @@ at::Tensor GptNeox::layer(std::int64_t l, const at::Tensor& x, const Pass& pass)
 at::Tensor GptNeox::final_norm(const at::Tensor& x) const {
     return blocks::normalise(x, final_layer_norm_);
 }
+
+} // namespace
 
 BackboneEntry gpt_neox_backbone() {
     return backbone_entry<GptNeox>(Architecture::gpt_neox);

@@ -418,7 +418,7 @@ HeadOperands::Form form_of(const at::Tensor& h, const HeadWeights& weights, cons
 HeadTiling suited(HeadTiling tiling, const HeadOperands& operands) {
     const bool unit = operands.form == HeadOperands::Form::matrix_unit;
     if (tiling.rows_per_tile == 0) {
-        tiling.rows_per_tile = unit && operands.depth <= 512 ? 256 : 128;
+        tiling.rows_per_tile = unit && operands.depth <= 512 ? 512 : 128;
     }
     if (tiling.block_bytes == 0) {
         tiling.block_bytes = (unit ? 8 : 1) * std::int64_t{512} * 1024;

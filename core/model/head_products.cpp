@@ -15,8 +15,7 @@ HeadProducts::HeadProducts(const HeadOperands& operands, std::int64_t tokens, st
             return AlignedArray<std::uint32_t>(static_cast<std::size_t>(count));
         };
         embedding_pairs_ = of((rows_per_tile + 1) / 2 * o_.depth);
-        high_ = of(width_ * pair_stride_);
-        low_ = of(width_ * pair_stride_);
+        rounded_ = of(width_ * pair_stride_);
     } else if (o_.library && o_.mixture) {
         shares_ = AlignedArray<float>(static_cast<std::size_t>(width_ * rows_per_tile_));
     }
@@ -27,25 +26,23 @@ PackedStates HeadProducts::pack(const at::Tensor& states, std::int64_t first_tok
     const bool pairs = o_.form != HeadOperands::Form::fp32;
     PackedStates packed;
     if (pairs) {
-        packed.bf16_pairs = AlignedArray<std::uint32_t>(size / 2, 0U);
+        packed.bf16_pairs = AlignedArray<std::uint32_t>(size / 2);
     } else {
         packed.fp32 = AlignedArray<float>(size, 0.0F);
     }
     for (std::int64_t group = 0; group < groups(); ++group) {
-        for (std::int64_t j = 0; j < columns(group); ++j) {
-            const auto element = (first_token + group * width_ + j) * o_.depth;
-            if (pairs) {
-                const auto* row = static_cast<const std::uint16_t*>(states.const_data_ptr()) + element;
-                std::uint32_t* column = packed.bf16_pairs.data() + offset(group) / 2 + j;
-                for (std::int64_t i = 0; i < o_.depth / 2; ++i) {
-                    column[i * stride(group)] = row[2 * i] | static_cast<std::uint32_t>(row[2 * i + 1]) << 16;
-                }
-            } else {
-                const float* row = static_cast<const float*>(states.const_data_ptr()) + element;
-                float* column = packed.fp32.data() + offset(group) + j;
-                for (std::int64_t i = 0; i < o_.depth; ++i) {
-                    column[i * stride(group)] = row[i];
-                }
+        const auto element = (first_token + group * width_) * o_.depth;
+        if (pairs) {
+            o_.k.pair_columns(static_cast<const std::uint16_t*>(states.const_data_ptr()) + element, o_.depth,
+                              columns(group), o_.depth / 2, stride(group),
+                              packed.bf16_pairs.data() + offset(group) / 2);
+            continue;
+        }
+        const float* row = static_cast<const float*>(states.const_data_ptr()) + element;
+        for (std::int64_t j = 0; j < columns(group); ++j, row += o_.depth) {
+            float* column = packed.fp32.data() + offset(group) + j;
+            for (std::int64_t i = 0; i < o_.depth; ++i) {
+                column[i * stride(group)] = row[i];
             }
         }
     }
@@ -193,11 +190,9 @@ void HeadProducts::mix(std::int64_t group, const float* tile, float* mixtures) {
                       o_.depth, out);
         return;
     }
-    o_.k.split_columns(tile, rows_, vectors(group), pair_stride_, high_.data(), low_.data());
-    for (const auto* part : {&high_, &low_}) {
-        unit_.multiply({part->data(), stride(group), 2 * pair_stride_}, (rows_ + 1) / 2 * 2,
-                       embedding_pairs_.data(), o_.depth, out, true);
-    }
+    o_.k.round_columns(tile, rows_, vectors(group), pair_stride_, rounded_.data());
+    unit_.multiply({rounded_.data(), stride(group), 2 * pair_stride_}, (rows_ + 1) / 2 * 2,
+                   embedding_pairs_.data(), o_.depth, out, true);
 }
 
 void HeadProducts::rescale(std::int64_t group, const float* factors, float* mixtures) const {

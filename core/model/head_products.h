@@ -71,7 +71,9 @@ public:
 
     /// Expected embeddings of all groups, set to zero: what the functions below add to.
     void clear_mixtures(kernels::AlignedArray<float>& mixtures) const;
-    /// += Σ_r tile[r][j] · embedding of the taken row r.
+    /// += Σ_r tile[r][j] · embedding of the taken row r. On the matrix unit the weights are rounded to
+    /// bfloat16, as the mixture is when it becomes an input: a prediction moves on average no more than
+    /// without it.
     void mix(std::int64_t group, const float* tile, float* mixtures);
     /// Multiplies a token's mixture by its factor.
     void rescale(std::int64_t group, const float* factors, float* mixtures) const;
@@ -98,9 +100,9 @@ private:
     const float* embedding_ = nullptr;
     std::ptrdiff_t head_stride_ = 0, embedding_stride_ = 0;
     kernels::AlignedArray<float> head_scratch_, embedding_scratch_;
-    kernels::AlignedArray<float> shares_;                               ///< a tile's columns, for the library
-    kernels::AlignedArray<std::uint32_t> embedding_pairs_, high_, low_; ///< of the matrix unit
-    std::int64_t pair_stride_ = 0;                                      ///< of high_ and low_
+    kernels::AlignedArray<float> shares_;                            ///< a tile's columns, for the library
+    kernels::AlignedArray<std::uint32_t> embedding_pairs_, rounded_; ///< of the matrix unit
+    std::int64_t pair_stride_ = 0;                                   ///< of rounded_
     MatrixUnit unit_;
 };
 

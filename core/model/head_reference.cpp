@@ -1,17 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/head.h"
 
+#include "core/model/cuda_library.h"
+
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 #include <limits>
+#include <vector>
 
 namespace ponderscope {
 
 namespace {
 
+/// Some thousand words at a time, where they have to be widened: a table of halves is as large as all logits
+/// of many tokens.
+at::Tensor product(const at::Tensor& h, const at::Tensor& head) {
+    constexpr std::int64_t words = 4096;
+    if (head.scalar_type() == h.scalar_type()) {
+        return at::matmul(h, head.t());
+    }
+    std::vector<at::Tensor> parts;
+    for (const at::Tensor& some : head.split(words)) {
+        parts.push_back(at::matmul(h, some.to(h.scalar_type()).t()));
+    }
+    return at::cat(parts, -1);
+}
+
 at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights, at::ScalarType compute) {
-    auto logits = at::matmul(h.to(compute), weights.head.to(compute).t());
+    auto logits = product(h.to(compute), weights.head);
     if (weights.head_bias.defined()) {
         logits = logits + weights.head_bias.to(compute);
     }
@@ -89,6 +106,10 @@ HeadResult read_out_reference(const at::Tensor& h, const HeadWeights& weights, c
 }
 
 at::Tensor full_logits(const at::Tensor& h, const HeadWeights& weights) {
+    if (const CudaKernels* cuda = cuda_kernels(h); cuda != nullptr && cuda->read_out_fits(h, weights, {})) {
+        const c10::NoGradGuard no_grad;
+        return cuda->logits(h, weights);
+    }
     const auto compute = h.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     return logits_of(h, weights, compute).to(at::kFloat);
 }

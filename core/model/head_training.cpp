@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -36,6 +37,15 @@ at::ScalarType compute_type(const at::Tensor& h) {
     return h.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+/// A table as it is multiplied: under autocast on a device whose products of halves have sums in fp32, in
+/// autocast's dtype; logits, probabilities and the table's gradient stay in fp32.
+at::Tensor multiplied(const at::Tensor& table) {
+    const auto device = table.device().type();
+    return table.is_cpu() || !at::autocast::is_autocast_enabled(device)
+               ? table
+               : table.to(at::autocast::get_autocast_dtype(device));
+}
+
 /// Row loops of our own take fp32 on the CPU.
 bool own_loops(const at::Tensor& tile) {
     return tile.is_cpu() && tile.scalar_type() == at::kFloat && tile.stride(1) == 1;
@@ -55,8 +65,8 @@ public:
             }
             logits = buffer_.narrow(0, 0, h.size(0));
             at::mm_out(logits, h, head_.t());
-        } else if (h.is_cuda()) {
-            logits = at::mm(h, head_.t(), compute_);
+        } else if (!h.is_cpu()) {
+            logits = at::mm(h.to(head_.scalar_type()), head_.t(), compute_);
         } else {
             logits = at::mm(h, head_.t()).to(compute_);
         }
@@ -116,6 +126,8 @@ at::Tensor zeros_for(const at::Tensor& tensor, bool wanted, at::ScalarType compu
 void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
     if (b.scalar_type() == sum.scalar_type()) {
         sum.addmm_(a.t(), b);
+    } else if (!sum.is_cpu()) {
+        sum.add_(at::mm(a.to(b.scalar_type()).t(), b, sum.scalar_type()));
     } else {
         sum.add_(at::mm(a.to(b.scalar_type()).t(), b));
     }
@@ -123,6 +135,9 @@ void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
 
 /// a b in the compute type.
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+    if (!a.is_cpu() && a.scalar_type() != b.scalar_type()) {
+        return at::mm(a.to(b.scalar_type()), b, a.scalar_type());
+    }
     return at::mm(a.to(b.scalar_type()), b).to(a.scalar_type());
 }
 
@@ -138,9 +153,10 @@ struct Wanted {
 /// never kept (the idea of fused linear cross-entropy kernels), and backward only scales it.
 class CrossEntropy : public Function<CrossEntropy> {
 public:
-    static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& head,
+    static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& given_head,
                               const std::optional<at::Tensor>& maybe_bias, const at::Tensor& targets,
                               Wanted wanted) {
+        const auto head = multiplied(given_head);
         const auto bias = maybe_bias.value_or(at::Tensor());
         const auto compute = compute_type(h);
         const auto count = targets.ge(0).sum().to(compute);
@@ -173,14 +189,14 @@ public:
                 of_states.narrow(0, begin, length).copy_(product(p, head));
             }
             if (wanted.head) {
-                add_product(of_head, p, states);
+                add_product(of_head, p, states.to(head.scalar_type()));
             }
             if (wanted.bias) {
                 of_bias.add_(p.sum(0));
             }
         }
         if (gradient) {
-            context->save_for_backward({of_states, of_head, of_bias, count, h, head, bias});
+            context->save_for_backward({of_states, of_head, of_bias, count, h, given_head, bias});
         }
         return sum / count;
     }
@@ -198,9 +214,11 @@ public:
 /// y = softmax(head(h) · rate) · embedding.
 class ExpectedEmbedding : public Function<ExpectedEmbedding> {
 public:
-    static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& head,
-                              const std::optional<at::Tensor>& maybe_bias, const at::Tensor& embedding,
+    static at::Tensor forward(AutogradContext* context, const at::Tensor& h, const at::Tensor& given_head,
+                              const std::optional<at::Tensor>& maybe_bias, const at::Tensor& given_embedding,
                               double rate, Wanted wanted) {
+        const auto head = multiplied(given_head);
+        const auto embedding = given_embedding.is_same(given_head) ? head : multiplied(given_embedding);
         const auto bias = maybe_bias.value_or(at::Tensor());
         const auto compute = compute_type(h);
         const bool gradient = wanted.states || wanted.head || wanted.bias || wanted.embedding;
@@ -225,9 +243,9 @@ public:
             request.temperature = 1 / rate;
             mixture = read_out(h, weights, request).mixture;
         }
-        const auto result = mixture.to(embedding.scalar_type());
+        const auto result = mixture.to(given_embedding.scalar_type());
         if (gradient) {
-            context->save_for_backward({h, head, bias, embedding, result, kept});
+            context->save_for_backward({h, given_head, bias, given_embedding, result, kept, head, embedding});
             context->saved_data["rate"] = rate;
             context->saved_data["wanted"] =
                 std::vector<std::int64_t>{wanted.states, wanted.head, wanted.bias, wanted.embedding};
@@ -238,10 +256,10 @@ public:
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
         const auto saved = context->get_saved_variables();
         const auto& h = saved[0];
-        const auto& head = saved[1];
         const auto& bias = saved[2];
-        const auto& embedding = saved[3];
         const auto& kept = saved[5];
+        const auto& head = saved[6]; // as they were multiplied
+        const auto& embedding = saved[7];
         const auto compute = compute_type(h);
         const double rate = context->saved_data["rate"].toDouble();
         const auto flags = context->saved_data["wanted"].toIntVector();
@@ -276,7 +294,7 @@ public:
                 of_states.narrow(0, begin, length).copy_(product(d, head));
             }
             if (of_head.defined()) {
-                add_product(of_head, d, states);
+                add_product(of_head, d, states.to(head.scalar_type()));
             }
             if (of_bias.defined()) {
                 of_bias.add_(d.sum(0));
@@ -285,8 +303,8 @@ public:
         const auto as = [](const at::Tensor& tensor, const at::Tensor& like) {
             return tensor.defined() ? tensor.to(like.scalar_type()) : tensor;
         };
-        return {as(of_states, h), as(of_head, head), as(of_bias, bias), as(of_embedding, embedding),
-                at::Tensor(),     at::Tensor()};
+        return {as(of_states, h),           as(of_head, saved[1]), as(of_bias, bias),
+                as(of_embedding, saved[3]), at::Tensor(),          at::Tensor()};
     }
 };
 

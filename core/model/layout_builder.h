@@ -38,6 +38,13 @@ public:
         layout_.tensors.push_back(
             {std::move(name), std::move(shape), TensorSpec::Init::constant, start, {}, -1});
     }
+    /// Names block l of so many by \p name_of(l).
+    template <typename NameOf>
+    void blocks(std::int64_t count, const NameOf& name_of) {
+        for (std::int64_t l = 0; l < count; ++l) {
+            layout_.blocks.push_back(name_of(l));
+        }
+    }
     [[nodiscard]] ParameterLayout finish(std::string embedding, std::string head, bool tied,
                                          std::vector<std::string> ignored) {
         layout_.embedding = std::move(embedding);

@@ -35,6 +35,7 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
     LayoutBuilder builder;
+    builder.blocks(config.layers, block_name);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         builder.norm(block_name(l) + "input_layernorm", d, false);
@@ -64,6 +65,7 @@ ParameterLayout Llama::layout(const ModelConfig& config, const LlamaTraits& trai
         builder.finish("model.embed_tokens.weight", "lm_head.weight", config.tied_embeddings,
                        {"rotary_emb.inv_freq", "lm_head_layernorm.weight"});
     for (TensorSpec& spec : residual_tensors(config)) {
+        spec.joins = true;
         layout.tensors.push_back(std::move(spec));
     }
     std::vector<TensorSpec> adapters;

@@ -4,8 +4,6 @@
 #include "core/model/backbone_table.h"
 #include "core/model/blocks.h"
 
-#include <string>
-
 namespace ponderscope {
 
 /// Where the relatives of Llama differ from it. Sliding windows and head sizes are in the config; what has
@@ -45,6 +43,11 @@ private:
     std::vector<Layer> adapted_; ///< the same with adapters merged in; empty: there are none
     blocks::Norm norm_;
 };
+
+/// Llama itself: what differs, the config says.
+inline LlamaTraits plain_llama(const ModelConfig&) {
+    return {};
+}
 
 /// The entry of a relative whose traits a function of the config gives.
 template <LlamaTraits (*traits)(const ModelConfig&)>

@@ -4,16 +4,8 @@
 
 namespace ponderscope {
 
-namespace {
-
-LlamaTraits traits(const ModelConfig&) {
-    return {};
-}
-
-} // namespace
-
 BackboneEntry mistral_backbone() {
-    return llama_entry<traits>(Architecture::mistral);
+    return llama_entry<plain_llama>(Architecture::mistral);
 }
 
 } // namespace ponderscope

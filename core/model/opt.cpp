@@ -54,6 +54,7 @@ ParameterLayout Opt::layout(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     const std::string stack = prefix;
     LayoutBuilder builder;
+    builder.blocks(config.layers, block_name);
     const auto norm = [&](const std::string& name) {
         if (config.norm_affine) {
             builder.norm(name, d, true);

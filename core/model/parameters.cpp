@@ -198,8 +198,18 @@ void refuse_longer_lists(const Checkpoint& checkpoint, const std::unordered_set<
 
 } // namespace
 
-Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
-                            at::ScalarType dtype, const ProgressSink& progress, const std::stop_token& stop) {
+std::int64_t ParameterLayout::block_of(const TensorSpec& spec) const {
+    for (std::size_t l = 0; !spec.joins && l < blocks.size(); ++l) {
+        if (spec.name.find(blocks[l]) != std::string::npos) {
+            return static_cast<std::int64_t>(l);
+        }
+    }
+    return -1;
+}
+
+Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint,
+                            const Placement& placement, at::ScalarType dtype, const ProgressSink& progress,
+                            const std::stop_token& stop) {
     Parameters result;
     result.tied_ = layout.tied;
     const Weights& weights = checkpoint.weights;
@@ -257,6 +267,7 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         if (stop.stop_requested()) {
             throw Cancelled();
         }
+        const at::Device device = placement.of(layout.block_of(layout.tensors[i]));
         at::Tensor tensor = at::empty(views[i]->shape, at::TensorOptions(dtype).device(device));
         copy_in_pieces(tensor, *views[i], weights);
         result.index_.emplace(layout.tensors[i].name, result.items_.size());

@@ -4,6 +4,7 @@
 #include "core/base/dtype.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/placement.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -32,6 +33,7 @@ struct TensorSpec {
     int flexible_axis =
         -1; ///< an axis whose size the file decides (`shape` holds what training starts with); -1: none
     bool multiplies = true;  ///< a matrix of a block that products read; counts in FLOPs
+    bool joins = false;      ///< joins blocks, whatever its name says: it belongs to none of them
     std::string remedy = {}; ///< what to do where it is absent; empty: the usual
 };
 
@@ -44,6 +46,10 @@ struct ParameterLayout {
     std::vector<std::string>
         ignored; ///< endings of names that are buffers, not weights: "rotary_emb.inv_freq"
     std::vector<std::string> prefixes; ///< of names in files, once or several, that mean nothing
+    std::vector<std::string> blocks;   ///< a block: what the names of its tensors have before their own part
+
+    /// The block that a tensor belongs to; -1: none.
+    [[nodiscard]] std::int64_t block_of(const TensorSpec& spec) const;
 };
 
 /// The named weights of a model on a device, in one dtype. Names are Hugging Face's, so that what was trained
@@ -54,9 +60,9 @@ public:
     /// Reads every tensor of the layout straight from the mapped files into its place (no second full copy),
     /// converting as it goes. InputError: a tensor that is absent, of another shape or of a dtype that is not
     /// F32, F16, BF16 or F64. Cancelled.
-    static Parameters load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
-                           at::ScalarType dtype, const ProgressSink& progress = {},
-                           const std::stop_token& stop = {});
+    static Parameters load(const ParameterLayout& layout, const Checkpoint& checkpoint,
+                           const Placement& placement, at::ScalarType dtype,
+                           const ProgressSink& progress = {}, const std::stop_token& stop = {});
     /// Fresh weights for training. The same seed gives the same numbers whatever the device: they are drawn
     /// on the CPU in fp32.
     static Parameters initialise(const ParameterLayout& layout, std::uint64_t seed, at::Device device,
@@ -70,7 +76,7 @@ public:
     /// Every stored tensor once, in the order of the layout: what an optimiser steps and a checkpoint saves.
     [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& items() const { return items_; }
     [[nodiscard]] bool tied() const { return tied_; }
-    [[nodiscard]] at::Device device() const;
+    [[nodiscard]] at::Device device() const; ///< of what lies outside of the blocks
     [[nodiscard]] at::ScalarType dtype() const;
     /// Sentences for the user: tensors nobody asked for, ties that the file broke.
     [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }

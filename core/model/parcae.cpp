@@ -59,6 +59,7 @@ ParameterLayout Parcae::layout(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     const ReleasedConfig& released = config.released;
     LayoutBuilder builder;
+    builder.blocks(config.layers, [&](std::int64_t l) { return sandwich_block_name(config, l); });
     builder.matrix("transformer.wte.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         const std::string name = sandwich_block_name(config, l);
@@ -186,7 +187,9 @@ at::Tensor Parcae::attention(std::int64_t l, const at::Tensor& input, const Pass
     };
     at::Tensor value = heads(w.c_v, Workspace::Use::value_projection);
     if (w.value_table.defined() && w.value_gate.defined()) {
-        const at::Tensor rows = at::embedding(w.value_table, pass.ids).view(value.sizes());
+        const at::Tensor rows = at::embedding(w.value_table, pass.ids.to(w.value_table.device()))
+                                    .to(value.device())
+                                    .view(value.sizes());
         const at::Tensor share =
             at::sigmoid(at::linear(input.narrow(1, 0, gate_reads), w.value_gate)) * 2; // [n, heads]
         value = value + share.unsqueeze(2) * rows;

@@ -41,6 +41,7 @@ ParameterLayout Phi::layout(const ModelConfig& config) {
     const std::int64_t queries = config.query_heads * config.head_dim;
     const std::int64_t keys = config.kv_heads * config.head_dim;
     LayoutBuilder builder;
+    builder.blocks(config.layers, block_name);
     builder.matrix("model.embed_tokens.weight", config.vocab_size, d);
     for (std::int64_t l = 0; l < config.layers; ++l) {
         builder.norm(block_name(l) + "input_layernorm", d, true);

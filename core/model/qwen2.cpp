@@ -5,16 +5,8 @@
 
 namespace ponderscope {
 
-namespace {
-
-LlamaTraits traits(const ModelConfig&) {
-    return {};
-}
-
-} // namespace
-
 BackboneEntry qwen2_backbone() {
-    return llama_entry<traits>(Architecture::qwen2);
+    return llama_entry<plain_llama>(Architecture::qwen2);
 }
 
 } // namespace ponderscope

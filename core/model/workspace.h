@@ -28,6 +28,7 @@ public:
         value,
         inner,
         gate,
+        packed,
         count
     };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a page holds: resources/docs/page.md describes it, app/python/ponderscope/page.py packs the same.
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/page/page.h"
 #include "core/stats/paired.h"
 
@@ -24,15 +25,22 @@ constexpr std::int64_t step_budget = std::int64_t{8} << 20;
 constexpr std::int64_t candidate_bytes = 6;
 constexpr std::array<std::int64_t, 4> candidate_counts{10, 5, 3, 1};
 /// By step, the most telling first.
-constexpr std::array<const char*, 9> first_maps{
-    signal::nll, signal::entropy, signal::gate, signal::halting_mass, signal::kl_previous_current,
-    signal::max_probability, signal::margin, signal::cosine, signal::latent_difference};
+constexpr std::array<const char*, 9> first_maps{signal::nll,
+                                                signal::entropy,
+                                                signal::gate,
+                                                signal::halting_mass,
+                                                signal::kl_previous_current,
+                                                signal::max_probability,
+                                                signal::margin,
+                                                signal::cosine,
+                                                signal::latent_difference};
 
 json finite_or_null(double value) {
     return std::isfinite(value) ? json(value) : json(nullptr);
 }
 json json_of(const Estimate& estimate) {
-    return json::array({finite_or_null(estimate.value), finite_or_null(estimate.low), finite_or_null(estimate.high)});
+    return json::array(
+        {finite_or_null(estimate.value), finite_or_null(estimate.low), finite_or_null(estimate.high)});
 }
 
 bool is_real(DType dtype) {
@@ -137,7 +145,8 @@ private:
 
     void plan() {
         if (options_.max_tokens < 1) {
-            throw InputError("A page shows at least one token; --max-tokens is " + std::to_string(options_.max_tokens) + ".");
+            throw InputError("A page shows at least one token; --max-tokens is " +
+                             std::to_string(options_.max_tokens) + ".");
         }
         std::vector<std::int64_t> numbers = options_.sequences;
         if (numbers.empty()) {
@@ -149,9 +158,11 @@ private:
         std::int64_t left = options_.max_tokens;
         for (const std::int64_t number : numbers) {
             if (number < 0 || number >= static_cast<std::int64_t>(sequences_[0].size())) {
-                throw InputError(trace_.path(), "a sequence of run " + runs_[0].name + ", numbered from 0 to " +
-                                                    std::to_string(static_cast<std::int64_t>(sequences_[0].size()) - 1),
-                                 std::to_string(number), "choose one of those that ponderscope inspect lists");
+                throw InputError(trace_.path(),
+                                 "a sequence of run " + runs_[0].name + ", numbered from 0 to " +
+                                     std::to_string(static_cast<std::int64_t>(sequences_[0].size()) - 1),
+                                 std::to_string(number),
+                                 "choose one of those that ponderscope inspect lists");
             }
             const std::int64_t tokens = sequences_[0][static_cast<std::size_t>(number)].tokens;
             total += tokens;
@@ -217,12 +228,15 @@ private:
             const std::int64_t there = std::min(shown.tokens, tokens_there(r, shown.number));
             if (there > 0) {
                 const TokenColumns part = trace_.tokens(run.id, shown.number, 0, there);
-                if (!std::equal(part.id.begin(), part.id.end(), ids_.begin() + static_cast<std::ptrdiff_t>(first))) {
+                if (!std::equal(part.id.begin(), part.id.end(),
+                                ids_.begin() + static_cast<std::ptrdiff_t>(first))) {
                     throw InputError(trace_.path(), "the same tokens in both runs",
                                      "others in sequence " + std::to_string(shown.number) + " of " + run.name,
                                      "make a page of each");
                 }
-                const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+                const auto join = [](auto& to, const auto& from) {
+                    to.insert(to.end(), from.begin(), from.end());
+                };
                 join(all.id, part.id);
                 join(all.nll, part.nll);
                 join(all.entropy, part.entropy);
@@ -247,7 +261,8 @@ private:
         add_real(prefix + "max_probability", all.max_probability);
         add<std::uint32_t>(prefix + "rank", "u32", all.rank);
         std::vector<std::int32_t> steps = all.steps;
-        std::transform(steps.begin(), steps.end(), steps.begin(), [](std::int32_t k) { return std::min(k, 65535); });
+        std::transform(steps.begin(), steps.end(), steps.begin(),
+                       [](std::int32_t k) { return std::min(k, 65535); });
         add<std::uint16_t>(prefix + "steps", "u16", steps);
         if (std::any_of(all.flops.begin(), all.flops.end(), [](std::int64_t flops) { return flops != 0; })) {
             add_real(prefix + "flops", all.flops);
@@ -345,16 +360,14 @@ private:
             }
         }
         if (!left_out.empty()) {
-            std::string list;
-            for (const std::string& name : left_out) {
-                list += (list.empty() ? "" : ", ") + name;
-            }
-            notices_.push_back("To stay small the page leaves out " + list + " by step; the trace has them.");
+            notices_.push_back("To stay small the page leaves out " + joined(left_out) +
+                               " by step; the trace has them.");
         }
     }
 
     static json entry(const SignalInfo& info) {
-        return {{"name", info.name}, {"title", info.title.empty() ? info.name : info.title}, {"unit", info.unit}};
+        return {
+            {"name", info.name}, {"title", info.title.empty() ? info.name : info.title}, {"unit", info.unit}};
     }
 
     void pack_map(const std::string& name, std::int64_t& left, std::vector<std::string>& left_out) {
@@ -501,9 +514,10 @@ private:
         }
         head_["comparison"] = nullptr;
         if (runs_.size() == 2) {
-            const PairedComparison pair = compare_paired(
-                pair_runs(trace_, runs_[0], trace_, runs_[1], options_.bootstrap.progress, options_.bootstrap.stop),
-                options_.bootstrap);
+            const PairedComparison pair =
+                compare_paired(pair_runs(trace_, runs_[0], trace_, runs_[1], options_.bootstrap.progress,
+                                         options_.bootstrap.stop),
+                               options_.bootstrap);
             notices_.insert(notices_.end(), pair.notices.begin(), pair.notices.end());
             head_["interval"]["drawn"] = pair.resampling.words();
             head_["comparison"] = {{"tokens", pair.tokens},
@@ -532,7 +546,8 @@ private:
 
 } // namespace
 
-std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs, const PageOptions& options) {
+std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
+                        const PageOptions& options) {
     if (runs.empty() || runs.size() > 2) {
         throw InputError("A page shows one run or two.");
     }

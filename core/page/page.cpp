@@ -72,8 +72,10 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
     if (runs.size() == 2) {
         const bool one_text = runs[0].text_digest == runs[1].text_digest;
         if (!one_text || runs[0].tokenizer_digest != runs[1].tokenizer_digest) {
-            throw InputError(trace.path(), std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
-                             runs[0].name + " and " + runs[1].name + ", whose are different, so that their tokens have no partners",
+            throw InputError(trace.path(),
+                             std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
+                             runs[0].name + " and " + runs[1].name +
+                                 ", whose are different, so that their tokens have no partners",
                              "make a page of each");
         }
     }
@@ -86,15 +88,16 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
     }
     runs.push_back(all.front());
     for (std::size_t i = 1; i < all.size() && runs.size() == 1; ++i) {
-        if (all[i].text_digest == runs[0].text_digest && all[i].tokenizer_digest == runs[0].tokenizer_digest &&
-            all[i].scored_tokens > 0) {
+        if (all[i].text_digest == runs[0].text_digest &&
+            all[i].tokenizer_digest == runs[0].tokenizer_digest && all[i].scored_tokens > 0) {
             runs.push_back(all[i]);
         }
     }
     return runs;
 }
 
-std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs, const PageOptions& options) {
+std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
+                      const PageOptions& options) {
     const std::string packed = gzip(packed_page(trace, runs, options));
     const std::string script =
         "\n" + std::string(page_template::data_and_text) + "\n" + std::string(page_template::view);

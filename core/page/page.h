@@ -10,8 +10,9 @@
 
 namespace ponderscope {
 
-/// A run, or two side by side, as one HTML file that needs nothing else: no network, no other file. The page is
-/// resources/page with the data packed into it (resources/docs/page.md says how); app/python fills the same one.
+/// A run, or two side by side, as one HTML file that needs nothing else: no network, no other file. The page
+/// is resources/page with the data packed into it (resources/docs/page.md says how); app/python fills the
+/// same one.
 struct PageOptions {
     std::string title;                   ///< empty: the trace's name
     std::vector<std::int64_t> sequences; ///< numbers of those to show, in this order; empty: all
@@ -24,11 +25,13 @@ struct PageOptions {
 /// two, runs whose tokens have no partners.
 std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vector<std::string>& names);
 
-/// The HTML text. \p runs: one or two of the trace. InputError: a run without scored tokens, a sequence that is
-/// not there; Cancelled.
-std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs, const PageOptions& options = {});
+/// The HTML text. \p runs: one or two of the trace. InputError: a run without scored tokens, a sequence that
+/// is not there; Cancelled.
+std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
+                      const PageOptions& options = {});
 
 /// What lies packed in the page: a head of JSON and arrays. For tests.
-std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs, const PageOptions& options = {});
+std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
+                        const PageOptions& options = {});
 
 } // namespace ponderscope

@@ -12,32 +12,18 @@ PolicyKind kl() {
     return {.name = "kl",
             .rule = "D_KL(p_k−1 ‖ p_k), from the step before to this one, is below theta nats",
             .source = "arXiv 2502.05171, with theta 5e-4",
-            .parameters = {{.key = "theta",
-                            .meaning = "nats",
-                            .high = 1000,
-                            .absent = PolicyParameter::Absent::preset,
-                            .value = 5e-4}},
+            .parameters = {theta("nats", 5e-4)},
             .needs = {PolicySignal::kl},
-            .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
-                return std::make_unique<ThresholdRule<Below>>(PolicySignal::kl, spec.number("theta"), 1,
-                                                              Below{});
-            }};
+            .make = below<PolicySignal::kl, 1>};
 }
 
 PolicyKind latent_difference() {
     return {.name = "latent_difference",
             .rule = "the state moved by less than theta of its length in the last step",
             .source = "arXiv 2502.05171, with theta 0.03",
-            .parameters = {{.key = "theta",
-                            .meaning = "of the state's length",
-                            .high = 1000,
-                            .absent = PolicyParameter::Absent::preset,
-                            .value = 0.03}},
+            .parameters = {theta("of the state's length", 0.03)},
             .needs = {PolicySignal::latent},
-            .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
-                return std::make_unique<ThresholdRule<Below>>(PolicySignal::latent, spec.number("theta"), 1,
-                                                              Below{});
-            }};
+            .make = below<PolicySignal::latent, 1>};
 }
 
 namespace {
@@ -70,7 +56,7 @@ PolicyKind second_order() {
     return {.name = "second_order",
             .rule = "the last step's move differed from the one before by less than theta of its length",
             .source = "arXiv 2509.23314, there with two hits in a row and without the division",
-            .parameters = {{.key = "theta", .meaning = "of the last move's length", .high = 1000},
+            .parameters = {theta("of the last move's length"),
                            {.key = "hits",
                             .meaning = "steps in a row",
                             .whole = true,

@@ -45,23 +45,16 @@ PolicyKind entropy() {
     return {.name = "entropy",
             .rule = "the entropy of the read-out is below theta nats",
             .source = "",
-            .parameters = {{.key = "theta", .meaning = "nats; there is no published default", .high = 1000}},
+            .parameters = {theta("nats; there is no published default")},
             .needs = {PolicySignal::entropy},
-            .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
-                return std::make_unique<ThresholdRule<Below>>(PolicySignal::entropy, spec.number("theta"), 0,
-                                                              Below{});
-            }};
+            .make = below<PolicySignal::entropy, 0>};
 }
 
 PolicyKind entropy_difference() {
     return {.name = "entropy_difference",
             .rule = "the entropy changed by less than theta nats in the last step",
             .source = "arXiv 2502.05171, with theta 1e-3",
-            .parameters = {{.key = "theta",
-                            .meaning = "nats",
-                            .high = 1000,
-                            .absent = PolicyParameter::Absent::preset,
-                            .value = 1e-3}},
+            .parameters = {theta("nats", 1e-3)},
             .needs = {PolicySignal::entropy},
             .compared = compared_change,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {

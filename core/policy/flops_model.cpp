@@ -170,14 +170,14 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
         }
         return value.get<std::int64_t>();
     };
-    const auto field = [&](const char* key) -> const nlohmann::json& {
+    const auto field = [&](const char* name) -> const nlohmann::json& {
         static const nlohmann::json absent;
-        const auto found = json.find(key);
+        const auto found = json.find(name);
         return found == json.end() ? absent : *found;
     };
-    const auto list = [&](const char* key) {
+    const auto list = [&](const char* name) {
         std::vector<std::int64_t> values;
-        const nlohmann::json& array = field(key);
+        const nlohmann::json& array = field(name);
         if (!array.is_array() || array.size() > most_entries) {
             sound = false;
             return values;
@@ -187,9 +187,9 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
         }
         return values;
     };
-    const auto flag = [&](const char* key) {
-        sound = sound && field(key).is_boolean();
-        return sound && field(key).get<bool>();
+    const auto flag = [&](const char* name) {
+        sound = sound && field(name).is_boolean();
+        return sound && field(name).get<bool>();
     };
     FlopsModel model;
     const auto found = std::find(std::begin(names), std::end(names), field("visibility"));

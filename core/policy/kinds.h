@@ -3,6 +3,11 @@
 
 #include "core/policy/policy.h"
 
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
 namespace ponderscope {
 
 /// One function a kind; policy.cpp lists them.
@@ -22,8 +27,8 @@ PolicyKind latent_difference();
 PolicyKind second_order();
 PolicyKind argmax_stable();
 
-/// Stops where the signal at k compares with a constant threshold; `Compare` is called with both. Rules that
-/// look at the step before start at k = \p first_step.
+/// Stops where the signal at k compares with a constant threshold; `Compare` is called with both, and must
+/// not hold of NaN. Rules that look at the step before start at k = \p first_step.
 template <typename Compare>
 class ThresholdRule final : public Policy {
 public:
@@ -52,18 +57,22 @@ private:
     Compare compare_;
 };
 
-/// x < theta: NaN never stops.
-struct Below {
-    bool operator()(float value, float threshold) const { return value < threshold; }
-};
-/// x >= theta: NaN never stops.
-struct AtLeast {
-    bool operator()(float value, float threshold) const { return value >= threshold; }
-};
-/// x <= theta: NaN never stops.
-struct AtMost {
-    bool operator()(float value, float threshold) const { return value <= threshold; }
-};
+/// signal < theta, from \p first_step on.
+template <PolicySignal signal, std::int64_t first_step>
+std::unique_ptr<Policy> below(const PolicySpec& spec, const PolicyContext&) {
+    return std::make_unique<ThresholdRule<std::less<>>>(signal, spec.number("theta"), first_step,
+                                                        std::less<>{});
+}
+
+/// A threshold from 0 to 1000; without a preset it must be given.
+inline PolicyParameter theta(std::string meaning, std::optional<double> preset = std::nullopt) {
+    using Absent = PolicyParameter::Absent;
+    return {.key = "theta",
+            .meaning = std::move(meaning),
+            .high = 1000,
+            .absent = preset ? Absent::preset : Absent::refused,
+            .value = preset.value_or(0)};
+}
 } // namespace policies
 
 } // namespace ponderscope

@@ -33,13 +33,13 @@ PolicyKind learned() {
                 };
                 switch (context.own_rule) {
                 case OwnRule::Stops::at_least:
-                    return rule(AtLeast{});
+                    return rule(std::greater_equal<>{});
                 case OwnRule::Stops::at_most:
-                    return rule(AtMost{});
+                    return rule(std::less_equal<>{});
                 case OwnRule::Stops::below:
                     break;
                 }
-                return rule(Below{});
+                return rule(std::less<>{});
             }};
 }
 

@@ -15,10 +15,6 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-double mean(std::span<const double> values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 /// The value at \p cost of the line through points with ascending costs; its ends go on flat. Of equal costs
 /// the last.
 double at_cost(std::span<const double> costs, std::span<const double> values, double cost) {
@@ -51,22 +47,21 @@ struct Curve {
 
 class Matcher {
 public:
-    Matcher(const TokenLayout& layout, const BootstrapOptions& options)
-        : layout_(layout), options_(options) {}
+    Matcher(const RowLayout& rows, const BootstrapOptions& options) : rows_(rows), options_(options) {}
 
     /// Settles how it is resampled by the rule's dearest setting.
     void settle(const MatchedRule& rule) {
         const std::span<const double> series[] = {rule.settings.back().nll};
-        resampling_ = choose_resampling(layout_, series, options_);
+        resampling_ = rows_.resampling(series, options_);
     }
     [[nodiscard]] const Resampling& resampling() const { return resampling_; }
 
     [[nodiscard]] Curve means(const MatchedRule& rule) const {
         Curve curve;
-        for (const MatchedSetting& setting : rule.settings) {
-            curve.steps.push_back(mean(setting.steps));
-            curve.nll.push_back(mean(setting.nll));
-            curve.flops.push_back(setting.flops.empty() ? nan : mean(setting.flops));
+        for (const ScoredSetting& setting : rule.settings) {
+            curve.steps.push_back(rows_.mean(setting.steps));
+            curve.nll.push_back(rows_.mean(setting.nll));
+            curve.flops.push_back(setting.flops.empty() ? nan : rows_.mean(setting.flops));
         }
         return curve;
     }
@@ -75,17 +70,17 @@ public:
                               const std::vector<double>& flops) const {
         Curve curve = means(rule);
         const std::size_t settings = rule.settings.size();
-        const std::size_t tokens = rule.settings.front().nll.size();
         const bool costs = !flops.empty();
         const std::size_t each = costs ? 3 : 2;
-        std::vector<double> columns(tokens * settings * each);
+        std::vector<double> columns(rows_.rows() * settings * each);
         for (std::size_t s = 0; s < settings; ++s) {
-            for (std::size_t i = 0; i < tokens; ++i) {
+            for (std::size_t i = 0; i < rows_.rows(); ++i) {
                 double* to = columns.data() + (i * settings + s) * each;
-                to[0] = rule.settings[s].steps[i] - curve.steps[s];
-                to[1] = rule.settings[s].nll[i] - curve.nll[s];
+                const double tokens = rows_.weight(i);
+                to[0] = rule.settings[s].steps[i] - curve.steps[s] * tokens;
+                to[1] = rule.settings[s].nll[i] - curve.nll[s] * tokens;
                 if (costs) {
-                    to[2] = rule.settings[s].flops[i] / curve.flops[s] - 1;
+                    to[2] = rule.settings[s].flops[i] / curve.flops[s] - tokens;
                 }
             }
         }
@@ -98,7 +93,7 @@ public:
         };
         prepare(curve.by_steps, steps, curve.steps);
         prepare(curve.by_flops, flops, curve.flops);
-        for_each_replicate(PrefixSums(columns, settings * each, layout_), resampling_, options_,
+        for_each_replicate(rows_.sums(std::move(columns), settings * each), resampling_, options_,
                            [&](std::int64_t r, std::span<const double> total, std::int64_t count) {
                                std::vector<double> by[3];
                                const auto n = static_cast<double>(count);
@@ -128,19 +123,19 @@ public:
     }
 
 private:
-    const TokenLayout& layout_;
+    const RowLayout& rows_;
     const BootstrapOptions& options_;
     Resampling resampling_;
 };
 
-void sort_by_cost(MatchedRule& rule) {
+void sort_by_cost(MatchedRule& rule, const RowLayout& rows) {
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t s = 0; s < rule.settings.size(); ++s) {
-        order.emplace_back(mean(rule.settings[s].steps), s);
+        order.emplace_back(rows.mean(rule.settings[s].steps), s);
     }
     std::stable_sort(order.begin(), order.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<MatchedSetting> sorted;
+    std::vector<ScoredSetting> sorted;
     for (const auto& [cost, s] : order) {
         sorted.push_back(std::move(rule.settings[s]));
     }
@@ -189,14 +184,14 @@ void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRo
 
 MatchedComparison compare_matched(std::size_t rules, const std::function<MatchedRule(std::size_t)>& rule,
                                   std::size_t reference, const std::vector<double>& costs,
-                                  const TokenLayout& layout, const BootstrapOptions& options) {
+                                  const RowLayout& rows, const BootstrapOptions& options) {
     if (options.kind == IntervalKind::bca) {
         throw InputError(
             "rules at equal cost have expanded or percentile intervals, not bca; choose one of these.");
     }
-    Matcher matcher(layout, options);
+    Matcher matcher(rows, options);
     MatchedRule base = rule(reference);
-    sort_by_cost(base);
+    sort_by_cost(base, rows);
     matcher.settle(base);
     const Curve ends = matcher.means(base);
     std::vector<double> flops;
@@ -229,7 +224,7 @@ MatchedComparison compare_matched(std::size_t rules, const std::function<Matched
             one = std::move(base);
         } else {
             one = rule(i);
-            sort_by_cost(one);
+            sort_by_cost(one, rows);
         }
         Curve curve = i == reference ? against : matcher.curve(one, costs, flops);
         MatchedRow row{one.name, one.causal, {}, {}, {}};
@@ -256,10 +251,7 @@ std::vector<std::string> matched_rules(const ReplayTable& table) {
     return names;
 }
 
-std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows, int parts) {
-    const std::vector<double> ran = rows.of(table.ran);
-    const double reached =
-        ran.empty() ? 0 : std::accumulate(ran.begin(), ran.end(), 0.0) / static_cast<double>(ran.size());
+std::vector<double> even_costs(double reached, int parts) {
     std::vector<double> costs;
     for (int i = 1; i < parts; ++i) {
         costs.push_back(reached * i / parts);
@@ -267,29 +259,33 @@ std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows,
     return costs;
 }
 
-MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
-                          int settings) {
-    MatchedRule rule;
-    rule.name = name;
-    const auto keep = [&](std::string policy, const ReplayResult& result) {
-        rule.settings.push_back({std::move(policy), rows.of(result.steps), rows.of(result.nll),
-                                 result.flops.empty() ? std::vector<double>() : rows.of(result.flops)});
-    };
-    ReplayResult result;
+std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows, int parts) {
+    const RowLayout layout = rows.layout;
+    return even_costs(rows.rows.empty() ? 0 : layout.mean(rows.of(table.ran)), parts);
+}
+
+namespace {
+
+/// What is tried of a rule. \p thresholds(kind): of those that have one.
+std::vector<ReplayScan::Setting>
+settings_of(const std::string& name, const std::string& run, std::int64_t last,
+            const std::function<std::vector<double>(const PolicyKind&)>& thresholds) {
+    std::vector<ReplayScan::Setting> settings;
     if (name == "oracle") {
-        rule.causal = false;
-        const std::unique_ptr<Policy> oracle = make_policy(PolicySpec::parse(name), table.context);
-        for (std::int64_t n = 0; n <= table.columns.max_steps(); ++n) {
-            std::vector<std::int32_t> ran = table.ran;
-            for (std::int32_t& steps : ran) {
-                steps = std::min(steps, static_cast<std::int32_t>(n));
-            }
-            result.steps.resize(table.tokens());
-            oracle->choose(table.columns, 0, table.places, ran, result.steps);
-            read_replay(table, false, result);
-            keep("oracle of the first " + std::to_string(n + 1) + " read-outs", result);
+        for (std::int64_t n = 0; n <= last; ++n) {
+            settings.push_back({"oracle of the first " + std::to_string(n + 1) + " read-outs",
+                                [n, name](const ReplayTable& table, ReplayResult& result) {
+                                    std::vector<std::int32_t> ran = table.ran;
+                                    for (std::int32_t& steps : ran) {
+                                        steps = std::min(steps, static_cast<std::int32_t>(n));
+                                    }
+                                    result.steps.resize(table.tokens());
+                                    make_policy(PolicySpec::parse(name), table.context)
+                                        ->choose(table.columns, 0, table.places, ran, result.steps);
+                                    read_replay(table, false, result);
+                                }});
         }
-        return rule;
+        return settings;
     }
     const auto kinds = policy_kinds();
     const auto kind =
@@ -297,16 +293,47 @@ MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, cons
     if (kind == kinds.end() || kind->parameters.empty()) {
         throw InputError("expected a rule with a threshold, found \"" + name + "\".");
     }
-    for (const double value : threshold_values(*kind, table, settings)) {
+    for (const double value : thresholds(*kind)) {
         const PolicySpec spec = policy_at(*kind, value);
-        replay(table, spec, result);
-        keep(spec.text(), result);
+        settings.push_back({spec.text(), [spec](const ReplayTable& table, ReplayResult& result) {
+                                replay(table, spec, result);
+                            }});
     }
-    if (rule.settings.empty()) {
-        throw InputError(table.run + ": no threshold of " + name +
-                         " can be tried; its signal has no values.");
+    if (settings.empty()) {
+        throw InputError(run + ": no threshold of " + name + " can be tried; its signal has no values.");
+    }
+    return settings;
+}
+
+} // namespace
+
+MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
+                          int settings) {
+    MatchedRule rule{name, name != "oracle", {}};
+    ReplayResult result;
+    for (const ReplayScan::Setting& setting :
+         settings_of(name, table.run, table.columns.max_steps(),
+                     [&](const PolicyKind& kind) { return threshold_values(kind, table, settings); })) {
+        setting.replay(table, result);
+        rule.settings.push_back({setting.policy, rows.of(result.steps), rows.of(result.nll),
+                                 result.flops.empty() ? std::vector<double>() : rows.of(result.flops)});
     }
     return rule;
+}
+
+MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
+                          int settings) {
+    const std::string& run = scan.reader().none().run;
+    ClusterReplays found =
+        scan.replays(settings_of(name, run, scan.reader().run().max_steps, [&](const PolicyKind& kind) {
+            return threshold_values(kind, scan, settings);
+        }));
+    if (found.rows.layout().stretches != rows.layout().stretches) {
+        throw InputError(run +
+                         ": expected an NLL at every step of every token with a target, found steps of " +
+                         name + " without; the trace is damaged, record it again.");
+    }
+    return {name, name != "oracle", std::move(found.settings)};
 }
 
 std::vector<std::string> settings_around(const MatchedRow& row, const std::vector<double>& costs) {

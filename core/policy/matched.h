@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/policy/replay.h"
+#include "core/policy/replay_scan.h"
 #include "core/policy/scored_rows.h"
-#include "core/stats/bootstrap.h"
 
 #include <cstdint>
 #include <functional>
@@ -13,19 +12,11 @@
 
 namespace ponderscope {
 
-/// A halting rule at one setting over scored tokens: a value a token each.
-struct MatchedSetting {
-    std::string policy; ///< "entropy:theta=1.37"; how it came about, where no policy says it
-    std::vector<double> steps;
-    std::vector<double> nll;   ///< nats
-    std::vector<double> flops; ///< empty: not known
-};
-
 /// A rule from its cheapest setting to its dearest.
 struct MatchedRule {
     std::string name;
     bool causal = true; ///< false: a bound
-    std::vector<MatchedSetting> settings;
+    std::vector<ScoredSetting> settings;
 };
 
 /// A rule at a cost that is given: between two of its settings, linear, which is what drawing one of both for
@@ -61,7 +52,7 @@ struct MatchedComparison {
 /// reach a cost.
 MatchedComparison compare_matched(std::size_t rules, const std::function<MatchedRule(std::size_t)>& rule,
                                   std::size_t reference, const std::vector<double>& costs,
-                                  const TokenLayout& layout, const BootstrapOptions& options = {});
+                                  const RowLayout& rows, const BootstrapOptions& options = {});
 
 /// The rules that a table can be replayed with and that a cost can be asked of: every kind with a threshold
 /// (swept over \p settings values), random halting, and as a bound the oracle, that chooses among the first n
@@ -70,8 +61,14 @@ std::vector<std::string> matched_rules(const ReplayTable& table);
 /// One of them, replayed. \p rows: of the table.
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, const std::string& name,
                           int settings);
+/// The same of a run that is not in memory: a row a cluster. InputError: clusters with other tokens than \p
+/// rows.
+MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const std::string& name,
+                          int settings);
 
-/// \p parts - 1 costs that part what the run reached evenly: its mean steps over \p rows, K where none halted.
+/// \p parts - 1 costs that part what the run reached evenly: \p reached mean steps, K where none
+/// halted.
+std::vector<double> even_costs(double reached, int parts);
 std::vector<double> even_costs(const ReplayTable& table, const ScoredRows& rows, int parts);
 
 /// The two settings of each cost that a rule's curve passes between, once each; for reruns.

@@ -74,7 +74,7 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
     };
     const auto base = static_cast<std::size_t>(found - rules.begin());
     std::vector<double> reached;
-    for (const MatchedSetting& one : rule(base).settings) {
+    for (const ScoredSetting& one : rule(base).settings) {
         reached.push_back(std::accumulate(one.steps.begin(), one.steps.end(), 0.0) /
                           static_cast<double>(one.steps.size()));
     }

@@ -2,13 +2,13 @@
 #include "core/policy/policy_spec.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/policy/policy.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 namespace ponderscope {
@@ -32,48 +32,18 @@ std::string in_quotes(std::string_view text) {
     return "\"" + cut + (text.size() > most ? "...\"" : "\"");
 }
 
-/// Levenshtein's distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t corner = row[0]++;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t above = row[j + 1];
-            row[j + 1] = std::min({above + 1, row[j] + 1, corner + (a[i] == b[j] ? 0 : 1)});
-            corner = above;
-        }
-    }
-    return row.back();
-}
-
-std::string listed(const std::vector<std::string>& names) {
-    std::string all;
-    for (const std::string& name : names) {
-        all += (all.empty() ? "" : ", ") + name;
-    }
-    return all;
-}
-
 const PolicyKind& find_kind(std::string_view name) {
-    std::vector<std::string> names;
-    const PolicyKind* nearest = nullptr;
-    std::size_t least = 0;
+    std::vector<std::string_view> names;
     for (const PolicyKind& kind : policy_kinds()) {
         if (kind.name == name) {
             return kind;
         }
         names.push_back(kind.name);
-        const std::size_t far = distance(name.substr(0, 60), kind.name);
-        if (nearest == nullptr || far < least) {
-            nearest = &kind;
-            least = far;
-        }
     }
-    const bool close = least <= std::max<std::size_t>(2, nearest->name.size() / 3);
+    const auto near = nearest(name.substr(0, 60), names);
     throw InputError("Unknown policy " + in_quotes(name) +
-                     (close ? "; did you mean " + nearest->name + "?" : ".") + " Policies are " +
-                     listed(names) + ".");
+                     (near ? "; did you mean " + std::string(*near) + "?" : ".") + " Policies are " +
+                     joined(names) + ".");
 }
 
 std::string range_of(const PolicyParameter& parameter) {
@@ -89,13 +59,8 @@ std::string range_of(const PolicyParameter& parameter) {
     return kind + " from " + plain(parameter.low) + " to " + plain(parameter.high);
 }
 
-/// "theta=NUMBER" for messages.
 std::string keys_of(const PolicyKind& kind) {
-    std::vector<std::string> keys;
-    for (const PolicyParameter& parameter : kind.parameters) {
-        keys.push_back(parameter.key);
-    }
-    return keys.empty() ? "none" : listed(keys);
+    return kind.parameters.empty() ? "none" : joined(kind.parameters, &PolicyParameter::key);
 }
 
 [[noreturn]] void wrong_value(const PolicyKind& kind, const PolicyParameter& parameter,

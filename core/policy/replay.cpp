@@ -106,33 +106,34 @@ void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result) {
             ++result.histogram[k];
         }
     }
-    const auto scored = static_cast<double>(result.scored);
-    double steps = 0;
-    for (std::size_t k = 0; k <= last; ++k) {
-        steps += static_cast<double>(k) * static_cast<double>(result.histogram[k]);
-    }
-    result.mean_steps = result.scored > 0 ? steps / scored : nan;
-    result.mean_nll = result.scored > 0 ? sum / scored : nan;
-    result.perplexity = std::exp(result.mean_nll);
-
     result.flops.clear();
-    result.mean_flops = nan;
-    if (!table.flops || tokens == 0) {
-        return;
+    double flops = nan;
+    if (table.flops && tokens > 0) {
+        result.flops.resize(tokens);
+        std::size_t first = 0;
+        for (std::size_t i = 0; i < table.sequences.size(); ++i) {
+            const auto n = static_cast<std::size_t>(table.sequences[i]);
+            table.flops->count(std::span(result.steps).subspan(first, n), by_head, table.windows[i],
+                               std::span(result.flops).subspan(first, n));
+            first += n;
+        }
+        flops = 0;
+        for (const std::int64_t one : result.flops) {
+            flops += static_cast<double>(one);
+        }
     }
-    result.flops.resize(tokens);
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < table.sequences.size(); ++i) {
-        const auto n = static_cast<std::size_t>(table.sequences[i]);
-        table.flops->count(std::span(result.steps).subspan(first, n), by_head, table.windows[i],
-                           std::span(result.flops).subspan(first, n));
-        first += n;
+    result.finish(sum, flops, static_cast<std::int64_t>(tokens));
+}
+
+void ReplayResult::finish(double nll_sum, double flops_sum, std::int64_t tokens) {
+    double ran = 0;
+    for (std::size_t k = 0; k < histogram.size(); ++k) {
+        ran += static_cast<double>(k) * static_cast<double>(histogram[k]);
     }
-    double all = 0;
-    for (const std::int64_t flops : result.flops) {
-        all += static_cast<double>(flops);
-    }
-    result.mean_flops = all / static_cast<double>(tokens);
+    mean_steps = scored > 0 ? ran / static_cast<double>(scored) : nan;
+    mean_nll = scored > 0 ? nll_sum / static_cast<double>(scored) : nan;
+    perplexity = std::exp(mean_nll);
+    mean_flops = flops_sum / static_cast<double>(tokens);
 }
 
 } // namespace ponderscope

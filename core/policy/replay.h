@@ -7,6 +7,7 @@
 #include "core/trace/reader.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -46,6 +47,49 @@ struct ReplayTable {
     [[nodiscard]] bool can(const PolicyKind& kind) const;
 };
 
+/// Reads a run as tables of its parts, for runs that are longer than memory. Threads may share it, each with
+/// a reader of its own. The trace outlives it.
+class ReplayReader {
+public:
+    /// \p only: the signals that will be read, where the run has them; empty: all that policies use.
+    /// InputError: a run that nothing can be replayed from.
+    ReplayReader(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> only = {});
+
+    [[nodiscard]] const RunInfo& run() const { return run_; }
+    [[nodiscard]] const std::vector<SequenceInfo>& sequences() const { return sequences_; }
+    [[nodiscard]] const std::vector<std::int64_t>& clusters() const {
+        return clusters_;
+    } ///< of each sequence
+    /// A table without tokens: what policies can be asked of the run.
+    [[nodiscard]] const ReplayTable& none() const { return none_; }
+    /// The mean steps of the model's own rule, which only all tokens tell; tables that are read say it then.
+    void set_learned_rate(double steps) { none_.context.learned_rate = steps; }
+
+    /// Sequences [first, end): `places` number them as the run does, all else of the table is theirs alone.
+    [[nodiscard]] ReplayTable read(const TraceReader& reader, std::size_t first, std::size_t end,
+                                   const ProgressSink& progress = {}, const std::stop_token& stop = {}) const;
+
+private:
+    struct Column {
+        PolicySignal signal;
+        std::string name;
+    };
+    [[noreturn]] void misshapen(const std::string& name) const;
+    void check(const SignalChunk& chunk, const std::string& name) const;
+    void choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only);
+    void plan_costs();
+    void read_sequence(const TraceReader& reader, const SequenceInfo& sequence, ReplayTable& table,
+                       const std::function<void(std::int64_t tokens)>& done) const;
+
+    RunInfo run_;
+    std::vector<SequenceInfo> sequences_;
+    std::vector<std::int64_t> clusters_;
+    ReplayTable none_;
+    std::vector<Column> wanted_;
+    OwnRule::Form form_ = OwnRule::Form::value_at_k;
+    bool all_ran_ = false; ///< where an exit only chose the read-out, the steps behind it are there as well
+};
+
 /// What a policy would have done, by the recorded signals, without the model. An estimate: where other
 /// tokens' halting changes the context the rerun differs (methods.md 9), so results are labelled as replay.
 struct ReplayResult {
@@ -61,6 +105,10 @@ struct ReplayResult {
     std::vector<std::int64_t> histogram; ///< [K + 1] tokens that stopped at k
     // Over all tokens:
     double mean_flops = 0; ///< NaN where the trace does not say
+
+    /// Fills in the means from `scored`, `histogram`, and sums: of NLL over the tokens with a target, of
+    /// FLOPs over all \p tokens (NaN where the trace does not say).
+    void finish(double nll_sum, double flops_sum, std::int64_t tokens);
 };
 
 /// One pass over the columns: milliseconds for 100,000 tokens. Throws as require() and make_policy.

@@ -83,199 +83,195 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
     }
 }
 
-class Loader {
-public:
-    Loader(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress,
-           const std::stop_token& stop)
-        : trace_(trace), run_(run), progress_(progress), stop_(stop) {
-        table_.run = trace.path().string() + "#" + run.name;
-    }
+} // namespace
 
-    ReplayTable load() {
-        const std::vector<SequenceInfo> sequences = trace_.sequences(run_.id);
-        std::size_t total = 0;
-        for (const SequenceInfo& sequence : sequences) {
-            if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
-                throw InputError(table_.run +
-                                 ": expected sequences of fewer than 2^32 tokens, found one of " +
-                                 std::to_string(sequence.tokens) + ".");
-            }
-            total += static_cast<std::size_t>(sequence.tokens);
+ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> only)
+    : run_(run), sequences_(trace.sequences(run.id)), all_ran_(recorded_choices(run).kv == "full") {
+    none_.run = trace.path().string() + "#" + run.name;
+    ClusterNumbers numbers;
+    for (const SequenceInfo& sequence : sequences_) {
+        if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
+            throw InputError(none_.run + ": expected sequences of fewer than 2^32 tokens, found one of " +
+                             std::to_string(sequence.tokens) + ".");
         }
-        choose_columns(total);
-        // Where an exit only chose the read-out, the steps behind it are there as well.
-        all_ran_ = recorded_choices(run_).kv == "full";
-        table_.places.reserve(total);
-        table_.ran.reserve(total);
-        table_.nll.reserve(total);
-        std::int64_t read = 0;
-        for (const SequenceInfo& sequence : sequences) {
-            read_sequence(sequence, read);
-        }
-        if (table_.columns.has(PolicySignal::continue_value)) {
-            apply(form_, table_.columns);
-        }
-        table_.context.own_threshold = own_threshold(run_);
-        plan_costs(sequences);
-        if (std::all_of(table_.nll.begin(), table_.nll.end(), [](float nll) { return std::isnan(nll); })) {
-            throw InputError(
-                table_.run +
-                ": expected tokens with a next token, found none; let the recording get further.");
-        }
-        table_.finish();
-        return std::move(table_);
+        clusters_.push_back(numbers.of(sequence));
     }
+    choose_columns(trace, only);
+    none_.context.max_steps = run.max_steps;
+    none_.context.own_threshold = own_threshold(run);
+    plan_costs();
+}
 
-private:
-    struct Column {
-        PolicySignal signal;
-        std::string name;
+void ReplayReader::misshapen(const std::string& name) const {
+    throw InputError(none_.run + ": expected signal " + name +
+                     " as tokens by steps, found another shape; "
+                     "the trace is damaged, record it again.");
+}
+
+/// What steps cost, if the trace says it of a run like this one.
+void ReplayReader::plan_costs() {
+    std::optional<FlopsModel> flops = FlopsModel::from_json(run_.flops_model);
+    if (flops && flops->layers_as_steps() == none_.layers_as_steps && flops->max_steps() == run_.max_steps &&
+        run_.stride >= 1 && run_.stride <= run_.context) {
+        none_.flops = std::move(flops);
+    }
+}
+
+void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<PolicySignal>& only) {
+    std::vector<std::string> names;
+    for (const SignalInfo& info : trace.signals(run_.id)) {
+        names.push_back(info.name);
+    }
+    const auto there = [&](const char* name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
     };
-
-    [[noreturn]] void misshapen(const std::string& name) const {
-        throw InputError(table_.run + ": expected signal " + name +
-                         " as tokens by steps, found another shape; "
-                         "the trace is damaged, record it again.");
+    const std::int64_t last = run_.max_steps;
+    none_.layers_as_steps = run_.step_unit == "layer";
+    if (last == 0 && run_.method == "vanilla") {
+        throw InputError(none_.run +
+                         ": every token of this run has one step, so there is nothing to choose from; "
+                         "record the model with ponderscope record ... --record layers to compare exits "
+                         "over its layers, or take a run of a model that ponders.");
     }
-
-    /// What steps cost, if the trace says it of a run like this one.
-    void plan_costs(const std::vector<SequenceInfo>& sequences) {
-        std::optional<FlopsModel> flops = FlopsModel::from_json(run_.flops_model);
-        if (!flops || flops->layers_as_steps() != table_.layers_as_steps ||
-            flops->max_steps() != table_.columns.max_steps() || run_.stride < 1 ||
-            run_.stride > run_.context) {
-            return;
-        }
-        table_.flops = std::move(flops);
-        for (const SequenceInfo& sequence : sequences) {
-            table_.windows.push_back(plan_windows(sequence.tokens, run_.context, run_.stride));
+    if (!there(signal::nll)) {
+        throw InputError(none_.run +
+                         ": policies are replayed from the NLL at each step, which this trace lacks; "
+                         "record the run again with ponderscope record ... --record steps.");
+    } else if (last == 0) {
+        throw InputError(
+            none_.run +
+            ": every token of this run has one step, so there is nothing to choose from; take a run of "
+            "a model that ponders, recorded with ponderscope record ... --policy full.");
+    }
+    constexpr std::int64_t most_steps = 4096;
+    if (last < 1 || last > most_steps) {
+        throw InputError(none_.run + ": expected from 1 to " + std::to_string(most_steps) +
+                         " further steps, found " + std::to_string(last) + ".");
+    }
+    none_.columns = SignalColumns(last, 0);
+    const auto asked = [&](PolicySignal signal) {
+        return only.empty() || signal == PolicySignal::nll ||
+               std::find(only.begin(), only.end(), signal) != only.end();
+    };
+    for (const Source& source : sources) {
+        if (there(source.name) && asked(source.signal)) {
+            wanted_.push_back({source.signal, source.name});
         }
     }
+    if (const OwnRule* rule = own_rule(run_);
+        rule != nullptr && there(rule->signal) && asked(PolicySignal::continue_value)) {
+        wanted_.push_back({PolicySignal::continue_value, rule->signal});
+        form_ = rule->form;
+        none_.context.own_rule = rule->stops;
+    }
+    // Memory only for signals whose first chunk has the size that was promised.
+    for (const Column& column : wanted_) {
+        const std::optional<SignalChunk> probe =
+            run_.sequences > 0 ? trace.signal(run_.id, 0, column.name, 0, 1) : std::nullopt;
+        if (probe) {
+            check(*probe, column.name);
+        }
+        none_.columns.add(column.signal);
+    }
+}
 
-    void choose_columns(std::size_t tokens) {
-        std::vector<std::string> names;
-        for (const SignalInfo& info : trace_.signals(run_.id)) {
-            names.push_back(info.name);
-        }
-        const auto there = [&](const char* name) {
-            return std::find(names.begin(), names.end(), name) != names.end();
-        };
-        const std::int64_t last = run_.max_steps;
-        table_.layers_as_steps = run_.step_unit == "layer";
-        if (last == 0 && run_.method == "vanilla") {
-            throw InputError(table_.run +
-                             ": every token of this run has one step, so there is nothing to choose from; "
-                             "record the model with ponderscope record ... --record layers to compare exits "
-                             "over its layers, or take a run of a model that ponders.");
-        }
-        if (!there(signal::nll)) {
-            throw InputError(table_.run +
-                             ": policies are replayed from the NLL at each step, which this trace lacks; "
-                             "record the run again with ponderscope record ... --record steps.");
-        } else if (last == 0) {
-            throw InputError(
-                table_.run +
-                ": every token of this run has one step, so there is nothing to choose from; take a run of "
-                "a model that ponders, recorded with ponderscope record ... --policy full.");
-        }
-        constexpr std::int64_t most_steps = 4096;
-        if (last < 1 || last > most_steps) {
-            throw InputError(table_.run + ": expected from 1 to " + std::to_string(most_steps) +
-                             " further steps, found " + std::to_string(last) + ".");
-        }
-        table_.columns = SignalColumns(last, tokens);
-        for (const Source& source : sources) {
-            if (there(source.name)) {
-                wanted_.push_back({source.signal, source.name});
+void ReplayReader::check(const SignalChunk& chunk, const std::string& name) const {
+    const std::int64_t steps = run_.max_steps + 1;
+    if (chunk.shape.size() != 2 || chunk.shape[1] > steps || chunk.shape[1] < steps - 1) {
+        misshapen(name);
+    }
+}
+
+void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& sequence, ReplayTable& table,
+                                 const std::function<void(std::int64_t)>& done) const {
+    constexpr std::int64_t page = 1 << 16;
+    const auto number = static_cast<std::uint32_t>(sequence.index);
+    const auto length = static_cast<std::uint32_t>(sequence.tokens);
+    const std::int32_t last = static_cast<std::int32_t>(run_.max_steps);
+    for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
+        const std::int64_t end = std::min(begin + page, sequence.tokens);
+        const std::size_t first = table.ran.size();
+        const TokenColumns tokens = reader.tokens(run_.id, sequence.index, begin, end);
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            const std::int32_t steps = tokens.steps[i];
+            if (steps > last) {
+                throw InputError(none_.run + ": expected at most " + std::to_string(last) +
+                                 " steps a token, found " + std::to_string(steps) +
+                                 "; the trace is damaged, record it again.");
             }
+            table.places.push_back(
+                {number, static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i), length});
+            table.ran.push_back(all_ran_ ? last : steps);
+            table.nll.push_back(tokens.nll[i]);
         }
-        if (const OwnRule* rule = own_rule(run_); rule != nullptr && there(rule->signal)) {
-            wanted_.push_back({PolicySignal::continue_value, rule->signal});
-            form_ = rule->form;
-            table_.context.own_rule = rule->stops;
-        }
-        // Memory only for signals whose first chunk has the size that was promised.
         for (const Column& column : wanted_) {
-            const std::optional<SignalChunk> probe =
-                run_.sequences > 0 ? trace_.signal(run_.id, 0, column.name, 0, 1) : std::nullopt;
-            if (probe) {
-                check(*probe, column.name);
+            const std::optional<SignalChunk> chunk =
+                reader.signal(run_.id, sequence.index, column.name, begin, end);
+            if (!chunk || chunk->first != begin || chunk->shape.empty() || chunk->shape[0] != end - begin) {
+                throw InputError(none_.run + ": signal " + column.name + " lacks tokens of sequence " +
+                                 std::to_string(sequence.index) + "; the trace is damaged, record it again.");
             }
-            table_.columns.add(column.signal);
+            check(*chunk, column.name);
+            if (chunk->shape[1] > 0) {
+                transpose(to_floats(*chunk), static_cast<std::size_t>(chunk->shape[1]), table.columns,
+                          column.signal, first);
+            }
         }
+        done(end - begin);
     }
+    table.sequences.push_back(sequence.tokens);
+}
 
-    void check(const SignalChunk& chunk, const std::string& name) const {
-        const std::int64_t steps = table_.columns.max_steps() + 1;
-        if (chunk.shape.size() != 2 || chunk.shape[1] > steps || chunk.shape[1] < steps - 1) {
-            misshapen(name);
-        }
+ReplayTable ReplayReader::read(const TraceReader& reader, std::size_t first, std::size_t end,
+                               const ProgressSink& progress, const std::stop_token& stop) const {
+    ReplayTable table;
+    table.run = none_.run;
+    table.flops = none_.flops;
+    table.layers_as_steps = none_.layers_as_steps;
+    table.context = none_.context;
+    std::size_t total = 0;
+    for (std::size_t s = first; s < end; ++s) {
+        total += static_cast<std::size_t>(sequences_[s].tokens);
     }
-
-    void read_sequence(const SequenceInfo& sequence, std::int64_t& read) {
-        constexpr std::int64_t page = 1 << 16;
-        const auto number = static_cast<std::uint32_t>(sequence.index);
-        const auto length = static_cast<std::uint32_t>(sequence.tokens);
-        const std::int32_t last = static_cast<std::int32_t>(table_.columns.max_steps());
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
-            if (stop_.stop_requested()) {
+    table.columns = SignalColumns(run_.max_steps, total);
+    for (const Column& column : wanted_) {
+        table.columns.add(column.signal);
+    }
+    table.places.reserve(total);
+    table.ran.reserve(total);
+    table.nll.reserve(total);
+    std::int64_t read = 0;
+    for (std::size_t s = first; s < end; ++s) {
+        read_sequence(reader, sequences_[s], table, [&](std::int64_t tokens) {
+            if (stop.stop_requested()) {
                 throw Cancelled();
             }
-            const std::int64_t end = std::min(begin + page, sequence.tokens);
-            const std::size_t first = table_.ran.size();
-            const TokenColumns tokens = trace_.tokens(run_.id, sequence.index, begin, end);
-            for (std::size_t i = 0; i < tokens.size(); ++i) {
-                const std::int32_t steps = tokens.steps[i];
-                if (steps > last) {
-                    throw InputError(table_.run + ": expected at most " + std::to_string(last) +
-                                     " steps a token, found " + std::to_string(steps) +
-                                     "; the trace is damaged, record it again.");
-                }
-                table_.places.push_back(
-                    {number, static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i), length});
-                table_.ran.push_back(all_ran_ ? last : steps);
-                table_.nll.push_back(tokens.nll[i]);
+            read += tokens;
+            if (progress) {
+                progress({"reading", read, run_.tokens, "tokens"});
             }
-            for (const Column& column : wanted_) {
-                const std::optional<SignalChunk> chunk =
-                    trace_.signal(run_.id, sequence.index, column.name, begin, end);
-                if (!chunk || chunk->first != begin || chunk->shape.empty() ||
-                    chunk->shape[0] != end - begin) {
-                    throw InputError(table_.run + ": signal " + column.name + " lacks tokens of sequence " +
-                                     std::to_string(sequence.index) +
-                                     "; the trace is damaged, record it again.");
-                }
-                check(*chunk, column.name);
-                if (chunk->shape[1] > 0) {
-                    transpose(to_floats(*chunk), static_cast<std::size_t>(chunk->shape[1]), table_.columns,
-                              column.signal, first);
-                }
-            }
-            read += end - begin;
-            if (progress_) {
-                progress_({"reading", read, run_.tokens, "tokens"});
-            }
+        });
+        table.clusters.push_back(clusters_[s]);
+        if (table.flops) {
+            table.windows.push_back(plan_windows(sequences_[s].tokens, run_.context, run_.stride));
         }
-        table_.sequences.push_back(sequence.tokens);
-        table_.clusters.push_back(clusters_.of(sequence));
     }
-
-    const TraceReader& trace_;
-    const RunInfo& run_;
-    const ProgressSink& progress_;
-    const std::stop_token& stop_;
-    ReplayTable table_;
-    std::vector<Column> wanted_;
-    ClusterNumbers clusters_;
-    OwnRule::Form form_ = OwnRule::Form::value_at_k;
-    bool all_ran_ = false;
-};
-
-} // namespace
+    if (table.columns.has(PolicySignal::continue_value)) {
+        apply(form_, table.columns);
+    }
+    return table;
+}
 
 ReplayTable ReplayTable::load(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress,
                               const std::stop_token& stop) {
-    return Loader(trace, run, progress, stop).load();
+    const ReplayReader reader(trace, run);
+    ReplayTable table = reader.read(trace, 0, reader.sequences().size(), progress, stop);
+    if (std::all_of(table.nll.begin(), table.nll.end(), [](float nll) { return std::isnan(nll); })) {
+        throw InputError(table.run +
+                         ": expected tokens with a next token, found none; let the recording get further.");
+    }
+    table.finish();
+    return table;
 }
 
 } // namespace ponderscope

@@ -39,9 +39,10 @@ public:
 
     [[nodiscard]] std::int64_t max_steps() const { return max_steps_; } ///< K
     [[nodiscard]] std::size_t tokens() const { return tokens_; }
-    [[nodiscard]] bool has(PolicySignal signal) const { return !of(signal).empty() || tokens_ == 0; }
+    [[nodiscard]] bool has(PolicySignal signal) const { return has_[static_cast<std::size_t>(signal)]; }
     /// Makes room for K + 1 columns of zeros.
     void add(PolicySignal signal) {
+        has_[static_cast<std::size_t>(signal)] = true;
         columns_[static_cast<std::size_t>(signal)].assign(static_cast<std::size_t>(max_steps_ + 1) * tokens_,
                                                           0.0F);
     }
@@ -60,6 +61,7 @@ private:
 
     std::int64_t max_steps_ = 0;
     std::size_t tokens_ = 0;
+    std::array<bool, policy_signals> has_{};
     std::array<std::vector<float>, policy_signals> columns_;
 };
 

@@ -9,12 +9,22 @@
 
 namespace ponderscope {
 
-SplitRows split_rows(const ScoredRows& all, std::uint64_t seed) {
-    if (all.rows.size() < 2) {
-        throw InputError("a split needs at least two scored tokens, found " +
-                         std::to_string(all.rows.size()) + "; score a longer text.");
+std::vector<double> SampleHalf::of(const std::vector<double>& column) const {
+    std::vector<double> values;
+    values.reserve(rows.size());
+    for (const std::size_t row : rows) {
+        values.push_back(column[row]);
     }
-    const auto clusters = static_cast<std::size_t>(all.layout.clusters());
+    return values;
+}
+
+SplitRows split_rows(const RowLayout& all, std::uint64_t seed) {
+    if (all.tokens() < 2) {
+        throw InputError("a split needs at least two scored tokens, found " + std::to_string(all.tokens()) +
+                         "; score a longer text.");
+    }
+    const TokenLayout& layout = all.layout();
+    const auto clusters = static_cast<std::size_t>(layout.clusters());
     std::vector<std::uint8_t> chooses(clusters, 0);
     if (clusters > 1) {
         std::vector<std::size_t> order(clusters);
@@ -26,22 +36,31 @@ SplitRows split_rows(const ScoredRows& all, std::uint64_t seed) {
         }
     }
     SplitRows split;
+    TokenLayout halves[2];
     std::size_t at = 0;
     std::vector<std::int64_t> numbers(clusters, -1);
     std::int64_t counts[2] = {0, 0};
-    for (std::size_t s = 0; s < all.layout.stretches.size(); ++s) {
-        const auto cluster = static_cast<std::size_t>(all.layout.cluster_of[s]);
-        for (std::int64_t t = 0; t < all.layout.stretches[s]; ++t, ++at) {
-            const bool first = clusters > 1 ? chooses[cluster] != 0 : at < all.rows.size() / 2;
-            const bool cut = clusters == 1 && at == all.rows.size() / 2;
+    for (std::size_t s = 0; s < layout.stretches.size(); ++s) {
+        const auto cluster = static_cast<std::size_t>(layout.cluster_of[s]);
+        const std::int64_t rows = all.by_cluster() ? 1 : layout.stretches[s];
+        for (std::int64_t t = 0; t < rows; ++t, ++at) {
+            const bool first = clusters > 1 ? chooses[cluster] != 0 : at < all.rows() / 2;
+            const bool cut = clusters == 1 && at == all.rows() / 2;
             if (numbers[cluster] < 0 || cut) {
                 numbers[cluster] = counts[first ? 0 : 1]++;
             }
-            ScoredRows& half = first ? split.choosing : split.reporting;
-            half.layout.add(numbers[cluster], t > 0 && !cut);
-            half.rows.push_back(all.rows[at]);
+            TokenLayout& half = halves[first ? 0 : 1];
+            half.add(numbers[cluster], t > 0 && !cut);
+            half.stretches.back() += all.by_cluster() ? layout.stretches[s] - 1 : 0;
+            (first ? split.choosing : split.reporting).rows.push_back(at);
         }
     }
+    const auto of_half = [&](TokenLayout& half) {
+        return all.by_cluster() ? RowLayout::of_clusters(std::move(half.stretches))
+                                : RowLayout(std::move(half));
+    };
+    split.choosing.layout = of_half(halves[0]);
+    split.reporting.layout = of_half(halves[1]);
     split.words = clusters > 1 ? std::to_string(counts[0]) + " clusters chose, the other " +
                                      std::to_string(counts[1]) + " are reported"
                                : std::string("the first half of the one text chose, the second is reported: "

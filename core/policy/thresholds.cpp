@@ -4,31 +4,56 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <limits>
 
 namespace ponderscope {
 namespace {
 
-/// Of what the rule compares with its threshold.
-std::vector<double> quantiles_of(const ReplayTable& table, const PolicyKind& kind, int most) {
-    const PolicySignal signal = kind.needs.front();
-    const auto compared = [&](std::int64_t k, std::size_t i) {
-        return kind.compared != nullptr ? kind.compared(table.columns, i, table.places[i], k)
-                                        : static_cast<double>(table.columns.column(signal, k)[i]);
-    };
-    // A sample: a threshold is a place on a slider, not a statistic.
+/// Of what a rule compares with its threshold.
+struct Compared {
+    std::vector<double> some; ///< a sample: a threshold is a place on a slider, not a statistic
+    double low = std::numeric_limits<double>::infinity(); ///< of all
+    double high = -std::numeric_limits<double>::infinity();
+
+    void add(const Compared& more) {
+        some.insert(some.end(), more.some.begin(), more.some.end());
+        low = std::min(low, more.low);
+        high = std::max(high, more.high);
+    }
+};
+
+/// Every how many tokens of a run the sample has one.
+std::size_t stride_of(std::size_t tokens, std::int64_t steps) {
     constexpr std::size_t enough = 100'000;
-    std::vector<double> values;
-    const std::int64_t steps = table.columns.max_steps();
-    const std::size_t stride =
-        table.tokens() * static_cast<std::size_t>(std::max<std::int64_t>(steps, 1)) / enough + 1;
-    for (std::int64_t k = 0; k < steps; ++k) {
-        for (std::size_t i = 0; i < table.tokens(); i += stride) {
-            const double value = compared(k, i);
-            if (std::isfinite(value) && k <= table.ran[i]) {
-                values.push_back(value);
+    return tokens * static_cast<std::size_t>(std::max<std::int64_t>(steps, 1)) / enough + 1;
+}
+
+/// \p before: tokens of the run before those of the table.
+Compared compared_in(const ReplayTable& table, const PolicyKind& kind, std::size_t before,
+                     std::size_t stride) {
+    const PolicySignal signal = kind.needs.front();
+    Compared found;
+    for (std::int64_t k = 0; k < table.columns.max_steps(); ++k) {
+        for (std::size_t i = 0; i < table.tokens(); ++i) {
+            const double value = kind.compared != nullptr
+                                     ? kind.compared(table.columns, i, table.places[i], k)
+                                     : static_cast<double>(table.columns.column(signal, k)[i]);
+            if (!std::isfinite(value)) {
+                continue;
+            }
+            found.low = std::min(found.low, value);
+            found.high = std::max(found.high, value);
+            if ((before + i) % stride == 0 && k <= table.ran[i]) {
+                found.some.push_back(value);
             }
         }
     }
+    return found;
+}
+
+std::vector<double> quantiles_of(Compared compared, int most) {
+    std::vector<double>& values = compared.some;
     std::sort(values.begin(), values.end());
     std::vector<double> chosen;
     for (int i = 0; i < most && !values.empty(); ++i) {
@@ -38,33 +63,21 @@ std::vector<double> quantiles_of(const ReplayTable& table, const PolicyKind& kin
     if (!chosen.empty()) {
         // Just beyond both ends of all values, the five digits that are written included: nobody stops,
         // everybody stops.
-        double low = chosen.front();
-        double high = chosen.back();
-        for (std::int64_t k = 0; k < steps; ++k) {
-            for (std::size_t i = 0; i < table.tokens(); ++i) {
-                const double value = compared(k, i);
-                if (std::isfinite(value)) {
-                    low = std::min(low, value);
-                    high = std::max(high, value);
-                }
-            }
-        }
-        chosen.front() = low - std::abs(low) * 2e-4;
-        chosen.back() = high + std::max(std::abs(high) * 2e-4, 1e-6);
+        chosen.front() = compared.low - std::abs(compared.low) * 2e-4;
+        chosen.back() = compared.high + std::max(std::abs(compared.high) * 2e-4, 1e-6);
     }
     chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
     return chosen;
 }
 
-} // namespace
-
-std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most) {
+/// \p compared: asked only where there is something to compare.
+std::vector<double> values_of(const PolicyKind& kind, std::int64_t steps, int most,
+                              const std::function<Compared()>& compared) {
     std::vector<double> values;
     if (kind.parameters.empty()) {
         return values;
     }
     const PolicyParameter& parameter = kind.parameters.front();
-    const std::int64_t steps = table.columns.max_steps();
     if (parameter.whole) {
         for (std::int64_t n = kind.needs.empty() ? 0 : 1; n <= steps; ++n) {
             values.push_back(static_cast<double>(n));
@@ -74,13 +87,37 @@ std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& 
             values.push_back(static_cast<double>(steps) * i / std::max(1, most - 1));
         }
     } else {
-        values = quantiles_of(table, kind, most);
+        values = quantiles_of(compared(), most);
     }
     for (double& value : values) {
         value = std::clamp(value, parameter.low, parameter.high);
     }
     values.erase(std::unique(values.begin(), values.end()), values.end());
     return values;
+}
+
+} // namespace
+
+std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most) {
+    const std::int64_t steps = table.columns.max_steps();
+    return values_of(kind, steps, most,
+                     [&] { return compared_in(table, kind, 0, stride_of(table.tokens(), steps)); });
+}
+
+std::vector<double> threshold_values(const PolicyKind& kind, const ReplayScan& scan, int most) {
+    const std::int64_t steps = scan.reader().run().max_steps;
+    return values_of(kind, steps, most, [&] {
+        std::vector<std::size_t> before{0}; // a sequence
+        for (const SequenceInfo& sequence : scan.reader().sequences()) {
+            before.push_back(before.back() + static_cast<std::size_t>(sequence.tokens));
+        }
+        const std::size_t stride = stride_of(before.back(), steps);
+        Compared all;
+        scan.each([&](const ReplayTable& table, std::size_t first) {
+            return [&all, part = compared_in(table, kind, before[first], stride)] { all.add(part); };
+        });
+        return all;
+    });
 }
 
 PolicySpec policy_at(const PolicyKind& kind, double threshold) {

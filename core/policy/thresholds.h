@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/policy/replay.h"
+#include "core/policy/replay_scan.h"
 
 #include <vector>
 
@@ -11,6 +11,8 @@ namespace ponderscope {
 /// recorded signal, so that each is passed by about as many tokens as its neighbour; every whole number for
 /// steps; even distances for rates. Empty for kinds without a parameter. At most \p most values.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
+/// The same of a run that is not in memory.
+std::vector<double> threshold_values(const PolicyKind& kind, const ReplayScan& scan, int most);
 
 /// The policy of that kind at that threshold; other parameters as they are preset.
 PolicySpec policy_at(const PolicyKind& kind, double threshold);

@@ -124,19 +124,25 @@ nlohmann::json parse_line(const std::string& line, const std::string& where) {
 
 JsonlSource::JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::int64_t vocab_size,
                          const ProgressSink& progress, std::stop_token stop)
-    : options_(std::move(options)),
+    : TextSource(std::move(stop)),
+      options_(std::move(options)),
       name_(options_.file == "-" ? "standard input" : options_.file.string()),
       tokenizer_(tokenizer),
-      vocab_size_(vocab_size),
-      stop_(std::move(stop)) {
-    lines_ = std::make_unique<LineReader>(options_.file, stop_);
+      vocab_size_(vocab_size) {
+    rewind();
     if (lines_->can_be_read_again()) {
         read_through(progress);
-        lines_ = std::make_unique<LineReader>(options_.file, stop_);
+        rewind();
     } else { // whether there is anything right is known before a trace is begun
         first_ = read_next();
         require_any();
     }
+}
+
+void JsonlSource::rewind() {
+    lines_ = std::make_unique<LineReader>(options_.file, begin_again());
+    found_ = skipped_ = taken_tokens_ = 0;
+    first_skipped_.clear();
 }
 
 void JsonlSource::read_through(const ProgressSink& progress) {
@@ -152,13 +158,10 @@ void JsonlSource::read_through(const ProgressSink& progress) {
     }
     require_any();
     digest_ = hash_.finish_hex();
-    hash_ = Sha256();
-    found_ = skipped_ = taken_tokens_ = 0;
-    first_skipped_.clear();
 }
 
 void JsonlSource::require_any() const {
-    if (stop_.stop_requested()) {
+    if (is_stopped()) {
         throw Cancelled();
     }
     if (found_ == 0) {
@@ -249,7 +252,7 @@ std::shared_ptr<const SequenceInput> JsonlSource::next() {
 std::shared_ptr<const SequenceInput> JsonlSource::read_next() {
     auto sequence = std::make_shared<SequenceInput>();
     if (!next_line(*lines_, *sequence, true)) {
-        if (!stop_.stop_requested() && digest_.empty() && found_ > 0) {
+        if (!is_stopped() && digest_.empty() && found_ > 0) {
             digest_ = hash_.finish_hex();
         }
         return nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/sha256.h"
 #include "core/record/line_reader.h"
 #include "core/record/sequence_source.h"
 #include "core/text/tokenizer.h"
@@ -35,17 +34,16 @@ struct JsonlOptions {
 /// Sequences from JSON Lines. A plain file is read through once before: what is wrong in it is then said
 /// before anything is recorded. A stream is taken as it comes. InputError: "FILE: line 17: ..." for a line
 /// that is no JSON object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
-class JsonlSource final : public SequenceSource {
+class JsonlSource final : public TextSource {
 public:
     /// \p tokenizer must outlive this. Cancelled, where \p stop comes while a file is read through.
     JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::int64_t vocab_size,
                 const ProgressSink& progress = {}, std::stop_token stop = {});
 
     std::shared_ptr<const SequenceInput> next() override;
-    [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
-    [[nodiscard]] std::string text_digest() const override { return digest_; }
+    void rewind() override;
     [[nodiscard]] std::string left_out() const override;
-    [[nodiscard]] std::int64_t skipped() const { return skipped_; }
+    [[nodiscard]] std::int64_t skipped() const override { return skipped_; }
 
 private:
     void read_through(const ProgressSink& progress);
@@ -60,12 +58,8 @@ private:
     std::string name_; ///< of the file, in titles and sentences
     const Tokenizer& tokenizer_;
     std::int64_t vocab_size_;
-    std::stop_token stop_;
     std::unique_ptr<LineReader> lines_;
     std::shared_ptr<const SequenceInput> first_; ///< of a stream, read ahead
-    Sha256 hash_;
-    std::string digest_;
-    std::int64_t text_bytes_ = 0;
     std::int64_t found_ = 0;
     std::int64_t taken_tokens_ = 0; ///< of those that were encoded
     std::int64_t skipped_ = 0;

@@ -3,6 +3,7 @@
 
 #include "core/trace/packed_values.h"
 #include "core/trace/reader.h"
+#include "core/trace/signal_sums.h"
 
 #include <algorithm>
 #include <cstring>
@@ -75,7 +76,13 @@ bool has_exit_gate(const SignalInfo& info) {
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const RecordOptions& options) {
     std::vector<SignalInfo> kept;
     for (const SignalInfo& info : given) {
-        if (options.scalars) {
+        if (options.depth_sums && is_of_depth(info.name)) {
+            kept.push_back(info);
+            kept.back().name += summed_suffix;
+            kept.back().title += ", over all tokens";
+            kept.back().description =
+                "Added up over the tokens of the run, not kept by token. " + info.description;
+        } else if (options.scalars) {
             if (has_exit_gate(info)) {
                 kept.push_back({exit_gate,
                                 {"token"},
@@ -109,6 +116,9 @@ double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& o
                                                        : 0; // priced elsewhere, or of few values
     };
     for (const SignalInfo& info : kept) {
+        if (is_summed(info.name)) {
+            continue; // of the run, however many tokens it has
+        }
         double values = 1;
         for (const std::string& axis : info.axes) {
             values *= static_cast<double>(length(axis));
@@ -120,10 +130,17 @@ double bytes_a_token(const std::vector<SignalInfo>& kept, const RecordOptions& o
 }
 
 void keep(WindowResult& result, std::int64_t first, const RecordOptions& options) {
+    if (options.depth_sums) {
+        for (auto& [name, chunk] : result.signals) {
+            name += is_of_depth(name) ? summed_suffix : std::string_view();
+        }
+    }
     if (options.scalars) {
         std::vector<std::pair<std::string, SignalChunk>> kept;
-        for (const auto& [name, chunk] : result.signals) {
-            if (name == signal::gate && chunk.shape.size() == 2) {
+        for (auto& [name, chunk] : result.signals) {
+            if (is_summed(name)) {
+                kept.emplace_back(name, std::move(chunk));
+            } else if (name == signal::gate && chunk.shape.size() == 2) {
                 kept.emplace_back(exit_gate, at_exit(chunk, result.tokens.steps));
             }
         }

@@ -179,6 +179,12 @@ struct LineReader::Impl {
         }
         return true;
     }
+    /// Decoded bytes that wait; none at the end and when stopped.
+    std::string_view waiting() {
+        ended = decoded_begin == decoded_end && (ended || !fill());
+        return ended ? std::string_view()
+                     : std::string_view(decoded.data() + decoded_begin, decoded_end - decoded_begin);
+    }
     bool flushing = false; ///< the last round filled the buffer: more may wait inside the decoder
 };
 
@@ -214,16 +220,14 @@ bool LineReader::next(std::string& line) {
     impl.too_long = false;
     bool any = false;
     while (true) {
-        if (impl.decoded_begin == impl.decoded_end && (impl.ended || !impl.fill())) {
-            impl.ended = true;
+        const std::string_view waiting = impl.waiting();
+        if (impl.ended) {
             if (impl.stop.stop_requested() || !any) {
                 return false;
             }
             break; // the last line has no end
         }
         any = true;
-        const std::string_view waiting(impl.decoded.data() + impl.decoded_begin,
-                                       impl.decoded_end - impl.decoded_begin);
         const std::size_t end = waiting.find('\n');
         const std::size_t count = std::min(end, waiting.size());
         impl.too_long = impl.too_long || line.size() + count > max_line_bytes;
@@ -242,6 +246,13 @@ bool LineReader::next(std::string& line) {
         line.pop_back();
     }
     return true;
+}
+
+bool LineReader::read(std::string& text, std::size_t most) {
+    const std::string_view next = impl_->waiting().substr(0, most);
+    text += next;
+    impl_->decoded_begin += next.size();
+    return !impl_->ended && !impl_->stop.stop_requested();
 }
 
 std::int64_t LineReader::number() const {

@@ -10,9 +10,9 @@
 
 namespace ponderscope {
 
-/// Lines of a file, or of standard input ("-"), one after the other; gzip (also of several members) and
-/// Zstandard (of several frames) are told by their first bytes and decoded on the way. Memory: one line and
-/// fixed buffers. One thread at a time.
+/// Lines or bytes of a file, or of standard input ("-"), one after the other; gzip (also of several members)
+/// and Zstandard (of several frames) are told by their first bytes and decoded on the way. Memory: one line
+/// and fixed buffers. One thread at a time.
 class LineReader {
 public:
     /// More than a line may hold: it is passed by without being kept.
@@ -28,6 +28,8 @@ public:
     /// The next line without its end ("\n" or "\r\n"); false after the last one, and when stopped.
     /// InputError: compressed data that is damaged or cut off.
     bool next(std::string& line);
+    /// Puts what comes next behind \p text, no more than \p most bytes; false at the end, and when stopped.
+    bool read(std::string& text, std::size_t most);
     [[nodiscard]] std::int64_t number() const;     ///< of the line that next() gave, from 1
     [[nodiscard]] bool too_long() const;           ///< that line has more than max_line_bytes, and came empty
     [[nodiscard]] std::int64_t bytes_read() const; ///< as stored, compressed or not

@@ -13,6 +13,7 @@ ReadAhead::~ReadAhead() {
         changed_.notify_all();
     }
     if (thread_.joinable()) {
+        source_.stop(); // it may be waiting for a pipe that says nothing
         thread_.join();
     }
 }

@@ -14,8 +14,8 @@
 namespace ponderscope {
 
 /// Takes sequences from another source on a thread of its own, a bounded number ahead: reading and tokenising
-/// do not hold up what computes. \p source must outlive this, and is this one's from the first next() until
-/// the last sequence came.
+/// do not hold up what computes. \p source must outlive this, and is this one's from the first next() on;
+/// with this it ends.
 class ReadAhead final : public SequenceSource {
 public:
     /// What waits has at most so many tokens, or is one sequence.

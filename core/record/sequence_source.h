@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/sha256.h"
 #include "core/record/session.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 namespace ponderscope {
 
@@ -16,6 +20,9 @@ public:
     virtual ~SequenceSource() = default;
     /// Null after the last one, and when it was stopped. InputError: what comes next is wrong.
     virtual std::shared_ptr<const SequenceInput> next() = 0;
+    /// A next() that waits, for a pipe that is silent, returns null soon, and so do all after it. From any
+    /// thread.
+    virtual void stop() {}
 
     /// What there is in all, for progress; a total of 0 is not known.
     struct Amount {
@@ -28,6 +35,42 @@ public:
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence on what was left out so far; empty: nothing.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
+};
+
+/// Texts that are read, checked and tokenised as they are asked for. What can be read twice was read through
+/// before: its digest and amount are known from the beginning, and it can be rewound.
+class TextSource : public SequenceSource {
+public:
+    void stop() override { stopping_.request_stop(); }
+    /// Once more from the beginning; only where the digest is known.
+    virtual void rewind() = 0;
+    [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
+    [[nodiscard]] std::string text_digest() const override { return digest_; }
+    [[nodiscard]] virtual std::int64_t skipped() const { return 0; } ///< texts that were left out
+
+protected:
+    explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
+    /// For what is opened now: asked to stop by stop(), and by whom the source was made for.
+    [[nodiscard]] std::stop_token begin_again() {
+        stopping_ = std::stop_source();
+        forward_.emplace(stop_, Forward{stopping_});
+        hash_ = Sha256();
+        return stopping_.get_token();
+    }
+    [[nodiscard]] bool is_stopped() const { return stopping_.stop_requested(); }
+
+    Sha256 hash_; ///< of the texts so far
+    std::string digest_;
+    std::int64_t text_bytes_ = 0; ///< found when they were read through
+
+private:
+    struct Forward {
+        std::stop_source to;
+        void operator()() const { (void)to.request_stop(); }
+    };
+    std::stop_token stop_;
+    std::stop_source stopping_;
+    std::optional<std::stop_callback<Forward>> forward_;
 };
 
 /// The same as the record() of session.h, sequence by sequence: memory grows by the batch, not by what the

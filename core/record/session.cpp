@@ -7,6 +7,7 @@
 #include "core/checkpoint/method_info.h"
 #include "core/record/batches.h"
 #include "core/record/kept_signals.h"
+#include "core/record/resume.h"
 #include "core/record/sequence_source.h"
 #include "core/record/tasks.h"
 #include "core/trace/chunk_buffer.h"
@@ -150,9 +151,15 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
 /// Writes results in the order of their windows; opens and closes sequences as they come.
 class Appender {
 public:
+    /// \p finished: sequences that are in the trace already; \p begun: the run that they are of.
     Appender(TraceWriter& writer, const Tokenizer* tokenizer, const RecordOptions& options,
-             std::int64_t finished)
-        : writer_(writer), tokenizer_(tokenizer), options_(options), pieces_(finished) {}
+             std::int64_t finished, const std::optional<RunInfo>& begun)
+        : writer_(writer),
+          tokenizer_(tokenizer),
+          options_(options),
+          pieces_(finished),
+          text_bytes_(begun ? begun->text_bytes : 0),
+          tokens_before_(begun ? begun->tokens : 0) {}
 
     void append(const Task& task, WindowResult result) {
         if (task.piece.number < pieces_ - (open_ ? 1 : 0)) {
@@ -208,6 +215,8 @@ public:
 
     [[nodiscard]] std::int64_t sequences() const { return pieces_; }      ///< begun
     [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< of finished ones
+    /// With those that were there before.
+    [[nodiscard]] std::int64_t tokens_in_all() const { return tokens_before_ + tokens_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
     [[nodiscard]] double mean_nll() const {
@@ -262,7 +271,8 @@ private:
     bool open_ = false;
     std::uint64_t text_begin_ = 0; ///< of the piece, in the text of its sequence
     std::int64_t piece_bytes_ = 0;
-    std::int64_t text_bytes_ = 0;
+    std::int64_t text_bytes_;
+    std::int64_t tokens_before_;
     std::int64_t tokens_ = 0;
     std::int64_t scored_ = 0;
     double nll_sum_ = 0;
@@ -400,48 +410,6 @@ RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceI
 
 namespace {
 
-/// The newest run of that name in a trace, which is to be taken up again; nothing where there is none yet.
-/// InputError: it is of other texts, weights or options.
-std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const RunInfo& wanted,
-                                     const std::vector<SignalInfo>& signals, const ShardInfo& place) {
-    const TraceReader reader = TraceReader::open(trace);
-    std::optional<RunInfo> found;
-    for (RunInfo& run : reader.runs()) {
-        if (run.name == wanted.name || (place.world > 1 && !found)) {
-            found = std::move(run);
-        }
-    }
-    if (!found) {
-        return found;
-    }
-    const std::optional<ShardInfo> was = reader.shard(found->id);
-    std::string difference = difference_of_runs(*found, wanted);
-    if (difference.empty() && was && was->batch != place.batch) {
-        difference = "--batch " + std::to_string(was->batch) + ", and --batch " + std::to_string(place.batch);
-    } else if (difference.empty() && was && (was->rank != place.rank || was->world != place.world)) {
-        difference = "rank " + std::to_string(was->rank) + " of " + std::to_string(was->world) +
-                     ", and rank " + std::to_string(place.rank) + " of " + std::to_string(place.world);
-    }
-    std::set<std::string> names;
-    for (const SignalInfo& signal : reader.signals(found->id)) {
-        names.insert(signal.name);
-    }
-    for (const SignalInfo& signal : signals) {
-        if (difference.empty() && names.erase(signal.name) == 0) {
-            difference = "no signal " + signal.name + ", and one";
-        }
-    }
-    if (difference.empty() && !names.empty()) {
-        difference = "a signal " + *names.begin() + ", and none";
-    }
-    if (!difference.empty()) {
-        throw InputError(trace, "a run of these texts, weights and options to resume",
-                         "\"" + found->name + "\" of others (there " + difference + " here)",
-                         "resume with the line that it was recorded by, or choose another name");
-    }
-    return found;
-}
-
 RecordReport report_of(const RunInfo& run) {
     RecordReport report;
     report.run = run.id;
@@ -476,10 +444,13 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     RecordReport report;
     const ShardInfo place{options.rank, options.world, batch};
     RunInfo info = describe_run(engine, checkpoint, source, options, shape, progress, stop);
+    if (options.look) {
+        options.look(info, batch);
+    }
     const bool digest_known = !info.text_digest.empty();
     const std::vector<SignalInfo> signals = kept_signals(engine.signals(options.level), options);
     const std::optional<RunInfo> begun =
-        options.resume ? run_to_resume(*options.resume, info, signals, place) : std::nullopt;
+        options.resume ? run_to_resume(*options.resume, {info, signals, batch}, place) : std::nullopt;
     if (begun && begun->complete) {
         return report_of(*begun);
     }
@@ -498,11 +469,11 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     const auto elapsed = [started] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     };
-    Appender appender(writer, tokenizer, options, finished);
+    Appender appender(writer, tokenizer, options, finished, begun);
     SequenceSource::Amount amount = source.amount();
     amount.total /= options.world; // about
     const bool by_bytes = amount.bytes && amount.total > 0;
-    const auto done = [&] { return by_bytes ? appender.text_bytes() : appender.tokens(); };
+    const auto done = [&] { return by_bytes ? appender.text_bytes() : appender.tokens_in_all(); };
     const auto window_of = [&](const Task& task) {
         const std::span<const std::int32_t> ids(task.sequence->ids);
         return Window{ids.subspan(static_cast<std::size_t>(task.span.begin),
@@ -563,7 +534,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
         writer.put_fault(omissions);
     }
     if (report.cancelled) {
-        writer.put_fault("Cancelled after " + std::to_string(report.tokens) +
+        writer.put_fault("Cancelled after " + std::to_string(appender.tokens_in_all()) +
                          (amount.total > 0 && !amount.bytes ? " of " + std::to_string(amount.total) : "") +
                          " tokens.");
         writer.leave_run(elapsed());

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -43,6 +44,7 @@ struct RecordOptions {
     bool scalars = false;   ///< of what `level` computes, keep one row a token, packed, and the gate at exit
     bool candidates = true; ///< false: without candidate_ids and candidate_probabilities
     std::int64_t depth_every = 1;  ///< depth weights of every Nth token only; NaN at the others
+    bool depth_sums = false;       ///< depth weights added up over the tokens of the run (signal_sums.h)
     std::int64_t context = 0;      ///< tokens a window; 0: what the model was made for, at most 2048
     std::int64_t stride = 0;       ///< 0: half the context
     std::int64_t batch = 8;        ///< windows computed together
@@ -59,6 +61,8 @@ struct RecordOptions {
     /// The writer's trace, where a run in it is to be taken up again behind what it finished. A run that is
     /// complete stays as it is; without one, this begins as usual.
     std::optional<std::filesystem::path> resume = std::nullopt;
+    /// Called before anything is computed or written, with what the numbers will depend on; may throw.
+    std::function<void(const RunInfo&, std::int64_t batch)> look = {};
     bool finish = true; ///< the writer is finished after the run; false: the caller goes on writing
 };
 

@@ -141,6 +141,11 @@ std::vector<std::string> Resampling::notices() const {
     return notices;
 }
 
+bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters) {
+    return options.unit == ResamplingUnit::clusters ||
+           (options.unit == ResamplingUnit::automatic && clusters >= least_clusters);
+}
+
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options) {
     check(options);
@@ -149,9 +154,9 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
     how.kind = options.kind;
     how.stretches = static_cast<std::int64_t>(layout.stretches.size());
     how.clusters = layout.clusters();
-    how.unit = options.unit != ResamplingUnit::automatic ? options.unit
-               : how.clusters >= least_clusters          ? ResamplingUnit::clusters
-                                                         : ResamplingUnit::blocks;
+    how.unit = draws_whole_clusters(options, how.clusters) ? ResamplingUnit::clusters
+               : options.unit == ResamplingUnit::automatic ? ResamplingUnit::blocks
+                                                           : options.unit;
     if (how.unit != ResamplingUnit::blocks && how.clusters < 2) {
         throw InputError("whole clusters cannot be drawn from " + std::to_string(how.clusters) +
                          (how.clusters == 1 ? " cluster" : " clusters") +
@@ -198,6 +203,58 @@ PrefixSums::PrefixSums(std::span<const double> values, std::size_t width, TokenL
     }
 }
 
+PrefixSums::PrefixSums(UnitSums clusters)
+    : width_(clusters.width), tokens_(0), clusters_(std::move(clusters)) {
+    prefix_.resize(2 * width_);
+    for (std::size_t g = 0; g < clusters_.units(); ++g) {
+        const auto tokens = static_cast<std::int64_t>(clusters_.tokens[g]);
+        tokens_ += tokens;
+        layout_.stretches.push_back(tokens);
+        layout_.cluster_of.push_back(static_cast<std::int64_t>(g));
+        for (std::size_t i = 0; i < width_; ++i) {
+            const double value = clusters_.sums[g * width_ + i];
+            if (!std::isfinite(value)) {
+                throw InputError("cluster " + std::to_string(g) +
+                                 " of the sample has a value that is no finite number, so its mean has no "
+                                 "interval; leave such tokens out.");
+            }
+            prefix_[width_ + i] += value;
+        }
+    }
+}
+
+SampleRows::SampleRows(std::size_t width, bool by_cluster, std::int64_t clusters, std::int64_t tokens)
+    : by_cluster_(by_cluster) {
+    rows_.width = width;
+    if (by_cluster_) {
+        rows_.sums.assign(static_cast<std::size_t>(clusters) * width, 0.0);
+        rows_.tokens.assign(static_cast<std::size_t>(clusters), 0.0);
+    } else {
+        rows_.sums.reserve(static_cast<std::size_t>(tokens) * width);
+    }
+}
+
+double* SampleRows::of_token(std::int64_t cluster) {
+    if (by_cluster_) {
+        rows_.tokens[static_cast<std::size_t>(cluster)] += 1;
+        return rows_.sums.data() + static_cast<std::size_t>(cluster) * rows_.width;
+    }
+    rows_.sums.resize(rows_.sums.size() + rows_.width);
+    return rows_.sums.data() + rows_.sums.size() - rows_.width;
+}
+
+void SampleRows::add(std::int64_t cluster, std::span<const double> sums, std::int64_t tokens) {
+    const auto row = static_cast<std::size_t>(cluster);
+    rows_.tokens[row] += static_cast<double>(tokens);
+    for (std::size_t i = 0; i < rows_.width; ++i) {
+        rows_.sums[row * rows_.width + i] += sums[i];
+    }
+}
+
+PrefixSums SampleRows::sums(const TokenLayout& layout) && {
+    return by_cluster_ ? PrefixSums(std::move(rows_)) : PrefixSums(rows_.sums, rows_.width, layout);
+}
+
 std::vector<double> PrefixSums::column(std::size_t at) const {
     std::vector<double> values(static_cast<std::size_t>(tokens_));
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -237,6 +294,9 @@ void for_each_piece(const TokenLayout& layout, const Resampling& resampling, Use
 } // namespace
 
 UnitSums unit_sums(const PrefixSums& sums, const Resampling& resampling) {
+    if (sums.clusters().units() > 0) {
+        return sums.clusters();
+    }
     UnitSums units;
     units.width = sums.width();
     for_each_piece(sums.layout(), resampling, [&](std::size_t unit, std::int64_t begin, std::int64_t end) {
@@ -363,12 +423,16 @@ std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statisti
     if (sums.tokens() == 0) {
         return estimates;
     }
-    const std::vector<double> first = options.block == 0 && options.unit != ResamplingUnit::clusters
+    BootstrapOptions settled = options;
+    if (sums.clusters().units() > 0) {
+        settled.unit = ResamplingUnit::clusters;
+    }
+    const std::vector<double> first = settled.block == 0 && settled.unit != ResamplingUnit::clusters
                                           ? sums.column(0)
                                           : std::vector<double>();
     const std::span<const double> series[1] = {first};
     const Resampling how =
-        choose_resampling(sums.layout(), std::span(series, first.empty() ? 0 : 1), options);
+        choose_resampling(sums.layout(), std::span(series, first.empty() ? 0 : 1), settled);
     const auto replicates = static_cast<std::size_t>(options.replicates);
     std::vector<std::vector<double>> values(statistics.size(), std::vector<double>(replicates));
     for_each_replicate(sums, how, options,

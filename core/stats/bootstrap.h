@@ -27,6 +27,9 @@ enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks, two_leve
 /// jackknife that leaves out one unit at a time.
 enum class IntervalKind : std::uint8_t { expanded, percentile, bca };
 
+/// Where somebody waits for an interval: enough for two digits of a bound.
+inline constexpr std::int64_t shown_replicates = 2000;
+
 struct BootstrapOptions {
     ResamplingUnit unit = ResamplingUnit::automatic;
     std::int64_t block = 0; ///< tokens; 0: chosen from the data (block_length.h)
@@ -76,39 +79,14 @@ struct Resampling {
     [[nodiscard]] std::vector<std::string> notices() const;
 };
 
+/// Whether whole clusters are what is drawn of a sample of so many.
+bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
+
 /// Settles what `options` leave open. \p series: of what the intervals are made, a value for each token; the
 /// block is as long as the longest that one of them asks for. InputError: options out of range, clusters
 /// asked for where there is one.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
-
-/// Sums over consecutive tokens of W quantities a token, for a sample that lies in stretches of contiguous
-/// tokens.
-///
-/// A statistic that depends on sums only (a mean, a ratio, a correlation) can be evaluated on a resample of
-/// clusters or blocks without touching the tokens: the sum over a block is a difference of two prefixes.
-class PrefixSums {
-public:
-    /// \p values: [tokens, width], row-major; finite. InputError otherwise, or where the layout has another
-    /// number of tokens.
-    PrefixSums(std::span<const double> values, std::size_t width, TokenLayout layout);
-
-    [[nodiscard]] std::size_t width() const { return width_; }
-    [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-    [[nodiscard]] const TokenLayout& layout() const { return layout_; }
-    /// W sums over the tokens before \p token.
-    [[nodiscard]] std::span<const double> before(std::int64_t token) const {
-        return std::span(prefix_).subspan(static_cast<std::size_t>(token) * width_, width_);
-    }
-    /// One quantity, a value a token.
-    [[nodiscard]] std::vector<double> column(std::size_t at) const;
-
-private:
-    std::size_t width_;
-    std::int64_t tokens_;
-    TokenLayout layout_;
-    std::vector<double> prefix_; ///< [tokens + 1, width]
-};
 
 /// Of the tokens of each unit that may be exchanged for another: sums of the quantities [units, width], and
 /// the number of tokens. Units are clusters, or blocks side by side (the last of a stretch may be shorter).
@@ -119,6 +97,59 @@ struct UnitSums {
     [[nodiscard]] std::size_t units() const { return tokens.size(); }
     [[nodiscard]] std::vector<double> column(std::size_t at) const;
 };
+
+/// Sums over consecutive tokens of W quantities a token, for a sample that lies in stretches of contiguous
+/// tokens.
+///
+/// A statistic that depends on sums only (a mean, a ratio, a correlation) can be evaluated on a resample of
+/// clusters or blocks without touching the tokens: the sum over a block is a difference of two prefixes.
+/// Where whole clusters are drawn, a sum for each of them is all that is kept.
+class PrefixSums {
+public:
+    /// \p values: [tokens, width], row-major; finite. InputError otherwise, or where the layout has another
+    /// number of tokens.
+    PrefixSums(std::span<const double> values, std::size_t width, TokenLayout layout);
+    /// Of clusters that are drawn whole. InputError: a value that is not finite.
+    explicit PrefixSums(UnitSums clusters);
+
+    [[nodiscard]] std::size_t width() const { return width_; }
+    [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+    [[nodiscard]] const TokenLayout& layout() const { return layout_; }
+    /// W sums over the tokens before \p token; of clusters: only before none and all.
+    [[nodiscard]] std::span<const double> before(std::int64_t token) const {
+        const std::int64_t row = clusters_.units() == 0 ? token : token == 0 ? 0 : 1;
+        return std::span(prefix_).subspan(static_cast<std::size_t>(row) * width_, width_);
+    }
+    /// One quantity, a value a token; of tokens only.
+    [[nodiscard]] std::vector<double> column(std::size_t at) const;
+    [[nodiscard]] const UnitSums& clusters() const { return clusters_; } ///< none where tokens are kept
+
+private:
+    std::size_t width_;
+    std::int64_t tokens_;
+    TokenLayout layout_;
+    std::vector<double> prefix_; ///< [tokens + 1, width]
+    UnitSums clusters_;
+};
+
+/// Adds up the quantities of a sample: a row for each token where blocks are drawn, for each cluster where
+/// those are drawn whole.
+class SampleRows {
+public:
+    SampleRows(std::size_t width, bool by_cluster, std::int64_t clusters, std::int64_t tokens);
+    /// The row of the next token, all zeros, or that of its cluster. Valid until the next call.
+    double* of_token(std::int64_t cluster);
+    /// What tokens of a cluster add up to. Only where clusters are drawn whole.
+    void add(std::int64_t cluster, std::span<const double> sums, std::int64_t tokens);
+    [[nodiscard]] bool by_cluster() const { return by_cluster_; }
+    /// \p layout: of the tokens; not looked at where clusters are drawn whole.
+    [[nodiscard]] PrefixSums sums(const TokenLayout& layout) &&;
+
+private:
+    bool by_cluster_;
+    UnitSums rows_;
+};
+
 UnitSums unit_sums(const PrefixSums& sums, const Resampling& resampling);
 /// The unit of each token, from 0.
 std::vector<std::size_t> units_of(const TokenLayout& layout, const Resampling& resampling);

@@ -6,17 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 
 namespace ponderscope {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-double mean(std::span<const double> values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 void check_lengths(std::size_t found, std::size_t expected) {
     if (found != expected) {
@@ -43,8 +38,8 @@ std::vector<std::size_t> by_cost(std::span<const FrontPoint> points) {
 } // namespace
 
 PairedDifferences paired_differences(std::span<const double> reference,
-                                     std::span<const std::vector<double>> alternatives,
-                                     const TokenLayout& layout, const BootstrapOptions& options) {
+                                     std::span<const std::vector<double>> alternatives, const RowLayout& rows,
+                                     const BootstrapOptions& options) {
     // A few at a time: memory stays a small multiple of the sample.
     constexpr std::size_t together = 8;
     const auto difference = [&](std::size_t alternative) {
@@ -63,7 +58,7 @@ PairedDifferences paired_differences(std::span<const double> reference,
         const std::vector<double> values =
             alternatives.empty() ? std::vector<double>(reference.begin(), reference.end()) : difference(s);
         const std::span<const double> series[] = {values};
-        const Resampling how = choose_resampling(layout, series, options);
+        const Resampling how = rows.resampling(series, options);
         if (s == 0 || how.block > result.resampling.block) {
             result.resampling = how;
         }
@@ -81,9 +76,9 @@ PairedDifferences paired_differences(std::span<const double> reference,
             for (std::size_t i = 0; i < values.size(); ++i) {
                 columns[i * width + s] = values[i];
             }
-            means.push_back(mean(values));
+            means.push_back(rows.mean(values));
         }
-        const PrefixSums sums(columns, width, layout);
+        const PrefixSums sums = rows.sums(std::move(columns), width);
         for_each_replicate(sums, result.resampling, settled,
                            [&](std::int64_t r, std::span<const double> total, std::int64_t tokens) {
                                for (std::size_t s = 0; s < width; ++s) {
@@ -171,26 +166,26 @@ double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, do
 }
 
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
-                               const TokenLayout& layout, const BootstrapOptions& options) {
+                               const RowLayout& rows, const BootstrapOptions& options) {
     FrontComparison result;
     result.gap = {nan, nan, nan, nan};
     if (a.empty() || b.empty()) {
         return result;
     }
-    const std::size_t tokens = a.front().nll.size();
+    const std::size_t count = a.front().nll.size();
     const std::size_t settings = a.size() + b.size();
     std::vector<const FrontSetting*> all;
     for (const std::span<const FrontSetting> side : {a, b}) {
         for (const FrontSetting& setting : side) {
-            check_lengths(setting.nll.size(), tokens);
-            check_lengths(setting.cost.size(), tokens);
+            check_lengths(setting.nll.size(), count);
+            check_lengths(setting.cost.size(), count);
             all.push_back(&setting);
         }
     }
     const auto points_of = [&](std::span<const FrontSetting> side) {
         std::vector<FrontPoint> points;
         for (const FrontSetting& setting : side) {
-            points.push_back({mean(setting.cost), mean(setting.nll)});
+            points.push_back({rows.mean(setting.cost), rows.mean(setting.nll)});
         }
         return sorted_front(points);
     };
@@ -205,14 +200,14 @@ FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const 
         return result;
     }
     const std::size_t width = 2 * settings;
-    std::vector<double> columns(tokens * width);
+    std::vector<double> columns(count * width);
     for (std::size_t s = 0; s < settings; ++s) {
-        for (std::size_t i = 0; i < tokens; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             columns[i * width + 2 * s] = all[s]->cost[i];
             columns[i * width + 2 * s + 1] = all[s]->nll[i];
         }
     }
-    const PrefixSums sums(columns, width, layout);
+    const PrefixSums sums = rows.sums(std::move(columns), width);
     const std::size_t of_a = a.size();
     const Statistic gap = [=, low = result.low, high = result.high](std::span<const double> totals,
                                                                     std::int64_t n) {
@@ -226,7 +221,7 @@ FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const 
     for (const FrontSetting* setting : all) {
         series.emplace_back(setting->nll);
     }
-    const Resampling how = choose_resampling(layout, series, options);
+    const Resampling how = rows.resampling(series, options);
     result.gap = bootstrap(sums, std::span(&gap, 1), how.apply(options)).front();
     return result;
 }

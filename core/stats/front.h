@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/stats/bootstrap.h"
+#include "core/stats/row_layout.h"
 #include "core/stats/significance.h"
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// Alternatives against a reference over the same tokens.
+/// Alternatives against a reference over the same rows: tokens, or clusters of them.
 struct PairedDifferences {
     std::vector<Estimate> each;  ///< mean of the alternative minus mean of the reference, one by one
     std::vector<Estimate> bands; ///< the same with bands that hold for all of them together (max-t)
@@ -21,8 +21,8 @@ struct PairedDifferences {
 /// All from the same draws (methods.md 11). \p alternatives: as many values each as the reference.
 /// InputError: lengths that differ, or as bootstrap.
 PairedDifferences paired_differences(std::span<const double> reference,
-                                     std::span<const std::vector<double>> alternatives,
-                                     const TokenLayout& layout, const BootstrapOptions& options = {});
+                                     std::span<const std::vector<double>> alternatives, const RowLayout& rows,
+                                     const BootstrapOptions& options = {});
 
 /// What a setting costs and what it loses: FLOPs a token (or steps), and nats a token.
 struct FrontPoint {
@@ -44,10 +44,10 @@ std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 /// difference B - A in nats a token at equal cost. NaN where the ranges do not overlap.
 double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, double low, double high);
 
-/// One setting of a policy over the tokens of a sample.
+/// One setting of a policy over the rows of a sample.
 struct FrontSetting {
-    std::vector<double> cost; ///< a token
-    std::vector<double> nll;  ///< nats, a token
+    std::vector<double> cost;
+    std::vector<double> nll; ///< nats
 };
 
 struct FrontComparison {
@@ -57,9 +57,9 @@ struct FrontComparison {
 };
 
 /// Both fronts on the same draws; each replicate chooses its own settings for the fronts, as was done on the
-/// sample, compared over the sample's range: so the interval knows the choice. Memory: 16 bytes a token and
+/// sample, compared over the sample's range: so the interval knows the choice. Memory: 16 bytes a row and
 /// setting.
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
-                               const TokenLayout& layout, const BootstrapOptions& options = {});
+                               const RowLayout& rows, const BootstrapOptions& options = {});
 
 } // namespace ponderscope

@@ -21,6 +21,25 @@ void TokenLayout::add(std::int64_t cluster, bool follows) {
     ++stretches.back();
 }
 
+void TokenLayout::append(const TokenLayout& more) {
+    stretches.insert(stretches.end(), more.stretches.begin(), more.stretches.end());
+    cluster_of.insert(cluster_of.end(), more.cluster_of.begin(), more.cluster_of.end());
+}
+
+void TokenLayout::close_gaps() {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(clusters()), -1);
+    for (const std::int64_t cluster : cluster_of) {
+        numbers[static_cast<std::size_t>(cluster)] = 0;
+    }
+    std::int64_t next = 0;
+    for (std::int64_t& number : numbers) {
+        number = number < 0 ? number : next++;
+    }
+    for (std::int64_t& cluster : cluster_of) {
+        cluster = numbers[static_cast<std::size_t>(cluster)];
+    }
+}
+
 std::int64_t TokenLayout::tokens() const {
     return std::accumulate(stretches.begin(), stretches.end(), std::int64_t{0});
 }

@@ -26,6 +26,11 @@ struct TokenLayout {
     /// One more token of \p cluster, which \p follows the one before it in the text, or begins a stretch.
     void add(std::int64_t cluster, bool follows);
 
+    /// The stretches of \p more, behind these.
+    void append(const TokenLayout& more);
+    /// Numbers clusters anew where numbers are skipped, in their order.
+    void close_gaps();
+
     [[nodiscard]] std::int64_t tokens() const;
     /// 1 + the largest number in `cluster_of`; numbers are not skipped by those who make layouts.
     [[nodiscard]] std::int64_t clusters() const;
@@ -39,6 +44,8 @@ public:
     /// Of a sequence that two runs have: the group is that of either, if the other has none. InputError where
     /// they name different ones; \p both: the runs, for the message.
     std::int64_t of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both);
+
+    [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }
 
 private:
     std::map<std::string, std::int64_t> numbers_;

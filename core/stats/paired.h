@@ -23,12 +23,22 @@ struct PairedSample {
     std::vector<double> bytes; ///< of text under each target; 0 without a text
     /// Whether the most likely token is the right one (rank 1), 0 or 1; empty where it is not known.
     std::vector<std::uint8_t> right_a, right_b;
-    TokenLayout layout;         ///< runs of consecutive positions, in clusters
-    std::int64_t sequences = 0; ///< with at least one common token
-    std::int64_t only_a = 0;    ///< tokens that A scored and B did not
+    std::vector<std::int32_t> steps_a; ///< where it was read by pair_runs
+    TokenLayout layout;                ///< runs of consecutive positions, in clusters
+    std::int64_t last = -2;            ///< position of the last token
+    std::int64_t sequences = 0;        ///< with at least one common token
+    std::int64_t only_a = 0;           ///< tokens that A scored and B did not
     std::int64_t only_b = 0;
     std::vector<std::string> notices; ///< sentences for the user: partial runs, few blocks
+
+    /// The tokens of the next sequence.
+    void append(const PairedSample& more);
 };
+
+/// Bytes under the target of each token: the span of the next one.
+inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
+    return i + 1 < tokens.size() ? static_cast<double>(tokens.end[i + 1] - tokens.begin[i + 1]) : 0;
+}
 
 /// Reads both runs. They must be of one text, cut into the same tokens: InputError says what differs. The
 /// readers may be one. Cancelled by \p stop.
@@ -42,6 +52,9 @@ struct DocumentMeans {
     /// Mean over documents of their bits per byte; NaN where one has no text.
     Estimate bits_per_byte_a, bits_per_byte_b, bits_per_byte_difference;
 };
+
+/// exp is monotone, so quantiles of the mean become quantiles of the perplexity.
+Estimate exponential(const Estimate& mean);
 
 /// What `ponderscope compare` and the compare tab say of two runs. Differences are B - A: negative means that
 /// B is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired bootstrap.
@@ -73,6 +86,12 @@ struct PairedComparison {
 /// above zero.
 PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options = {},
                                 std::optional<double> margin = {});
+
+/// The same of two runs in traces, which are read twice by several threads. Where whole clusters are drawn,
+/// no more than some sums of each is kept, so that any number of tokens can be compared. Errors as pair_runs.
+PairedComparison compare_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
+                              const RunInfo& run_b, const BootstrapOptions& options = {},
+                              std::optional<double> margin = {});
 
 /// The same interval for one run alone.
 struct RunEstimate {

@@ -3,57 +3,24 @@
 
 #include "core/base/error.h"
 #include "core/stats/byte_alignment.h"
-#include "core/stats/correlation.h"
-#include "core/stats/paired.h"
+#include "core/stats/pair_reading.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace ponderscope {
 namespace {
 
-/// Scored tokens of a run.
-struct Scored {
-    std::vector<double> steps, nll, entropy;
-    TokenLayout layout;
+/// Two quantities of tokens in memory.
+struct TwoOfTokens {
+    std::span<const double> a, b;
+    const TokenLayout& layout;
 };
 
-/// \p what, \p remedy: of the sentence where nothing is kept.
-template <typename Keep>
-Scored read_scored(const TraceReader& trace, const RunInfo& run, const std::stop_token& stop, Keep keep,
-                   const std::string& what = "scored tokens",
-                   const std::string& remedy = "let the recording get further") {
-    constexpr std::int64_t page = 1 << 16;
-    Scored scored;
-    ClusterNumbers clusters;
-    for (const SequenceInfo& sequence : trace.sequences(run.id)) {
-        std::int64_t last = -2;
-        std::int64_t cluster = -1;
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            const TokenColumns tokens = trace.tokens(run.id, sequence.index, begin, begin + page);
-            for (std::size_t i = 0; i < tokens.size(); ++i) {
-                const std::int64_t position = begin + static_cast<std::int64_t>(i);
-                if (std::isnan(tokens.nll[i]) || !keep(sequence.index, position)) {
-                    continue;
-                }
-                cluster = cluster < 0 ? clusters.of(sequence) : cluster;
-                scored.layout.add(cluster, last + 1 == position);
-                last = position;
-                scored.steps.push_back(tokens.steps[i]);
-                scored.nll.push_back(static_cast<double>(tokens.nll[i]));
-                scored.entropy.push_back(static_cast<double>(tokens.entropy[i]));
-            }
-        }
-    }
-    if (scored.steps.empty()) {
-        throw InputError(trace.path().string() + "#" + run.name + ": expected " + what + ", found none; " +
-                         remedy + ".");
-    }
-    return scored;
+double steps_of(const ScoredTokens& tokens, std::size_t i) {
+    return tokens.steps[i];
 }
 
 } // namespace
@@ -64,24 +31,26 @@ Estimate spearman_with_interval(std::span<const double> a, std::span<const doubl
         throw InputError("expected two samples of one length, found " + std::to_string(a.size()) + " and " +
                          std::to_string(b.size()) + " values.");
     }
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const Estimate none{nan, nan, nan, nan};
     if (a.empty()) {
-        constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-        return {nan, nan, nan, nan};
+        return none;
     }
-    const std::vector<double> ranks_a = average_ranks(a);
-    const std::vector<double> ranks_b = average_ranks(b);
-    // Centred and scaled, so that little cancels.
-    const auto n = static_cast<double>(a.size());
-    constexpr std::size_t width = 5;
-    std::vector<double> columns(a.size() * width);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const double x = (ranks_a[i] - (n + 1) / 2) / n;
-        const double y = (ranks_b[i] - (n + 1) / 2) / n;
-        const double row[width] = {x, y, x * x, y * y, x * y};
-        std::copy(std::begin(row), std::end(row), columns.begin() + static_cast<std::ptrdiff_t>(i * width));
-    }
-    const Statistic rho = [](std::span<const double> s, std::int64_t tokens) {
+    const TwoOfTokens both{a, b, layout};
+    const auto tokens = static_cast<std::int64_t>(a.size());
+    RankSums<TwoOfTokens> ranks({[](const TwoOfTokens& two, std::size_t i) { return two.a[i]; },
+                                 [](const TwoOfTokens& two, std::size_t i) { return two.b[i]; }},
+                                1, layout.clusters(), tokens);
+    const Source<TwoOfTokens> source = source_of(both);
+    source(looked_at_by(ranks), {});
+    const bool by_cluster = draws_whole_clusters(options, layout.clusters());
+    return ranks.estimates(source, by_cluster, layout, options).front().value_or(none);
+}
+
+Statistic correlation(std::size_t first) {
+    return [first](std::span<const double> sums, std::int64_t tokens) {
         const auto count = static_cast<double>(tokens);
+        const std::span<const double> s = sums.subspan(first);
         const double xx = s[2] - s[0] * s[0] / count;
         const double yy = s[3] - s[1] * s[1] / count;
         const double xy = s[4] - s[0] * s[1] / count;
@@ -90,22 +59,42 @@ Estimate spearman_with_interval(std::span<const double> a, std::span<const doubl
                    ? std::clamp(xy / std::sqrt(xx) / std::sqrt(yy), -1.0, 1.0)
                    : std::numeric_limits<double>::quiet_NaN();
     };
-    return bootstrap(PrefixSums(columns, width, layout), std::span(&rho, 1), options).front();
+}
+
+Estimate rank_correlation(const PrefixSums& sums, const BootstrapOptions& options) {
+    const Statistic rho = correlation(0);
+    return bootstrap(sums, std::span(&rho, 1), options).front();
+}
+
+RunRanks rank_steps(const ScoredRun& run) {
+    return {{steps_of, [](const ScoredTokens& tokens, std::size_t i) { return tokens.nll[i]; },
+             [](const ScoredTokens& tokens, std::size_t i) { return tokens.entropy[i]; }},
+            run.workers(),
+            run.most_clusters(),
+            run.most_tokens()};
+}
+
+std::vector<StepsCorrelation> correlate_steps(const ScoredRun& run, RunRanks& ranks,
+                                              const BootstrapOptions& options) {
+    const auto& tokens = run.tokens();
+    const bool by_cluster = !tokens || draws_whole_clusters(options, tokens->layout.clusters());
+    const auto found =
+        ranks.estimates(run.source(), by_cluster, tokens ? tokens->layout : TokenLayout(), options);
+    std::vector<StepsCorrelation> result;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i]) {
+            result.push_back({i == 0 ? "NLL" : "entropy", ranks.tokens(), *found[i]});
+        }
+    }
+    return result;
 }
 
 std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
                                               const BootstrapOptions& options) {
-    const Scored scored =
-        read_scored(trace, run, options.stop, [](std::int64_t, std::int64_t) { return true; });
-    const auto count = static_cast<std::int64_t>(scored.steps.size());
-    std::vector<StepsCorrelation> result;
-    result.push_back(
-        {"NLL", count, spearman_with_interval(scored.steps, scored.nll, scored.layout, options)});
-    if (std::none_of(scored.entropy.begin(), scored.entropy.end(), [](double h) { return std::isnan(h); })) {
-        result.push_back(
-            {"entropy", count, spearman_with_interval(scored.steps, scored.entropy, scored.layout, options)});
-    }
-    return result;
+    const ScoredRun scored(trace, run, options);
+    RunRanks ranks = rank_steps(scored);
+    scored.source()(looked_at_by(ranks), {});
+    return correlate_steps(scored, ranks, options);
 }
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
@@ -115,50 +104,71 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, c
         return {"NLL of " + other.name + ", by bytes", static_cast<std::int64_t>(aligned.steps.size()),
                 spearman_with_interval(aligned.steps, aligned.nll, aligned.layout, options)};
     }
-    const PairedSample sample = pair_runs(trace, run, other_trace, other, options.progress, options.stop);
-    // The same tokens once more, for their steps.
-    std::vector<std::vector<bool>> theirs;
-    for (const SequenceInfo& sequence : other_trace.sequences(other.id)) {
-        const TokenColumns tokens = other_trace.tokens(other.id, sequence.index);
-        theirs.emplace_back();
-        for (const float nll : tokens.nll) {
-            theirs.back().push_back(!std::isnan(nll));
+    const std::string with = "NLL of " + other.name;
+    const PairReading reading(trace, run, other_trace, other, options.progress, options.stop,
+                              options.threads);
+    const auto correlate = [&](const Source<PairedSample>& source, std::size_t workers, std::int64_t clusters,
+                               std::int64_t tokens, bool by_cluster,
+                               const TokenLayout& layout) -> std::optional<StepsCorrelation> {
+        RankSums<PairedSample> ranks(
+            {[](const PairedSample& pair, std::size_t i) { return static_cast<double>(pair.steps_a[i]); },
+             [](const PairedSample& pair, std::size_t i) { return pair.b[i]; }},
+            workers, clusters, tokens);
+        source(looked_at_by(ranks), {});
+        if (by_cluster && !draws_whole_clusters(options, ranks.clusters())) {
+            return std::nullopt; // too few have common tokens
+        }
+        PairedSample said;
+        reading.finish(said, ranks.tokens());
+        return StepsCorrelation{with, ranks.tokens(),
+                                *ranks.estimates(source, by_cluster, layout, options).front()};
+    };
+    if (draws_whole_clusters(options, reading.likely_clusters())) {
+        if (auto found = correlate(source_of(reading.scan(), reading.pages()), reading.scan().workers(),
+                                   reading.most_clusters(), reading.most_tokens(), true, {})) {
+            return *std::move(found);
         }
     }
-    const Scored scored =
-        read_scored(trace, run, options.stop, [&](std::int64_t sequence, std::int64_t position) {
-            const auto s = static_cast<std::size_t>(sequence);
-            const auto t = static_cast<std::size_t>(position);
-            return s < theirs.size() && t < theirs[s].size() && theirs[s][t];
-        });
-    return {"NLL of " + other.name, static_cast<std::int64_t>(scored.steps.size()),
-            spearman_with_interval(scored.steps, sample.b, sample.layout, options)};
+    const PairedSample sample = read_all(reading.scan(), reading.pages());
+    return *correlate(source_of(sample), 1, sample.layout.clusters(),
+                      static_cast<std::int64_t>(sample.a.size()),
+                      draws_whole_clusters(options, sample.layout.clusters()), sample.layout);
 }
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
                                  const AnnotationReader& annotations, const AnnotationInfo& annotation,
                                  LabelPlace place, const BootstrapOptions& options) {
-    std::vector<std::vector<double>> values; // [sequence][token]
+    std::vector<double> steps, theirs;
+    TokenLayout layout;
+    ClusterNumbers clusters;
     for (const SequenceInfo& sequence : trace.sequences(run.id)) {
-        values.push_back(annotations.values(annotation, sequence.index, 0, sequence.tokens));
-    }
-    std::vector<double> theirs;
-    const Scored scored = read_scored(
-        trace, run, options.stop,
-        [&](std::int64_t sequence, std::int64_t position) {
-            const std::vector<double>& of = values[static_cast<std::size_t>(sequence)];
-            const auto meant = static_cast<std::size_t>(position) + (place == LabelPlace::prediction ? 1 : 0);
-            const bool has = meant < of.size() && !std::isnan(of[meant]);
-            if (has) {
-                theirs.push_back(of[meant]);
+        if (options.stop.stop_requested()) {
+            throw Cancelled();
+        }
+        const std::vector<double> values = annotations.values(annotation, sequence.index, 0, sequence.tokens);
+        const TokenColumns tokens = trace.tokens(run.id, sequence.index);
+        std::int64_t cluster = -1; // numbered where it has one that is kept
+        std::size_t last = 0;      // one behind the last token that was kept
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            const std::size_t meant = i + (place == LabelPlace::prediction ? 1 : 0);
+            if (std::isnan(tokens.nll[i]) || meant >= values.size() || std::isnan(values[meant])) {
+                continue;
             }
-            return has;
-        },
-        "scored tokens with a number of annotation \"" + annotation.name + "\"",
-        "annotate tokens that have a next one, or take the numbers of the tokens themselves with --label-of "
-        "token");
+            cluster = cluster < 0 ? clusters.of(sequence) : cluster;
+            layout.add(cluster, last == i && i > 0);
+            last = i + 1;
+            steps.push_back(tokens.steps[i]);
+            theirs.push_back(values[meant]);
+        }
+    }
+    if (steps.empty()) {
+        throw InputError(trace.path().string() + "#" + run.name +
+                         ": expected scored tokens with a number of annotation \"" + annotation.name +
+                         "\", found none; annotate tokens that have a next one, or take the numbers of the "
+                         "tokens themselves with --label-of token.");
+    }
     return {annotation.name, static_cast<std::int64_t>(theirs.size()),
-            spearman_with_interval(scored.steps, theirs, scored.layout, options)};
+            spearman_with_interval(steps, theirs, layout, options)};
 }
 
 } // namespace ponderscope

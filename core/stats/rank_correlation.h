@@ -3,6 +3,8 @@
 
 #include "core/stats/bootstrap.h"
 #include "core/stats/labels.h"
+#include "core/stats/rank_sums.h"
+#include "core/stats/run_reading.h"
 #include "core/trace/reader.h"
 
 #include <cstdint>
@@ -17,6 +19,10 @@ namespace ponderscope {
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
                                 const TokenLayout& layout, const BootstrapOptions& options = {});
 
+/// Pearson's r from sums of x, y, xx, yy, xy from \p first on. NaN where one does not vary. The values were
+/// centred before, so little cancels.
+Statistic correlation(std::size_t first);
+
 /// With what the number of steps goes together, over the tokens with a target.
 struct StepsCorrelation {
     std::string with; ///< "NLL", "entropy", "NLL of RUN"
@@ -24,7 +30,13 @@ struct StepsCorrelation {
     Estimate rho;
 };
 
-/// Steps of \p run against its own NLL and entropy.
+using RunRanks = RankSums<ScoredTokens>;
+/// What looks at a run for the next.
+RunRanks rank_steps(const ScoredRun& run);
+/// Steps of \p run against its own NLL and entropy. \p ranks: has looked at it.
+std::vector<StepsCorrelation> correlate_steps(const ScoredRun& run, RunRanks& ranks,
+                                              const BootstrapOptions& options = {});
+/// The same of a run that nothing else looks at.
 std::vector<StepsCorrelation> correlate_steps(const TraceReader& trace, const RunInfo& run,
                                               const BootstrapOptions& options = {});
 /// Steps of \p run against the NLL (the surprise) of another model on the tokens that both scored; where

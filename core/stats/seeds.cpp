@@ -54,6 +54,60 @@ struct Spread {
     double error = 0;   ///< of the mean over runs, over clusters or blocks
 };
 
+constexpr std::int64_t few_seeds = 5;
+
+/// How much of the runs' variance comes from their tokens, which the text's part has counted already: runs
+/// minus the mean over runs, by units. \p column(s): of run s.
+template <class Column>
+Spread spread_of(const UnitSums& units, const Moments& runs, const Column& column) {
+    const double variance = runs.count > 1 ? runs.variance() : 0;
+    std::vector<std::vector<double>> by_unit(static_cast<std::size_t>(runs.count));
+    std::vector<double> middle(units.units());
+    for (std::size_t s = 0; s < by_unit.size(); ++s) {
+        by_unit[s] = column(s);
+        for (std::size_t u = 0; u < middle.size(); ++u) {
+            middle[u] += by_unit[s][u] / static_cast<double>(runs.count);
+        }
+    }
+    double of_tokens = 0;
+    for (std::vector<double>& sum : by_unit) {
+        for (std::size_t u = 0; u < sum.size(); ++u) {
+            sum[u] -= middle[u];
+        }
+        const double error = unit_mean(sum, units.tokens).standard_error;
+        of_tokens += error * error / static_cast<double>(std::max<std::int64_t>(1, runs.count - 1));
+    }
+    return {runs.count, std::isnan(of_tokens) ? variance : std::max(0.0, variance - of_tokens),
+            unit_mean(middle, units.tokens).standard_error};
+}
+
+/// The interval around \p value, from what was \p drawn; the parts of its variance, the text's \p error and
+/// the runs', go into \p parts.
+Estimate estimate(double value, std::vector<double> drawn, double error,
+                  std::initializer_list<const Spread*> runs, double units, const BootstrapOptions& options,
+                  Parts& parts) {
+    parts.add(error * error, units - 1);
+    bool few = false;
+    for (const Spread* one : runs) {
+        if (one->runs > 1) {
+            const auto n = static_cast<double>(one->runs);
+            parts.add(one->between / n, n - 1);
+            few = few || one->runs < few_seeds;
+        }
+    }
+    const double shown = moments_of(drawn).variance();
+    const SmallSample small =
+        shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()} : SmallSample::of_units(units);
+    Estimate found = interval_of(value, std::move(drawn), small, options);
+    if (few && options.kind == IntervalKind::expanded) { // so few runs make few different replicates
+        found.standard_error = std::sqrt(parts.variance);
+        const double out = student_quantile((1 + options.level) / 2, parts.degrees()) * found.standard_error;
+        found.low = value - out;
+        found.high = value + out;
+    }
+    return found;
+}
+
 } // namespace
 
 SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>& b,
@@ -138,9 +192,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
         [&](std::int64_t r, std::span<const double> total, std::int64_t drawn_tokens) {
             const std::uint64_t stream =
                 splitmix64(options.seed, (std::uint64_t{1} << 32U) + static_cast<std::uint64_t>(r));
-            std::uint64_t draw = 0;
-            const auto drawn = [&](const std::vector<double>& means, std::size_t first, std::uint64_t from) {
-                draw = from;
+            const auto drawn = [&](const std::vector<double>& means, std::size_t first, std::uint64_t draw) {
                 double sum = 0;
                 for (std::size_t s = 0; s < means.size(); ++s) {
                     const std::size_t seed = bounded(splitmix64(stream, draw++), means.size());
@@ -160,38 +212,16 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     const Moments spread_b = moments_of(result.means_b);
     result.deviation_a = std::sqrt(spread_a.variance());
     result.deviation_b = std::sqrt(spread_b.variance());
-    // How much of the runs' variance comes from their tokens, which the text's part has counted already: runs
-    // minus the mean over runs, by units. \p column(s, u): of run s.
-    const auto spread_of = [&](const Moments& runs, const auto& column) {
-        const double variance = runs.count > 1 ? runs.variance() : 0;
-        std::vector<std::vector<double>> by_unit(static_cast<std::size_t>(runs.count));
-        std::vector<double> middle(units.units());
-        for (std::size_t s = 0; s < by_unit.size(); ++s) {
-            by_unit[s] = column(s);
-            for (std::size_t u = 0; u < middle.size(); ++u) {
-                middle[u] += by_unit[s][u] / static_cast<double>(runs.count);
-            }
-        }
-        double of_tokens = 0;
-        for (std::vector<double>& sum : by_unit) {
-            for (std::size_t u = 0; u < sum.size(); ++u) {
-                sum[u] -= middle[u];
-            }
-            const double error = unit_mean(sum, units.tokens).standard_error;
-            of_tokens += error * error / static_cast<double>(std::max<std::int64_t>(1, runs.count - 1));
-        }
-        return Spread{runs.count, std::isnan(of_tokens) ? variance : std::max(0.0, variance - of_tokens),
-                      unit_mean(middle, units.tokens).standard_error};
-    };
-    const Spread of_a_runs = spread_of(spread_a, [&](std::size_t s) { return units.column(s); });
-    const Spread of_b_runs = spread_of(spread_b, [&](std::size_t s) { return units.column(seeds_a + s); });
+    const Spread of_a_runs = spread_of(units, spread_a, [&](std::size_t s) { return units.column(s); });
+    const Spread of_b_runs =
+        spread_of(units, spread_b, [&](std::size_t s) { return units.column(seeds_a + s); });
     Spread pairs;
     if (paired) {
         Moments apart_by_pair;
         for (std::size_t s = 0; s < seeds_a; ++s) {
             apart_by_pair.add(result.means_b[s] - result.means_a[s]);
         }
-        pairs = spread_of(apart_by_pair, [&](std::size_t s) {
+        pairs = spread_of(units, apart_by_pair, [&](std::size_t s) {
             std::vector<double> column = units.column(seeds_a + s);
             const std::vector<double> other = units.column(s);
             for (std::size_t u = 0; u < column.size(); ++u) {
@@ -200,40 +230,21 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
             return column;
         });
     }
-    constexpr std::int64_t few_seeds = 5;
-    const auto estimate = [&](double value, std::vector<double> drawn, double error,
-                              std::initializer_list<const Spread*> runs, Parts& parts) {
-        parts.add(error * error, result.resampling.units - 1);
-        bool few = false;
-        for (const Spread* one : runs) {
-            if (one->runs > 1) {
-                const auto n = static_cast<double>(one->runs);
-                parts.add(one->between / n, n - 1);
-                few = few || one->runs < few_seeds;
-            }
-        }
-        const double shown = moments_of(drawn).variance();
-        const SmallSample small = shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()}
-                                            : SmallSample::of_units(result.resampling.units);
-        Estimate found = interval_of(value, std::move(drawn), small, options);
-        if (few && options.kind == IntervalKind::expanded) { // so few runs make few different replicates
-            found.standard_error = std::sqrt(parts.variance);
-            const double out =
-                student_quantile((1 + options.level) / 2, parts.degrees()) * found.standard_error;
-            found.low = value - out;
-            found.high = value + out;
-        }
-        return found;
-    };
     Parts of_mean_a;
     Parts of_mean_b;
     Parts parts;
-    result.mean_a = estimate(mean(result.means_a), std::move(of_a), of_a_runs.error, {&of_a_runs}, of_mean_a);
-    result.mean_b = estimate(mean(result.means_b), std::move(of_b), of_b_runs.error, {&of_b_runs}, of_mean_b);
+    const auto estimated = [&](double value, std::vector<double> drawn, double error,
+                               std::initializer_list<const Spread*> runs, Parts& of) {
+        return estimate(value, std::move(drawn), error, runs, result.resampling.units, options, of);
+    };
+    result.mean_a =
+        estimated(mean(result.means_a), std::move(of_a), of_a_runs.error, {&of_a_runs}, of_mean_a);
+    result.mean_b =
+        estimated(mean(result.means_b), std::move(of_b), of_b_runs.error, {&of_b_runs}, of_mean_b);
     const double difference = mean(result.means_b) - mean(result.means_a);
     result.difference =
-        paired ? estimate(difference, std::move(of_difference), text_error, {&pairs}, parts)
-               : estimate(difference, std::move(of_difference), text_error, {&of_a_runs, &of_b_runs}, parts);
+        paired ? estimated(difference, std::move(of_difference), text_error, {&pairs}, parts)
+               : estimated(difference, std::move(of_difference), text_error, {&of_a_runs, &of_b_runs}, parts);
     const double all = std::sqrt(parts.variance);
     result.degrees = parts.degrees();
     result.p = all > 0           ? 2 * student_cdf(-std::abs(difference) / all, result.degrees)

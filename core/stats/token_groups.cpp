@@ -8,9 +8,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace ponderscope {
 namespace {
+
+constexpr std::int32_t most_ids = 1 << 24; // a stranger's file may name any
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -25,48 +28,32 @@ bool is_letter(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-struct Sums {
-    Moments steps;
-    Moments nll;
-    std::int64_t dropped = 0;
-    /// Sum of steps, and number of tokens, in each unit that has some, in the order of the units.
-    struct Part {
-        std::size_t unit;
-        double steps;
-        double tokens;
-    };
-    std::vector<Part> parts;
-
-    void add(double k, double loss, bool stopped, std::size_t unit) {
-        steps.add(k);
-        nll.add(loss);
-        dropped += stopped ? 1 : 0;
-        if (parts.empty() || parts.back().unit != unit) {
-            parts.push_back({unit, 0, 0});
-        }
-        parts.back().steps += k;
-        parts.back().tokens += 1;
-    }
+/// What all tokens add up to, in each unit.
+struct Whole {
+    TypeSums::OfType sums;
+    std::vector<double> steps, tokens; ///< a unit
+    bool steps_vary = false;
+    [[nodiscard]] double mean_steps() const { return sums.steps / static_cast<double>(sums.tokens); }
 };
 
 /// \p centred: steps less their mean over all tokens, a sum for each unit.
-TokenGroup group_of(const Sums& sums, const Sums& all, std::span<const double> centred) {
-    const Moments rest = Moments::without(all.steps, sums.steps);
+TokenGroup group_of(const TypeSums::OfType& sums, const Whole& all, std::span<const double> centred) {
+    const auto count = static_cast<double>(sums.tokens);
+    const auto rest = static_cast<double>(all.sums.tokens - sums.tokens);
     TokenGroup group;
-    group.count = sums.steps.count;
-    group.mean_steps = sums.steps.mean;
-    group.mean_nll = sums.nll.mean;
-    group.dropped = static_cast<double>(sums.dropped) / static_cast<double>(group.count);
-    group.steps_elsewhere = rest.count > 0 ? rest.mean : nan;
+    group.count = sums.tokens;
+    group.mean_steps = sums.steps / count;
+    group.mean_nll = sums.nll / count;
+    group.dropped = static_cast<double>(sums.dropped) / count;
+    group.steps_elsewhere = rest > 0 ? (all.sums.steps - sums.steps) / rest : nan;
     group.p = nan;
-    if (group.count >= 2 && rest.count > 0 && all.steps.squares > 0) {
+    if (group.count >= 2 && rest > 0 && all.steps_vary) {
         std::vector<std::pair<std::size_t, double>> mine;
         mine.reserve(sums.parts.size());
-        for (const Sums::Part& part : sums.parts) {
-            mine.emplace_back(part.unit, part.steps - part.tokens * all.steps.mean);
+        for (const TypeSums::Part& part : sums.parts) {
+            mine.emplace_back(part.unit, part.steps - part.tokens * all.mean_steps());
         }
-        group.p = group_difference_p(centred, mine,
-                                     static_cast<double>(group.count) / static_cast<double>(all.steps.count));
+        group.p = group_difference_p(centred, mine, count / static_cast<double>(all.sums.tokens));
     }
     return group;
 }
@@ -125,69 +112,164 @@ double group_difference_p(std::span<const double> centred,
     return sign_flip_p(contributions);
 }
 
-TokenGroups group_tokens(std::span<const std::int32_t> ids, std::span<const std::int32_t> steps,
-                         std::span<const float> nll, const TokenLayout& layout, std::int64_t max_steps,
-                         const std::vector<std::string>& bytes_by_id, const GroupingOptions& options) {
-    if (ids.size() != steps.size() || ids.size() != nll.size()) {
-        throw InputError("expected ids, steps and NLL of the same tokens, found " +
-                         std::to_string(ids.size()) + ", " + std::to_string(steps.size()) + " and " +
-                         std::to_string(nll.size()) + ".");
+TypeSums::TypeSums(const ScoredTokens* tokens, std::int64_t most_clusters, std::size_t workers,
+                   std::int64_t max_steps, const BootstrapOptions& options)
+    : max_steps_(max_steps), clusters_(most_clusters), batches_(workers) {
+    if (tokens != nullptr && !tokens->steps.empty()) {
+        const std::span<const double> series[] = {tokens->steps};
+        resampling_ = choose_resampling(tokens->layout, series, options);
+        blocks_ = units_of(tokens->layout, *resampling_);
+        clusters_ = 1 + static_cast<std::int64_t>(*std::max_element(blocks_.begin(), blocks_.end()));
     }
+    units_ = std::min(clusters_, most_test_units);
+}
+
+std::int64_t TypeSums::unit_of(std::int64_t number) const {
+    return clusters_ > most_test_units ? number * most_test_units / clusters_ : number;
+}
+
+TypeSums::Batch::Row& TypeSums::Batch::of(std::int32_t id) {
+    std::int32_t* row = nullptr;
+    if (id >= 0 && id < most_ids) {
+        if (static_cast<std::size_t>(id) >= row_of.size()) {
+            row_of.resize(static_cast<std::size_t>(id) + 1, -1);
+        }
+        row = &row_of[static_cast<std::size_t>(id)];
+    } else {
+        row = &row_of_odd.emplace(id, -1).first->second;
+    }
+    if (*row < 0) {
+        *row = static_cast<std::int32_t>(rows.size());
+        rows.push_back({id});
+    }
+    return rows[static_cast<std::size_t>(*row)];
+}
+
+void TypeSums::OfType::add(const OfType& more) {
+    tokens += more.tokens;
+    dropped += more.dropped;
+    steps += more.steps;
+    nll += more.nll;
+}
+
+Commit TypeSums::look(std::size_t worker, std::int64_t cluster, const ScoredTokens& sample, std::size_t begin,
+                      std::size_t end) {
+    Batch& batch = batches_[worker];
+    std::vector<Commit> full;
+    for (std::size_t i = begin; i < end; ++i) {
+        const std::int64_t unit = unit_of(blocks_.empty() ? cluster : static_cast<std::int64_t>(blocks_[i]));
+        if (unit != batch.unit) {
+            if (Commit commit = pause(worker)) {
+                full.push_back(std::move(commit));
+            }
+            batch.unit = unit;
+            batch.least_steps = batch.largest_steps = sample.steps[i];
+        }
+        Batch::Row& row = batch.of(sample.id[i]);
+        const double steps = sample.steps[i];
+        ++row.tokens;
+        row.steps += steps;
+        row.nll += sample.nll[i];
+        row.dropped += steps < static_cast<double>(max_steps_) ? 1 : 0;
+        batch.least_steps = std::min(batch.least_steps, steps);
+        batch.largest_steps = std::max(batch.largest_steps, steps);
+    }
+    if (full.empty()) {
+        return {};
+    }
+    return [full = std::move(full)] {
+        for (const Commit& commit : full) {
+            commit();
+        }
+    };
+}
+
+Commit TypeSums::pause(std::size_t worker) {
+    Batch& batch = batches_[worker];
+    if (batch.unit < 0) {
+        return {};
+    }
+    const auto unit = static_cast<std::uint32_t>(batch.unit);
+    for (const Batch::Row& row : batch.rows) {
+        if (row.id >= 0 && static_cast<std::size_t>(row.id) < batch.row_of.size()) {
+            batch.row_of[static_cast<std::size_t>(row.id)] = -1;
+        }
+    }
+    batch.row_of_odd.clear();
+    batch.unit = -1;
+    return [this, unit, rows = std::exchange(batch.rows, {}), least = batch.least_steps,
+            largest = batch.largest_steps] {
+        for (const Batch::Row& row : rows) {
+            OfType& type = types_[row.id];
+            type.tokens += row.tokens;
+            type.dropped += row.dropped;
+            type.steps += row.steps;
+            type.nll += row.nll;
+            if (type.parts.empty() || type.parts.back().unit != unit) {
+                type.parts.push_back({unit, 0, 0});
+            }
+            type.parts.back().tokens += row.tokens;
+            type.parts.back().steps += row.steps;
+        }
+        least_steps_ = std::min(least_steps_, least);
+        largest_steps_ = std::max(largest_steps_, largest);
+    };
+}
+
+TokenGroups group_tokens(const TypeSums& types, const std::vector<std::string>& bytes_by_id,
+                         const GroupingOptions& options) {
     const auto bytes_of = [&](std::int32_t id) {
         return id >= 0 && static_cast<std::size_t>(id) < bytes_by_id.size()
                    ? bytes_by_id[static_cast<std::size_t>(id)]
                    : std::string();
     };
-    std::vector<double> scored_steps;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (!std::isnan(nll[i])) {
-            scored_steps.push_back(static_cast<double>(steps[i]));
+    TokenGroups groups;
+    groups.resampling = types.resampling().value_or(Resampling());
+    groups.joined = types.units_joined();
+    std::map<std::int32_t, const TypeSums::OfType*> by_id;
+    for (const auto& [id, sums] : types.types()) {
+        by_id.emplace(id, &sums);
+    }
+    const auto units = static_cast<std::size_t>(types.units());
+    Whole all{{}, std::vector<double>(units), std::vector<double>(units), types.steps_vary()};
+    std::map<std::string, Whole> classes;
+    for (const auto& [id, sums] : by_id) {
+        Whole& of_class = classes.try_emplace(token_class(bytes_of(id)), all).first->second;
+        of_class.sums.add(*sums);
+        for (const TypeSums::Part& part : sums->parts) {
+            of_class.steps[part.unit] += part.steps;
+            of_class.tokens[part.unit] += part.tokens;
         }
     }
-    if (static_cast<std::int64_t>(scored_steps.size()) != layout.tokens()) {
-        throw InputError("expected a layout of the " + std::to_string(scored_steps.size()) +
-                         " tokens with a target, found one of " + std::to_string(layout.tokens()) + ".");
+    for (auto& [name, one] : classes) {
+        for (std::size_t u = 0; u < units; ++u) {
+            if (one.tokens[u] > 0) {
+                one.sums.parts.push_back(
+                    {static_cast<std::uint32_t>(u), static_cast<std::uint32_t>(one.tokens[u]), one.steps[u]});
+            }
+            all.steps[u] += one.steps[u];
+            all.tokens[u] += one.tokens[u];
+        }
+        all.sums.add(one.sums);
     }
-    TokenGroups groups;
-    if (scored_steps.empty()) {
+    groups.scored = all.sums.tokens;
+    groups.units = std::count_if(all.tokens.begin(), all.tokens.end(), [](double n) { return n > 0; });
+    if (groups.scored == 0) {
         return groups;
     }
-    const std::span<const double> series[] = {scored_steps};
-    groups.resampling = choose_resampling(layout, series, options.bootstrap);
-    const std::vector<std::size_t> units = units_of(layout, groups.resampling);
-    std::map<std::int32_t, Sums> by_id;
-    std::map<std::int32_t, std::string> class_of;
-    std::map<std::string, Sums> by_class;
-    Sums all;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (std::isnan(nll[i])) {
-            continue;
-        }
-        const auto found = class_of.find(ids[i]);
-        const std::string& name = found != class_of.end()
-                                      ? found->second
-                                      : class_of.emplace(ids[i], token_class(bytes_of(ids[i]))).first->second;
-        const bool stopped = steps[i] < max_steps;
-        for (Sums* sums : {&by_id[ids[i]], &by_class[name], &all}) {
-            sums->add(steps[i], static_cast<double>(nll[i]), stopped, units[at]);
-        }
-        ++at;
+    std::vector<double> centred(units);
+    for (std::size_t u = 0; u < units; ++u) {
+        centred[u] = all.steps[u] - all.tokens[u] * all.mean_steps();
     }
-    std::vector<double> centred(1 + *std::max_element(units.begin(), units.end()));
-    for (const Sums::Part& part : all.parts) {
-        centred[part.unit] += part.steps - part.tokens * all.steps.mean;
-    }
-    groups.scored = all.steps.count;
     for (const auto& [id, sums] : by_id) {
-        if (sums.steps.count >= options.least) {
-            groups.types.push_back(group_of(sums, all, centred));
+        if (sums->tokens >= options.least) {
+            groups.types.push_back(group_of(*sums, all, centred));
             groups.types.back().id = id;
             groups.types.back().name = bytes_of(id);
         }
     }
-    for (const auto& [name, sums] : by_class) {
-        groups.classes.push_back(group_of(sums, all, centred));
+    for (const auto& [name, one] : classes) {
+        groups.classes.push_back(group_of(one.sums, all, centred));
         groups.classes.back().name = name;
     }
     for (std::vector<TokenGroup>* table : {&groups.types, &groups.classes}) {
@@ -198,48 +280,46 @@ TokenGroups group_tokens(std::span<const std::int32_t> ids, std::span<const std:
     return groups;
 }
 
-TokenGroups group_tokens(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options,
-                         const ProgressSink& progress, const std::stop_token& stop) {
-    constexpr std::int64_t page = 1 << 16;
-    std::vector<std::int32_t> ids;
-    std::vector<std::int32_t> steps;
-    std::vector<float> nll;
-    TokenLayout layout;
-    ClusterNumbers clusters;
-    for (const SequenceInfo& sequence : trace.sequences(run.id)) {
-        std::int64_t cluster = -1;
-        bool follows = false;
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-            const TokenColumns tokens = trace.tokens(run.id, sequence.index, begin, begin + page);
-            ids.insert(ids.end(), tokens.id.begin(), tokens.id.end());
-            steps.insert(steps.end(), tokens.steps.begin(), tokens.steps.end());
-            nll.insert(nll.end(), tokens.nll.begin(), tokens.nll.end());
-            for (const float loss : tokens.nll) {
-                if (!std::isnan(loss)) {
-                    cluster = cluster < 0 ? clusters.of(sequence) : cluster;
-                    layout.add(cluster, follows);
-                }
-                follows = !std::isnan(loss);
-            }
-            if (progress) {
-                progress({"reading", static_cast<std::int64_t>(ids.size()), run.tokens, "tokens"});
-            }
+TokenGroups group_tokens(std::span<const std::int32_t> ids, std::span<const std::int32_t> steps,
+                         std::span<const float> nll, const TokenLayout& layout, std::int64_t max_steps,
+                         const std::vector<std::string>& bytes_by_id, const GroupingOptions& options) {
+    if (ids.size() != steps.size() || ids.size() != nll.size()) {
+        throw InputError("expected ids, steps and NLL of the same tokens, found " +
+                         std::to_string(ids.size()) + ", " + std::to_string(steps.size()) + " and " +
+                         std::to_string(nll.size()) + ".");
+    }
+    ScoredTokens tokens;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (!std::isnan(nll[i])) {
+            tokens.id.push_back(ids[i]);
+            tokens.steps.push_back(static_cast<double>(steps[i]));
+            tokens.nll.push_back(static_cast<double>(nll[i]));
         }
     }
+    tokens.layout = layout;
+    if (static_cast<std::int64_t>(tokens.id.size()) != layout.tokens()) {
+        throw InputError("expected a layout of the " + std::to_string(tokens.id.size()) +
+                         " tokens with a target, found one of " + std::to_string(layout.tokens()) + ".");
+    }
+    TypeSums types(&tokens, layout.clusters(), 1, max_steps, options.bootstrap);
+    source_of(tokens)([&](std::size_t worker, std::int64_t cluster, const ScoredTokens& sample,
+                          std::size_t begin,
+                          std::size_t end) { return types.look(worker, cluster, sample, begin, end); },
+                      [&](std::size_t worker) { return types.pause(worker); });
+    return group_tokens(types, bytes_by_id, options);
+}
+
+std::vector<std::string> vocabulary_by_id(const TraceReader& trace, const RunInfo& run) {
     std::vector<std::string> bytes;
-    constexpr std::int32_t most_ids = 1 << 24; // a stranger's file may name any
     for (auto& [id, text] : trace.vocabulary(run.id)) {
         if (id >= 0 && id < most_ids) {
             if (static_cast<std::size_t>(id) >= bytes.size()) {
                 bytes.resize(static_cast<std::size_t>(id) + 1);
             }
-            bytes[static_cast<std::size_t>(id)] = text;
+            bytes[static_cast<std::size_t>(id)] = std::move(text);
         }
     }
-    return group_tokens(ids, steps, nll, layout, run.max_steps, bytes, options);
+    return bytes;
 }
 
 } // namespace ponderscope

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/progress.h"
 #include "core/stats/bootstrap.h"
+#include "core/stats/run_reading.h"
 #include "core/stats/significance.h"
 #include "core/trace/reader.h"
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -43,7 +45,14 @@ struct TokenGroups {
     std::vector<TokenGroup> classes; ///< likewise, by name
     std::int64_t scored = 0;
     Resampling resampling; ///< the units of the tests
+    std::int64_t units =
+        0; ///< clusters or blocks that the tests take as independent: no more than most_test_units
+    bool joined = false; ///< there were more, and neighbours were taken together
 };
+
+/// Of more clusters or blocks, neighbours are taken together in the tests of token types, of which a sum for
+/// each type and unit is kept.
+inline constexpr std::int64_t most_test_units = 1024;
 
 struct GroupingOptions {
     std::int64_t least = 2; ///< types with fewer tokens are left out, and are no tests
@@ -57,9 +66,73 @@ TokenGroups group_tokens(std::span<const std::int32_t> ids, std::span<const std:
                          std::span<const float> nll, const TokenLayout& layout, std::int64_t max_steps,
                          const std::vector<std::string>& bytes_by_id, const GroupingOptions& options = {});
 
-/// The same for a recorded run.
-TokenGroups group_tokens(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options = {},
-                         const ProgressSink& progress = {}, const std::stop_token& stop = {});
+/// What the tokens of each type add up to in each unit. Looks at a run once.
+class TypeSums {
+public:
+    /// \p tokens: the whole sample where it lies in memory, and outlives this; null: whole clusters are drawn
+    /// of it, whose numbers are below \p most_clusters.
+    TypeSums(const ScoredTokens* tokens, std::int64_t most_clusters, std::size_t workers,
+             std::int64_t max_steps, const BootstrapOptions& options);
+
+    Commit look(std::size_t worker, std::int64_t cluster, const ScoredTokens& sample, std::size_t begin,
+                std::size_t end);
+    Commit pause(std::size_t worker);
+
+    /// Sum of steps, and number of tokens, in a unit that has some.
+    struct Part {
+        std::uint32_t unit = 0;
+        std::uint32_t tokens = 0;
+        double steps = 0;
+    };
+    struct OfType {
+        std::int64_t tokens = 0;
+        std::int64_t dropped = 0; ///< that stop before the last step
+        double steps = 0;
+        double nll = 0;
+        std::vector<Part> parts; ///< in the order of the units, where sequences of a cluster lie together
+        void add(const OfType& more); ///< but for the parts
+    };
+    [[nodiscard]] const std::unordered_map<std::int32_t, OfType>& types() const { return types_; }
+    [[nodiscard]] const std::optional<Resampling>& resampling() const { return resampling_; } ///< of blocks
+    [[nodiscard]] std::int64_t units() const { return units_; }
+    [[nodiscard]] bool units_joined() const { return units_ < clusters_; }
+    [[nodiscard]] bool steps_vary() const { return least_steps_ < largest_steps_; }
+
+private:
+    /// What a worker saw of one unit, a row a type.
+    struct Batch {
+        struct Row {
+            std::int32_t id = 0;
+            std::uint32_t tokens = 0;
+            std::uint32_t dropped = 0;
+            double steps = 0;
+            double nll = 0;
+        };
+        std::int64_t unit = -1;
+        double least_steps = 0, largest_steps = 0;
+        std::vector<Row> rows;
+        std::vector<std::int32_t> row_of;                          ///< by id; -1: none yet
+        std::unordered_map<std::int32_t, std::int32_t> row_of_odd; ///< of ids that no vocabulary has
+        Row& of(std::int32_t id);
+    };
+    [[nodiscard]] std::int64_t unit_of(std::int64_t number) const;
+
+    std::int64_t max_steps_;
+    std::int64_t clusters_; ///< or blocks: what is taken together
+    std::int64_t units_;
+    std::optional<Resampling> resampling_;
+    std::vector<std::size_t> blocks_; ///< of each token, where it lies in memory
+    std::vector<Batch> batches_;      ///< a worker
+    std::unordered_map<std::int32_t, OfType> types_;
+    double least_steps_ = std::numeric_limits<double>::infinity();
+    double largest_steps_ = -std::numeric_limits<double>::infinity();
+};
+
+/// Groups of what was looked at.
+TokenGroups group_tokens(const TypeSums& types, const std::vector<std::string>& bytes_by_id,
+                         const GroupingOptions& options = {});
+/// Bytes of a run's tokens, by id.
+std::vector<std::string> vocabulary_by_id(const TraceReader& trace, const RunInfo& run);
 
 /// Two-sided p that the mean of \p values is the same in a group and outside it, by sign flips of the units'
 /// score contributions. \p centred: of all tokens, less their mean, summed a unit; \p in_group: the same over

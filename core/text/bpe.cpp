@@ -469,9 +469,13 @@ void Bpe::make_symbols(std::string_view part, std::vector<Token>& symbols) const
                 return byte_tokens_[static_cast<unsigned char>(b)] >= 0;
             })) {
             // An unknown token that is pending comes after these bytes: so does the original's, and ids are
-            // to be equal.
+            // to be equal. It then owns their part of the text too, so that spans stay in order.
             for (std::uint32_t b = begin; b < end; ++b) {
-                symbols.push_back({byte_tokens_[static_cast<unsigned char>(part[b])], b, b + 1});
+                symbols.push_back({byte_tokens_[static_cast<unsigned char>(part[b])],
+                                   pending ? unknown.begin : b, pending ? unknown.begin : b + 1});
+            }
+            if (pending) {
+                unknown.end = end;
             }
             continue;
         }

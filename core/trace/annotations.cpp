@@ -4,8 +4,11 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
+#include "core/remote/address.h"
+#include "core/remote/host.h"
 #include "core/trace/database.h"
 #include "core/trace/lock_file.h"
+#include "core/trace/shard.h"
 #include "core/trace/store.h"
 
 #include <algorithm>
@@ -128,11 +131,42 @@ std::string fault_of_class(std::string_view name) {
     return {};
 }
 
-fs::path annotations_path(const fs::path& trace) {
+namespace {
+
+/// Of a folder or a pattern of shards, the name of the trace that they make; else \p trace.
+fs::path whole_of(const fs::path& trace) {
+    std::vector<fs::path> shards;
+    try {
+        shards = find_shards(trace);
+    } catch (const InputError&) {
+        return trace; // whoever opens it says what is wrong with it
+    }
+    std::set<fs::path> wholes;
+    for (const fs::path& shard : shards) {
+        const std::optional<ShardName> name = parse_shard_name(shard);
+        wholes.insert(name ? name->trace : trace);
+    }
+    return wholes.size() == 1 ? *wholes.begin() : trace;
+}
+
+} // namespace
+
+fs::path annotations_path(const fs::path& named) {
+    const fs::path trace = whole_of(named);
     std::error_code error;
     const bool link = fs::is_symlink(fs::symlink_status(trace, error));
     const fs::path real = link ? fs::canonical(trace, error) : trace;
     return (error ? trace : real).string() + ".annotations";
+}
+
+void check_can_annotate(const fs::path& trace) {
+    if (remote::is_remote(trace)) {
+        const remote::Address there = remote::parse_address(trace);
+        throw InputError(trace, "a trace of this machine to annotate", "one of another, which is only read",
+                         "annotate it there (ssh " + there.host + " ponderscope annotate " +
+                             remote::shell_quoted(there.path) +
+                             " …: what is said there is seen here), or fetch the run and annotate that");
+    }
 }
 
 std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run) {
@@ -222,7 +256,8 @@ struct AnnotationReader::Impl {
 std::optional<AnnotationReader> AnnotationReader::beside(const fs::path& trace) {
     const fs::path path = annotations_path(trace);
     std::error_code ignored;
-    if (!fs::exists(fs::symlink_status(path, ignored))) {
+    if (remote::is_remote(path) ? remote::look(path).kind == remote::Kind::none
+                                : !fs::exists(fs::symlink_status(path, ignored))) {
         return std::nullopt;
     }
     check_header(path, {"annotations of a trace", schema::annotations_id, schema::annotations_version,
@@ -390,6 +425,7 @@ void copy(const AnnotationReader& from, AnnotationInfo info, AnnotationWriter& t
 }
 
 LockFile lock(const fs::path& trace) {
+    check_can_annotate(trace);
     return LockFile(annotations_path(trace), "annotations that nobody writes to",
                     "some that another process is writing");
 }
@@ -508,16 +544,20 @@ void remove_annotations(const fs::path& trace, const RunInfo& run, const std::ve
 }
 
 void rename_annotations(const fs::path& trace, const std::string& run, const std::string& name) {
+    const LockFile held = lock(trace);
     const std::optional<AnnotationReader> old = AnnotationReader::beside(trace);
     std::set<std::string> runs;
     for (const AnnotationInfo& info : old ? old->all() : std::vector<AnnotationInfo>()) {
         runs.insert(info.run);
     }
-    if (!runs.contains(run)) {
+    // A run that had the name before may be gone, and what was said of its tokens is not said of these.
+    if (runs.erase(name) == 0 && !runs.contains(run)) {
         return;
     }
-    const LockFile held = lock(trace);
-    runs.erase(name);
+    if (runs.empty()) {
+        fs::remove(annotations_path(trace));
+        return;
+    }
     std::vector<AnnotationsToCopy> wanted;
     for (const std::string& one : runs) {
         wanted.push_back({&*old, one, one == run ? name : one});

@@ -93,6 +93,8 @@ struct Annotation {
     std::vector<std::vector<double>> values;
 };
 
+/// InputError: the trace lies on another machine, where nothing is written; says what to do.
+void check_can_annotate(const std::filesystem::path& trace);
 /// Puts annotations of a run beside its trace; those of the same names are replaced, others stay. All or
 /// nothing, whatever happens. InputError: a name or a class that cannot be, values of another length, an
 /// infinite value; another process annotates. EnvironmentError.

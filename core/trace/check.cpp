@@ -498,8 +498,8 @@ void check_annotations(const std::filesystem::path& path, TraceCheck& result, st
                 fault(place, "there is no run of that name");
                 continue;
             }
-            const auto& [run, lengths] = found->second;
-            if (!misfit_of(one, run).empty()) {
+            const auto& lengths = found->second.second;
+            if (!misfit_of(one, found->second.first).empty()) {
                 fault(place, "it was made for another text or other tokens than the run has now");
                 continue;
             }

@@ -100,6 +100,7 @@ private:
 
     // check_signals.cpp
     [[nodiscard]] std::vector<Signal> check_signal_table(const Run& run);
+    void check_sums(const Run& run, const Signal& signal);
     void check_chunks(const Run& run, const Sequence& sequence, const Signal& signal,
                       const std::vector<std::int32_t>& steps);
     void check_values(const Run& run, const std::string& place, const Signal& signal,

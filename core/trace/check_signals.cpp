@@ -8,6 +8,7 @@
 #include "core/trace/packed_values.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
+#include "core/trace/signal_sums.h"
 
 #include <nlohmann/json.hpp>
 
@@ -93,7 +94,40 @@ std::vector<TraceChecker::Signal> TraceChecker::check_signal_table(const Run& ru
         }
         signals.push_back({rows.integer(0), name, std::move(*axes)});
     }
+    for (const Signal& signal : signals) {
+        if (is_summed(signal.name)) {
+            check_sums(run, signal);
+        }
+    }
     return signals;
+}
+
+/// Of a signal whose values are added up.
+void TraceChecker::check_sums(const Run& run, const Signal& signal) {
+    const std::string place = run.place + ", signal " + printable(signal.name, 60);
+    if (database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'signal_sum'") == 0) {
+        return; // nothing was added up yet
+    }
+    Statement row = database_.prepare("SELECT shape, data, crc32 FROM signal_sum WHERE signal = ?");
+    row.bind(1, signal.id);
+    if (!row.step()) {
+        return;
+    }
+    const std::optional<SignalSums> sums = SignalSums::from(row.text(0), row.blob(1), row.integer(2));
+    if (!sums || sums->shape.size() + 1 != signal.axes.size()) {
+        fault(place, "its sums have shape " + printable(row.text(0), 80) + " along " +
+                         std::to_string(signal.axes.size() - 1) + " axes and " +
+                         std::to_string(row.blob(1).size()) +
+                         " bytes, which are not those that were written");
+        return;
+    }
+    Statement tokens = database_.prepare("SELECT tokens FROM run WHERE id = ?");
+    tokens.bind(1, run.id);
+    const std::int64_t most = tokens.step() ? tokens.integer(0) : 0;
+    if (std::any_of(sums->counts.begin(), sums->counts.end(),
+                    [&](std::int64_t count) { return count < 0 || count > most; })) {
+        fault(place, "its sums are of more values than the run has tokens");
+    }
 }
 
 void TraceChecker::check_chunks(const Run& run, const Sequence& sequence, const Signal& signal,

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/database.h"
 
+#include "core/base/error.h"
+#include "core/remote/address.h"
+#include "core/remote/file.h"
+
+#include <atomic>
 #include <cmath>
+#include <cstring>
+#include <fcntl.h>
 #include <limits>
 #include <sqlite3.h>
 #include <string>
+#include <unistd.h>
 #include <utility>
 
 namespace ponderscope {
 namespace {
 
+[[noreturn]] void fail(const SqliteFailure& failure) {
+    if (const std::exception_ptr cause = remote::take_failure()) {
+        std::rethrow_exception(cause);
+    }
+    throw failure;
+}
+
 [[noreturn]] void fail(sqlite3* handle) {
-    throw SqliteFailure(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle));
+    fail(SqliteFailure(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle)));
 }
 
 void check(int code, sqlite3_stmt* statement) {
@@ -43,6 +58,10 @@ std::string uri_of(const std::filesystem::path& path) {
 
 bool SqliteFailure::is_busy() const {
     return primary_code() == SQLITE_BUSY || primary_code() == SQLITE_LOCKED;
+}
+
+bool SqliteFailure::is_moved() const {
+    return code_ == SQLITE_BUSY_SNAPSHOT;
 }
 
 bool SqliteFailure::is_full() const {
@@ -131,7 +150,7 @@ bool Statement::step() {
     sqlite3* handle = sqlite3_db_handle(statement_);
     const SqliteFailure failure(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle));
     sqlite3_reset(statement_);
-    throw failure;
+    fail(failure);
 }
 
 void Statement::run() {
@@ -157,21 +176,38 @@ double Statement::real(int column) const {
                            : sqlite3_column_double(statement_, column);
 }
 
+/// Without memory SQLite gives no value, as it does where there is none.
+void Statement::refuse_lack_of_memory(const void* value) const {
+    if (value == nullptr) {
+        sqlite3* const database = sqlite3_db_handle(statement_);
+        if (sqlite3_errcode(database) == SQLITE_NOMEM) {
+            fail(database);
+        }
+    }
+}
+
 std::string Statement::text(int column) const {
     const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
     const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+    refuse_lack_of_memory(data);
     return data == nullptr ? std::string() : std::string(data, size);
 }
 
 std::span<const std::byte> Statement::blob(int column) const {
     const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(statement_, column));
     const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+    refuse_lack_of_memory(data);
     return data == nullptr ? std::span<const std::byte>() : std::span(data, size);
 }
 
 Database::Database(const std::filesystem::path& path, Access access) {
     // An absolute name is never taken for ":memory:" or for a URI.
-    const std::filesystem::path absolute = std::filesystem::absolute(path);
+    const bool elsewhere = remote::is_remote(path);
+    const std::filesystem::path absolute = elsewhere ? path : std::filesystem::absolute(path);
+    if (elsewhere && access != Access::read) {
+        throw InputError(path, "a file of this machine", "one of another",
+                         "files there are only read; run ponderscope there, or fetch it first");
+    }
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     std::string name = absolute.string();
     switch (access) {
@@ -189,13 +225,13 @@ Database::Database(const std::filesystem::path& path, Access access) {
         flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
         break;
     }
-    const int code = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &handle_, flags, elsewhere ? remote::vfs_name() : nullptr);
     if (code != SQLITE_OK) {
         const SqliteFailure failure(code, handle_ != nullptr ? sqlite3_errmsg(handle_) : "out of memory",
                                     handle_ != nullptr ? sqlite3_system_errno(handle_) : 0);
         sqlite3_close_v2(handle_);
         handle_ = nullptr;
-        throw failure;
+        fail(failure);
     }
     // The file may come from a stranger, for writing too: nothing that is planted in its schema runs.
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -278,16 +314,61 @@ void Database::wait_for_locks(int milliseconds) {
     sqlite3_busy_timeout(handle_, milliseconds);
 }
 
-void Database::read_header(std::span<std::byte> out) {
+namespace {
+
+sqlite3_file* file_of(sqlite3* handle, int which) {
     sqlite3_file* file = nullptr;
-    if (sqlite3_file_control(handle_, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
-        file == nullptr || file->pMethods == nullptr) {
-        fail(handle_);
+    if (sqlite3_file_control(handle, "main", which, &file) != SQLITE_OK || file == nullptr ||
+        file->pMethods == nullptr) {
+        fail(handle);
     }
-    const int code = file->pMethods->xRead(file, out.data(), static_cast<int>(out.size()), 0);
+    return file;
+}
+
+void read_raw(sqlite3* handle, int which, std::int64_t offset, std::span<std::byte> out) {
+    sqlite3_file* file = file_of(handle, which);
+    const int code = file->pMethods->xRead(file, out.data(), static_cast<int>(out.size()), offset);
     if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) {
-        throw SqliteFailure(code, sqlite3_errstr(code));
+        fail(SqliteFailure(code, sqlite3_errstr(code)));
     }
+}
+
+} // namespace
+
+void Database::read_file(std::int64_t offset, std::span<std::byte> out) {
+    read_raw(handle_, SQLITE_FCNTL_FILE_POINTER, offset, out);
+}
+
+void Database::read_log(std::int64_t offset, std::span<std::byte> out) {
+    read_raw(handle_, SQLITE_FCNTL_JOURNAL_POINTER, offset, out);
+}
+
+bool Database::read_log_index(std::span<std::byte, 136> out) {
+    if (text("PRAGMA journal_mode") != "wal") {
+        return false;
+    }
+    sqlite3_file* file = file_of(handle_, SQLITE_FCNTL_FILE_POINTER);
+    // The connection that is inside of a transaction has mapped it already; this hands out the same memory.
+    constexpr int region_bytes = 32768;
+    void volatile* region = nullptr;
+    if (file->pMethods->iVersion < 2 ||
+        file->pMethods->xShmMap(file, 0, region_bytes, 0, &region) != SQLITE_OK || region == nullptr) {
+        return false;
+    }
+    // A writer changes the second copy of the header, then the first: equal, they are whole.
+    constexpr std::size_t copy_bytes = 48;
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        const auto* from = static_cast<const volatile std::byte*>(region);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            out[i] = from[i];
+        }
+        std::atomic_thread_fence(std::memory_order_acquire);
+        file->pMethods->xShmBarrier(file);
+        if (std::memcmp(out.data(), out.data() + copy_bytes, copy_bytes) == 0) {
+            return true;
+        }
+    }
+    throw SqliteFailure(SQLITE_BUSY, "the index of its log does not hold still");
 }
 
 void Database::read_blob(const char* table, const char* column, std::int64_t row, std::size_t offset,
@@ -296,26 +377,38 @@ void Database::read_blob(const char* table, const char* column, std::int64_t row
     if (sqlite3_blob_open(handle_, "main", table, column, row, 0, &blob) != SQLITE_OK) {
         const SqliteFailure failure(sqlite3_extended_errcode(handle_), sqlite3_errmsg(handle_));
         sqlite3_blob_close(blob);
-        throw failure;
+        fail(failure);
     }
     // sqlite3_blob_read refuses what lies beyond the BLOB; offsets were checked against int before.
     const int code =
         sqlite3_blob_read(blob, out.data(), static_cast<int>(out.size()), static_cast<int>(offset));
     sqlite3_blob_close(blob);
     if (code != SQLITE_OK) {
-        throw SqliteFailure(code, sqlite3_errstr(code));
+        fail(SqliteFailure(code, sqlite3_errstr(code)));
+    }
+}
+
+void sync_folder_of(const std::filesystem::path& file) {
+    const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+    const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory >= 0) {
+        static_cast<void>(::fsync(directory));
+        ::close(directory);
     }
 }
 
 ReadTransaction::ReadTransaction(Database& database) : database_(database) {
+    if (database_.in_transaction()) { // the one before could not end: there was no memory for it
+        database_.execute("ROLLBACK");
+    }
     database_.execute("BEGIN");
 }
 
 ReadTransaction::~ReadTransaction() {
     try {
         database_.execute("COMMIT");
-    } catch (const SqliteFailure&) {
-        // Nothing was written; a transaction that cannot end is ended by closing the connection.
+    } catch (const std::exception&) { // of SQLite, or no memory for it
+        // Nothing was written; a transaction that cannot end is ended by the next one, or by closing.
     }
 }
 

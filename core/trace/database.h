@@ -26,6 +26,8 @@ public:
     [[nodiscard]] int system_error() const { return system_error_; }
     [[nodiscard]] bool is_busy() const; ///< somebody else holds a lock
     [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
+    /// A file on another machine changed while it was read: begin the transaction again.
+    [[nodiscard]] bool is_moved() const;
     /// The helper files that reading wants (the log's index) cannot be made or grown here: a folder that
     /// cannot be written, a full disk.
     [[nodiscard]] bool lacks_helper_files() const;
@@ -68,10 +70,12 @@ public:
 private:
     friend class Database;
     explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+    void refuse_lack_of_memory(const void* value) const;
     sqlite3_stmt* statement_ = nullptr;
 };
 
-/// One connection. Used by one thread at a time. Every failure throws SqliteFailure.
+/// One connection. Used by one thread at a time. Every failure throws SqliteFailure; one on the way to
+/// another machine (a path that begins with ssh://, core/remote/file.h) an Error with its sentence.
 class Database {
 public:
     enum class Access {
@@ -98,10 +102,17 @@ public:
     void wait_for_locks(int milliseconds); ///< 5 s unless said
     void close();                          ///< all statements must be gone; a failing close is ignored
 
-    /// The first bytes of the file as they lie on the disk, without any lock; what the file lacks is 0.
-    /// Through this connection, never through a stream of one's own: when a process closes any descriptor of
-    /// a file, POSIX takes away all the locks that it holds on it, those of SQLite's other connections too.
-    void read_header(std::span<std::byte> out);
+    /// Bytes of the file from \p offset on as they lie on the disk, without any lock; what the file lacks is
+    /// 0. Through this connection, never through a stream of one's own: when a process closes any descriptor
+    /// of a file, POSIX takes away all the locks that it holds on it, those of SQLite's other connections
+    /// too.
+    void read_file(std::int64_t offset, std::span<std::byte> out);
+    /// The same of the write-ahead log.
+    void read_log(std::int64_t offset, std::span<std::byte> out);
+    /// What the log's index says: the first 136 bytes of the -shm file
+    /// (https://www.sqlite.org/walformat.html), a header that was read whole. False: this file has no log.
+    /// Inside of a transaction.
+    bool read_log_index(std::span<std::byte, 136> out);
 
     /// Reads bytes [offset, offset + out.size()) of a BLOB, touching only the pages that hold them.
     void read_blob(const char* table, const char* column, std::int64_t row, std::size_t offset,
@@ -110,6 +121,10 @@ public:
 private:
     sqlite3* handle_ = nullptr;
 };
+
+/// A name that a file was given survives a power cut only when its folder is synced; some file systems
+/// refuse, which is no failure.
+void sync_folder_of(const std::filesystem::path& file);
 
 /// A read transaction: all statements inside see the same state of a trace that grows.
 class ReadTransaction {

@@ -5,6 +5,8 @@
 #include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/trace/annotations.h"
+#include "core/trace/check.h"
+#include "core/trace/signal_sums.h"
 #include "core/trace/summary.h"
 
 #include <algorithm>
@@ -182,11 +184,18 @@ public:
         if (const int count = ++names_[lower]; count > 1) {
             name += "." + std::to_string(count);
         }
-        std::vector<std::string> header{"run", "sequence", "position"};
+        const bool summed = is_summed(signal.name);
+        std::vector<std::string> header{"run"};
+        if (!summed) {
+            header.insert(header.end(), {"sequence", "position"});
+        }
         for (std::size_t axis = 1; axis < signal.axes.size(); ++axis) {
             header.push_back(clean(signal.axes[axis]));
         }
-        header.emplace_back("value");
+        const std::vector<std::string> values = summed
+                                                    ? std::vector<std::string>{"tokens", "mean", "variance"}
+                                                    : std::vector<std::string>{"value"};
+        header.insert(header.end(), values.begin(), values.end());
         return tables_.try_emplace(key, folder_ / ("signals/" + name + ".csv"), header).first->second;
     }
     void commit() {
@@ -217,6 +226,22 @@ void write_values(Table& table, std::int64_t run, std::int64_t sequence, const S
             }
             at[axis] = 0;
         }
+    }
+}
+
+/// A row a place of the signal that some token has a value for.
+void write_sums(Table& table, std::int64_t run, const SignalSums& sums) {
+    for (std::size_t place = 0; place < sums.size(); ++place) {
+        if (!sums.any(place)) {
+            continue;
+        }
+        table.number(run);
+        std::size_t below = sums.size();
+        for (const std::int64_t length : sums.shape) {
+            below /= static_cast<std::size_t>(length);
+            table.number(place / below % static_cast<std::size_t>(length));
+        }
+        table.number(sums.counts[place]).number(sums.mean(place)).number(sums.variance(place)).end();
     }
 }
 
@@ -294,6 +319,12 @@ public:
         write_run(run);
         find_annotations_of(run);
         const std::vector<SignalInfo> signals = reader_.signals(run.id);
+        for (const SignalInfo& signal : signals) {
+            if (const auto sums =
+                    is_summed(signal.name) ? signal_sums(reader_, run, signal.name) : std::nullopt) {
+                write_sums(signals_.table(signal), run.id, *sums);
+            }
+        }
         for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
             sequences_.number(run.id)
                 .number(sequence.index)
@@ -470,6 +501,8 @@ void export_csv(const TraceReader& reader, const fs::path& folder, const std::ve
                              "choose one of those that ponderscope inspect lists");
         }
     }
+    // Tables have no digests: damage would look sound there.
+    require_recorded(reader.path(), runs, progress, stop);
     PassingFolder passing(folder);
     Export tables(reader, chosen, passing, progress, stop);
     for (const RunInfo& run : chosen) {

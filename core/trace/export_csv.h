@@ -20,7 +20,8 @@ namespace ponderscope {
 /// step not run) is an empty field. Bytes of a token that are no whole character are written as U+FFFD;
 /// text_begin and text_end say which they are.
 ///
-/// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace.
+/// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace (also one
+/// whose bytes are possible, but not those that were recorded).
 /// EnvironmentError. Cancelled. \p runs: ids; empty for all.
 void export_csv(const TraceReader& reader, const std::filesystem::path& folder,
                 const std::vector<std::int64_t>& runs = {}, const ProgressSink& progress = {},

@@ -3,9 +3,13 @@
 
 #include "core/base/error.h"
 #include "core/trace/annotations.h"
+#include "core/trace/check.h"
+#include "core/trace/database.h"
 #include "core/trace/reader.h"
 #include "core/trace/run_edits.h"
+#include "core/trace/schema.h"
 #include "core/trace/shard.h"
+#include "core/trace/signal_sums.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
@@ -20,6 +24,32 @@ namespace {
 
 /// Tokens copied at once: memory stays small whatever the length of a sequence.
 constexpr std::int64_t page = 1 << 14;
+
+/// Whether somebody wanted the values of a run in a trace to be compressed (all of its runs: 0); runs of
+/// scalars always are, and weights by source (always_compressed).
+bool is_compressed(const std::filesystem::path& trace, std::int64_t run = 0) {
+    try {
+        Database database(trace, Database::Access::read);
+        if (database.integer("PRAGMA user_version") < schema::version) {
+            return false;
+        }
+        Statement found = database.prepare(
+            "SELECT 1 FROM run r JOIN sequence s ON s.run = r.id JOIN chunk c ON c.sequence = s.id "
+            "JOIN signal g ON g.id = c.signal WHERE r.record_level <> 'scalars' AND "
+            "g.axes NOT LIKE '%\"source\"%' AND c.dtype LIKE '%+zstd' AND (?1 = 0 OR r.id = ?1) LIMIT 1");
+        found.bind(1, run);
+        return found.step();
+    } catch (const std::exception&) {
+        return false; // what cannot be read is said by whoever reads it, and the values are the same
+    }
+}
+
+bool are_compressed(const std::vector<std::filesystem::path>& traces) {
+    return std::any_of(traces.begin(), traces.end(), [](const std::filesystem::path& one) {
+        const std::vector<std::filesystem::path> shards = find_shards(one);
+        return is_compressed(shards.empty() ? one : shards.front());
+    });
+}
 
 /// The file under a passing name, removed with what lies beside it.
 class PassingFile {
@@ -91,6 +121,12 @@ public:
         }
         for (const SequenceInfo& sequence : reader.sequences(run.id)) {
             copy(reader, run, signals, sequence);
+        }
+        for (const SignalInfo& signal : signals) {
+            if (const auto sums =
+                    is_summed(signal.name) ? signal_sums(reader, run, signal.name) : std::nullopt) {
+                writer_.put_signal_sums(signal.name, *sums);
+            }
         }
         writer_.put_vocabulary(reader.vocabulary(run.id));
         if (run.complete) {
@@ -185,6 +221,7 @@ RunInfo run_of(const TraceReader& reader, std::int64_t id) {
 void publish(const std::filesystem::path& passing, const std::filesystem::path& output) {
     // link() refuses an existing name where rename() would replace what appeared there meanwhile.
     if (::link(passing.c_str(), output.c_str()) == 0) {
+        sync_folder_of(output);
         return;
     }
     if (errno == EEXIST) {
@@ -198,6 +235,7 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
         throw EnvironmentError(output.string() + ": cannot be written (" + error.message() +
                                "); check the permissions of its folder.");
     }
+    sync_folder_of(output);
 }
 
 /// Before anything is read, so that nobody waits for a refusal.
@@ -209,17 +247,20 @@ void require_free(const std::filesystem::path& output) {
     }
 }
 
-void merge(std::vector<Input> opened, const std::filesystem::path& output, const ProgressSink& progress,
-           const std::stop_token& stop) {
+void merge(std::vector<Input> opened, const std::filesystem::path& output, bool compress,
+           const ProgressSink& progress, const std::stop_token& stop) {
     std::error_code error;
     const std::filesystem::path beside = annotations_path(output);
-    if (std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
+    // Those of shards lie where those of the whole trace will lie, and say the same of it.
+    const bool stay = opened.size() == 1 && opened.front().annotations &&
+                      std::filesystem::equivalent(opened.front().annotations->path(), beside, error);
+    if (!stay && std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
         throw InputError(beside, "a name that is free", "annotations of a trace that is gone",
                          "remove them or choose another name");
     }
     const PassingFile passing(output);
     {
-        TraceWriter writer(passing.path(), {.append = false});
+        TraceWriter writer(passing.path(), {.compress = compress, .append = false});
         Merge copies(writer, progress, stop);
         for (const Input& input : opened) {
             for (const RunInfo& run : input.runs) {
@@ -234,7 +275,9 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, const
         }
         writer.finish();
     }
-    copy_annotations_of(opened, passing.path());
+    if (!stay) {
+        copy_annotations_of(opened, passing.path());
+    }
     // The annotations first: a trace never stands there without them.
     const std::filesystem::path annotations = annotations_path(passing.path());
     const bool annotated = std::filesystem::exists(annotations, error);
@@ -262,8 +305,9 @@ void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::f
     std::vector<Input> opened;
     for (const std::filesystem::path& input : inputs) {
         opened.emplace_back(TraceReader::open(input));
+        require_recorded(input, {}, progress, stop);
     }
-    merge(std::move(opened), output, progress, stop);
+    merge(std::move(opened), output, are_compressed(inputs), progress, stop);
 }
 
 void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
@@ -281,7 +325,9 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
         throw InputError("expected shards to join, found none; name them, or their folder.");
     }
     std::vector<Input> opened;
-    opened.emplace_back(TraceReader::open_shards(files, files.front().parent_path() / output.filename()));
+    const std::optional<ShardName> name = parse_shard_name(files.front());
+    opened.emplace_back(TraceReader::open_shards(
+        files, name ? name->trace : files.front().parent_path() / output.filename()));
     const std::vector<RunInfo>& runs = opened.front().runs;
     if (runs.size() != 1) {
         throw InputError(files.front(), "the shards of one run",
@@ -299,7 +345,10 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
         throw InputError(files.front().parent_path() / unfinished, "shards that were recorded to their end",
                          "partial ones", "finish them by record with --resume");
     }
-    merge(std::move(opened), output, progress, stop);
+    for (const std::filesystem::path& file : files) {
+        require_recorded(file, {}, progress, stop);
+    }
+    merge(std::move(opened), output, are_compressed({files.front()}), progress, stop);
 }
 
 std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,
@@ -310,11 +359,12 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
     }
     const TraceReader reader = TraceReader::open(from);
     const RunInfo info = run_of(reader, run);
+    require_recorded(from, {run}, progress, stop);
     const bool fresh = !std::filesystem::exists(std::filesystem::symlink_status(to, error));
     std::int64_t begun = 0;
     try {
         {
-            TraceWriter writer(to);
+            TraceWriter writer(to, {.compress = is_compressed(from, run)});
             Merge copies(writer, progress, stop, &begun);
             copies.total = info.tokens;
             copies.copy(reader, info);

@@ -15,8 +15,8 @@ namespace ponderscope {
 /// that occur twice get " (2)"; partial runs stay partial; runs of one tokenizer share its vocabulary;
 /// annotations beside the inputs are copied beside the output. The output appears whole or not at all.
 ///
-/// InputError: no inputs, a damaged input, an output that exists. EnvironmentError: disk full, no permission.
-/// Cancelled.
+/// InputError: no inputs, a damaged input (also one whose bytes are possible, but not those that were
+/// recorded), an output that exists. EnvironmentError: disk full, no permission. Cancelled.
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                   const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

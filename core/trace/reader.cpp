@@ -41,6 +41,8 @@ void TraceReader::Impl::open_statements() {
                                         "AND first_token < ?4 AND first_token >= coalesce((SELECT "
                                         "max(first_token) FROM chunk WHERE sequence = ?1 AND "
                                         "signal = ?2 AND first_token <= ?3), 0) ORDER BY first_token");
+    signal_statement = database.prepare("SELECT id, axes FROM signal WHERE run = ? AND name = ?");
+    data_statement = database.prepare("SELECT data FROM chunk WHERE id = ?");
     vocabulary_statement = database.prepare("SELECT v.bytes FROM run r JOIN vocabulary v ON v.tokenizer = "
                                             "r.tokenizer WHERE r.id = ? AND v.id = ?");
 }
@@ -72,10 +74,7 @@ std::vector<ChunkRow> TraceReader::Impl::find_chunks(const SequenceRow& place, s
     const bool trimmed = axes.is_array() && axes.size() > 1 && axes.back() == back_axis;
     std::vector<ChunkRow> chunks;
     Statement& rows = chunks_statement;
-    struct Reset {
-        Statement& statement;
-        ~Reset() { statement.reset(); }
-    } const reset{rows};
+    const StatementReset reset{rows};
     rows.bind(1, place.id).bind(2, signal).bind(3, begin).bind(4, until);
     while (rows.step()) {
         ChunkRow chunk;
@@ -308,10 +307,10 @@ TokenColumns TraceReader::tokens(std::int64_t run, std::int64_t sequence, std::i
     if (shards_) {
         return shards_->tokens(run, sequence, begin, end);
     }
-    if (impl_->read([&] { return impl_->is_packed(run); })) {
-        return packed_tokens(run, sequence, begin, end);
-    }
     return impl_->read([&] {
+        if (impl_->is_packed(run)) {
+            return packed_tokens(run, sequence, begin, end);
+        }
         const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
         begin = std::clamp<std::int64_t>(begin, 0, place.tokens);
         end = end < 0 ? place.tokens : std::clamp(end, begin, place.tokens);
@@ -378,7 +377,8 @@ std::optional<SignalChunk> TraceReader::signal(std::int64_t run, std::int64_t se
         const Impl::SequenceRow place = impl_->find_sequence(run, sequence);
         begin = std::clamp<std::int64_t>(begin, 0, place.tokens);
         end = end < 0 ? place.tokens : std::clamp(end, begin, place.tokens);
-        Statement find = impl_->database.prepare("SELECT id, axes FROM signal WHERE run = ? AND name = ?");
+        Statement& find = impl_->signal_statement;
+        const StatementReset reset{find};
         find.bind(1, run).bind(2, std::string_view(name));
         if (!find.step()) {
             return std::nullopt;

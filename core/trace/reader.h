@@ -35,11 +35,18 @@ public:
     static TraceReader open_shards(const std::vector<std::filesystem::path>& files,
                                    const std::filesystem::path& name);
 
+    /// Another reader of the same files, for another thread.
+    [[nodiscard]] TraceReader another() const;
+    /// As long as what is returned lives, all that is read is of one moment, and reading often costs less.
+    /// The reader outlives it.
+    [[nodiscard]] std::shared_ptr<const void> hold() const;
+
     TraceReader(TraceReader&&) noexcept;
     TraceReader& operator=(TraceReader&&) noexcept;
     ~TraceReader();
 
     [[nodiscard]] const std::filesystem::path& path() const;
+    [[nodiscard]] std::vector<std::filesystem::path> files() const; ///< the trace, or its shards
     [[nodiscard]] std::vector<RunInfo>
     runs() const; ///< fresh from the file, so that a growing trace can be followed
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,6 +28,12 @@ inline std::int64_t bytes_a_token(DType dtype, std::span<const std::int64_t> sha
     }
     return bytes;
 }
+
+/// Ends what a statement that is kept was asked for.
+struct StatementReset {
+    Statement& statement;
+    ~StatementReset() { statement.reset(); }
+};
 
 /// A chunk without its values.
 struct ChunkRow {
@@ -51,6 +58,11 @@ struct TraceReader::Impl {
     mutable Statement chunks_statement;
     mutable Statement sequence_statement;
     mutable Statement vocabulary_statement;
+    mutable Statement signal_statement;
+    mutable Statement data_statement;
+    mutable bool held = false;              ///< a transaction outlives single calls (hold)
+    mutable std::int64_t known_bytes = 0;   ///< of the file; 0: not asked for in this transaction
+    mutable std::int64_t known_version = 0; ///< likewise
 
     Impl(std::filesystem::path p, Database d) : path(std::move(p)), database(std::move(d)) {}
 
@@ -68,19 +80,37 @@ struct TraceReader::Impl {
     /// ten columns; packed and compressed, equal tokens can take next to none, and what is read is checked
     /// then.
     std::int64_t plausible_tokens(std::int64_t count) const {
-        const bool any = database.integer("PRAGMA user_version") > schema::plain_version;
-        return plausible(count, any ? 0 : 10, "tokens");
+        if (known_version == 0) {
+            known_version = database.integer("PRAGMA user_version");
+        }
+        return plausible(count, known_version > schema::plain_version ? 0 : 10, "tokens");
     }
 
-    /// Runs \p body inside a read transaction and turns what SQLite says into a sentence.
+    /// Runs \p body inside a read transaction (that of the caller, where there is one) and turns what SQLite
+    /// says into a sentence.
     template <class Body>
     auto read(Body body) const {
-        try {
-            const ReadTransaction transaction(database);
-            return body();
-        } catch (const SqliteFailure& failure) {
-            rethrow(failure);
+        if (database.in_transaction() && !held) {
+            return body(); // what fails is met by the caller's
         }
+        for (int attempt = 0;; ++attempt) {
+            try {
+                std::optional<ReadTransaction> transaction;
+                if (!held) {
+                    begin(transaction);
+                }
+                return body();
+            } catch (const SqliteFailure& failure) {
+                constexpr int most = 5; // times that a growing trace on another machine is begun again
+                if (held || !failure.is_moved() || attempt >= most) {
+                    rethrow(failure);
+                }
+            }
+        }
+    }
+    void begin(std::optional<ReadTransaction>& transaction) const {
+        transaction.emplace(database);
+        known_bytes = known_version = 0;
     }
     [[noreturn]] void rethrow(const SqliteFailure& failure) const {
         if (failure.is_damage()) {
@@ -92,7 +122,10 @@ struct TraceReader::Impl {
 
     /// Bytes of the trace, its write-ahead log included: nothing inside can be larger.
     std::int64_t file_bytes() const {
-        return database.integer("PRAGMA page_count") * database.integer("PRAGMA page_size");
+        if (known_bytes == 0) {
+            known_bytes = database.integer("PRAGMA page_count") * database.integer("PRAGMA page_size");
+        }
+        return known_bytes;
     }
 
     /// A count from the file that says how much is to be read, checked before anything is allocated for it.

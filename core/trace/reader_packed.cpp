@@ -15,8 +15,10 @@ void TraceReader::Impl::read_values(const ChunkRow& chunk, std::size_t skip, std
         return;
     }
     const auto all = static_cast<std::size_t>(chunk.tokens * chunk.token_bytes());
-    std::vector<std::byte> stored(static_cast<std::size_t>(chunk.compressed_bytes));
-    database.read_blob("chunk", "data", chunk.id, 0, stored);
+    const StatementReset reset{data_statement};
+    data_statement.bind(1, chunk.id);
+    const std::span<const std::byte> stored =
+        data_statement.step() ? data_statement.blob(0) : std::span<const std::byte>();
     std::vector<std::byte> some;
     if (out.size() != all) {
         some.resize(all);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TraceReader: runs, and which part of a run a shard holds.
+#include "core/dist/world.h"
+#include "core/remote/address.h"
 #include "core/trace/reader.h"
 #include "core/trace/reader_impl.h"
 #include "core/trace/shard_set.h"
+
+#include <algorithm>
 
 namespace ponderscope {
 
@@ -76,8 +80,41 @@ TraceReader TraceReader::open_shards(const std::vector<std::filesystem::path>& f
     readers.reserve(files.size());
     for (const std::filesystem::path& file : files) {
         readers.push_back(open(file));
+        if (readers.back().impl_) { // together they remember about as many pages as one file does
+            const std::size_t kilobytes = std::max<std::size_t>(512, 16384 / files.size());
+            readers.back().impl_->database.execute("PRAGMA cache_size=-" + std::to_string(kilobytes));
+        }
     }
     return TraceReader(std::make_unique<ShardSet>(name, std::move(readers)));
+}
+
+std::vector<std::filesystem::path> TraceReader::files() const {
+    return shards_ ? shards_->files() : std::vector{impl_->path};
+}
+
+TraceReader TraceReader::another() const {
+    return shards_ ? open_shards(files(), path()) : open(path());
+}
+
+std::shared_ptr<const void> TraceReader::hold() const {
+    if (shards_) {
+        return shards_->hold();
+    }
+    // One that grows on another machine is begun again with each call.
+    if (impl_->database.in_transaction() || remote::is_remote(impl_->path)) {
+        return nullptr;
+    }
+    auto transaction = std::make_unique<std::optional<ReadTransaction>>();
+    try {
+        impl_->begin(*transaction);
+    } catch (const SqliteFailure& failure) {
+        impl_->rethrow(failure);
+    }
+    impl_->held = true;
+    return {transaction.release(), [impl = impl_.get()](const std::optional<ReadTransaction>* ended) {
+                impl->held = false;
+                delete ended;
+            }};
 }
 
 std::optional<ShardInfo> TraceReader::shard(std::int64_t run) const {
@@ -94,7 +131,7 @@ std::optional<ShardInfo> TraceReader::shard(std::int64_t run) const {
             return std::nullopt;
         }
         const ShardInfo info{row.integer(0), row.integer(1), row.integer(2)};
-        if (info.rank < 0 || info.rank >= info.world || info.batch < 1) {
+        if (info.rank < 0 || info.rank >= info.world || info.world > most_processes || info.batch < 1) {
             impl_->damaged("a place in a world of processes",
                            "rank " + std::to_string(info.rank) + " of " + std::to_string(info.world));
         }

@@ -115,6 +115,10 @@ void delete_run(Database& database, std::int64_t run) {
     for (const std::int64_t sequence : sequences) {
         delete_contents(database, sequence);
     }
+    if (has(database, "signal_sum")) {
+        database.execute(
+            "DELETE FROM signal_sum WHERE signal IN (SELECT id FROM signal WHERE run = " + number + ")");
+    }
     for (const char* table : {"sequence", "signal", "fault", "shard"}) {
         if (has(database, table)) {
             database.execute(std::string("DELETE FROM ") + table + " WHERE run = " + number);
@@ -182,6 +186,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
             throw EnvironmentError(target.string() + ": cannot be written (" + error.message() +
                                    "); nothing was changed. Check the permissions of its folder.");
         }
+        sync_folder_of(target);
     });
 }
 

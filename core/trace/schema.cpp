@@ -2,6 +2,7 @@
 #include "core/trace/schema.h"
 
 #include "core/base/error.h"
+#include "core/remote/address.h"
 #include "core/trace/database.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ constexpr Column run_columns[] = {
     {"policy", "TEXT NOT NULL", "what decides halting: learned, full, ..."},
     {"scoring", "TEXT NOT NULL", "exact, jacobi:3"},
     {"device", "TEXT NOT NULL", "cpu, cuda:0 with the name of the GPU"},
-    {"dtype", "TEXT NOT NULL", "float32, bfloat16, float16"},
+    {"dtype", "TEXT NOT NULL", "float32, tf32, bfloat16, float16"},
     {"record_level", "TEXT NOT NULL", "scalars, basic, steps"},
     {"text_source", "TEXT NOT NULL", "file, prompt or ids"},
     {"text_digest", "TEXT NOT NULL", "SHA-256 of the text, or of the ids as little-endian int32"},
@@ -187,6 +188,14 @@ constexpr Column piece_columns[] = {
     {"label_goes_on", "INTEGER NOT NULL", "1: its first label is the rest of one of the piece before"},
 };
 
+constexpr Column signal_sum_columns[] = {
+    {"signal", "INTEGER PRIMARY KEY", "signal.id, of a name that ends in .sum"},
+    {"shape", "TEXT NOT NULL", "JSON array, along the signal's axes behind token"},
+    {"data", "BLOB NOT NULL",
+     "int64, little-endian: values that are numbers, their sum in 2^-24, that of their squares in 2^-28"},
+    {"crc32", "INTEGER NOT NULL", "CRC-32 of data"},
+};
+
 constexpr Table all_tables[] = {
     {"run", "A checkpoint, a method and a policy over a set of sequences.", run_columns, "", "STRICT"},
     {"sequence", "A text, or a prompt with what was generated.", sequence_columns, "UNIQUE (run, number)",
@@ -211,6 +220,8 @@ constexpr Table all_tables[] = {
     {"shard", "How a run was dealt out to processes.", shard_columns, "", "STRICT", true},
     {"piece", "What the sequences of a shard are: parts of those of the whole run.", piece_columns, "",
      "STRICT", true},
+    {"signal_sum", "What the values of a signal add up to over the finished sequences of a run.",
+     signal_sum_columns, "", "STRICT", true},
 };
 
 // Column names are those of the tables; `sequence` is the number in the run wherever a view shows it.
@@ -345,9 +356,8 @@ void check_trace_header(const std::filesystem::path& path) {
                         "choose a .ponder file that ponderscope record made"});
 }
 
-void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
-    const std::string what = kind.what;
-    const std::string make_one = kind.otherwise;
+void check_plain_file(const std::filesystem::path& path, const std::string& what,
+                      const std::string& make_one) {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
@@ -364,14 +374,21 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
     if (status.type() != fs::file_type::regular) {
         throw InputError(path, what, "something that is no plain file", make_one);
     }
-    const std::uintmax_t size = fs::file_size(path, error);
-    if (size == 0 && !error) {
+    if (fs::file_size(path, error) == 0 && !error) {
         throw InputError(path, what, "an empty file", make_one);
+    }
+}
+
+void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
+    const std::string what = kind.what;
+    const std::string make_one = kind.otherwise;
+    if (!remote::is_remote(path)) { // the other side says the same of its files
+        check_plain_file(path, what, make_one);
     }
     // SQLite's own header: magic at 0, user_version at 60, application_id at 68, both big-endian.
     std::array<char, 100> header{};
     try {
-        Database(path, Database::Access::read).read_header(std::as_writable_bytes(std::span(header)));
+        Database(path, Database::Access::read).read_file(0, std::as_writable_bytes(std::span(header)));
     } catch (const SqliteFailure& failure) {
         const int reason = failure.system_error();
         throw InputError(path, what + " that can be read",
@@ -379,8 +396,9 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
                              (reason != 0 ? std::strerror(reason) : failure.what()) + ")",
                          "check its permissions");
     }
-    if (size < header.size() ||
-        std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16)) {
+    // Of a file that ends within its header the rest is read as zeros; byte 18 is the format's version, 1
+    // or 2.
+    if (std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16) || header[18] == 0) {
         throw InputError(path, what, "a file of another kind", make_one);
     }
     if (big_endian(header.data() + 68) != static_cast<std::uint32_t>(kind.application_id)) {

@@ -80,8 +80,13 @@ struct DatabaseKind {
     const char* otherwise; ///< what to do where the file is of another kind
 };
 
+/// Throws InputError unless something is there and a plain file that is not empty; \p what it should be and
+/// \p otherwise, what to do, are for the sentence.
+void check_plain_file(const std::filesystem::path& path, const std::string& what,
+                      const std::string& otherwise);
+
 /// Throws InputError unless the file looks like one of that kind and of a version that this program knows.
-/// Reads the first 100 bytes only, through SQLite (Database::read_header says why), and does not open what is
+/// Reads the first 100 bytes only, through SQLite (Database::read_file says why), and does not open what is
 /// no plain file.
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);

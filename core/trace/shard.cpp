@@ -2,9 +2,12 @@
 #include "core/trace/shard.h"
 
 #include "core/base/error.h"
+#include "core/remote/host.h"
+#include "core/trace/recorded_choices.h"
 
 #include <algorithm>
 #include <charconv>
+#include <fnmatch.h>
 #include <glob.h>
 
 namespace ponderscope {
@@ -30,14 +33,57 @@ std::string kind_of_device(const std::string& device) {
 
 std::vector<std::filesystem::path> shards_in(const std::filesystem::path& folder) {
     std::vector<std::filesystem::path> shards;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-        if (parse_shard_name(entry.path())) {
-            shards.push_back(entry.path());
+    const auto add = [&shards](const std::filesystem::path& file) {
+        if (parse_shard_name(file)) {
+            shards.push_back(file);
+        }
+    };
+    if (remote::is_remote(folder)) {
+        for (const remote::Entry& entry : remote::list(folder)) {
+            add(folder / entry.name);
+        }
+    } else {
+        std::error_code error;
+        for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+            add(entry.path());
         }
     }
     std::sort(shards.begin(), shards.end());
     return shards;
+}
+
+bool is_pattern(const std::string& name) {
+    return name.find_first_of("*?[") != std::string::npos;
+}
+
+/// What glob(3) finds, on another machine: a listing for each folder that has a pattern below it.
+std::vector<std::filesystem::path> matches_elsewhere(const std::filesystem::path& pattern) {
+    const remote::Address address = remote::parse_address(pattern);
+    std::vector<std::filesystem::path> found{address.machine() + "/"};
+    bool guessed = false; // below a pattern, a name may be of nothing
+    for (const std::filesystem::path& part : std::filesystem::path(address.path).relative_path()) {
+        std::vector<std::filesystem::path> below;
+        for (const std::filesystem::path& folder : found) {
+            if (!is_pattern(part)) {
+                if (!guessed || remote::look(folder / part).kind != remote::Kind::none) {
+                    below.push_back(folder / part);
+                }
+                continue;
+            }
+            try {
+                for (const remote::Entry& entry : remote::list(folder)) {
+                    if (::fnmatch(part.c_str(), entry.name.c_str(), FNM_PERIOD) == 0) {
+                        below.push_back(folder / entry.name);
+                    }
+                }
+            } catch (const InputError&) { // no folder, or one that cannot be listed: nothing in it matches
+            }
+        }
+        found = std::move(below);
+        guessed = guessed || is_pattern(part);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
 }
 
 } // namespace
@@ -72,7 +118,11 @@ std::optional<ShardName> parse_shard_name(const std::filesystem::path& file) {
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path) {
     namespace fs = std::filesystem;
     std::error_code error;
-    if (fs::is_directory(path, error)) {
+    const bool elsewhere = remote::is_remote(path);
+    const remote::Kind kind = elsewhere ? remote::look(path).kind : remote::Kind::none;
+    const bool folder = elsewhere ? kind >= remote::Kind::folder && kind != remote::Kind::trace
+                                  : fs::is_directory(path, error);
+    if (folder) {
         std::vector<fs::path> shards = shards_in(path);
         if (shards.empty()) {
             throw InputError(
@@ -81,74 +131,71 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
         }
         return shards;
     }
-    if (fs::exists(fs::symlink_status(path, error))) {
+    if (elsewhere ? kind != remote::Kind::none : fs::exists(fs::symlink_status(path, error))) {
         return {};
     }
-    if (path.native().find_first_of("*?[") != std::string::npos) {
-        glob_t found{};
+    if (is_pattern(elsewhere ? remote::parse_address(path).path : path.string())) {
         std::vector<fs::path> shards;
-        if (::glob(path.c_str(), 0, nullptr, &found) == 0) {
-            shards.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+        if (elsewhere) {
+            shards = matches_elsewhere(path);
+        } else {
+            glob_t found{};
+            if (::glob(path.c_str(), 0, nullptr, &found) == 0) {
+                shards.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+            }
+            ::globfree(&found);
         }
-        ::globfree(&found);
         if (shards.empty()) {
             throw InputError(path, "shards of a trace of such names", "none", "check the pattern");
         }
         return shards;
     }
-    std::vector<fs::path> shards = shards_in(path.has_parent_path() ? path.parent_path() : fs::path("."));
-    std::erase_if(shards, [&](const fs::path& shard) {
-        return parse_shard_name(shard)->trace.filename() != path.filename();
+    return shards_of(path);
+}
+
+std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace) {
+    std::vector<std::filesystem::path> shards =
+        shards_in(trace.has_parent_path() ? trace.parent_path() : std::filesystem::path("."));
+    std::erase_if(shards, [&](const std::filesystem::path& shard) {
+        return parse_shard_name(shard)->trace.filename() != trace.filename();
     });
     return shards;
 }
 
+std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run) {
+    const std::string changes = changes_of(run);
+    return {{"the texts' digest", run.text_digest},
+            {"the checkpoint's digest", run.checkpoint_digest},
+            {"the tokenizer's digest", run.tokenizer_digest},
+            {"versions", run.versions},
+            {"policy", run.policy},
+            {"scoring", run.scoring},
+            {"dtype", run.dtype},
+            {"--record", run.record_level},
+            {"choices", run.choices},
+            {"steps that are a", run.step_unit},
+            {"method", run.method},
+            {"depth mixing", run.depth_mixing},
+            {"config.json", run.config},
+            {"device", kind_of_device(run.device)},
+            {"--context", std::to_string(run.context)},
+            {"--stride", std::to_string(run.stride)},
+            {"--seed", std::to_string(run.seed)},
+            {"max_steps", std::to_string(run.max_steps)},
+            {"changes", changes.substr(std::min(changes.size(), changes.find_first_not_of('\n')))}};
+}
+
 std::string difference_of_runs(const RunInfo& one, const RunInfo& other) {
-    const auto differ = [](const char* what, const std::string& a, const std::string& b) {
+    const auto shown = [](const std::string& value) {
         constexpr std::size_t most = 60;
-        return std::string(what) + " " + (a.empty() ? "none" : a.substr(0, most)) + ", and " + what + " " +
-               (b.empty() ? "none" : b.substr(0, most));
+        return value.empty() ? "none" : value.substr(0, most);
     };
-    const struct {
-        const char* what;
-        const std::string& one;
-        const std::string& other;
-    } texts[] = {
-        {"the texts' digest", one.text_digest, other.text_digest},
-        {"the checkpoint's digest", one.checkpoint_digest, other.checkpoint_digest},
-        {"the tokenizer's digest", one.tokenizer_digest, other.tokenizer_digest},
-        {"versions", one.versions, other.versions},
-        {"policy", one.policy, other.policy},
-        {"scoring", one.scoring, other.scoring},
-        {"dtype", one.dtype, other.dtype},
-        {"--record", one.record_level, other.record_level},
-        {"choices", one.choices, other.choices},
-        {"steps that are a", one.step_unit, other.step_unit},
-        {"method", one.method, other.method},
-        {"depth mixing", one.depth_mixing, other.depth_mixing},
-        {"config.json", one.config, other.config},
-    };
-    for (const auto& text : texts) {
-        if (text.one != text.other) {
-            return differ(text.what, text.one, text.other);
-        }
-    }
-    if (kind_of_device(one.device) != kind_of_device(other.device)) {
-        return differ("device", one.device, other.device);
-    }
-    const struct {
-        const char* what;
-        std::int64_t one;
-        std::int64_t other;
-    } numbers[] = {
-        {"--context", one.context, other.context},
-        {"--stride", one.stride, other.stride},
-        {"--seed", static_cast<std::int64_t>(one.seed), static_cast<std::int64_t>(other.seed)},
-        {"max_steps", one.max_steps, other.max_steps},
-    };
-    for (const auto& number : numbers) {
-        if (number.one != number.other) {
-            return differ(number.what, std::to_string(number.one), std::to_string(number.other));
+    const auto ours = marks_of_run(one);
+    const auto theirs = marks_of_run(other);
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        const auto& [what, value] = ours[i];
+        if (value != theirs[i].second) {
+            return what + " " + shown(value) + ", and " + what + " " + shown(theirs[i].second);
         }
     }
     return {};

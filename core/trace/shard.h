@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -41,9 +42,15 @@ struct ShardName {
 std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 
 /// The shards that \p path means: a folder, a pattern with * ? or [ ], or the name of the whole trace where
-/// only its shards are there. Sorted; empty where it is a file, or nothing that has shards. InputError: a
-/// folder or a pattern without any.
+/// only its shards are there; on another machine too (ssh://…). Sorted; empty where it is a file, or nothing
+/// that has shards. InputError: a folder or a pattern without any.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
+/// The shards of \p trace, whose name is a name here and no pattern, whatever characters it has.
+std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);
+
+/// What the numbers of a run depend on: names, in the words of a sentence, and values. All shards have the
+/// same.
+std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run);
 
 /// In which respect two records are not of one run: "policy learned, and policy full". Empty: in none. Looks
 /// at what the numbers depend on, not at names, times and totals.

@@ -2,8 +2,10 @@
 #include "core/trace/shard_set.h"
 
 #include "core/base/error.h"
+#include "core/trace/recording.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace ponderscope {
@@ -33,7 +35,7 @@ namespace {
 
 struct FoundShard {
     std::size_t reader = 0;
-    RunInfo info;
+    Recording what;
     ShardInfo place;
     std::filesystem::path whole; ///< what it was recorded to
 };
@@ -56,7 +58,10 @@ FoundShard look_at(const TraceReader& reader, std::size_t index) {
                          "name it alone, or merge it with others without --join");
     }
     const std::optional<ShardName> name = parse_shard_name(reader.path());
-    return {index, runs.front(), *place, name ? name->trace : reader.path().parent_path() / "shards"};
+    return {index,
+            {runs.front(), reader.signals(runs.front().id), place->batch},
+            *place,
+            name ? name->trace : reader.path().parent_path() / "shards"};
 }
 
 /// The shards of one run, by rank.
@@ -66,14 +71,10 @@ std::vector<FoundShard> in_order(const std::vector<FoundShard>& found,
     const auto path = [&](const FoundShard& shard) { return readers[shard.reader].path(); };
     std::vector<const FoundShard*> by_rank(static_cast<std::size_t>(first.place.world));
     for (const FoundShard& shard : found) {
-        std::string difference = difference_of_runs(first.info, shard.info);
-        if (first.place.world != shard.place.world) {
-            difference = "a world of " + std::to_string(first.place.world) + ", and one of " +
-                         std::to_string(shard.place.world);
-        } else if (difference.empty() && first.place.batch != shard.place.batch) {
-            difference = "--batch " + std::to_string(first.place.batch) + ", and --batch " +
-                         std::to_string(shard.place.batch);
-        }
+        const std::string difference = first.place.world != shard.place.world
+                                           ? "a world of " + std::to_string(first.place.world) +
+                                                 ", and one of " + std::to_string(shard.place.world)
+                                           : difference_of_recordings(first.what, shard.what);
         if (!difference.empty()) {
             throw InputError(path(shard), "a shard of the same run as " + path(first).filename().string(),
                              "one of another (" + difference + ")", "name the shards of one run");
@@ -122,9 +123,9 @@ ShardSet::ShardSet(std::filesystem::path name, std::vector<TraceReader> shards)
     for (const auto& [whole, found] : by_name) {
         auto run = std::make_unique<Run>();
         for (const FoundShard& shard : in_order(found, readers_)) {
-            run->shards.emplace_back(shard.reader, shard.info.id);
+            run->shards.emplace_back(shard.reader, shard.what.run.id);
             if (run->shards.size() == 1) {
-                run->info = shard.info;
+                run->info = shard.what.run;
                 run->batch = shard.place.batch;
             }
         }
@@ -139,6 +140,22 @@ ShardSet::ShardSet(std::filesystem::path name, std::vector<TraceReader> shards)
 
 ShardSet::~ShardSet() = default;
 
+std::vector<std::filesystem::path> ShardSet::files() const {
+    std::vector<std::filesystem::path> files;
+    for (const TraceReader& reader : readers_) {
+        files.push_back(reader.path());
+    }
+    return files;
+}
+
+std::shared_ptr<const void> ShardSet::hold() const {
+    auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+    for (const TraceReader& reader : readers_) {
+        all->push_back(reader.hold());
+    }
+    return all;
+}
+
 const ShardSet::Run& ShardSet::run(std::int64_t id) const {
     if (id < 1 || id > static_cast<std::int64_t>(runs_.size())) {
         throw InputError(name_, "run " + std::to_string(id), "none",
@@ -146,6 +163,28 @@ const ShardSet::Run& ShardSet::run(std::int64_t id) const {
     }
     return *runs_[static_cast<std::size_t>(id - 1)];
 }
+
+namespace {
+
+/// What some shards recorded ahead of what others miss cannot be read yet, and is not counted. Bytes and
+/// FLOPs are known by shard only: in proportion.
+void count_readable(RunInfo& all, const std::vector<SequenceInfo>& sequences) {
+    const auto tokens = static_cast<double>(std::max<std::int64_t>(all.tokens, 1));
+    const auto scored = static_cast<double>(std::max<std::int64_t>(all.scored_tokens, 1));
+    all.tokens = all.scored_tokens = 0;
+    all.nll_sum = all.steps_sum = 0;
+    for (const SequenceInfo& sequence : sequences) {
+        all.tokens += sequence.tokens;
+        all.scored_tokens += sequence.scored_tokens;
+        all.nll_sum += sequence.nll_sum;
+        all.steps_sum += sequence.steps_sum;
+    }
+    all.flops_sum *= static_cast<double>(all.tokens) / tokens;
+    all.text_bytes =
+        std::llround(static_cast<double>(all.text_bytes) * (static_cast<double>(all.scored_tokens) / scored));
+}
+
+} // namespace
 
 std::vector<RunInfo> ShardSet::runs() const {
     std::vector<RunInfo> runs;
@@ -165,6 +204,10 @@ std::vector<RunInfo> ShardSet::runs() const {
             all.flops_sum += shard.flops_sum;
             all.seconds = std::max(all.seconds, shard.seconds); // they ran side by side
             all.started = std::min(all.started, shard.started);
+        }
+        if (!all.complete) { // it may have grown
+            make_index(*run);
+            count_readable(all, run->sequences);
         }
         all.sequences = static_cast<std::int64_t>(index_of(*run).sequences.size());
         runs.push_back(std::move(all));
@@ -409,6 +452,14 @@ std::optional<SignalChunk> ShardSet::signal(std::int64_t id, std::int64_t sequen
 std::string ShardSet::text(std::int64_t id, std::int64_t sequence) const {
     std::string text;
     for (const Piece& piece : pieces_of(id, sequence)) {
+        // Tokens and labels are placed by it.
+        if (piece.place.text_begin != static_cast<std::int64_t>(text.size())) {
+            throw InputError(readers_[piece.shard].path(),
+                             "a piece of text that begins at byte " + std::to_string(text.size()) +
+                                 " of sequence " + std::to_string(sequence),
+                             "one from byte " + std::to_string(piece.place.text_begin),
+                             "take the shards from their source again");
+        }
         text += readers_[piece.shard].text(run_in(id, piece), piece.number);
     }
     return text;
@@ -439,9 +490,10 @@ std::vector<FaultInfo> ShardSet::faults(std::int64_t id) const {
     for (std::size_t rank = 0; rank < of.shards.size(); ++rank) {
         const auto& [reader, there] = of.shards[rank];
         for (FaultInfo& fault : readers_[reader].faults(there)) {
-            const auto piece = std::find_if(of.pieces.begin(), of.pieces.end(), [&](const Piece& one) {
-                return one.shard == reader && one.number == fault.sequence;
-            });
+            const auto piece =
+                std::find_if(of.pieces.begin(), of.pieces.end(), [&, reader = reader](const Piece& one) {
+                    return one.shard == reader && one.number == fault.sequence;
+                });
             faults.push_back({id,
                               fault.sequence >= 0 && piece != of.pieces.end() ? piece->place.sequence : -1,
                               fault.time, "rank " + std::to_string(rank) + ": " + fault.message});

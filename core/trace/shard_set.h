@@ -34,6 +34,8 @@ public:
     [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const;
     [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
     [[nodiscard]] const std::filesystem::path& name() const { return name_; }
+    [[nodiscard]] std::vector<std::filesystem::path> files() const;
+    [[nodiscard]] std::shared_ptr<const void> hold() const;
     [[nodiscard]] std::string check() const;
 
 private:

@@ -121,13 +121,24 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
     Annotation made;
     made.name = name;
     for (const SequenceInfo& sequence : trace.sequences(run.id)) {
-        std::vector<double>& values =
-            made.values.emplace_back(static_cast<std::size_t>(sequence.tokens), none);
+        std::vector<double>& values = made.values.emplace_back();
+        values.resize(sequence.tokens > 0 ? 1 : 0, none);
         for (std::int64_t begin = 0; begin + 1 < sequence.tokens; begin += slice_tokens) {
             if (stop.stop_requested()) {
                 throw Cancelled();
             }
             const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens - 1);
+            // Memory grows by tokens that are there, not by how many there are said to be.
+            const auto there =
+                static_cast<std::int64_t>(trace.tokens(run.id, sequence.index, begin + 1, end + 1).size());
+            if (there != end - begin) {
+                throw InputError(trace.path(),
+                                 std::to_string(sequence.tokens) + " tokens in sequence " +
+                                     std::to_string(sequence.index) + " of run \"" + run.name + "\"",
+                                 "only " + std::to_string(begin + 1 + there),
+                                 "take the trace from its source again");
+            }
+            values.resize(static_cast<std::size_t>(end) + 1, none);
             const std::vector<double> of = rows_of(trace, run, sequence.index, column.of, begin, end);
             const std::vector<double> minus =
                 column.minus ? rows_of(trace, run, sequence.index, *column.minus, begin, end)
@@ -144,8 +155,6 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
 Annotation difference_by_step(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                               const RunInfo& run_b, const std::string& name, const StepColumn& column,
                               const std::stop_token& stop) {
-    Annotation a = annotation_by_step(trace_a, run_a, name, column, stop);
-    const Annotation b = annotation_by_step(trace_b, run_b, name, column, stop);
     const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
     const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
     const auto differ = [&](const std::string& what) {
@@ -156,6 +165,14 @@ Annotation difference_by_step(const TraceReader& trace_a, const RunInfo& run_a, 
         differ(std::to_string(sequences_b.size()) + " sequences where that has " +
                std::to_string(sequences_a.size()));
     }
+    for (std::size_t s = 0; s < sequences_a.size(); ++s) {
+        if (sequences_a[s].tokens != sequences_b[s].tokens) {
+            differ(std::to_string(sequences_b[s].tokens) + " tokens in sequence " + std::to_string(s) +
+                   " where that has " + std::to_string(sequences_a[s].tokens));
+        }
+    }
+    Annotation a = annotation_by_step(trace_a, run_a, name, column, stop);
+    const Annotation b = annotation_by_step(trace_b, run_b, name, column, stop);
     for (std::size_t s = 0; s < sequences_a.size(); ++s) {
         if (trace_a.tokens(run_a.id, sequences_a[s].index).id !=
             trace_b.tokens(run_b.id, sequences_b[s].index).id) {

@@ -218,7 +218,8 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
     run.run();
 
     signals_.clear();
-    choose_form(info.record_level);
+    sums_.clear();
+    choose_form(info.record_level, signals);
     std::vector<SignalInfo> all = signals;
     if (packed_) {
         all.push_back(packed_token_info());
@@ -233,24 +234,13 @@ void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& s
             .bind(6, std::string_view(signal.title))
             .bind(7, std::string_view(signal.description));
         insert_signal_.run();
-        signals_[signal.name] = {next_signal_++, ends_in_zeros(signal.axes)};
+        signals_[signal.name] = {next_signal_++, ends_in_zeros(signal.axes), compresses(signal),
+                                 is_summed(signal.name)};
     }
     if (shard) {
         Statement insert = database_.prepare(insert_into("shard"));
         insert.bind(1, run_).bind(2, shard->rank).bind(3, shard->world).bind(4, shard->batch);
         insert.run();
-    }
-}
-
-void TraceStore::choose_form(const std::string& record_level) {
-    packed_ = record_level == "scalars";
-    compress_ = packed_ || always_compress_;
-    if (compress_ && database_.integer("PRAGMA user_version") < schema::version) {
-        if (database_.integer("PRAGMA user_version") < schema::plain_version) {
-            throw InputError(path_, "a trace that can hold compressed runs", "one of the first version",
-                             "record into another file; merge writes the runs of both into a new one");
-        }
-        database_.execute("PRAGMA user_version=" + std::to_string(schema::version));
     }
 }
 
@@ -264,6 +254,7 @@ void TraceStore::begin_sequence(std::int64_t id, const std::string& title, const
     sequence_totals_ = {};
     sequence_rows_.clear();
     buffers_.clear();
+    sequence_sums_.clear();
     insert_sequence_.bind(1, id)
         .bind(2, run_)
         .bind(3, run_sequences_)
@@ -308,7 +299,7 @@ void TraceStore::append(const TokenColumns& tokens,
     begin();
     count(tokens);
     if (packed_) {
-        const std::int64_t signal = signals_.at(packed_token_signal).id;
+        const SignalPlace& signal = signals_.at(packed_token_signal);
         buffers_[packed_token_signal].append(
             pack_tokens(tokens), [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); });
     } else {
@@ -317,8 +308,10 @@ void TraceStore::append(const TokenColumns& tokens,
     }
     for (const auto& [name, chunk] : signals) {
         const SignalPlace& signal = signals_.at(name);
-        const auto store = [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal.id, piece); };
-        if (signal.trimmed) {
+        const auto store = [&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); };
+        if (signal.summed) {
+            sequence_sums_[name].add(chunk);
+        } else if (signal.trimmed) {
             ChunkBuffer::put_trimmed(chunk, store);
         } else {
             buffers_[name].append(chunk, store);
@@ -399,43 +392,6 @@ void TraceStore::digest(const TokenColumns& tokens) {
     }
 }
 
-std::int64_t TraceStore::store_chunk(std::int64_t signal, const ChunkBuffer::Piece& piece) {
-    const std::vector<std::byte> packed =
-        compress_ ? compress_values(piece.data, piece.tokens) : std::vector<std::byte>();
-    const std::span<const std::byte> data = packed.empty() ? piece.data : packed;
-    const std::string dtype =
-        std::string(name_of(piece.dtype)) + std::string(packed.empty() ? "" : compressed_suffix);
-    const std::int64_t crc = crc32_of(data);
-    if (piece.row != 0) {
-        update_chunk_.bind(1, piece.tokens)
-            .bind(2, std::string_view(piece.shape))
-            .bind(3, data)
-            .bind(4, crc)
-            .bind(5, std::string_view(dtype))
-            .bind(6, piece.row);
-        update_chunk_.run();
-        return piece.row;
-    }
-    insert_chunk_.bind(1, next_chunk_)
-        .bind(2, sequence_)
-        .bind(3, signal)
-        .bind(4, piece.first_token)
-        .bind(5, piece.tokens)
-        .bind(6, std::string_view(dtype))
-        .bind(7, std::string_view(piece.shape))
-        .bind(8, data)
-        .bind(9, crc);
-    insert_chunk_.run();
-    return next_chunk_++;
-}
-
-void TraceStore::flush_tails() {
-    for (auto& [name, buffer] : buffers_) {
-        const std::int64_t signal = signals_.at(name).id;
-        buffer.flush([&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); });
-    }
-}
-
 void TraceStore::write_sequence_totals() {
     if (sequence_ == 0) {
         return;
@@ -490,6 +446,12 @@ void TraceStore::end_sequence(bool complete) {
     sequence_totals_ = {};
     sequence_ = 0;
     buffers_.clear();
+    for (const auto& [name, sums] : sequence_sums_) {
+        if (complete) {
+            put_signal_sums(name, sums);
+        }
+    }
+    sequence_sums_.clear();
 }
 
 void TraceStore::put_labels(const std::vector<TextLabel>& labels) {
@@ -538,6 +500,7 @@ void TraceStore::end_run(double seconds, bool complete) {
     run_seconds_ = seconds;
     run_complete_ = complete;
     write_run_totals();
+    write_sums();
     run_ = 0;
 }
 
@@ -547,11 +510,16 @@ void TraceStore::commit() {
     }
     write_sequence_totals();
     write_run_totals();
+    write_sums();
     database_.execute("COMMIT");
 }
 
 void TraceStore::finish() {
     commit();
+    // Commits do not wait for the disk. The last one does, and takes those before it along: who reads at this
+    // moment can keep the log from being copied into the trace.
+    database_.execute("PRAGMA synchronous=FULL; PRAGMA user_version=" +
+                      std::to_string(database_.integer("PRAGMA user_version")));
     database_.wait_for_locks(250);
     // Both refuse while somebody reads: the trace is then whole all the same, in two files until a later
     // writer ends.
@@ -574,7 +542,7 @@ void TraceStore::end_with_fault(const std::string& message) noexcept {
         }
         put_fault(newest, -1, utc_now(), message);
         database_.execute("COMMIT");
-    } catch (const SqliteFailure&) {
+    } catch (const std::exception&) { // of SQLite, or no memory either
         roll_back();
     }
 }
@@ -584,7 +552,7 @@ void TraceStore::roll_back() noexcept {
         if (database_.in_transaction()) {
             database_.execute("ROLLBACK");
         }
-    } catch (const SqliteFailure&) {
+    } catch (const std::exception&) {
         // SQLite rolls back by itself when the connection closes.
     }
 }

@@ -6,6 +6,7 @@
 #include "core/trace/digests.h"
 #include "core/trace/records.h"
 #include "core/trace/shard.h"
+#include "core/trace/signal_sums.h"
 #include "core/trace/training_records.h"
 
 #include <chrono>
@@ -59,6 +60,8 @@ public:
                         const std::vector<std::pair<std::int32_t, std::string>>& token_bytes);
     void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
                    const std::string& message);
+    /// Adds to those of the run.
+    void put_signal_sums(const std::string& signal, const SignalSums& sums);
     void end_run(double seconds, bool complete);
 
     void begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities);
@@ -89,6 +92,12 @@ private:
         void add(const Totals& other);
     };
 
+    struct SignalPlace {
+        std::int64_t id = 0;
+        bool trimmed = false; ///< ends in zeros that are not stored
+        bool compressed = false;
+        bool summed = false; ///< its values are added up (signal_sums.h)
+    };
     void create();
     void add_what_came_later();
     void load_contents();
@@ -103,15 +112,18 @@ private:
     void flush_tails();
     void write_sequence_totals();
     void write_run_totals();
-    std::int64_t store_chunk(std::int64_t signal, const ChunkBuffer::Piece& piece);
+    void write_sums();
+    std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 
     /// Runs of scalars are packed, and what is packed or compressed wants a newer reader.
-    void choose_form(const std::string& record_level);
+    void choose_form(const std::string& record_level, const std::vector<SignalInfo>& signals);
+    [[nodiscard]] bool compresses(const SignalInfo& signal) const;
 
     std::filesystem::path path_;
     bool always_compress_;
-    bool compress_ = false; ///< in this run
-    bool packed_ = false;   ///< its tokens lie in a signal
+    bool compress_ = false;   ///< in this run
+    bool packed_ = false;     ///< its tokens lie in a signal
+    bool plain_only_ = false; ///< the file is of a version that compresses nothing
     Database database_;
     Contents contents_;
     Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_,
@@ -129,11 +141,9 @@ private:
     std::int64_t run_sequences_ = 0;
     double run_seconds_before_ = 0; ///< of a run that was taken up again
     Totals run_totals_;             ///< of its ended sequences
-    struct SignalPlace {
-        std::int64_t id = 0;
-        bool trimmed = false; ///< ends in zeros that are not stored
-    };
     std::map<std::string, SignalPlace> signals_;
+    std::map<std::string, SignalSums> sums_; ///< of its ended sequences
+    bool sums_changed_ = false;
 
     std::int64_t sequence_ = 0; ///< 0 = none
     bool sequence_complete_ = false;
@@ -142,6 +152,7 @@ private:
     Totals sequence_totals_;
     RowDigest sequence_rows_;
     std::map<std::string, ChunkBuffer> buffers_;
+    std::map<std::string, SignalSums> sequence_sums_;
 };
 
 /// An INSERT of one row with a parameter for each column of a table of the schema.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TraceStore: runs that are taken up again.
+#include "core/base/error.h"
 #include "core/trace/packed_values.h"
 #include "core/trace/run_edits.h"
 #include "core/trace/schema.h"
@@ -51,7 +52,8 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
     }
     database_.execute("DELETE FROM fault WHERE run = " + number);
     signals_.clear();
-    choose_form(record_level);
+    sums_.clear();
+    choose_form(record_level, signals);
     std::vector<SignalInfo> all = signals;
     if (packed_) {
         all.push_back(packed_token_info());
@@ -60,7 +62,18 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
         Statement find = database_.prepare("SELECT id FROM signal WHERE run = ? AND name = ?");
         find.bind(1, run).bind(2, std::string_view(signal.name));
         if (find.step()) {
-            signals_[signal.name] = {find.integer(0), ends_in_zeros(signal.axes)};
+            signals_[signal.name] = {find.integer(0), ends_in_zeros(signal.axes), compresses(signal),
+                                     is_summed(signal.name)};
+        }
+        Statement sums = database_.prepare("SELECT shape, data, crc32 FROM signal_sum WHERE signal = ?");
+        sums.bind(1, signals_[signal.name].id);
+        if (sums.step()) {
+            auto known = SignalSums::from(sums.text(0), sums.blob(1), sums.integer(2));
+            if (!known) {
+                throw InputError(path_, "the sums of signal " + signal.name + " as recorded", "other bytes",
+                                 "the file is damaged; record the run again");
+            }
+            sums_[signal.name] = std::move(*known);
         }
     }
     write_run_totals();

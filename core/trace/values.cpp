@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/half.h"
+#include "core/remote/address.h"
 #include "core/trace/reader.h"
 
 #include <bit>
@@ -105,10 +106,16 @@ std::vector<std::int64_t> to_integers(const SignalChunk& chunk) {
 }
 
 RunReference parse_run_reference(const std::string& text) {
-    // A file of that whole name wins: '#' is a legal character in file names.
+    // A file of that whole name wins: '#' is a legal character in file names. On another machine the name
+    // itself must tell.
     std::error_code error;
     const std::size_t hash = text.rfind('#');
-    if (hash == std::string::npos || std::filesystem::exists(text, error)) {
+    const std::string_view trace = std::string_view(text).substr(0, hash);
+    const bool whole = remote::is_remote(text)
+                           ? text.find('/', hash) != std::string::npos ||
+                                 (text.ends_with(".ponder") && !trace.ends_with(".ponder"))
+                           : std::filesystem::exists(text, error);
+    if (hash == 0 || hash == std::string::npos || whole) {
         return {text, {}};
     }
     return {text.substr(0, hash), text.substr(hash + 1)};

@@ -111,6 +111,7 @@ void TraceWriter::Impl::execute(Command& command) {
                    [&](EndSequence& c) { store->end_sequence(c.complete); },
                    [&](PutVocabulary& c) { store->put_vocabulary(c.tokenizer, c.token_bytes); },
                    [&](PutFault& c) { store->put_fault(c.run, c.sequence, c.time, c.message); },
+                   [&](PutSignalSums& c) { store->put_signal_sums(c.signal, c.sums); },
                    [&](EndRun& c) { store->end_run(c.seconds, c.complete); },
                    [&](BeginTraining& c) { store->begin_training(c.info, c.quantities); },
                    [&](PutPoints& c) { store->put_points(c.training, c.moment, c.values); },
@@ -175,21 +176,28 @@ void TraceWriter::Impl::work_off() {
     } catch (...) {
         std::exception_ptr caught = std::current_exception();
         try {
-            throw;
-        } catch (const SqliteFailure& sqlite) {
-            caught = std::make_exception_ptr(EnvironmentError(sentence_of(path, sqlite)));
-        } catch (const std::bad_alloc&) {
-            caught = std::make_exception_ptr(EnvironmentError(
-                path.string() + ": out of memory while writing; what was written before is kept."));
+            try {
+                throw;
+            } catch (const SqliteFailure& sqlite) {
+                caught = std::make_exception_ptr(EnvironmentError(sentence_of(path, sqlite)));
+            } catch (const std::bad_alloc&) {
+                caught = std::make_exception_ptr(EnvironmentError(
+                    path.string() + ": out of memory while writing; what was written before is kept."));
+            }
         } catch (...) {
-            // as it is
+            // As it is: of another kind, or there is no memory for a sentence either.
         }
         store->roll_back();
         try {
             std::rethrow_exception(caught);
         } catch (const std::exception& what) {
-            // In the room that the roll-back gave back; a disk that refuses even that keeps a partial run.
-            store->end_with_fault(std::string("The recording ended before its time: ") + what.what());
+            try {
+                // In the room that the roll-back gave back; a disk that refuses even that keeps a partial
+                // run.
+                store->end_with_fault(std::string("The recording ended before its time: ") + what.what());
+            } catch (const std::bad_alloc&) {
+                // A partial run without a reason.
+            }
         }
         const std::lock_guard guard(mutex);
         failure = caught;
@@ -350,7 +358,7 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> signal
     std::map<std::string, SignalInfo> by_name = impl.by_name(signals);
     if (shard) {
         try {
-            impl.check_siblings(info, *shard);
+            impl.check_siblings({info, signals, shard->batch}, *shard);
         } catch (...) {
             impl.discard = impl.last_run == 0;
             throw;
@@ -450,6 +458,15 @@ void TraceWriter::put_vocabulary(std::vector<std::pair<std::int32_t, std::string
     Impl& impl = *impl_;
     impl.need_run("The vocabulary");
     impl.push(PutVocabulary{impl.tokenizer, std::move(token_bytes)});
+}
+
+void TraceWriter::put_signal_sums(const std::string& signal, const SignalSums& sums) {
+    Impl& impl = *impl_;
+    impl.need_run("The sums of a signal");
+    if (!is_summed(signal) || !impl.signals.contains(signal)) {
+        impl.misuse("signal " + signal + " was not announced as one that is added up.");
+    }
+    impl.push(PutSignalSums{signal, sums});
 }
 
 void TraceWriter::put_fault(std::string message) {

@@ -15,6 +15,8 @@
 
 namespace ponderscope {
 
+struct SignalSums;
+
 /// Appends runs to a trace file. A thread of its own holds the only write connection; the calls below hand
 /// over values and return (they block only while more than `max_queued_bytes` wait). One writer a file. Calls
 /// come from one thread.
@@ -72,6 +74,8 @@ public:
     void put_fault(std::string message);
     /// The same with a time of its own, for copies; `run` and `sequence` of \p fault are not used.
     void put_fault(const FaultInfo& fault);
+    /// Adds to the sums of a signal of the current run (signal_sums.h), for copies.
+    void put_signal_sums(const std::string& signal, const SignalSums& sums);
     /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
     /// the run.
     void end_run(double seconds);

@@ -58,6 +58,10 @@ struct PutFault {
     std::string time;
     std::string message;
 };
+struct PutSignalSums {
+    std::string signal;
+    SignalSums sums;
+};
 struct EndRun {
     double seconds;
     bool complete;
@@ -78,12 +82,14 @@ struct EndTraining {
 };
 using Command =
     std::variant<BeginRun, ResumeRun, BeginSequence, Append, PutLabels, PutTextDigest, EndSequence,
-                 PutVocabulary, PutFault, EndRun, BeginTraining, PutPoints, EndTraining>;
+                 PutVocabulary, PutFault, PutSignalSums, EndRun, BeginTraining, PutPoints, EndTraining>;
 
 template <class... Handlers>
 struct Overloaded : Handlers... {
     using Handlers::operator()...;
 };
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>; // compilers before Clang 17 do not find it themselves
 
 /// What must survive from its moment on: it waits for nothing but the disk.
 inline bool ends_something(const Command& command) {

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/lock_file.h"
+#include "core/trace/recording.h"
 #include "core/trace/store.h"
 #include "core/trace/writer.h"
 #include "core/trace/writer_commands.h"
@@ -84,7 +85,7 @@ struct TraceWriter::Impl {
 
     void open();
     /// InputError where other shards of the run, as far as they are there, are of other texts or options.
-    void check_siblings(const RunInfo& info, const ShardInfo& shard) const;
+    void check_siblings(const Recording& own, const ShardInfo& shard) const;
     void push(writer_commands::Command command);
     void work_off();
     void execute(writer_commands::Command& command);

@@ -20,7 +20,7 @@ std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& 
            "); check the permissions of the file and of its folder, and the disk.";
 }
 
-void TraceWriter::Impl::check_siblings(const RunInfo& info, const ShardInfo& shard) const {
+void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& shard) const {
     const std::optional<ShardName> name = parse_shard_name(path);
     if (shard.world < 2 || !name) {
         return;
@@ -37,11 +37,8 @@ void TraceWriter::Impl::check_siblings(const RunInfo& info, const ShardInfo& sha
         if (!there) {
             continue; // about to be begun
         }
-        std::string difference = difference_of_runs(runs.front(), info);
-        if (difference.empty() && there->batch != shard.batch) {
-            difference =
-                "--batch " + std::to_string(there->batch) + ", and --batch " + std::to_string(shard.batch);
-        }
+        const std::string difference =
+            difference_of_recordings({runs.front(), reader.signals(runs.front().id), there->batch}, own);
         if (!difference.empty()) {
             throw InputError(beside,
                              "a shard of the run that rank " + std::to_string(shard.rank) + " records",

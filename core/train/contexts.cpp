@@ -12,10 +12,9 @@
 
 namespace ponderscope {
 
-ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
-                               bool shifted)
-    : stream_(stream), context_(context), seed_(seed), shifted_(shifted) {
-    const auto size = static_cast<std::int64_t>(stream.size());
+ContextSampler::ContextSampler(TokenStream stream, std::int64_t context, std::uint64_t seed, bool shifted)
+    : stream_(std::move(stream)), context_(context), seed_(seed), shifted_(shifted) {
+    const std::int64_t size = stream_.size();
     if (size < context + 1) {
         throw InputError("The training text has " + std::to_string(size) +
                          " tokens, fewer than a context of " + std::to_string(context) +
@@ -34,7 +33,7 @@ ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_
 void ContextSampler::begin_epoch(std::uint64_t epoch) {
     epoch_ = epoch;
     const std::uint64_t draws = splitmix64(seed_, epoch);
-    const auto size = static_cast<std::int64_t>(stream_.size());
+    const std::int64_t size = stream_.size();
     const std::int64_t phases = shifted_ ? std::min(context_, size - windows_ * context_) : 1;
     phase_ = static_cast<std::int64_t>(bounded(splitmix64(draws, 0), static_cast<std::uint64_t>(phases)));
     order_.resize(static_cast<std::size_t>(windows_));
@@ -49,9 +48,9 @@ std::span<const std::int32_t> ContextSampler::window(std::uint64_t n) {
     if (n / windows != epoch_) {
         begin_epoch(n / windows);
     }
-    const auto begin =
-        static_cast<std::size_t>(phase_ + static_cast<std::int64_t>(order_[n % windows]) * context_);
-    return stream_.subspan(begin, static_cast<std::size_t>(context_ + 1));
+    window_.resize(static_cast<std::size_t>(context_ + 1));
+    stream_.read(phase_ + static_cast<std::int64_t>(order_[n % windows]) * context_, window_);
+    return window_;
 }
 
 std::vector<std::int64_t> held_out_windows(std::int64_t stream_tokens, std::int64_t context,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/train/token_stream.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,18 +18,19 @@ namespace ponderscope {
 /// epoch cuts at multiples of `context`: for a stream of pieces that are that long.
 class ContextSampler {
 public:
-    /// \p stream must outlive the sampler. InputError when it is shorter than context + 1 tokens.
-    ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
-                   bool shifted = true);
+    /// What \p stream looks at must outlive the sampler. InputError when it is shorter than context + 1
+    /// tokens.
+    ContextSampler(TokenStream stream, std::int64_t context, std::uint64_t seed, bool shifted = true);
 
     [[nodiscard]] std::int64_t windows_an_epoch() const { return windows_; }
-    /// Window number \p n, counted from 0 over all epochs: context + 1 ids inside the stream.
+    /// Window number \p n, counted from 0 over all epochs: context + 1 ids, until the next call.
     [[nodiscard]] std::span<const std::int32_t> window(std::uint64_t n);
 
 private:
     void begin_epoch(std::uint64_t epoch);
 
-    std::span<const std::int32_t> stream_;
+    TokenStream stream_;
+    std::vector<std::int32_t> window_;
     std::int64_t context_;
     std::uint64_t seed_;
     bool shifted_;

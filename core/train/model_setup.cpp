@@ -172,7 +172,7 @@ Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, 
         }
         return absent;
     });
-    const Parameters taken = Parameters::load(layout, checkpoint, at::kCPU, at::kFloat, {}, stop);
+    const Parameters taken = Parameters::load(layout, checkpoint, {at::kCPU}, at::kFloat, {}, stop);
     const at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : taken.items()) {
         if (!at::isfinite(tensor).all().item<bool>()) {

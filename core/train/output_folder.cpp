@@ -113,11 +113,13 @@ nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const
         {"held_out_perplexity", number_or_null(std::exp(result.held_out_nll))},
         {"held_out_bits_per_byte", number_or_null(bits)},
         {"recipe", essence(recipe)},
-        {"corpus", {{"sha256", corpus.digest}, {"tokens", corpus.train.size()}, {"texts", std::move(texts)}}},
+        {"corpus",
+         {{"sha256", corpus.digest}, {"tokens", corpus.train_stream().size()}, {"texts", std::move(texts)}}},
         {"made_with",
          {{"device", about.device},
           {"precision", about.precision},
           {"threads", about.threads},
+          {"processes", about.processes},
           {"torch", about.torch_version}}}};
 }
 

@@ -44,9 +44,10 @@ private:
 
 /// What training.json says besides the results.
 struct Provenance {
-    std::string device;    ///< "cpu", "cuda:0"
-    std::string precision; ///< of the products: "float32", "bfloat16"
-    std::int64_t threads = 0;
+    std::string device;       ///< "cpu", "cuda:0"
+    std::string precision;    ///< of the products: "float32", "bfloat16"
+    std::int64_t threads = 0; ///< of each process
+    std::int64_t processes = 1;
     std::string torch_version;
     bool complete = false;
 };

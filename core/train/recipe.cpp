@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
 
 #include <algorithm>
@@ -89,11 +90,7 @@ Keys architecture_keys(const std::string& model_type) {
     if (near) {
         remedy = "did you mean \"" + std::string(*near) + "\"?";
     } else {
-        remedy = "known here: ";
-        for (std::size_t i = 0; i < known.size(); ++i) {
-            remedy += (i > 0 ? ", " : "") + std::string(known[i]);
-        }
-        remedy += ".";
+        remedy = "known here: " + joined(known) + ".";
     }
     throw InputError(object.source().string() + ": \"" + object.name_of(key) +
                      "\" is not a key of a recipe; " + remedy);
@@ -186,10 +183,25 @@ void read_model(const JsonObject& model, Recipe& recipe) {
 }
 
 void read_texts(const JsonObject& texts, Recipe& recipe) {
-    allow_only(texts, {"folder", "train", "held_out", "held_out_fraction", "document_end"});
+    allow_only(texts, {"folder", "train", "held_out", "shards", "held_out_shards", "held_out_fraction",
+                       "document_end"});
     recipe.texts = from_folder_of(recipe.source, texts.text("folder").value_or("."));
-    recipe.train_texts = texts_in(texts, "train", true);
+    recipe.shards = texts.text("shards").value_or("");
+    recipe.held_out_shards = texts.text("held_out_shards").value_or("");
+    recipe.train_texts = texts_in(texts, "train", recipe.shards.empty());
     recipe.held_out_texts = texts_in(texts, "held_out", false);
+    if (recipe.shards.empty() && !recipe.held_out_shards.empty()) {
+        throw InputError(recipe.source, "texts.held_out_shards beside texts.shards", "it alone",
+                         "name the texts to hold out by texts.held_out");
+    }
+    for (const char* key : {"train", "held_out", "document_end"}) {
+        if (!recipe.shards.empty() && texts.find(key) != nullptr) {
+            throw InputError(recipe.source, "texts.shards, or names of texts",
+                             std::string("texts.shards and texts.") + key,
+                             "leave one of them out; what stands between the texts of shards was said when "
+                             "they were made");
+        }
+    }
     recipe.held_out_fraction = number_in(texts, "held_out_fraction", 0, 0, 0.9, "a share between 0 and 0.9");
     recipe.document_end = texts.text("document_end").value_or("");
 }
@@ -216,14 +228,9 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     }
     recipe.seed = static_cast<std::uint64_t>(training.integer("seed", 0).value_or(0));
     const std::string precision = training.text("precision").value_or("auto");
-    if (precision == "auto") {
-        recipe.precision = TrainPrecision::automatic;
-    } else if (precision == "float32") {
-        recipe.precision = TrainPrecision::float32;
-    } else if (precision == "bfloat16") {
-        recipe.precision = TrainPrecision::bfloat16;
-    } else {
-        training.fail("precision", "auto, float32 or bfloat16");
+    recipe.precision = precision_from_string(precision);
+    if (recipe.precision ? recipe.precision == Precision::float16 : precision != "auto") {
+        training.fail("precision", "auto, float32, tf32 or bfloat16");
     }
     recipe.shifted = training.boolean("shifted").value_or(true);
     recipe.recompute = training.boolean("activation_checkpointing").value_or(false);
@@ -298,36 +305,6 @@ void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
 }
 
 } // namespace
-
-std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known) {
-    std::optional<std::string_view> best;
-    std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
-    for (const auto candidate : known) {
-        // Optimal string alignment: three rows are enough for swaps of neighbours.
-        const std::size_t columns = candidate.size() + 1;
-        std::vector<std::size_t> before(columns), last(columns), row(columns);
-        for (std::size_t j = 0; j < columns; ++j) {
-            last[j] = j;
-        }
-        for (std::size_t i = 1; i <= word.size(); ++i) {
-            row[0] = i;
-            for (std::size_t j = 1; j < columns; ++j) {
-                const bool equal = word[i - 1] == candidate[j - 1];
-                row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (equal ? 0U : 1U)});
-                if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1]) {
-                    row[j] = std::min(row[j], before[j - 2] + 1);
-                }
-            }
-            std::swap(before, last);
-            std::swap(last, row);
-        }
-        if (last.back() < best_distance) {
-            best_distance = last.back();
-            best = candidate;
-        }
-    }
-    return best;
-}
 
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) {
     const json document = parse_json(text, source);
@@ -483,9 +460,7 @@ nlohmann::json essence(const Recipe& recipe) {
                             {"batch", recipe.batch},
                             {"accumulation", recipe.accumulation},
                             {"seed", recipe.seed},
-                            {"precision", recipe.precision == TrainPrecision::automatic ? "auto"
-                                          : recipe.precision == TrainPrecision::float32 ? "float32"
-                                                                                        : "bfloat16"},
+                            {"precision", recipe.precision ? to_string(*recipe.precision) : "auto"},
                             {"clip_norm", recipe.clip_norm}}},
                           {"optimizer",
                            {{"learning_rate", recipe.learning_rate},

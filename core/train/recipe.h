@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/dtype.h"
+#include "core/model/precision.h"
 #include "core/train/schedule.h"
 
 #include <nlohmann/json.hpp>
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace ponderscope {
-
-/// In which numbers products are computed. Weights and moments of the optimiser are fp32 always.
-enum class TrainPrecision : std::uint8_t {
-    automatic, ///< fp32 on a CPU, bf16 on CUDA
-    float32,
-    bfloat16
-};
 
 /// A training run as a user writes it: one JSON file (resources/docs/training.md lists its keys). Two
 /// trainings of one recipe on one CPU give the same bytes.
@@ -44,8 +38,10 @@ struct Recipe {
     std::filesystem::path texts;             ///< folder in which the patterns are looked up
     std::vector<std::string> train_texts;    ///< file names with * and ?
     std::vector<std::string> held_out_texts; ///< whole texts never trained on; taken out of train_texts
-    double held_out_fraction = 0;            ///< besides: this share at the end of every training text
-    std::string document_end;                ///< token that ends each text; empty: none
+    std::filesystem::path shards; ///< folder of token shards in the place of train_texts; empty: none
+    std::filesystem::path held_out_shards; ///< likewise; empty: none
+    double held_out_fraction = 0;          ///< besides: this share at the end of every training text
+    std::string document_end;              ///< token that ends each text; empty: none
 
     std::int64_t steps = 0;        ///< of the optimiser
     std::int64_t context = 0;      ///< tokens a sequence
@@ -53,7 +49,9 @@ struct Recipe {
     std::int64_t accumulation = 1; ///< forwards a step
     bool shifted = true;           ///< ContextSampler: each epoch cuts the texts at another place
     std::uint64_t seed = 0;        ///< of the weights and of the order of the texts
-    TrainPrecision precision = TrainPrecision::automatic;
+    /// Of products, not float16; nothing: fp32 on a CPU, bf16 on CUDA. Weights and moments of the optimiser
+    /// are fp32 always.
+    std::optional<Precision> precision;
     bool recompute = false; ///< ForwardForm::recompute; changes memory and time, not the result
     double clip_norm = 1.0; ///< largest Euclidean norm of the gradient; 0: not clipped
 
@@ -102,9 +100,5 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);
 /// What decides the result, as JSON with every default filled in and without paths: two recipes with the same
 /// value train the same weights on the same texts. Stored in checkpoints, compared when a training resumes.
 nlohmann::json essence(const Recipe& recipe);
-
-/// The entry of \p known with the smallest edit distance to \p word (insertions, deletions, changes, swaps of
-/// neighbours), or nothing when none is near enough to have been meant.
-std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
 } // namespace ponderscope

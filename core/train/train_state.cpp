@@ -51,6 +51,22 @@ void load_into(const SafetensorsFile& file, const std::string& name, const at::T
 
 } // namespace
 
+nlohmann::json to_json(const TrainCounters& counters) {
+    return {{"step", counters.step},
+            {"windows", counters.windows},
+            {"seconds", counters.seconds},
+            {"loss_sum", counters.loss_sum},
+            {"penalty_sum", counters.penalty_sum},
+            {"steps_sum", counters.steps_sum},
+            {"loss_count", counters.loss_count},
+            {"last_loss", counters.last_loss},
+            {"last_penalty", counters.last_penalty},
+            {"last_mean_steps", counters.last_mean_steps},
+            {"last_norm", counters.last_norm},
+            {"recipe", counters.recipe},
+            {"corpus", counters.corpus_digest}};
+}
+
 void save_train_state(const std::filesystem::path& path, const NamedTensors& parameters,
                       const AdamW& optimizer, const TrainCounters& counters) {
     Pending pending;
@@ -63,20 +79,8 @@ void save_train_state(const std::filesystem::path& path, const NamedTensors& par
     for (const auto& [name, tensor] : optimizer.second_moments()) {
         pending.add("second/" + name, tensor, at::kFloat);
     }
-    const nlohmann::json about{{"step", counters.step},
-                               {"windows", counters.windows},
-                               {"seconds", counters.seconds},
-                               {"loss_sum", counters.loss_sum},
-                               {"penalty_sum", counters.penalty_sum},
-                               {"steps_sum", counters.steps_sum},
-                               {"loss_count", counters.loss_count},
-                               {"last_loss", counters.last_loss},
-                               {"last_penalty", counters.last_penalty},
-                               {"last_mean_steps", counters.last_mean_steps},
-                               {"last_norm", counters.last_norm},
-                               {"recipe", counters.recipe},
-                               {"corpus", counters.corpus_digest}};
-    write_safetensors(path, pending.views, {{"format", std::string(format)}, {"state", about.dump()}});
+    write_safetensors(path, pending.views,
+                      {{"format", std::string(format)}, {"state", to_json(counters).dump()}});
 }
 
 TrainCounters read_train_counters(const std::filesystem::path& path) {
@@ -89,7 +93,10 @@ TrainCounters read_train_counters(const std::filesystem::path& path) {
                          kind == metadata.end() ? "another kind of file" : "\"" + kind->second + "\"",
                          "start again with --overwrite");
     }
-    const nlohmann::json document = parse_json(state->second, path);
+    return counters_from(parse_json(state->second, path), path);
+}
+
+TrainCounters counters_from(const nlohmann::json& document, const std::filesystem::path& path) {
     const JsonObject about(document, path, "state");
     TrainCounters counters;
     counters.step = about.required_integer("step", 0);

@@ -2,8 +2,10 @@
 // One warp computes one query head of one query. Its 32 lanes are four teams of eight; a team takes every
 // fourth row of what the query sees, the eight lanes share the row's elements in chunks of eight (16 bytes of
 // bf16: a team reads 128 bytes side by side). Each team has an online softmax of its own; the four are merged
-// at the end. Eight neighbouring queries of one head make a block, so that rows that they share are read from
-// the L1 cache.
+// after every segment of rows, and the segments in order. Eight neighbouring queries of one head make a
+// block, so that rows that they share are read from the L1 cache. Where queries are few, as in decoding,
+// several warps take turns at a query's segments and leave the sums to a second kernel, which merges them in
+// the same order.
 #include "core/model/cuda/attend_ranges.h"
 
 #include "core/model/cuda/device_elements.cuh"
@@ -19,182 +21,292 @@ namespace {
 
 constexpr int team_lanes = 8;
 constexpr int teams = 32 / team_lanes;
-constexpr int chunk = 8;           // elements that a lane reads at once
 constexpr int rows_at_once = 4;    // of a team, so that their loads overlap
 constexpr int warps_per_block = 8; // queries of a block
+static_assert(teams * rows_at_once == round_rows);
 
-/// Elements [begin, begin + 8) of a row of `size` elements; zeros past its end.
-template <typename T>
-__device__ void load_chunk(const T* row, int begin, int size, bool aligned, float (&to)[chunk]) {
-    if (aligned && begin + chunk <= size) {
-        // 16 bytes a load: one for half precision, two for fp32.
-        constexpr int loads = chunk * static_cast<int>(sizeof(T)) / 16;
-        union {
-            uint4 words[loads];
-            T elements[chunk];
-        } part;
-#pragma unroll
-        for (int i = 0; i < loads; ++i) {
-            part.words[i] = reinterpret_cast<const uint4*>(row + begin)[i];
-        }
-#pragma unroll
-        for (int i = 0; i < chunk; ++i) {
-            to[i] = widen(part.elements[i]);
-        }
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < chunk; ++i) {
-        to[i] = begin + i < size ? widen(row[begin + i]) : 0.0F;
-    }
-}
+/// What the sums so far and those of the next segment, each relative to its own maximum, are multiplied with.
+struct Merge {
+    float maximum, before, next;
 
-template <typename T, int Chunks>
-__global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRanges a, bool aligned) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int team = lane / team_lanes;
-    const int member = lane % team_lanes;
-    const std::int64_t query =
-        static_cast<std::int64_t>(blockIdx.x) * warps_per_block + static_cast<int>(threadIdx.x) / 32;
-    const std::int64_t head = blockIdx.y;
-    if (query >= a.queries) {
-        return; // the whole warp
+    __device__ Merge(float maximum_before, float maximum_next)
+        : maximum(fmaxf(maximum_before, maximum_next)) {
+        before = __expf(maximum_before - maximum);
+        next = __expf(maximum_next - maximum);
     }
-    const std::int64_t kv_head = head / (a.query_heads / a.kv_heads);
-    const int size = static_cast<int>(a.head_size);
-    const T* q = static_cast<const T*>(a.q) + query * a.q_stride + head * a.q_head_stride;
-    const T* keys = static_cast<const T*>(a.k) + kv_head * a.k_head_stride;
-    const T* values = static_cast<const T*>(a.v) + kv_head * a.v_head_stride;
-    const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
-
-    float own[Chunks][chunk];
-    float mixed[Chunks][chunk];
-#pragma unroll
-    for (int c = 0; c < Chunks; ++c) {
-        load_chunk(q, (c * team_lanes + member) * chunk, size, aligned, own[c]);
-#pragma unroll
-        for (int i = 0; i < chunk; ++i) {
-            own[c][i] *= a.scale;
-            mixed[c][i] = 0;
-        }
+    /// Rounded the same wherever it is compiled.
+    __device__ float operator()(float sum_before, float sum_next) const {
+        return fmaf(sum_next, next, sum_before * before);
     }
+};
 
+constexpr float lowest = -3.4028234e38F;
+
+/// How many rows a query sees, before its window.
+__device__ std::int64_t rows_of(const AttendRanges& a, const std::int32_t* ranges) {
     std::int64_t visible = 0;
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
         const std::int64_t length = std::int64_t{ranges[2 * m + 1]} - ranges[2 * m];
         visible += length > 0 ? length : 0;
     }
-    RangeTrim trim = RangeTrim::of(visible, a.window);
-    float maximum = -3.4028234e38F;
+    return visible;
+}
+
+/// What a lane holds of one query head: its elements of the query, and of the sums of its team and of all.
+template <typename T, int Chunks>
+struct QueryHead {
+    const AttendRanges& a;
+    const bool aligned;
+    const std::int64_t query;
+    const std::int64_t head;
+    const T* const keys;
+    const T* const values;
+    const int size;
+    const int lane;
+    const int team = lane / team_lanes;
+    const int member = lane % team_lanes;
+
+    float own[Chunks][chunk];
+    float mixed[Chunks][chunk]; // of the segment at hand, of this team's rows
+    float total[Chunks][chunk]; // of the segments before, of all teams'
+    float maximum = lowest;
     float sum = 0;
+    float total_maximum = lowest;
+    float total_sum = 0;
+
+    __device__ __forceinline__ QueryHead(const AttendRanges& of, bool on_boundaries, std::int64_t of_query,
+                                         std::int64_t of_head)
+        : a(of),
+          aligned(on_boundaries),
+          query(of_query),
+          head(of_head),
+          keys(static_cast<const T*>(of.k) + of_head / (of.query_heads / of.kv_heads) * of.k_head_stride),
+          values(static_cast<const T*>(of.v) + of_head / (of.query_heads / of.kv_heads) * of.v_head_stride),
+          size(static_cast<int>(of.head_size)),
+          lane(static_cast<int>(threadIdx.x) % 32) {
+        const T* q = static_cast<const T*>(a.q) + query * a.q_stride + head * a.q_head_stride;
+#pragma unroll
+        for (int c = 0; c < Chunks; ++c) {
+            load_chunk(q, element(c), size, aligned, own[c]);
+#pragma unroll
+            for (int i = 0; i < chunk; ++i) {
+                own[c][i] *= a.scale;
+                mixed[c][i] = 0;
+                total[c][i] = 0;
+            }
+        }
+    }
+
+    /// The first of a chunk.
+    __device__ __forceinline__ int element(int c) const {
+        return (c * team_lanes + member) * chunk;
+    }
+
+    /// The score of a row for the lanes of a team; −∞ from \p end on. All lanes take part.
+    __device__ __forceinline__ float score(std::uint32_t row, std::uint32_t end) const {
+        float dot = 0;
+        if (row < end) {
+#pragma unroll
+            for (int c = 0; c < Chunks; ++c) {
+                float key[chunk];
+                load_chunk(keys + row * a.k_stride, element(c), size, aligned, key);
+#pragma unroll
+                for (int i = 0; i < chunk; ++i) {
+                    dot += own[c][i] * key[i];
+                }
+            }
+        }
+#pragma unroll
+        for (int step = 1; step < team_lanes; step *= 2) {
+            dot += __shfl_xor_sync(all_lanes, dot, step);
+        }
+        if (row >= end) {
+            return -INFINITY;
+        }
+        return a.row_bias != nullptr ? dot + a.row_bias[row] : dot;
+    }
+
+    /// Adds a round of rows, of which those from \p end on are not seen. All lanes take part.
+    __device__ __forceinline__ void add(std::uint32_t base, std::uint32_t end) {
+        float scores[rows_at_once];
+        float highest = maximum;
+#pragma unroll
+        for (int r = 0; r < rows_at_once; ++r) {
+            scores[r] = score(base + static_cast<std::uint32_t>(r * teams + team), end);
+            highest = scores[r] > highest ? scores[r] : highest;
+        }
+        const float factor = __expf(maximum - highest);
+        maximum = highest;
+        sum *= factor;
+#pragma unroll
+        for (int c = 0; c < Chunks; ++c) {
+#pragma unroll
+            for (int i = 0; i < chunk; ++i) {
+                mixed[c][i] *= factor;
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < rows_at_once; ++r) {
+            const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
+            if (row < end) {
+                const float p = __expf(scores[r] - maximum);
+                sum += p;
+#pragma unroll
+                for (int c = 0; c < Chunks; ++c) {
+                    float value[chunk];
+                    load_chunk(values + row * a.v_stride, element(c), size, aligned, value);
+#pragma unroll
+                    for (int i = 0; i < chunk; ++i) {
+                        mixed[c][i] += p * value[i];
+                    }
+                }
+            }
+        }
+    }
+
+    /// The teams' sums become one, which joins those before or goes to its place among the parts. All lanes
+    /// take part.
+    __device__ __forceinline__ void finish(std::int64_t segment) {
+        float highest = maximum;
+#pragma unroll
+        for (int step = team_lanes; step < 32; step *= 2) {
+            highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));
+        }
+        const float factor = __expf(maximum - highest);
+        sum *= factor;
+#pragma unroll
+        for (int step = team_lanes; step < 32; step *= 2) {
+            sum += __shfl_xor_sync(all_lanes, sum, step);
+        }
+        const Merge merge(total_maximum, highest);
+        float* part = nullptr;
+        if (a.splits > 1) {
+            part = a.parts + ((query * a.query_heads + head) * a.segments + segment) * (2 + a.head_size);
+            if (lane == 0) {
+                part[0] = highest;
+                part[1] = sum;
+            }
+        }
+        total_sum = merge(total_sum, sum);
+        total_maximum = merge.maximum;
+#pragma unroll
+        for (int c = 0; c < Chunks; ++c) {
+#pragma unroll
+            for (int i = 0; i < chunk; ++i) {
+                float value = mixed[c][i] * factor;
+#pragma unroll
+                for (int step = team_lanes; step < 32; step *= 2) {
+                    value += __shfl_xor_sync(all_lanes, value, step);
+                }
+                if (part != nullptr && team == 0 && element(c) + i < size) {
+                    part[2 + element(c) + i] = value;
+                }
+                total[c][i] = merge(total[c][i], value);
+                mixed[c][i] = 0;
+            }
+        }
+        maximum = lowest;
+        sum = 0;
+    }
+
+    __device__ __forceinline__ void write() const {
+        T* out = static_cast<T*>(a.out) + (query * a.query_heads + head) * a.head_size;
+#pragma unroll
+        for (int c = 0; c < Chunks; ++c) {
+#pragma unroll
+            for (int i = 0; i < chunk; ++i) {
+                if (team == 0 && element(c) + i < size) {
+                    narrow(total[c][i] / total_sum, out + element(c) + i);
+                }
+            }
+        }
+    }
+};
+
+template <typename T, int Chunks>
+__global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRanges a, bool aligned) {
+    const std::int64_t warp =
+        static_cast<std::int64_t>(blockIdx.x) * warps_per_block + static_cast<int>(threadIdx.x) / 32;
+    const std::int64_t query = warp / a.splits;
+    const std::int64_t turn = warp % a.splits;
+    if (query >= a.queries) {
+        return; // the whole warp
+    }
+    QueryHead<T, Chunks> sums(a, aligned, query, blockIdx.y);
+    const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
+    RangeTrim trim = RangeTrim::of(rows_of(a, ranges), a.window);
+    std::int64_t rounds = 0;   // of the ranges before
+    std::int64_t segment = -1; // at hand
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
         // Unsigned, since rows past the end may lie past 2³¹.
         const auto end = static_cast<std::uint32_t>(ranges[2 * m + 1]);
         const auto begin = static_cast<std::uint32_t>(trim.first(ranges[2 * m], ranges[2 * m + 1]));
+        const std::int64_t here = end > begin ? (std::int64_t{end} - begin + round_rows - 1) / round_rows : 0;
         // Every lane makes every round, since all take part in the shuffles.
-        for (std::uint32_t base = begin; base < end; base += teams * rows_at_once) {
-            float score[rows_at_once];
-            float highest = maximum;
-#pragma unroll
-            for (int r = 0; r < rows_at_once; ++r) {
-                const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
-                float dot = 0;
-                if (row < end) {
-#pragma unroll
-                    for (int c = 0; c < Chunks; ++c) {
-                        float key[chunk];
-                        load_chunk(keys + row * a.k_stride, (c * team_lanes + member) * chunk, size, aligned,
-                                   key);
-#pragma unroll
-                        for (int i = 0; i < chunk; ++i) {
-                            dot += own[c][i] * key[i];
-                        }
-                    }
-                }
-#pragma unroll
-                for (int step = 1; step < team_lanes; step *= 2) {
-                    dot += __shfl_xor_sync(all_lanes, dot, step);
-                }
-                if (row < end) {
-                    score[r] = a.row_bias != nullptr ? dot + a.row_bias[row] : dot;
-                } else {
-                    score[r] = -INFINITY;
-                }
-                highest = score[r] > highest ? score[r] : highest;
+        for (std::int64_t round = 0; round < here; ++round) {
+            const std::int64_t belongs = (rounds + round) / segment_rounds;
+            if (belongs % a.splits != turn) {
+                round += segment_rounds - 1 - (rounds + round) % segment_rounds; // another warp's
+                continue;
             }
-            const float factor = __expf(maximum - highest);
-            maximum = highest;
-            sum *= factor;
-#pragma unroll
-            for (int c = 0; c < Chunks; ++c) {
-#pragma unroll
-                for (int i = 0; i < chunk; ++i) {
-                    mixed[c][i] *= factor;
-                }
+            if (belongs != segment && segment >= 0) {
+                sums.finish(segment);
             }
-#pragma unroll
-            for (int r = 0; r < rows_at_once; ++r) {
-                const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
-                if (row < end) {
-                    const float p = __expf(score[r] - maximum);
-                    sum += p;
-#pragma unroll
-                    for (int c = 0; c < Chunks; ++c) {
-                        float value[chunk];
-                        load_chunk(values + row * a.v_stride, (c * team_lanes + member) * chunk, size,
-                                   aligned, value);
-#pragma unroll
-                        for (int i = 0; i < chunk; ++i) {
-                            mixed[c][i] += p * value[i];
-                        }
-                    }
-                }
-            }
+            segment = belongs;
+            sums.add(begin + static_cast<std::uint32_t>(round * round_rows), end);
         }
+        rounds += here;
     }
+    if (segment >= 0) {
+        sums.finish(segment);
+    }
+    if (a.splits <= 1) {
+        sums.write();
+    }
+}
 
-    // The teams' sums, each relative to its own maximum, become one.
-    float highest = maximum;
-#pragma unroll
-    for (int step = team_lanes; step < 32; step *= 2) {
-        highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));
+/// The segments of a query head in order; a thread has one element.
+template <typename T>
+__global__ void __launch_bounds__(256) merge_kernel(AttendRanges a) {
+    const std::int64_t query = blockIdx.x;
+    const std::int64_t head = blockIdx.y;
+    const auto element = static_cast<std::int64_t>(threadIdx.x);
+    if (element >= a.head_size) {
+        return;
     }
-    const float factor = __expf(maximum - highest);
-    sum *= factor;
-#pragma unroll
-    for (int step = team_lanes; step < 32; step *= 2) {
-        sum += __shfl_xor_sync(all_lanes, sum, step);
+    const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
+    RangeTrim trim = RangeTrim::of(rows_of(a, ranges), a.window);
+    std::int64_t rounds = 0;
+    for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
+        const std::int64_t length =
+            std::int64_t{ranges[2 * m + 1]} - trim.first(ranges[2 * m], ranges[2 * m + 1]);
+        rounds += length > 0 ? (length + round_rows - 1) / round_rows : 0;
     }
-    T* out = static_cast<T*>(a.out) + (query * a.query_heads + head) * a.head_size;
-#pragma unroll
-    for (int c = 0; c < Chunks; ++c) {
-#pragma unroll
-        for (int i = 0; i < chunk; ++i) {
-            float value = mixed[c][i] * factor;
-#pragma unroll
-            for (int step = team_lanes; step < 32; step *= 2) {
-                value += __shfl_xor_sync(all_lanes, value, step);
-            }
-            const int element = (c * team_lanes + member) * chunk + i;
-            if (team == 0 && element < size) {
-                narrow(value / sum, out + element);
-            }
-        }
+    const float* part = a.parts + (query * a.query_heads + head) * a.segments * (2 + a.head_size);
+    float maximum = lowest;
+    float sum = 0;
+    float value = 0;
+    for (std::int64_t segment = 0; segment * segment_rounds < rounds; ++segment) {
+        const Merge merge(maximum, part[0]);
+        sum = merge(sum, part[1]);
+        value = merge(value, part[2 + element]);
+        maximum = merge.maximum;
+        part += 2 + a.head_size;
     }
+    narrow(value / sum, static_cast<T*>(a.out) + (query * a.query_heads + head) * a.head_size + element);
 }
 
 template <typename T>
 void launch(const AttendRanges& a, cudaStream_t stream) {
-    const dim3 grid(static_cast<unsigned>((a.queries + warps_per_block - 1) / warps_per_block),
+    const dim3 grid(static_cast<unsigned>((a.queries * a.splits + warps_per_block - 1) / warps_per_block),
                     static_cast<unsigned>(a.query_heads));
     const dim3 block(32 * warps_per_block);
-    const auto on_boundary = [](const void* pointer, std::int64_t stride, std::int64_t head_stride) {
-        return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && stride % chunk == 0 &&
-               head_stride % chunk == 0;
+    const auto in_chunks = [](const void* pointer, std::int64_t stride, std::int64_t head_stride) {
+        return on_boundary(pointer) && stride % chunk == 0 && head_stride % chunk == 0;
     };
-    const bool aligned = on_boundary(a.q, a.q_stride, a.q_head_stride) &&
-                         on_boundary(a.k, a.k_stride, a.k_head_stride) &&
-                         on_boundary(a.v, a.v_stride, a.v_head_stride);
+    const bool aligned = in_chunks(a.q, a.q_stride, a.q_head_stride) &&
+                         in_chunks(a.k, a.k_stride, a.k_head_stride) &&
+                         in_chunks(a.v, a.v_stride, a.v_head_stride);
     switch ((a.head_size + team_lanes * chunk - 1) / (team_lanes * chunk)) {
     case 1:
         launch_kernel(attend_kernel<T, 1>, grid, block, 0, stream, a, aligned);
@@ -209,6 +321,11 @@ void launch(const AttendRanges& a, cudaStream_t stream) {
         launch_kernel(attend_kernel<T, 4>, grid, block, 0, stream, a, aligned);
         break;
     }
+    if (a.splits > 1) {
+        launch_kernel(merge_kernel<T>,
+                      dim3(static_cast<unsigned>(a.queries), static_cast<unsigned>(a.query_heads)),
+                      dim3(static_cast<unsigned>((a.head_size + 31) / 32 * 32)), 0, stream, a);
+    }
 }
 
 } // namespace
@@ -220,18 +337,9 @@ const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream) {
     if (!fits_cuda_head(arguments.head_size)) {
         return "the head size is outside of 1 .. 256";
     }
-    const auto cuda_stream = static_cast<cudaStream_t>(stream);
-    switch (arguments.element) {
-    case Element::f32:
-        launch<float>(arguments, cuda_stream);
-        break;
-    case Element::f16:
-        launch<__half>(arguments, cuda_stream);
-        break;
-    case Element::bf16:
-        launch<__nv_bfloat16>(arguments, cuda_stream);
-        break;
-    }
+    with_element(arguments.element, [&](auto element) {
+        launch<decltype(element)>(arguments, static_cast<cudaStream_t>(stream));
+    });
     return launch_error();
 }
 

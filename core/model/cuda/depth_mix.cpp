@@ -4,21 +4,21 @@
 #include "core/model/cuda/kernels.h"
 
 #include <ATen/ATen.h>
-#include <c10/cuda/CUDAGuard.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 namespace ponderscope {
 
 bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources) {
     const at::ScalarType type = v.scalar_type();
-    return v.is_cuda() && v.size(2) <= kernels::largest_mixed_head &&
+    return !v.is_cpu() && v.size(2) <= kernels::largest_mixed_head &&
            static_cast<std::int64_t>(sources) <= kernels::most_depth_sources &&
            (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf);
 }
 
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           std::span<const DepthSource> sources, bool want_weights, const at::Tensor& out) {
-    const c10::cuda::CUDAGuard guard(v.device());
+    const c10::DeviceGuard guard(v.device());
     DepthMixed mixed;
     mixed.value = out.defined() ? out : at::empty(v.sizes(), v.options());
     if (want_weights) {
@@ -40,9 +40,7 @@ DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Te
     arguments.query_heads = q.size(1);
     arguments.kv_heads = v.size(1);
     arguments.head_size = v.size(2);
-    arguments.element = v.scalar_type() == at::kFloat      ? kernels::Element::f32
-                        : v.scalar_type() == at::kBFloat16 ? kernels::Element::bf16
-                                                           : kernels::Element::f16;
+    arguments.element = kernels::element_of(v.scalar_type());
     const char* error =
         kernels::depth_mix_cuda(arguments, c10::cuda::getCurrentCUDAStream(v.device().index()).stream());
     TORCH_CHECK(error == nullptr, "depth_mix on ", v.device(), ": ", error);

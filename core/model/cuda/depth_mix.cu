@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One warp mixes one KV head of one row: its lanes share the head's elements, neighbouring warps take
-// neighbouring heads, so that all reads lie side by side. Every key and value is read once: the softmax is
-// carried along (online), four sources at a time so that their loads overlap. The work is bound by memory:
-// (2·sources + 2 + group + 1) · rows · kv_heads · head_size elements.
+// A team of lanes mixes one KV head of one row: each lane has eight elements of the head, 16 bytes of half
+// precision, so that all reads lie side by side and are as wide as they can be; a warp holds as many teams as
+// its lanes make. Every key and value is read once: the softmax is carried along (online), four sources at a
+// time so that their loads overlap. The work is bound by memory: (2·sources + 2 + group + 1) · rows ·
+// kv_heads · head_size elements.
 #include "core/model/cuda/depth_mix.h"
 
 #include "core/model/cuda/device_elements.cuh"
@@ -12,86 +13,89 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <initializer_list>
+
 namespace ponderscope::kernels {
 namespace {
 
 constexpr int warps_per_block = 8;
 constexpr int at_once = 4; // sources whose loads overlap
 
-__device__ float sum_of_warp(float x) {
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) {
-        x += __shfl_xor_sync(all_lanes, x, offset);
-    }
-    return x;
-}
-
-/// A lane holds elements lane, lane + 32, ... of a head of at most 32·Parts elements.
-template <typename T, int Parts>
-__global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_constant__ DepthMix a) {
+/// Heads of at most 8·Lanes elements. aligned: whole chunks lie on boundaries of 16 bytes.
+template <typename T, int Lanes>
+__global__ void __launch_bounds__(32 * warps_per_block)
+    mix_kernel(const __grid_constant__ DepthMix a, bool aligned) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    // A row's head: its place among rows·kv_heads.
-    const std::int64_t place =
+    const int member = lane % Lanes;
+    const std::int64_t warp =
         static_cast<std::int64_t>(blockIdx.x) * warps_per_block + static_cast<int>(threadIdx.x) / 32;
-    if (place >= a.rows * a.kv_heads) {
+    // A row's head: its place among rows·kv_heads.
+    const std::int64_t first = warp * (32 / Lanes);
+    const std::int64_t place = first + lane / Lanes;
+    if (first >= a.rows * a.kv_heads) {
         return; // the whole warp
     }
-    const int size = static_cast<int>(a.head_size);
+    // Teams of the last warp that have no head take part in the shuffles and touch no memory.
+    const bool present = place < a.rows * a.kv_heads;
+    const int size = present ? static_cast<int>(a.head_size) : 0;
+    const int begin = member * chunk;
     const int group = static_cast<int>(a.query_heads / a.kv_heads);
     const T* queries = static_cast<const T*>(a.q) + place * group * size;
-    const float scale = rsqrtf(static_cast<float>(size)) / static_cast<float>(group);
+    const float scale = size == 0 ? 0.0F : rsqrtf(static_cast<float>(size)) / static_cast<float>(group);
 
-    float mean[Parts];
-    float sum[Parts];
+    float mean[chunk] = {};
+    float sum[chunk] = {};
+    for (int j = 0; j < group; ++j) {
+        float query[chunk];
+        load_chunk(queries + j * size, begin, size, aligned, query);
 #pragma unroll
-    for (int p = 0; p < Parts; ++p) {
-        const int e = p * 32 + lane;
-        mean[p] = 0;
-        sum[p] = 0;
-        for (int j = 0; j < group && e < size; ++j) {
-            mean[p] += widen(queries[j * size + e]);
+        for (int i = 0; i < chunk; ++i) {
+            mean[i] += query[i];
         }
-        mean[p] *= scale;
+    }
+#pragma unroll
+    for (int i = 0; i < chunk; ++i) {
+        mean[i] *= scale;
     }
 
     const int count = static_cast<int>(a.sources) + 1; // the own value comes last
-    float* weights = a.weights != nullptr ? a.weights + place * count : nullptr;
+    float* weights = present && a.weights != nullptr ? a.weights + place * count : nullptr;
     float largest = -3.4028234e38F;
     float total = 0;
     for (int base = 0; base < count; base += at_once) {
-        float score[at_once];
-        float value[at_once][Parts];
+        float score[at_once] = {};
+        float value[at_once][chunk];
 #pragma unroll
         for (int s = 0; s < at_once; ++s) {
             const int j = base + s;
-            score[s] = 0;
-            if (j < count) {
+            if (j < count) { // the same for all lanes
                 const void* of_key = j < count - 1 ? a.source_keys[j] : a.k;
                 const void* of_value = j < count - 1 ? a.source_values[j] : a.v;
-                const T* key = static_cast<const T*>(of_key) + place * size;
-                const T* row = static_cast<const T*>(of_value) + place * size;
+                float key[chunk];
+                load_chunk(static_cast<const T*>(of_key) + place * size, begin, size, aligned, key);
+                load_chunk(static_cast<const T*>(of_value) + place * size, begin, size, aligned, value[s]);
 #pragma unroll
-                for (int p = 0; p < Parts; ++p) {
-                    const int e = p * 32 + lane;
-                    const bool inside = e < size;
-                    score[s] += inside ? mean[p] * widen(key[e]) : 0.0F;
-                    value[s][p] = inside ? widen(row[e]) : 0.0F;
+                for (int i = 0; i < chunk; ++i) {
+                    score[s] += mean[i] * key[i];
                 }
             }
         }
         float highest = largest;
 #pragma unroll
         for (int s = 0; s < at_once; ++s) {
-            if (base + s < count) { // the same for all lanes
-                score[s] = sum_of_warp(score[s]);
+            if (base + s < count) {
+#pragma unroll
+                for (int step = 1; step < Lanes; step *= 2) {
+                    score[s] += __shfl_xor_sync(all_lanes, score[s], step);
+                }
                 highest = fmaxf(highest, score[s]);
             }
         }
         const float shrink = __expf(largest - highest);
         total *= shrink;
 #pragma unroll
-        for (int p = 0; p < Parts; ++p) {
-            sum[p] *= shrink;
+        for (int i = 0; i < chunk; ++i) {
+            sum[i] *= shrink;
         }
 #pragma unroll
         for (int s = 0; s < at_once; ++s) {
@@ -99,10 +103,10 @@ __global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_
                 const float share = expf(score[s] - highest);
                 total += share;
 #pragma unroll
-                for (int p = 0; p < Parts; ++p) {
-                    sum[p] += share * value[s][p];
+                for (int i = 0; i < chunk; ++i) {
+                    sum[i] += share * value[s][i];
                 }
-                if (weights != nullptr && lane == 0) {
+                if (weights != nullptr && member == 0) {
                     weights[base + s] = score[s]; // turned into a weight below
                 }
             }
@@ -111,34 +115,47 @@ __global__ void __launch_bounds__(32 * warps_per_block) mix_kernel(const __grid_
     }
 
     const float scale_back = 1.0F / total;
-    T* out = static_cast<T*>(a.out) + place * size;
 #pragma unroll
-    for (int p = 0; p < Parts; ++p) {
-        const int e = p * 32 + lane;
-        if (e < size) {
-            narrow(sum[p] * scale_back, out + e);
-        }
+    for (int i = 0; i < chunk; ++i) {
+        sum[i] *= scale_back;
     }
+    store_chunk(sum, begin, size, aligned, static_cast<T*>(a.out) + place * size);
+    __syncwarp();
     if (weights != nullptr) {
-        __syncwarp();
-        for (int j = lane; j < count; j += 32) {
+        for (int j = member; j < count; j += Lanes) {
             weights[j] = expf(weights[j] - largest) * scale_back;
         }
     }
 }
 
+template <typename T, int Lanes>
+void launch_teams(const DepthMix& a, cudaStream_t stream) {
+    bool aligned = a.head_size % chunk == 0;
+    for (const void* rows : {a.q, a.k, a.v, static_cast<const void*>(a.out)}) {
+        aligned = aligned && on_boundary(rows);
+    }
+    for (std::int64_t j = 0; j < a.sources; ++j) {
+        aligned = aligned && on_boundary(a.source_keys[j]) && on_boundary(a.source_values[j]);
+    }
+    constexpr std::int64_t places = warps_per_block * (32 / Lanes);
+    const auto blocks = static_cast<unsigned>((a.rows * a.kv_heads + places - 1) / places);
+    launch_kernel(mix_kernel<T, Lanes>, blocks, 32 * warps_per_block, 0, stream, a, aligned);
+}
+
 template <typename T>
 void launch(const DepthMix& a, cudaStream_t stream) {
-    const auto blocks = static_cast<unsigned>((a.rows * a.kv_heads + warps_per_block - 1) / warps_per_block);
-    constexpr unsigned threads = 32 * warps_per_block;
-    if (a.head_size <= 32) {
-        launch_kernel(mix_kernel<T, 1>, blocks, threads, 0, stream, a);
-    } else if (a.head_size <= 64) {
-        launch_kernel(mix_kernel<T, 2>, blocks, threads, 0, stream, a);
-    } else if (a.head_size <= 128) {
-        launch_kernel(mix_kernel<T, 4>, blocks, threads, 0, stream, a);
+    if (a.head_size <= 1 * chunk) {
+        launch_teams<T, 1>(a, stream);
+    } else if (a.head_size <= 2 * chunk) {
+        launch_teams<T, 2>(a, stream);
+    } else if (a.head_size <= 4 * chunk) {
+        launch_teams<T, 4>(a, stream);
+    } else if (a.head_size <= 8 * chunk) {
+        launch_teams<T, 8>(a, stream);
+    } else if (a.head_size <= 16 * chunk) {
+        launch_teams<T, 16>(a, stream);
     } else {
-        launch_kernel(mix_kernel<T, 8>, blocks, threads, 0, stream, a);
+        launch_teams<T, 32>(a, stream);
     }
 }
 
@@ -152,18 +169,9 @@ const char* depth_mix_cuda(const DepthMix& arguments, void* stream) {
         arguments.rows * arguments.kv_heads > std::int64_t{warps_per_block} * 0x7fffffff) {
         return "more elements, sources or rows than the kernel takes";
     }
-    auto* const queue = static_cast<cudaStream_t>(stream);
-    switch (arguments.element) {
-    case Element::f32:
-        launch<float>(arguments, queue);
-        break;
-    case Element::f16:
-        launch<__half>(arguments, queue);
-        break;
-    case Element::bf16:
-        launch<__nv_bfloat16>(arguments, queue);
-        break;
-    }
+    with_element(arguments.element, [&](auto element) {
+        launch<decltype(element)>(arguments, static_cast<cudaStream_t>(stream));
+    });
     return launch_error();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One block a row of logits. Counters of words are unsigned: the last step of a loop may lead past 2³¹.
+// One block a row of logits, or one warp where they come in tiles. Counters of words are unsigned: the last
+// step of a loop may lead past 2³¹.
 #include "core/model/cuda/head_stats.h"
 
 #include "core/model/cuda/device_elements.cuh"
@@ -16,11 +17,18 @@ constexpr int warps = threads / 32;
 constexpr int collected_most = 1024; // candidates that shared memory holds
 static_assert(longest_cuda_list <= threads, "each thread's maximum is one logit of the list's bound");
 
+/// In lane 0.
 template <typename T>
-__device__ T block_sum(T value, T* scratch) {
+__device__ T warp_sum(T value) {
     for (int step = 16; step > 0; step /= 2) {
         value += __shfl_down_sync(all_lanes, value, step);
     }
+    return value;
+}
+
+template <typename T>
+__device__ T block_sum(T value, T* scratch) {
+    value = warp_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) {
         scratch[threadIdx.x / 32] = value;
@@ -33,8 +41,8 @@ __device__ T block_sum(T value, T* scratch) {
     return total;
 }
 
-/// Once in a kernel: nobody waits for an earlier use of scratch.
-__device__ OnlineSums block_merge(OnlineSums own, OnlineSums* scratch) {
+/// In lane 0.
+__device__ OnlineSums warp_merge(OnlineSums own) {
     for (int step = 16; step > 0; step /= 2) {
         OnlineSums other;
         other.maximum = __shfl_down_sync(all_lanes, own.maximum, step);
@@ -42,6 +50,12 @@ __device__ OnlineSums block_merge(OnlineSums own, OnlineSums* scratch) {
         other.weighted = __shfl_down_sync(all_lanes, own.weighted, step);
         own.merge(other);
     }
+    return own;
+}
+
+/// Once in a kernel: nobody waits for an earlier use of scratch.
+__device__ OnlineSums block_merge(OnlineSums own, OnlineSums* scratch) {
+    own = warp_merge(own);
     if (threadIdx.x % 32 == 0) {
         scratch[threadIdx.x / 32] = own;
     }
@@ -119,6 +133,31 @@ __device__ void select_slowly(const float* row, unsigned vocabulary, int length,
     }
 }
 
+__device__ bool has_target(const HeadRows& a, std::int64_t target) {
+    return target >= 0 && target < a.vocabulary;
+}
+
+/// By one thread: what is said of a row but for its list.
+__device__ void tell(const HeadRows& a, std::int64_t index, std::int64_t target, OnlineSums total,
+                     float pivot, int larger) {
+    if (a.log_sum_exp != nullptr) {
+        a.log_sum_exp[index] = total.log_sum_exp();
+    }
+    if (a.log_sum != nullptr) {
+        a.maximum[index] = total.maximum;
+        a.log_sum[index] = total.log_sum();
+    }
+    if (a.nll != nullptr) {
+        a.nll[index] = has_target(a, target) ? total.log_sum() - (pivot - total.maximum) : NAN;
+    }
+    if (a.rank != nullptr) {
+        a.rank[index] = has_target(a, target) ? larger + 1 : 0;
+    }
+    if (a.entropy != nullptr) {
+        a.entropy[index] = total.entropy();
+    }
+}
+
 __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
     __shared__ OnlineSums merge_scratch[warps];
     __shared__ int count_scratch[warps];
@@ -131,8 +170,7 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
     const auto vocabulary = static_cast<unsigned>(a.vocabulary);
     const float* row = a.logits + index * a.vocabulary;
     const std::int64_t target = a.targets != nullptr ? a.targets[index] : -1;
-    const bool has_target = target >= 0 && target < a.vocabulary;
-    const float pivot = has_target ? row[target] : INFINITY;
+    const float pivot = has_target(a, target) ? row[target] : INFINITY;
 
     OnlineSums own;
     int larger = 0;
@@ -146,22 +184,7 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
     const OnlineSums total = block_merge(own, merge_scratch);
     const int all_larger = block_sum(larger, count_scratch);
     if (threadIdx.x == 0) {
-        if (a.log_sum_exp != nullptr) {
-            a.log_sum_exp[index] = total.log_sum_exp();
-        }
-        if (a.log_sum != nullptr) {
-            a.maximum[index] = total.maximum;
-            a.log_sum[index] = total.log_sum();
-        }
-        if (a.nll != nullptr) {
-            a.nll[index] = has_target ? total.log_sum() - (pivot - total.maximum) : NAN;
-        }
-        if (a.rank != nullptr) {
-            a.rank[index] = has_target ? all_larger + 1 : 0;
-        }
-        if (a.entropy != nullptr) {
-            a.entropy[index] = total.entropy();
-        }
+        tell(a, index, target, total, pivot, all_larger);
     }
     const int length = static_cast<int>(a.list_length);
     if (length == 0) {
@@ -210,6 +233,92 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
             values[place] = found[i].value;
             ids[place] = found[i].id;
         }
+    }
+}
+
+__device__ Candidate of_lane(Candidate own, int lane) {
+    return {__shfl_sync(all_lanes, own.value, lane), __shfl_sync(all_lanes, own.id, lane)};
+}
+
+/// Order of a list: NaN follow the numbers, by id, and no candidate follows all.
+__device__ bool precedes(Candidate a, Candidate b) {
+    if (a.id < 0 || b.id < 0) {
+        return b.id < 0 && a.id >= 0;
+    }
+    const bool a_is_nan = a.value != a.value;
+    const bool b_is_nan = b.value != b.value;
+    return a_is_nan || b_is_nan ? b_is_nan && (!a_is_nan || a.id < b.id)
+                                : comes_before(a.value, a.id, b.value, b.id);
+}
+
+/// Lane j holds the list's j-th candidate. Words join it as they come: of a vocabulary a few dozen do.
+__global__ void __launch_bounds__(threads) head_tile_kernel(HeadTile t) {
+    const HeadRows& a = t.of;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32;
+    if (index >= a.rows) {
+        return; // the whole warp
+    }
+    const float* row = a.logits + index * t.words;
+    const auto words = static_cast<unsigned>(t.words);
+    const std::int64_t target = a.targets != nullptr ? a.targets[index] : -1;
+    const float pivot = has_target(a, target) ? t.pivots[index] : INFINITY;
+    const int length = static_cast<int>(a.list_length);
+    const std::int64_t place = index * length + lane;
+
+    // Lane 0 alone reads what it will write.
+    HeadSoFar so_far;
+    if (t.word > 0 && lane == 0) {
+        so_far = t.so_far[index];
+    }
+    Candidate kept{0, -1};
+    if (t.word > 0 && lane < length) {
+        kept = {a.list_values[place], static_cast<std::int32_t>(a.list_ids[place])};
+    }
+    OnlineSums own = so_far.sums;
+    int larger = so_far.larger;
+    float found = __shfl_sync(all_lanes, so_far.target, 0);
+    Candidate last = of_lane(kept, length > 0 ? length - 1 : 0);
+    for (unsigned begin = 0; begin < words; begin += 32) {
+        const unsigned v = begin + static_cast<unsigned>(lane);
+        Candidate word{0, -1};
+        if (v < words) {
+            word = {row[v], static_cast<std::int32_t>(t.word + v)};
+            own.push(word.value);
+            larger += word.value > pivot && word.id != target ? 1 : 0;
+            found = word.id == target ? word.value : found;
+        }
+        if (length == 0) {
+            continue;
+        }
+        unsigned joining = __ballot_sync(all_lanes, precedes(word, last));
+        while (joining != 0) {
+            const Candidate next = of_lane(word, __ffs(static_cast<int>(joining)) - 1);
+            const int before = __popc(__ballot_sync(all_lanes, lane < length && precedes(kept, next)));
+            const Candidate above{__shfl_up_sync(all_lanes, kept.value, 1),
+                                  __shfl_up_sync(all_lanes, kept.id, 1)};
+            kept = lane < before ? kept : lane == before ? next : above;
+            last = of_lane(kept, length - 1);
+            joining &= joining - 1;
+            joining &= __ballot_sync(all_lanes, precedes(word, last));
+        }
+    }
+    if (lane < length) {
+        a.list_values[place] = kept.value;
+        a.list_ids[place] = kept.id;
+    }
+    so_far.sums = warp_merge(own);
+    so_far.larger = warp_sum(larger);
+    so_far.target = target >= t.word && target < t.word + t.words
+                        ? __shfl_sync(all_lanes, found, static_cast<int>((target - t.word) % 32))
+                        : found;
+    if (lane != 0) {
+        return;
+    }
+    if (t.word + t.words == a.vocabulary) {
+        tell(a, index, target, so_far.sums, so_far.target, so_far.larger);
+    } else {
+        t.so_far[index] = so_far;
     }
 }
 
@@ -264,6 +373,22 @@ const char* head_rows_cuda(const HeadRows& arguments, void* stream) {
         return "the list of candidates is too long";
     }
     launch_kernel(head_rows_kernel, static_cast<unsigned>(arguments.rows), threads, 0,
+                  static_cast<cudaStream_t>(stream), arguments);
+    return launch_error();
+}
+
+const char* head_tile_cuda(const HeadTile& arguments, void* stream) {
+    const HeadRows& of = arguments.of;
+    if (of.rows == 0 || arguments.words == 0) {
+        return nullptr;
+    }
+    if (of.rows > most_cuda_rows || of.vocabulary > most_cuda_rows) {
+        return too_many;
+    }
+    if (of.list_length > longest_tile_list || of.list_length > of.vocabulary) {
+        return "the list of candidates is too long";
+    }
+    launch_kernel(head_tile_kernel, static_cast<unsigned>((of.rows + warps - 1) / warps), threads, 0,
                   static_cast<cudaStream_t>(stream), arguments);
     return launch_error();
 }

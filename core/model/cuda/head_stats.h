@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/model/kernels/online_sums.h"
+
 #include <cstdint>
 
 namespace ponderscope::kernels {
@@ -28,6 +30,28 @@ constexpr std::int64_t most_cuda_rows = 0x7fffffff; ///< a block each; of words 
 
 /// Queues on a cudaStream_t; null, or what is wrong. Reads the logits once, and once more for the list.
 const char* head_rows_cuda(const HeadRows& arguments, void* stream);
+
+/// What is known of a row between its tiles.
+struct HeadSoFar {
+    OnlineSums sums;
+    float target = 0; ///< its logit, once its tile has come
+    int larger = 0;
+};
+
+/// The same of rows whose logits come some words at a time, first to last, so that they need not leave the
+/// cache. Of many rows: a warp each.
+struct HeadTile {
+    HeadRows of;           ///< `logits` [rows, words]; a list of at most longest_tile_list; -1: not yet an id
+    std::int64_t word = 0; ///< the tile's first
+    std::int64_t words = 0;
+    const float* pivots = nullptr; ///< [rows], with targets: their logits but for rounding, which larger ones
+                                   ///< are counted against
+    HeadSoFar* so_far = nullptr;   ///< [rows]; written by the first tile
+};
+
+constexpr std::int64_t longest_tile_list = 32;
+
+const char* head_tile_cuda(const HeadTile& arguments, void* stream);
 
 /// KL(P || Q) and KL(Q || P) of rows of logits p, q, given both rows' maximum and log_sum of HeadRows.
 /// Infinite where a word is impossible (-infinity) in the second distribution alone; NaN where one of the two

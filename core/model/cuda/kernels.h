@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/model/cuda/attend_ranges.h"
 #include "core/model/cuda_library.h"
 
 namespace ponderscope {
 
+namespace kernels {
+
+/// Of fp32, bf16 and fp16.
+inline Element element_of(at::ScalarType type) {
+    return type == at::kFloat ? Element::f32 : type == at::kBFloat16 ? Element::bf16 : Element::f16;
+}
+
+} // namespace kernels
+
 /// On a GPU, fp32, bf16 or fp16, heads of at most 256 elements.
 bool attend_cuda_fits(const at::Tensor& q);
-/// attend by our kernel, for checked arguments, without gradient. Nothing is read back from the device;
-/// causal blocks are sent to it as ranges. A query's result depends on nothing but what it sees.
+/// Plainly causal blocks of queries in order, of more than one query, in half precision; a bias takes eight
+/// elements of a head.
+bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
+/// attend for checked arguments, without gradient: LibTorch's flash attention over sequences of any lengths
+/// where it fits, else our kernel, to which causal blocks are sent as ranges. Nothing is read back from the
+/// device. By our kernel a query's result depends on nothing but what it sees.
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 
@@ -21,7 +35,31 @@ DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Te
 
 bool read_out_cuda_fits(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 /// read_out on a GPU for checked requests: logits of some thousand tokens at a time, read once by a kernel
-/// that makes their statistics. Nothing is read back from the device.
+/// that makes their statistics. In half precision, where neither the step before nor the whole vocabulary's
+/// mixture is asked for, they are a tile in the cache; words within the rounding of a target's logit then
+/// count for its rank or not. Nothing is read back from the device.
 HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
+/// fp32, bf16 or fp16 on a GPU, a head's elements side by side.
+bool rotate_cuda_fits(const at::Tensor& x);
+/// rotate_into of rope.h by our kernel.
+void rotate_into_cuda(at::Tensor& out, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                      const at::Tensor& rows, const at::Tensor& places, bool neighbours);
+
+/// Logits [n, V] in fp32, the tables multiplied as they lie.
+at::Tensor logits_cuda(const at::Tensor& h, const HeadWeights& weights);
+
+/// All of them.
+inline void add_kernels(CudaKernels& table) {
+    table.attend_fits = attend_cuda_fits;
+    table.flash_fits = flash_fits;
+    table.attend = attend_cuda;
+    table.depth_mix_fits = depth_mix_cuda_fits;
+    table.depth_mix = depth_mix_cuda;
+    table.read_out_fits = read_out_cuda_fits;
+    table.read_out = read_out_cuda;
+    table.logits = logits_cuda;
+    table.rotate_fits = rotate_cuda_fits;
+    table.rotate_into = rotate_into_cuda;
+}
 
 } // namespace ponderscope

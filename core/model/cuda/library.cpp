@@ -3,6 +3,7 @@
 #include "core/model/cuda_library.h"
 
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAFunctions.h>
 #ifdef PONDERSCOPE_WITH_CUDA
 #include "core/model/cuda/kernels.h"
 #endif
@@ -15,8 +16,19 @@ std::string name_of(at::Device device) {
     return at::cuda::getDeviceProperties(device.index())->name;
 }
 
-std::int64_t memory_of(at::Device device) {
-    return static_cast<std::int64_t>(at::cuda::getDeviceProperties(device.index())->totalGlobalMem);
+int capability_of(at::Device device) {
+    const auto* properties = at::cuda::getDeviceProperties(device.index());
+    return 10 * properties->major + properties->minor;
+}
+
+std::string why_none() {
+    try {
+        (void)c10::cuda::device_count_ensure_non_zero();
+    } catch (const c10::Error& error) {
+        const std::string words = error.what_without_backtrace();
+        return words.substr(0, words.find_first_of(".\n"));
+    }
+    return "no words";
 }
 
 } // namespace
@@ -25,14 +37,10 @@ extern "C" __attribute__((visibility("default"))) const CudaKernels* ponderscope
     static const CudaKernels kernels = [] {
         CudaKernels table;
         table.name_of = name_of;
-        table.memory_of = memory_of;
+        table.capability_of = capability_of;
+        table.why_none = why_none;
 #ifdef PONDERSCOPE_WITH_CUDA
-        table.attend_fits = attend_cuda_fits;
-        table.attend = attend_cuda;
-        table.depth_mix_fits = depth_mix_cuda_fits;
-        table.depth_mix = depth_mix_cuda;
-        table.read_out_fits = read_out_cuda_fits;
-        table.read_out = read_out_cuda;
+        add_kernels(table);
 #endif
         return table;
     }();

@@ -3,7 +3,7 @@
 #include "core/model/cuda/kernels.h"
 
 #include <ATen/ATen.h>
-#include <c10/cuda/CUDAGuard.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
@@ -28,17 +28,6 @@ std::int64_t list_length(const HeadRequest& request, std::int64_t vocabulary) {
 
 void check_queued(const char* error, const at::Tensor& where) {
     TORCH_CHECK(error == nullptr, "read_out on ", where.device(), ": ", error);
-}
-
-at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights) {
-    const auto type = weights.head.scalar_type();
-    auto logits = type == at::kFloat ? at::mm(h.to(type), weights.head.t())
-                                     : at::mm(h.to(type), weights.head.t(), at::kFloat);
-    if (weights.head_bias.defined()) {
-        logits.add_(weights.head_bias);
-    }
-    cap_logits(logits, weights);
-    return logits;
 }
 
 /// Σ over the words of the list, renormalised. A few tokens at a time: their words' embeddings exist side by
@@ -77,16 +66,84 @@ at::Tensor mix_all(const at::Tensor& logits, const HeadWeights& weights, double 
     return at::mm(p.mul(lift).to(type), weights.embedding, at::kFloat).div_(lift);
 }
 
+void logits_into(at::Tensor& out, const at::Tensor& h, const HeadWeights& weights) {
+    if (weights.head.scalar_type() == at::kFloat) {
+        at::mm_out(out, h, weights.head.t());
+    } else {
+        at::mm_out(out, h, weights.head.t(), at::kFloat);
+    }
+    if (weights.head_bias.defined()) {
+        out.add_(weights.head_bias);
+    }
+    cap_logits(out, weights);
+}
+
+/// The logits of the targets by themselves, rounded as they may be.
+at::Tensor pivots_of(const at::Tensor& h, const at::Tensor& targets, const HeadWeights& weights) {
+    const auto words = targets.clamp(0, weights.head.size(0) - 1);
+    auto logits = weights.head.index_select(0, words).to(at::kFloat).mul_(h).sum(1);
+    if (weights.head_bias.defined()) {
+        logits.add_(weights.head_bias.index_select(0, words));
+    }
+    cap_logits(logits, weights);
+    return logits;
+}
+
+/// Bytes of a tile of logits: they are to stay in the cache (50 MB on a Hopper GPU, 40 on an Ampere one)
+/// beside the weights that make them.
+constexpr std::int64_t tile_bytes = std::int64_t{16} << 20;
+
+/// Whether rows are many, and what is asked of them fits into one pass over tiles of words. In fp32 a rank
+/// shall not depend on how the target's logit was rounded.
+bool fits_tiles(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
+    const auto vocabulary = weights.head.size(0);
+    const bool mixes_all = request.mixture && (request.top_k == 0 || request.top_k >= vocabulary);
+    return weights.head.scalar_type() != at::kFloat && !request.previous.defined() && !mixes_all &&
+           list_length(request, vocabulary) <= kernels::longest_tile_list &&
+           4 * h.size(0) * vocabulary >= 4 * tile_bytes;
+}
+
+/// The statistics that \p rows wants, whose logits exist a tile at a time.
+void queue_tiles(const kernels::HeadRows& rows, const at::Tensor& states, const HeadWeights& weights,
+                 const at::Tensor& targets, void* stream) {
+    const auto n = states.size(0);
+    const auto vocabulary = weights.head.size(0);
+    const auto h = states.to(weights.head.scalar_type());
+    const auto words = std::max<std::int64_t>(256, tile_bytes / (4 * n) / 64 * 64);
+    const auto tile = at::empty({n * words}, h.options().dtype(at::kFloat));
+    const auto so_far =
+        at::empty({n * static_cast<std::int64_t>(sizeof(kernels::HeadSoFar))}, h.options().dtype(at::kByte));
+    const auto pivots = targets.defined() ? pivots_of(h, targets, weights) : at::Tensor();
+    kernels::HeadTile arguments;
+    arguments.of = rows;
+    arguments.of.logits = tile.const_data_ptr<float>();
+    arguments.pivots = targets.defined() ? pivots.const_data_ptr<float>() : nullptr;
+    arguments.so_far = static_cast<kernels::HeadSoFar*>(so_far.data_ptr());
+    for (std::int64_t word = 0; word < vocabulary; word += words) {
+        arguments.word = word;
+        arguments.words = std::min(words, vocabulary - word);
+        HeadWeights part = weights;
+        part.head = weights.head.narrow(0, word, arguments.words);
+        if (weights.head_bias.defined()) {
+            part.head_bias = weights.head_bias.narrow(0, word, arguments.words);
+        }
+        auto logits = tile.narrow(0, 0, n * arguments.words).view({n, arguments.words});
+        logits_into(logits, h, part);
+        check_queued(kernels::head_tile_cuda(arguments, stream), h);
+    }
+}
+
 HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     const auto n = h.size(0);
     const auto vocabulary = weights.head.size(0);
     const auto floats = h.options().dtype(at::kFloat);
     const auto integers = h.options().dtype(at::kLong);
     void* stream = c10::cuda::getCurrentCUDAStream(h.device().index()).stream();
-    const auto logits = logits_of(h, weights);
+    const bool in_tiles = fits_tiles(h, weights, request);
+    const auto logits = in_tiles ? at::Tensor() : logits_cuda(h, weights);
     HeadResult result;
     kernels::HeadRows rows;
-    rows.logits = logits.const_data_ptr<float>();
+    rows.logits = in_tiles ? nullptr : logits.const_data_ptr<float>();
     rows.rows = n;
     rows.vocabulary = vocabulary;
     result.log_sum_exp = at::empty({n}, floats);
@@ -112,7 +169,11 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
     const auto ids = at::empty({n, rows.list_length}, integers);
     rows.list_values = values.data_ptr<float>();
     rows.list_ids = ids.data_ptr<std::int64_t>();
-    check_queued(kernels::head_rows_cuda(rows, stream), h);
+    if (in_tiles) {
+        queue_tiles(rows, h, weights, targets, stream);
+    } else {
+        check_queued(kernels::head_rows_cuda(rows, stream), h);
+    }
 
     const auto probabilities = [&](std::int64_t count) {
         return (values.narrow(1, 0, count) - maximum.unsqueeze(1)).sub_(log_sum.unsqueeze(1)).exp_();
@@ -128,7 +189,7 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
         result.candidate_probabilities = probabilities(request.candidates);
     }
     if (request.previous.defined()) {
-        const auto previous = logits_of(request.previous, weights);
+        const auto previous = logits_cuda(request.previous, weights);
         const auto previous_maximum = at::empty({n}, floats);
         const auto previous_log_sum = at::empty({n}, floats);
         kernels::HeadRows plain;
@@ -170,14 +231,21 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
 
 } // namespace
 
+at::Tensor logits_cuda(const at::Tensor& h, const HeadWeights& weights) {
+    const auto type = weights.head.scalar_type();
+    auto logits = at::empty({h.size(0), weights.head.size(0)}, h.options().dtype(at::kFloat));
+    logits_into(logits, h.to(type), weights);
+    return logits;
+}
+
 bool read_out_cuda_fits(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
-    return h.is_cuda() && fits(h.scalar_type()) && fits(weights.head.scalar_type()) &&
+    return !h.is_cpu() && fits(h.scalar_type()) && fits(weights.head.scalar_type()) &&
            (!request.mixture || fits(weights.embedding.scalar_type())) &&
            list_length(request, weights.head.size(0)) <= kernels::longest_cuda_list;
 }
 
 HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
-    const c10::cuda::CUDAGuard guard(h.device());
+    const c10::DeviceGuard guard(h.device());
     return read_out_rows(h, weights, request);
 }
 

@@ -6,6 +6,8 @@
 
 namespace ponderscope::kernels {
 
+enum class RowActivation : std::uint8_t { none, gelu, gelu_tanh, relu, silu, sigmoid, tanh };
+
 /// The inner loops of the output head and of attention on the CPU, compiled once for each instruction set and
 /// chosen at run time.
 ///
@@ -43,6 +45,20 @@ struct TileKernels {
     /// least as long. Not for infinities.
     void (*split_columns)(const float* tile, std::int64_t rows, int vectors, std::int64_t stride,
                           std::uint32_t* high, std::uint32_t* low);
+
+    /// The same in one part, rounded: within 2^-8.
+    void (*round_columns)(const float* tile, std::int64_t rows, int vectors, std::int64_t stride,
+                          std::uint32_t* out);
+    /// Pairs down a column instead: out[k * stride + r] holds elements (2k, 2k + 1) of row r, for r in 0 ..
+    /// stride-1, a multiple of the lanes, 0 after the last row.
+    void (*pair_columns)(const std::uint16_t* table, std::ptrdiff_t row_stride, std::int64_t rows,
+                         std::int64_t pairs, std::int64_t stride, std::uint32_t* out);
+    /// A product's rows become bfloat16: out[r * stride + i] = activation(tile[r * tile_stride + i] +
+    /// bias[i]), plus or times other[r * stride + i]; bias and other may be null, other may be out. Null with
+    /// product_bf16, as pair_columns is.
+    void (*close_rows)(const float* tile, std::ptrdiff_t tile_stride, std::int64_t rows, std::int64_t columns,
+                       const std::uint16_t* bias, RowActivation activation, const std::uint16_t* other,
+                       bool multiply, std::ptrdiff_t stride, std::uint16_t* out);
 
     /// out[i][j] += Σ_r table[r * row_stride + i] · tile[r][j], for i in 0 .. depth-1.
     void (*mix)(const float* table, std::ptrdiff_t row_stride, std::int64_t rows, std::int64_t depth,

@@ -46,11 +46,22 @@ inline void multiply(const float* table, std::ptrdiff_t stride, std::int64_t dep
     }
 }
 
-template <int R, int N>
-inline void product_block(const float* table, std::ptrdiff_t stride, std::int64_t depth, const float* queries,
-                          float* tile, const float* bias) {
+/// R rows of a product in fp32.
+struct Fp32Block {
+    using Element = float;
+    using Query = float;
+    template <int R, int N>
+    static void product(const float* table, std::ptrdiff_t stride, std::int64_t depth, const float* queries,
+                        Vector (&sum)[R][N]) {
+        multiply<R, N, false>(table, stride, depth, vectors_at(queries), sum);
+    }
+};
+
+template <int R, int N, typename Block>
+inline void product_block(const typename Block::Element* table, std::ptrdiff_t stride, std::int64_t depth,
+                          const typename Block::Query* queries, float* tile, const float* bias) {
     Vector sum[R][N] = {};
-    multiply<R, N, false>(table, stride, depth, vectors_at(queries), sum);
+    Block::template product<R, N>(table, stride, depth, queries, sum);
     Vector* out = vectors_at(tile);
     for (int r = 0; r < R; ++r) {
         for (int v = 0; v < N; ++v) {
@@ -59,19 +70,20 @@ inline void product_block(const float* table, std::ptrdiff_t stride, std::int64_
     }
 }
 
-template <int N>
-void product_of(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
-                const float* queries, float* tile, const float* bias) {
+template <int N, typename Block = Fp32Block>
+void product_of(const typename Block::Element* table, std::ptrdiff_t stride, std::int64_t rows,
+                std::int64_t depth, const typename Block::Query* queries, int, float* tile,
+                const float* bias) {
     constexpr int width = N * lane_count;
     constexpr int step = block_rows<N>();
     std::int64_t r = 0;
     for (; r + step <= rows; r += step) {
-        product_block<step, N>(table + r * stride, stride, depth, queries, tile + r * width,
-                               bias != nullptr ? bias + r : nullptr);
+        product_block<step, N, Block>(table + r * stride, stride, depth, queries, tile + r * width,
+                                      bias != nullptr ? bias + r : nullptr);
     }
     for (; r < rows; ++r) {
-        product_block<1, N>(table + r * stride, stride, depth, queries, tile + r * width,
-                            bias != nullptr ? bias + r : nullptr);
+        product_block<1, N, Block>(table + r * stride, stride, depth, queries, tile + r * width,
+                                   bias != nullptr ? bias + r : nullptr);
     }
 }
 
@@ -95,7 +107,7 @@ inline void mix_block(const float* table, std::ptrdiff_t stride, std::int64_t ro
 
 template <int N>
 void mix_of(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
-            const float* tile, float* out) {
+            const float* tile, int, float* out) {
     constexpr int width = N * lane_count;
     constexpr int step = block_rows<N>();
     std::int64_t i = 0;
@@ -108,7 +120,8 @@ void mix_of(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::i
 }
 
 template <int N>
-void scan_of(const float* tile, std::int64_t rows, float* maximum, const float* pivot, std::int32_t* larger) {
+void scan_of(const float* tile, std::int64_t rows, int, float* maximum, const float* pivot,
+             std::int32_t* larger) {
     const Vector* in = vectors_at(tile);
     for (int v = 0; v < N; ++v) {
         Vector best = vectors_at(maximum)[v];
@@ -142,7 +155,7 @@ inline float insert(float value, std::int32_t id, std::int64_t length, float* va
 }
 
 template <int N>
-void keep_largest_of(const float* tile, std::int64_t rows, int columns, std::int32_t first_id,
+void keep_largest_of(const float* tile, std::int64_t rows, int, int columns, std::int32_t first_id,
                      std::int64_t length, float* values, std::int32_t* ids, float* thresholds) {
     constexpr std::int64_t together = 8;
     const Vector* in = vectors_at(tile);
@@ -223,7 +236,7 @@ void exponentials_of(float* tile, std::int64_t rows, const float* maximum, float
 }
 
 template <int N>
-void divergence_of(const float* p, const float* q, std::int64_t rows, const float* p_maximum,
+void divergence_of(const float* p, const float* q, std::int64_t rows, int, const float* p_maximum,
                    const float* q_maximum, float* q_sum, float* forward, float* backward) {
     for (int v = 0; v < N; ++v) {
         const Vector pm = vectors_at(p_maximum)[v];
@@ -251,7 +264,7 @@ void divergence_of(const float* p, const float* q, std::int64_t rows, const floa
 }
 
 template <int N>
-void mask_of(float* tile, std::int64_t rows, std::int32_t first_row, const std::int32_t* begin,
+void mask_of(float* tile, std::int64_t rows, int, std::int32_t first_row, const std::int32_t* begin,
              const std::int32_t* end) {
     const Vector nothing = splat(-__builtin_inff());
     Vector* out = vectors_at(tile);
@@ -384,56 +397,8 @@ void exponential_all(const float* from, std::int64_t count, float* to) {
     }
 }
 
-void product_all(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
-                 const float* queries, int vectors, float* tile, const float* bias) {
-    switch (vectors) {
-    case 1:
-        return product_of<1>(table, stride, rows, depth, queries, tile, bias);
-    case 2:
-        return product_of<2>(table, stride, rows, depth, queries, tile, bias);
-    default:
-        return product_of<3>(table, stride, rows, depth, queries, tile, bias);
-    }
-}
-
-void mix_all(const float* table, std::ptrdiff_t stride, std::int64_t rows, std::int64_t depth,
-             const float* tile, int vectors, float* out) {
-    switch (vectors) {
-    case 1:
-        return mix_of<1>(table, stride, rows, depth, tile, out);
-    case 2:
-        return mix_of<2>(table, stride, rows, depth, tile, out);
-    default:
-        return mix_of<3>(table, stride, rows, depth, tile, out);
-    }
-}
-
-void scan_all(const float* tile, std::int64_t rows, int vectors, float* maximum, const float* pivot,
-              std::int32_t* larger) {
-    switch (vectors) {
-    case 1:
-        return scan_of<1>(tile, rows, maximum, pivot, larger);
-    case 2:
-        return scan_of<2>(tile, rows, maximum, pivot, larger);
-    default:
-        return scan_of<3>(tile, rows, maximum, pivot, larger);
-    }
-}
-
-void keep_largest_all(const float* tile, std::int64_t rows, int vectors, int columns, std::int32_t first_id,
-                      std::int64_t length, float* values, std::int32_t* ids, float* thresholds) {
-    switch (vectors) {
-    case 1:
-        return keep_largest_of<1>(tile, rows, columns, first_id, length, values, ids, thresholds);
-    case 2:
-        return keep_largest_of<2>(tile, rows, columns, first_id, length, values, ids, thresholds);
-    default:
-        return keep_largest_of<3>(tile, rows, columns, first_id, length, values, ids, thresholds);
-    }
-}
-
 template <int N>
-void exponentials_any(float* tile, std::int64_t rows, const float* maximum, float rate, bool store,
+void exponentials_any(float* tile, std::int64_t rows, int, const float* maximum, float rate, bool store,
                       float* sum, float* weighted) {
     if (store) {
         return weighted != nullptr
@@ -444,54 +409,46 @@ void exponentials_any(float* tile, std::int64_t rows, const float* maximum, floa
                                : exponentials_of<N, false, false>(tile, rows, maximum, rate, sum, weighted);
 }
 
-void exponentials_all(float* tile, std::int64_t rows, int vectors, const float* maximum, float rate,
-                      bool store, float* sum, float* weighted) {
-    switch (vectors) {
-    case 1:
-        return exponentials_any<1>(tile, rows, maximum, rate, store, sum, weighted);
-    case 2:
-        return exponentials_any<2>(tile, rows, maximum, rate, store, sum, weighted);
-    default:
-        return exponentials_any<3>(tile, rows, maximum, rate, store, sum, weighted);
+/// How many vectors stand side by side: the first `int` of a kernel's parameters.
+template <typename First, typename... Rest>
+inline int vectors_in(First first, Rest... rest) {
+    if constexpr (__is_same(First, int)) {
+        return first;
+    } else {
+        return vectors_in(rest...);
     }
 }
 
-void divergence_all(const float* p, const float* q, std::int64_t rows, int vectors, const float* p_maximum,
-                    const float* q_maximum, float* q_sum, float* forward, float* backward) {
-    switch (vectors) {
-    case 1:
-        return divergence_of<1>(p, q, rows, p_maximum, q_maximum, q_sum, forward, backward);
-    case 2:
-        return divergence_of<2>(p, q, rows, p_maximum, q_maximum, q_sum, forward, backward);
-    default:
-        return divergence_of<3>(p, q, rows, p_maximum, q_maximum, q_sum, forward, backward);
+/// A kernel of the loops for one, two and three vectors.
+template <auto One, auto Two, auto Three>
+struct Widths;
+template <typename... Parameters, void (*One)(Parameters...), void (*Two)(Parameters...),
+          void (*Three)(Parameters...)>
+struct Widths<One, Two, Three> {
+    static void any(Parameters... parameters) {
+        switch (vectors_in(parameters...)) {
+        case 1:
+            return One(parameters...);
+        case 2:
+            return Two(parameters...);
+        default:
+            return Three(parameters...);
+        }
     }
-}
-
-void mask_all(float* tile, std::int64_t rows, int vectors, std::int32_t first_row, const std::int32_t* begin,
-              const std::int32_t* end) {
-    switch (vectors) {
-    case 1:
-        return mask_of<1>(tile, rows, first_row, begin, end);
-    case 2:
-        return mask_of<2>(tile, rows, first_row, begin, end);
-    default:
-        return mask_of<3>(tile, rows, first_row, begin, end);
-    }
-}
+};
 
 constexpr TileKernels kernels_of(const char* name) {
     TileKernels set{};
     set.name = name;
     set.lanes = lane_count;
     set.max_vectors = full_vectors;
-    set.product = product_all;
-    set.mix = mix_all;
-    set.scan = scan_all;
-    set.keep_largest = keep_largest_all;
-    set.exponentials = exponentials_all;
-    set.divergence = divergence_all;
-    set.mask = mask_all;
+    set.product = Widths<product_of<1>, product_of<2>, product_of<3>>::any;
+    set.mix = Widths<mix_of<1>, mix_of<2>, mix_of<3>>::any;
+    set.scan = Widths<scan_of<1>, scan_of<2>, scan_of<3>>::any;
+    set.keep_largest = Widths<keep_largest_of<1>, keep_largest_of<2>, keep_largest_of<3>>::any;
+    set.exponentials = Widths<exponentials_any<1>, exponentials_any<2>, exponentials_any<3>>::any;
+    set.divergence = Widths<divergence_of<1>, divergence_of<2>, divergence_of<3>>::any;
+    set.mask = Widths<mask_of<1>, mask_of<2>, mask_of<3>>::any;
     set.columns = columns_all;
     set.rescale = rescale_all;
     set.accumulate = accumulate_all;

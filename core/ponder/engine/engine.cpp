@@ -20,14 +20,14 @@ namespace ponderscope {
 
 namespace {
 
-Parameters load_parameters(const Checkpoint& checkpoint, at::Device device, const LoadOptions& options) {
-    const ParameterLayout layout = parameter_layout(checkpoint.config);
+Parameters load_parameters(const ParameterLayout& layout, const Checkpoint& checkpoint,
+                           const Placement& placement, const LoadOptions& options) {
     try {
-        return Parameters::load(layout, checkpoint, device, scalar_type_of(options.precision),
+        return Parameters::load(layout, checkpoint, placement, scalar_type_of(options.precision),
                                 options.progress, options.stop);
     } catch (const c10::OutOfMemoryError&) {
         throw EnvironmentError(checkpoint.folder.string() + ": the weights do not fit into the memory of " +
-                               device.str() + ".");
+                               placement.text() + ".");
     }
 }
 
@@ -81,28 +81,32 @@ void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
 }
 
 Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
-    const at::Device device = device_from_string(options.device);
-    require_runnable(checkpoint.config);
-    if (device.is_cpu()) {
+    const ParameterLayout layout = parameter_layout(checkpoint.config);
+    const Placement placement = Placement::of(options.device, layout, scalar_type_of(options.precision));
+    if (placement.home().is_cpu()) {
         keep_host_memory();
     }
     const c10::InferenceMode no_gradients;
-    Parameters parameters = load_parameters(checkpoint, device, options);
+    Parameters parameters = load_parameters(layout, checkpoint, placement, options);
     require_finite(parameters, checkpoint);
     std::vector<std::string> notices = checkpoint.config.notices;
     notices.insert(notices.end(), parameters.notices().begin(), parameters.notices().end());
+    if (options.device == "auto" || placement.devices().size() > 1) {
+        notices.push_back("Computed on " + placement.text() + ".");
+    }
     if (checkpoint.config.rope.kind == RopeConfig::Kind::dynamic) {
         notices.emplace_back(
             "The rotation angles of this model depend on the length of the whole sequence: beyond " +
             std::to_string(checkpoint.config.max_positions) +
             " tokens a continuation is computed anew for each token, without a cache.");
     }
-    if (const std::string hint = precision_hint(device, options.precision); !hint.empty()) {
+    if (const std::string hint = precision_hint(placement.home(), options.precision); !hint.empty()) {
         notices.push_back(hint);
     }
     return Engine(std::make_unique<Impl>(Impl{{Model(checkpoint.config, std::move(parameters)),
-                                               device,
-                                               describe_device(device),
+                                               placement,
+                                               placement.home(),
+                                               options.precision,
                                                std::move(notices),
                                                {nullptr, usual_refreshes(checkpoint.config), {}},
                                                {},
@@ -122,7 +126,7 @@ const ModelConfig& Engine::config() const {
 }
 
 std::string Engine::device_name() const {
-    return impl_->device_name;
+    return impl_->placement.text();
 }
 
 void Engine::use_halting(std::shared_ptr<const HaltingRule> rule) {
@@ -241,13 +245,21 @@ void Engine::DeletePending::operator()(Pending* pending) const {
 }
 
 Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel level) const try {
-    if (impl_->batches_under_way >= 2) {
+    return impl_->submit(windows, level);
+} catch (const c10::OutOfMemoryError&) {
+    throw memory_exhausted(impl_->placement);
+}
+
+Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordLevel level,
+                                        const std::function<void(StepsOptions&)>& listen,
+                                        StepsResult* result) const {
+    if (batches_under_way >= 2) {
         throw std::logic_error("Engine::submit: two batches are under way; collect one first");
     }
     std::vector<std::span<const std::int32_t>> sequences;
     std::vector<ReportedWindow> reported;
     for (const Window& window : windows) {
-        impl_->check_ids(window.ids);
+        check_ids(window.ids);
         if (window.report_begin < 0 || window.report_begin > window.report_end ||
             window.report_end > static_cast<std::int64_t>(window.ids.size())) {
             throw std::logic_error("Engine::submit: reported tokens outside of their window");
@@ -262,27 +274,31 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
              {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});
     }
     const c10::InferenceMode no_gradients;
-    TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
-    StepsOptions options = impl_->steps_options();
+    const Fp32Products products(precision);
+    TokenBatch batch = TokenBatch::make(backbone(), sequences, device, plans_rows());
+    StepsOptions options = steps_options();
     options.read_steps = level == RecordLevel::steps;
-    impl_->place(batch, windows);
-    const RunPatches patches = impl_->patches_of(windows);
-    options.patches = patches.empty() ? nullptr : &patches;
-    Recorder recorder(impl_->backbone(), impl_->method(), impl_->choices, level,
-                      reported_tokens(windows, impl_->device, impl_->runs_parts()));
+    place(batch, windows);
+    const RunPatches put_in = patches_of(windows);
+    options.patches = put_in.empty() ? nullptr : &put_in;
+    Recorder recorder(backbone(), method(), choices, level, reported_tokens(windows, device, runs_parts()));
     options.observer = &recorder;
     options.taps = recorder.listener();
-    const StepsResult run = run_steps(impl_->backbone(), impl_->method(), batch, options);
+    if (listen) {
+        listen(options);
+    }
+    const StepsResult run = run_steps(backbone(), method(), batch, options);
     recorder.finish(run);
-    return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *impl_));
-} catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->device);
+    if (result != nullptr) {
+        *result = run;
+    }
+    return PendingPtr(new Pending(ScoreTransfer(recorder, std::move(reported)), *this));
 }
 
 std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {
     return pending->collect();
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->device);
+    throw memory_exhausted(impl_->placement);
 }
 
 std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine) {

@@ -25,7 +25,9 @@
 namespace ponderscope {
 
 struct LoadOptions {
-    std::string device = "cpu"; ///< "cpu", "cuda", "cuda:N"; InputError when there is none
+    /// "cpu", "cuda", "cuda:N", several GPUs with commas between them, "auto" (core/model/placement.h);
+    /// InputError when there is none.
+    std::string device = "cpu";
     Precision precision = Precision::float32;
     ProgressSink progress;
     std::stop_token stop;
@@ -68,7 +70,8 @@ public:
     ~Engine();
 
     [[nodiscard]] const ModelConfig& config() const;
-    [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
+    [[nodiscard]] std::string
+    device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"; of several, which blocks lie where
     /// How score and inspect_batch compute the slots of the interleaved rule: refreshes of all inputs after
     /// their growth, or exactly. Until it is called: the config's number, 3 where a public config has none,
     /// exact with our own section. Generation is always exact. InputError: a number for a method without

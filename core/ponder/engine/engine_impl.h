@@ -11,7 +11,9 @@
 #include "core/ponder/schedule/start_state.h"
 #include "core/ponder/schedule/steps.h"
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +22,9 @@ namespace ponderscope {
 /// What an engine is made of, for the files that implement its verbs.
 struct EngineParts {
     Model model;
-    at::Device device;
-    std::string device_name;
+    Placement placement;
+    at::Device device; ///< where batches lie: the placement's home
+    Precision precision;
     std::vector<std::string> notices;
     RunChoices choices;
     mutable Workspace workspace;
@@ -58,7 +61,13 @@ struct EngineParts {
     void check_ids(std::span<const std::int32_t> ids) const;
 };
 
-struct Engine::Impl : EngineParts {};
+struct Engine::Impl : EngineParts {
+    /// Engine::submit, where \p listen may put listeners of its own around the recorder, and \p result gets
+    /// what the run gave.
+    [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level,
+                                    const std::function<void(StepsOptions& options)>& listen = {},
+                                    StepsResult* result = nullptr) const;
+};
 
 /// InputError where slots are computed by a counted number of passes.
 void refuse_patches_of_passes(bool counted);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/half.h"
+#include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
 
 #include <ATen/ATen.h>
@@ -25,10 +26,18 @@ NamedArray to_array(const at::Tensor& tensor, std::vector<std::int64_t> shape) {
     return array;
 }
 
-/// Collects what the forward says. Tokens that did not run a step have NaN there.
+/// Collects what the forward says, beside the recorder. Tokens that did not run a step have NaN there.
 class Inspector final : public StepObserver, public TapListener {
 public:
     Inspector(std::int64_t batch, std::int64_t tokens) : batch_(batch), tokens_(tokens) {}
+
+    void listen(StepsOptions& options) {
+        recorder_ = options.observer;
+        taps_.add(options.taps);
+        taps_.add(this);
+        options.observer = this;
+        options.taps = &taps_;
+    }
 
     void heard(std::string_view name, std::int64_t step, std::int64_t layer,
                const at::Tensor& tensor) override {
@@ -46,12 +55,17 @@ public:
         }
     }
 
-    void step_ran(const Slots& slots, const Decision&, const at::Tensor&) override { place(slots.tokens); }
+    void step_begins(const Slots& slots) override { recorder_->step_begins(slots); }
+
+    void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override {
+        place(slots.tokens);
+        recorder_->step_ran(slots, decision, readout);
+    }
 
     at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                   const MixtureWish& wish) override {
         mixed_tokens_ = slots.tokens;
-        return StepObserver::expected_embedding(slots, head, wish);
+        return recorder_->expected_embedding(slots, head, wish);
     }
 
     [[nodiscard]] std::map<std::string, NamedArray> arrays() const {
@@ -84,6 +98,8 @@ private:
 
     std::int64_t batch_;
     std::int64_t tokens_;
+    StepObserver* recorder_ = nullptr;
+    TapListeners taps_;
     at::Tensor mixed_tokens_;
     std::map<std::string, at::Tensor> whole_; ///< of all tokens
     std::vector<std::pair<std::string, at::Tensor>> waiting_;
@@ -121,34 +137,25 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
     }
     const auto batch = static_cast<std::int64_t>(ids.size());
     const auto length = static_cast<std::int64_t>(ids.front().size());
-    std::vector<std::span<const std::int32_t>> sequences;
     std::vector<Window> windows;
     for (const std::vector<std::int32_t>& row : ids) {
-        impl_->check_ids(row);
         if (static_cast<std::int64_t>(row.size()) != length) {
             throw InputError(
                 "The sequences of one batch must have the same length here: " + std::to_string(length) +
                 " and " + std::to_string(row.size()) + " tokens were given.");
         }
-        sequences.emplace_back(row);
         windows.push_back({row, 0, length, numbers.empty() ? -1 : numbers[windows.size()]});
     }
-    const std::vector<WindowResult> results = score(windows, RecordLevel::steps);
-
     const c10::InferenceMode no_gradients;
+    const Fp32Products products(impl_->precision);
     Inspector inspector(batch, length);
-    StepsOptions options = impl_->steps_options();
-    options.observer = &inspector;
-    options.taps = &inspector;
-    TokenBatch tokens = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
-    options.read_steps = true;
-    const RunPatches patches = impl_->patches_of(windows);
-    options.patches = patches.empty() ? nullptr : &patches;
-    impl_->place(tokens, windows);
-    const StepsResult run = run_steps(impl_->backbone(), impl_->method(), tokens, options);
+    StepsResult run;
+    PendingPtr pending = impl_->submit(
+        windows, RecordLevel::steps, [&](StepsOptions& options) { inspector.listen(options); }, &run);
     std::map<std::string, NamedArray> arrays = inspector.arrays();
     arrays.emplace("logits", to_array(full_logits(run.readout, impl_->backbone().head()),
                                       {batch, length, config().vocab_size}));
+    const std::vector<WindowResult> results = collect(std::move(pending));
 
     NamedArray nll;
     nll.shape = {batch, length - 1};
@@ -186,7 +193,7 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
     arrays.emplace("flops", std::move(flops));
     return arrays;
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->device);
+    throw memory_exhausted(impl_->placement);
 }
 
 void put_zeros_where_nothing_ran(std::map<std::string, NamedArray>& arrays) {

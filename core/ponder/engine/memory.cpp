@@ -14,18 +14,22 @@ Engine::MemoryAdvice Engine::advise(const Window& window, RecordLevel level) con
         beginning.ids = window.ids.first(static_cast<std::size_t>(tokens));
         beginning.report_begin = std::min(window.report_begin, tokens - 1);
         beginning.report_end = std::min(window.report_end, tokens);
-        forget_peak_memory(impl_->device);
+        for (const at::Device device : impl_->placement.devices()) {
+            forget_peak_memory(device);
+        }
         try {
             (void)score({&beginning, 1}, level);
         } catch (const MemoryExhausted&) {
             continue;
         }
         MemoryAdvice advice{tokens, 0};
-        if (const auto memory = device_memory(impl_->device)) {
-            // Beside the weights, which live on, everything grows with the tokens.
-            const double each =
-                static_cast<double>(memory->peak - memory->used) / static_cast<double>(tokens);
-            advice.needed = memory->used + static_cast<std::int64_t>(each * static_cast<double>(whole));
+        for (const at::Device device : impl_->placement.devices()) {
+            if (const auto memory = device_memory(device)) {
+                // Beside the weights, which live on, everything grows with the tokens.
+                const double each =
+                    static_cast<double>(memory->peak - memory->used) / static_cast<double>(tokens);
+                advice.needed += memory->used + static_cast<std::int64_t>(each * static_cast<double>(whole));
+            }
         }
         return advice;
     }

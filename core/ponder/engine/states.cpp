@@ -249,6 +249,7 @@ std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
         check_place(place, false);
     }
     const c10::InferenceMode no_gradients;
+    const Fp32Products products(impl_->precision);
     StepsOptions options = impl_->steps_options();
     options.choices.attention = {};
     StateCatcher catcher(places, windows, impl_->device);
@@ -264,7 +265,7 @@ std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
     (void)run_steps(impl_->backbone(), impl_->method(), batch, options);
     return catcher.sums();
 } catch (const c10::OutOfMemoryError&) {
-    throw memory_exhausted(impl_->device);
+    throw memory_exhausted(impl_->placement);
 }
 
 } // namespace ponderscope

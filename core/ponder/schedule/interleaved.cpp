@@ -106,6 +106,13 @@ private:
                 }
             } else {
                 pass.visibility.ranges = rows.ranges;
+                const auto sequences = static_cast<std::int64_t>(batch_.lengths.size());
+                pass.visibility.runs = at::zeros({sequences + 1}, sequence.options());
+                pass.visibility.runs.narrow(0, 1, sequences)
+                    .index_add_(0, sequence, select_rows(count_, some));
+                pass.visibility.runs = pass.visibility.runs.cumsum(0).to(at::kInt);
+                pass.visibility.longest_run =
+                    slots_a_token_ * *std::max_element(batch_.lengths.begin(), batch_.lengths.end());
             }
         }
         pass_flops_.index_add_(0, tokens, slot_flops(cost_, visible.to(at::kLong)));
@@ -190,7 +197,7 @@ private:
         while (true) {
             const std::int64_t k = walk.slots().step;
             walk.ran(select_rows(hidden_.select(1, k), walk.slots().tokens));
-            if (walk.slots().last || !keep_those_going(walk)) {
+            if (walk.slots().last || !walk.goes_on()) {
                 break;
             }
             const at::Tensor tokens = walk.slots().tokens;
@@ -267,19 +274,6 @@ private:
             tokens.defined() ? pass_flops_.index_add_(0, tokens, at::full_like(tokens, each))
                              : pass_flops_.add_(each);
         }
-    }
-
-    /// False: nobody goes on.
-    static bool keep_those_going(Walk& walk) {
-        const at::Tensor go_on = walk.choose();
-        if (!go_on.defined()) {
-            return true;
-        }
-        const at::Tensor going = at::nonzero(go_on).view(-1);
-        if (going.size(0) > 0 && going.size(0) < go_on.size(0)) {
-            walk.keep(going);
-        }
-        return going.size(0) > 0;
     }
 
     /// All tokens together: the growth of slots, then so many refreshes, then the pass that counts.
@@ -460,7 +454,7 @@ private:
             set_count(slots.tokens, slots.step + 1);
             pass_flops_.index_add_(0, all, slot_flops(cost_, visible));
             walk.ran(states);
-            if (slots.last || !keep_those_going(walk)) {
+            if (slots.last || !walk.goes_on()) {
                 break;
             }
             add_input_flops(slots.tokens, slots.step);

@@ -26,13 +26,14 @@ inline constexpr double still_units_half = 1;
 /// the pass before; the next pass has at most one slot more a token. After the growth so many passes refresh
 /// all inputs, and a last one gives the output.
 ///
-/// Without: the result is exact. Every sequence has a front, before which slots are final and their K/V kept.
-/// Where a pass costs little beside its slots (`pass_overhead`), the tokens at the fronts of all sequences go
-/// side by side, a slot of each at a time, which computes nothing twice. Where it costs much and sequences
-/// are few, a pass takes a window of tokens behind each front, and what is still then moves the front: no
-/// slot appeared or vanished, no input moved, and so before it. A front that does not come forward goes
-/// on token by token for the length of a window. Each sequence is watched by itself, so that a batch gives
-/// what its members give alone.
+/// Without: the result is exact, by windows to what is taken for still (still_units_fp32, still_units_half).
+/// Every sequence has a front, before which slots are final and their K/V kept. Where a pass costs little
+/// beside its slots (`pass_overhead`), the tokens at the fronts of all sequences go side by side, a slot of
+/// each at a time, which computes nothing twice. Where it costs much and sequences are few, a pass takes a
+/// window of tokens behind each front, and what is still then moves the front: no slot appeared or vanished,
+/// no input moved, and so before it. A front that does not come forward goes on token by token for the length
+/// of a window. Each sequence is watched by itself, so that a batch gives what its members give alone; by
+/// windows, where batches of another size may go side by side, to that tolerance.
 ///
 /// With a cache, K/V of the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in
 /// use), always token by token. Taps: `embeds` and `hidden` by step, of the result, and what the passes that

@@ -122,18 +122,12 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
         if (slots.last) {
             break;
         }
-        if (const at::Tensor go_on = walk.choose(); go_on.defined()) {
-            const at::Tensor going = at::nonzero(go_on).view(-1);
-            anybody = going.size(0) > 0;
-            if (!anybody) {
-                if (options.cache == nullptr) {
-                    break; // nobody will see the keys above
-                }
-                continue;
+        anybody = walk.goes_on();
+        if (!anybody) {
+            if (options.cache == nullptr) {
+                break; // nobody will see the keys above
             }
-            if (going.size(0) < slots.hidden.size(0)) {
-                walk.keep(going);
-            }
+            continue;
         }
         walk.make_inputs();
     }

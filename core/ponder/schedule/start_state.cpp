@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/sha256.h"
 #include "core/base/splitmix.h"
+#include "core/base/words.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/model/parameters.h"
 
@@ -32,10 +33,7 @@ at::Tensor read_states(const std::filesystem::path& path, const ModelConfig& con
         if (view.name != tensor_name) {
             continue;
         }
-        std::string shape;
-        for (const std::int64_t size : view.shape) {
-            shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-        }
+        const std::string shape = joined(view.shape, [](std::int64_t size) { return std::to_string(size); });
         if (view.shape.size() != 3 || view.shape[2] != config.hidden_size) {
             throw InputError(path, expected, "one of shape [" + shape + "]",
                              "make the states for this model's width");

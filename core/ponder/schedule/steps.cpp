@@ -49,9 +49,7 @@ public:
             for (std::int64_t l = config_.core_begin(); l < config_.core_end(); ++l) {
                 rows[static_cast<std::size_t>(l)] = own_segments_ * batch.space.segment_rows;
             }
-            own_.emplace(
-                rows, config_.kv_heads, config_.head_dim,
-                at::TensorOptions(backbone.head().embedding.scalar_type()).device(batch.ids.device()));
+            own_ = backbone.kv_rows(rows);
         }
         planner_.emplace(method.visibility(), batch.space, every_step,
                          cache != nullptr ? cache->counts : at::Tensor(), skips);
@@ -263,15 +261,13 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
             rows[static_cast<std::size_t>(l)] = (l >= config.core_end() && coda_each_step ? steps : 1) * room;
         }
     }
-    const auto at_home =
-        at::TensorOptions(backbone.head().embedding.scalar_type()).device(backbone.head().head.device());
     at::Tensor counts;
     const bool skips = per_step && choices.stops(method) && choices.kv_policy(method) == KvPolicy::skip;
     if (!per_step || skips) {
-        counts = at::zeros({segments, sequences}, at_home.dtype(at::kLong));
+        counts = at::zeros({segments, sequences},
+                           at::TensorOptions(at::kLong).device(backbone.head().head.device()));
     }
-    return {
-        KvRows(rows, config.kv_heads, config.head_dim, at_home), room, std::move(counts), {}, coda_each_step};
+    return {backbone.kv_rows(rows), room, std::move(counts), {}, coda_each_step};
 }
 
 namespace {
@@ -388,18 +384,8 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
         if (options.keep_states) {
             result.states.push_back({slots.tokens, slots.input, slots.hidden, walk.decision().value});
         }
-        if (slots.last) {
+        if (slots.last || !walk.goes_on()) {
             break;
-        }
-        if (const at::Tensor go_on = walk.choose(); go_on.defined()) {
-            const at::Tensor going =
-                at::nonzero(go_on).view(-1); // the one place where the host waits for the device
-            if (going.size(0) == 0) {
-                break;
-            }
-            if (going.size(0) < slots.hidden.size(0)) {
-                walk.keep(going);
-            }
         }
         walk.make_inputs();
     }

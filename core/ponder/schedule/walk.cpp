@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/schedule/walk.h"
 
+#include "core/model/device.h"
 #include "core/ponder/schedule/visibility.h"
 
 #include <ATen/ATen.h>
@@ -81,7 +82,10 @@ void Walk::begin(const at::Tensor& tokens, const at::Tensor& input, const at::Te
 void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
     slots_.hidden = hidden;
     slots_.stream = stream;
-    decision_ = parts_.method.decide(slots_);
+    {
+        const Fp32Products exact(Precision::float32); // a rounded gate near its threshold flips
+        decision_ = parts_.method.decide(slots_);
+    }
     stopped_ = readout_.if_stopped(slots_, decision_);
     if (parts_.read) {
         stopped_ = parts_.read(stopped_, slots_);
@@ -108,6 +112,18 @@ at::Tensor Walk::choose() {
         running_ = running_.defined() ? running_.logical_and(go_on) : go_on;
     }
     return {};
+}
+
+bool Walk::goes_on() {
+    const at::Tensor go_on = choose();
+    if (!go_on.defined()) {
+        return true;
+    }
+    const at::Tensor going = at::nonzero(go_on).view(-1);
+    if (going.size(0) > 0 && going.size(0) < go_on.size(0)) {
+        keep(going);
+    }
+    return going.size(0) > 0;
 }
 
 void Walk::keep(const at::Tensor& rows) {

@@ -65,7 +65,7 @@ struct WalkParts {
 /// Follows tokens from slot to slot: what is asked after slot (t, k) ran, who goes on, and what goes into (t,
 /// k + 1). Where the states come from - a pass a step, or one pass over all slots - is the caller's business.
 ///
-///   begin, then for each step: ran, [choose, keep], make_inputs.
+///   begin, then for each step: ran, [goes_on], make_inputs.
 class Walk {
 public:
     explicit Walk(WalkParts parts)
@@ -79,8 +79,9 @@ public:
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
     /// The slots ran: the method answers, the read-out takes the step in, the observer hears of it.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
-    /// Who goes on: bool [n], or undefined when all do. By the rule of the run; not at the last step.
-    [[nodiscard]] at::Tensor choose();
+    /// Asks who goes on, by the rule of the run, and keeps those; not at the last step. False: nobody does,
+    /// and the walk stays where it is. Where tokens may stop the host waits for the device here, once a step.
+    [[nodiscard]] bool goes_on();
     /// Only these rows (int64, ascending) stay in the walk.
     void keep(const at::Tensor& rows);
     /// On to the next step: its inputs are in slots().input, and its keys' biases in key_bias().
@@ -96,6 +97,8 @@ public:
     [[nodiscard]] const Readout& readout() const { return readout_; }
 
 private:
+    /// Who goes on: bool [n], or undefined when all do.
+    [[nodiscard]] at::Tensor choose();
     void step();
 
     WalkParts parts_;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/words.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ponderscope {
+
+std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known) {
+    std::optional<std::string_view> best;
+    std::size_t best_distance = std::numeric_limits<std::size_t>::max();
+    for (const auto candidate : known) {
+        // Optimal string alignment: three rows are enough for swaps of neighbours.
+        const std::size_t columns = candidate.size() + 1;
+        std::vector<std::size_t> before(columns), last(columns), row(columns);
+        for (std::size_t j = 0; j < columns; ++j) {
+            last[j] = j;
+        }
+        for (std::size_t i = 1; i <= word.size(); ++i) {
+            row[0] = i;
+            for (std::size_t j = 1; j < columns; ++j) {
+                const bool equal = word[i - 1] == candidate[j - 1];
+                row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (equal ? 0U : 1U)});
+                if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1]) {
+                    row[j] = std::min(row[j], before[j - 2] + 1);
+                }
+            }
+            std::swap(before, last);
+            std::swap(last, row);
+        }
+        const std::size_t most = std::max<std::size_t>(2, std::max(word.size(), candidate.size()) / 3);
+        if (last.back() <= most && last.back() < best_distance) {
+            best_distance = last.back();
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+} // namespace ponderscope

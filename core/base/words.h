@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// "a, b, c": the elements of \p range, or what \p text says of each.
+template <typename Range, typename Text = std::identity>
+std::string joined(const Range& range, Text text = {}) {
+    std::string all;
+    const char* between = "";
+    for (const auto& one : range) {
+        all += between;
+        all += std::invoke(text, one);
+        between = ", ";
+    }
+    return all;
+}
+
+/// Which of \p known \p word was meant to be, by the fewest letters that are left out, put in, changed or
+/// swapped with their neighbour; the first of equals. Nothing where that is more than a third of the longer
+/// word, and more than two.
+std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
+
+} // namespace ponderscope

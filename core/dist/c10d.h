@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/dist/collectives.h"
+
+namespace ponderscope {
+
+/// By LibTorch's c10d, over a TCPStore at MASTER_ADDR and MASTER_PORT, which rank 0 holds, or the torchrun
+/// that started it; see open_collectives().
+std::unique_ptr<Collectives> open_c10d(const World& world, const CollectivesRequest& request,
+                                       std::string& why);
+
+} // namespace ponderscope

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace ponderscope {
+
+/// "cuda:N" for one of the processes on a machine: counted round the GPUs that it sees, of which a launcher
+/// may show each process its own alone, as number 0. InputError: it sees none.
+std::string local_gpu(std::int64_t local_rank);
+
+/// Bytes that tensors of this process held on its GPUs at most, all together; nothing where it uses none.
+std::optional<std::int64_t> peak_gpu_memory();
+
+} // namespace ponderscope

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/record/text_files.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/splitmix.h"
+#include "core/base/utf8.h"
+
+#include <algorithm>
+
+namespace ponderscope {
+namespace {
+
+/// A text that could be a single token is encoded while files are read through; a longer one hardly can.
+constexpr std::size_t short_text = 256;
+/// What a part is encoded with on either side, and how much of it two parts must agree about.
+constexpr std::size_t around = 1024;
+constexpr std::size_t agreed = around / 2;
+/// A line that begins earlier than that is not looked at from its beginning.
+constexpr std::size_t longest_line = std::size_t{64} << 10;
+
+bool is_white(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/// The bytes at the end that may be a character's first ones.
+std::size_t unfinished_character(std::string_view text) {
+    for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+        if (byte >= 0xC0) {
+            return byte >= 0xF0 || (byte >= 0xE0 && back < 3) || back < 2 ? back : 0;
+        }
+        if (byte < 0x80) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const ProgressSink& progress,
+                     std::stop_token stop)
+    : TextSource(std::move(stop)),
+      options_(std::move(options)),
+      tokenizer_(tokenizer),
+      tail_(std::max(options_.part_bytes / 128, 2 * around)) {
+    rewind();
+    const bool once = std::any_of(options_.files.begin(), options_.files.end(), [](const auto& file) {
+        std::error_code error;
+        return file == "-" || std::filesystem::is_fifo(file, error);
+    });
+    if (once) {
+        first_ = read_next(); // whether there is anything right is known before a trace is begun
+    } else {
+        read_through(progress);
+        rewind();
+    }
+    if (is_stopped()) {
+        throw Cancelled();
+    }
+}
+
+void TextFiles::rewind() {
+    asked_ = begin_again();
+    next_file_ = 0;
+    reader_.reset();
+    taken_tokens_ = 0;
+}
+
+bool TextFiles::open_next_file() {
+    while (next_file_ < options_.files.size()) {
+        const std::filesystem::path& file = options_.files[next_file_++];
+        // By its place alone, as lines of JSON are.
+        if (options_.sample < 1 && token_draw(options_.seed, next_file_, 0) >= options_.sample) {
+            continue;
+        }
+        name_ = file == "-" ? "standard input" : file.string();
+        title_ = file == "-" ? name_ : file.filename().string();
+        reader_ = std::make_unique<LineReader>(file, asked_);
+        buffer_.clear();
+        expected_.clear();
+        offset_ = seam_ = 0;
+        begin_ = valid_ = 0;
+        part_ = 0;
+        at_end_ = false;
+        return true;
+    }
+    return false;
+}
+
+void TextFiles::fill(std::size_t bytes) {
+    while (!at_end_ && buffer_.size() < bytes) {
+        at_end_ = !reader_->read(buffer_, bytes - buffer_.size());
+    }
+    if (is_stopped()) {
+        return;
+    }
+    const std::string_view fresh = std::string_view(buffer_).substr(valid_);
+    const std::size_t whole = fresh.size() - (at_end_ ? 0 : unfinished_character(fresh));
+    const std::size_t wrong = std::min(first_invalid_utf8(fresh.substr(0, whole)), fresh.find('\0'));
+    if (wrong != std::string_view::npos) {
+        if (offset_ + valid_ == 0) {
+            check_text(fresh.substr(0, whole), name_); // says more of how a text begins
+        }
+        throw InputError(name_, "UTF-8 text without NUL bytes",
+                         "another byte at byte " + std::to_string(offset_ + valid_ + wrong),
+                         "convert it to UTF-8 (iconv) or check that it is a text file");
+    }
+    valid_ += whole;
+}
+
+void TextFiles::read_through(const ProgressSink& progress) {
+    std::int64_t all = 0;
+    const auto say = [&](std::int64_t done, std::int64_t total) {
+        if (progress) {
+            progress({"reading through " + title_, done, total, "bytes"});
+        }
+    };
+    while (options_.limit_tokens > 0) { // only the tokens say where a limit lies
+        const std::shared_ptr<const SequenceInput> sequence = read_next();
+        if (sequence == nullptr) {
+            break;
+        }
+        all += static_cast<std::int64_t>(sequence->text.size());
+        say(all, 0);
+    }
+    while (options_.limit_tokens == 0 && open_next_file()) {
+        while (!at_end_ && !is_stopped()) {
+            fill(std::size_t{1} << 20);
+            if (at_end_ && offset_ == 0 && buffer_.size() <= short_text) {
+                check_text(buffer_, name_);
+                if (tokenizer_.encode(buffer_, options_.special_tokens).ids.size() < 2) {
+                    throw InputError(name_, "a text of at least two tokens", "one", "give a longer one");
+                }
+            }
+            hash_.update(std::string_view(buffer_).substr(0, valid_));
+            all += static_cast<std::int64_t>(valid_);
+            offset_ += valid_;
+            buffer_.erase(0, valid_);
+            valid_ = 0;
+            say(reader_->bytes_read(), reader_->file_bytes());
+        }
+    }
+    digest_ = hash_.finish_hex();
+    text_bytes_ = all;
+}
+
+std::size_t TextFiles::choose_cut(const Encoding& encoding, std::size_t from) const {
+    const std::size_t most = begin_ + options_.part_bytes;
+    const std::size_t least = begin_ + options_.part_bytes / 2;
+    const auto is_between_tokens = [&](std::size_t at) {
+        const auto behind = std::lower_bound(encoding.begin.begin(), encoding.begin.end(), at - from);
+        const auto before = behind - encoding.begin.begin();
+        return before == 0 || encoding.end[static_cast<std::size_t>(before) - 1] <= at - from;
+    };
+    const auto ends_line = [&](std::size_t at) { return buffer_[at - 1] == '\n' && !is_white(buffer_[at]); };
+    const auto ends_word = [&](std::size_t at) { return !is_white(buffer_[at - 1]) && buffer_[at] == ' '; };
+    const auto ends_character = [&](std::size_t at) { return utf8_boundary_before(buffer_, at) == at; };
+    const auto last = [&](const auto& is_place) {
+        std::size_t at = most;
+        while (at > least && !(is_place(at) && is_between_tokens(at))) {
+            --at;
+        }
+        return at > least ? at : 0;
+    };
+    std::size_t cut = last(ends_line);
+    cut = cut > 0 ? cut : last(ends_word);
+    cut = cut > 0 ? cut : last(ends_character);
+    if (cut == 0) {
+        throw InputError(name_, "a text that the tokenizer cuts into tokens",
+                         "one token of more than " + std::to_string(most - least) + " bytes from byte " +
+                             std::to_string(offset_ + least),
+                         "check that it is the right file");
+    }
+    return cut;
+}
+
+std::vector<TextFiles::Token> TextFiles::around_seam(const Encoding& encoding, std::uint64_t from) const {
+    std::vector<Token> tokens;
+    const std::uint64_t first = seam_ - std::min<std::uint64_t>(seam_, agreed);
+    for (auto at = static_cast<std::size_t>(
+             std::lower_bound(encoding.begin.begin(), encoding.begin.end(), first - std::min(first, from)) -
+             encoding.begin.begin());
+         at < encoding.ids.size() && from + encoding.begin[at] < seam_ + agreed; ++at) {
+        if (from + encoding.begin[at] >= first) {
+            tokens.push_back({encoding.ids[at], from + encoding.begin[at], from + encoding.end[at]});
+        }
+    }
+    return tokens;
+}
+
+std::shared_ptr<const SequenceInput> TextFiles::read_next() {
+    if (options_.limit_tokens > 0 && taken_tokens_ >= options_.limit_tokens) {
+        return nullptr;
+    }
+    if (!reader_ && !open_next_file()) {
+        return nullptr;
+    }
+    fill(begin_ + options_.part_bytes + tail_);
+    if (is_stopped()) {
+        return nullptr;
+    }
+    const bool is_last = at_end_;
+    ++part_;
+    if (buffer_.empty()) {
+        check_text(buffer_, name_);
+    }
+    const std::size_t until =
+        is_last ? buffer_.size() : utf8_boundary_before(buffer_, begin_ + options_.part_bytes + around);
+    // From the beginning of a line, some way before the part.
+    std::size_t from = begin_ - std::min(begin_, around);
+    for (std::size_t at = from; at + longest_line > from && at > 0; --at) {
+        if (buffer_[at - 1] == '\n' && !is_white(buffer_[at])) {
+            from = at;
+            break;
+        }
+    }
+    from = utf8_boundary_before(buffer_, from);
+    const Encoding encoding =
+        tokenizer_.encode(std::string_view(buffer_).substr(from, until - from), options_.special_tokens);
+    if (part_ > 1 && around_seam(encoding, offset_ + from) != expected_) {
+        throw InputError(name_, "a text that the tokenizer cuts alike wherever reading begins",
+                         "other tokens at byte " + std::to_string(seam_),
+                         "cut it into several files, or into lines of JSON for --jsonl");
+    }
+    const std::size_t end = is_last ? buffer_.size() : choose_cut(encoding, from);
+
+    auto sequence = std::make_shared<SequenceInput>();
+    sequence->title = title_ + (part_ > 1 || !is_last ? ", part " + std::to_string(part_) : "");
+    sequence->text = buffer_.substr(begin_, end - begin_);
+    for (std::size_t at = 0; at < encoding.ids.size(); ++at) {
+        const std::size_t begin = from + encoding.begin[at];
+        if (begin >= begin_ && (begin < end || is_last)) {
+            sequence->ids.push_back(encoding.ids[at]);
+            sequence->begin.push_back(begin - begin_);
+            sequence->end.push_back(from + encoding.end[at] - begin_);
+        }
+    }
+    taken_tokens_ += static_cast<std::int64_t>(sequence->ids.size());
+    if (digest_.empty()) {
+        hash_.update(sequence->text);
+    }
+    if (is_last) {
+        reader_.reset();
+        return sequence;
+    }
+    seam_ = offset_ + end;
+    expected_ = around_seam(encoding, offset_ + from);
+    const std::size_t done = end - std::min(end, longest_line + 2 * around);
+    buffer_.erase(0, done);
+    offset_ += done;
+    valid_ -= done;
+    begin_ = end - done;
+    return sequence;
+}
+
+std::shared_ptr<const SequenceInput> TextFiles::next() {
+    std::shared_ptr<const SequenceInput> sequence = first_ ? std::move(first_) : read_next();
+    if (sequence == nullptr && !is_stopped() && digest_.empty()) {
+        digest_ = hash_.finish_hex();
+    }
+    return sequence;
+}
+
+} // namespace ponderscope

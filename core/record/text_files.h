@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/record/line_reader.h"
+#include "core/record/sequence_source.h"
+#include "core/text/tokenizer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+struct TextFilesOptions {
+    std::vector<std::filesystem::path> files; ///< "-": standard input; gzip and Zstandard are recognised
+    bool special_tokens = true;
+    std::int64_t limit_tokens = 0; ///< end with the sequence that reaches so many; 0: take all
+    double sample = 1;             ///< which part of the files is taken, each by a draw from `seed`
+    std::uint64_t seed = 0;
+
+    /// Of some two million tokens.
+    static constexpr std::size_t default_part_bytes = std::size_t{8} << 20;
+    std::size_t part_bytes = default_part_bytes; ///< a text of more becomes several sequences
+};
+
+/// Sequences from text files, one after the other, in the memory of some parts. A text that is longer than a
+/// part is cut where a line ends, or else between words, or else between tokens, and its sequences have the
+/// tokens of the whole text: each part is encoded with what stands before and behind it, and parts that do
+/// not agree about the tokens around their cut are refused. Which line it is depends on the text alone where
+/// a tokenizer ends a token with the line, as those of language models do. Files are read through once
+/// before: what is wrong in them is then said before anything is recorded; a stream is taken as it comes.
+/// InputError: as read_text_file; damaged packing; a text of which the tokenizer makes no parts.
+class TextFiles final : public TextSource {
+public:
+    /// \p tokenizer must outlive this. Cancelled, where \p stop comes while files are read through.
+    TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const ProgressSink& progress = {},
+              std::stop_token stop = {});
+
+    std::shared_ptr<const SequenceInput> next() override;
+    void rewind() override;
+
+private:
+    struct Token {
+        std::int32_t id;
+        std::uint64_t begin, end; ///< in the text of the file
+        bool operator==(const Token&) const = default;
+    };
+    void read_through(const ProgressSink& progress);
+    [[nodiscard]] bool open_next_file();
+    /// So many bytes into the buffer, or all that are left.
+    void fill(std::size_t bytes);
+    [[nodiscard]] std::shared_ptr<const SequenceInput> read_next();
+    /// Where the part ends that is encoded with \p encoding, which begins at \p from of the buffer.
+    [[nodiscard]] std::size_t choose_cut(const Encoding& encoding, std::size_t from) const;
+    [[nodiscard]] std::vector<Token> around_seam(const Encoding& encoding, std::uint64_t from) const;
+
+    TextFilesOptions options_;
+    const Tokenizer& tokenizer_;
+    std::size_t tail_; ///< what is left behind a part has more bytes than that
+    std::stop_token asked_;
+    std::size_t next_file_ = 0;
+    std::unique_ptr<LineReader> reader_; ///< of the file that is being read; null: none
+    std::string name_;                   ///< of that file, in sentences
+    std::string title_;
+    std::string buffer_;          ///< of its text: what stands before a part, the part, and more
+    std::uint64_t offset_ = 0;    ///< of the buffer in the text
+    std::size_t begin_ = 0;       ///< of the part in the buffer
+    std::size_t valid_ = 0;       ///< the buffer was looked at up to here
+    bool at_end_ = false;         ///< nothing comes behind the buffer
+    std::int64_t part_ = 0;       ///< from 1
+    std::uint64_t seam_ = 0;      ///< the part's beginning in the text
+    std::vector<Token> expected_; ///< around it, as the part before saw them
+    std::int64_t taken_tokens_ = 0;
+    std::shared_ptr<const SequenceInput> first_; ///< of a stream, read ahead
+};
+
+} // namespace ponderscope

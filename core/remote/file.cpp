@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/remote/file.h"
+
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ponderscope::remote {
+namespace {
+
+constexpr std::uint64_t block_bytes = 1 << 16;
+constexpr std::size_t most_blocks = (std::size_t{128} << 20) / block_bytes;
+/// At once where one jumps, and where one has long read on: 256 KiB, 4 MiB.
+constexpr std::uint64_t first_ahead = 4;
+constexpr std::uint64_t most_ahead = 64;
+/// So far behind what was fetched last one still reads on: rows lie between what is skipped.
+constexpr std::uint64_t gap = 64;
+
+std::string read_question(const std::string& path, std::uint64_t generation, std::uint64_t offset,
+                          std::uint64_t length) {
+    return std::move(Packer().text(path).u64(generation).u32(1).u64(offset).u32(length).data);
+}
+
+} // namespace
+
+File::File(const Address& address) : path_(address.path), host_(Host::of(address)) {}
+
+namespace {
+
+struct OpenFiles {
+    std::mutex mutex;
+    std::map<std::string, std::weak_ptr<File>> files;
+};
+
+OpenFiles& open_files() {
+    static OpenFiles files;
+    return files;
+}
+
+} // namespace
+
+std::shared_ptr<File> File::of(const std::string& url) {
+    const Address address = parse_address(url);
+    auto& [mutex, files] = open_files();
+    const std::lock_guard lock(mutex);
+    std::erase_if(files, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<File>& place = files[address.url()];
+    std::shared_ptr<File> file = place.lock();
+    if (!file) {
+        place = file = std::make_shared<File>(address);
+    }
+    return file;
+}
+
+std::shared_ptr<File> File::opened(const std::string& url) {
+    auto& [mutex, files] = open_files();
+    const std::lock_guard lock(mutex);
+    const auto place = files.find(parse_address(url).url());
+    return place == files.end() ? nullptr : place->second.lock();
+}
+
+File::Look::Look(std::shared_ptr<File> file) : file_(std::move(file)) {
+    file_->begin();
+}
+
+File::Look::~Look() {
+    const std::lock_guard lock(file_->mutex_);
+    --file_->looks_;
+}
+
+void File::begin() {
+    const std::lock_guard lock(mutex_);
+    if (looks_ > 0) {
+        behind_ = behind_ || expired_;
+    } else if (expired_.exchange(false)) { // before it is asked: what moves meanwhile counts
+        try {
+            renew();
+        } catch (...) {
+            expired_ = true;
+            throw;
+        }
+        renewed_ = std::chrono::steady_clock::now();
+        lost_ = false;
+        behind_ = false;
+    }
+    ++looks_;
+}
+
+void File::expire() {
+    expired_ = true; // without the mutex: who holds it may wait for the thread that calls this
+}
+
+void File::expire_old() {
+    constexpr std::chrono::seconds fresh{1};
+    const std::lock_guard lock(mutex_);
+    if (std::chrono::steady_clock::now() - renewed_ > fresh) {
+        expired_ = true;
+    }
+}
+
+void File::renew() {
+    const Host::Answer answer =
+        host_->ask(Question::renew, std::move(Packer().text(path_).u64(state_.generation).data));
+    FileState fresh;
+    try {
+        if (answer.status != Status::ok) {
+            throw ProtocolFault("no state of a file");
+        }
+        Unpacker fields(answer.payload);
+        fresh.generation = fields.u64();
+        fresh.size = fields.u64();
+        fresh.page_bytes = fields.u32();
+        fresh.all_changed = fields.u8() != 0;
+        const std::uint32_t pages = fields.u32();
+        for (std::uint32_t i = 0; i < pages; ++i) {
+            fresh.pages_changed.push_back(fields.u32());
+        }
+        fresh.head = fields.text();
+        fields.end();
+        if (fresh.generation == 0 || fresh.page_bytes < 512 || fresh.page_bytes > 65536 ||
+            (fresh.page_bytes & (fresh.page_bytes - 1)) != 0 || fresh.head.size() > fresh.size) {
+            throw ProtocolFault("a state that no file can have");
+        }
+    } catch (const ProtocolFault& fault) {
+        throw EnvironmentError(host_->machine() + ": expected an answer of ponderscope, found " +
+                               fault.what() + "; install the same ponderscope on both sides.");
+    }
+    traffic_.bytes += answer.payload.size();
+    ++traffic_.answers;
+    if (fresh.generation == state_.generation) {
+        return;
+    }
+    if (fresh.all_changed) {
+        blocks_.clear();
+        uses_.clear();
+    } else {
+        forget(state_.size / block_bytes); // it was cut by the end
+        for (const std::uint32_t page : fresh.pages_changed) {
+            forget((std::uint64_t{page} - 1) * fresh.page_bytes / block_bytes);
+        }
+    }
+    for (std::uint64_t at = 0; at < fresh.head.size(); at += block_bytes) {
+        const std::string bytes = fresh.head.substr(at, block_bytes);
+        if (bytes.size() == block_bytes || at + bytes.size() == fresh.size) {
+            keep(at / block_bytes, bytes);
+        }
+    }
+    state_ = std::move(fresh);
+    ++version_;
+}
+
+std::uint64_t File::size() {
+    const std::lock_guard lock(mutex_);
+    return state_.size;
+}
+
+std::uint32_t File::page_bytes() {
+    const std::lock_guard lock(mutex_);
+    return state_.page_bytes;
+}
+
+std::uint32_t File::version() {
+    const std::lock_guard lock(mutex_);
+    return version_;
+}
+
+File::Traffic File::traffic() {
+    const std::lock_guard lock(mutex_);
+    return traffic_;
+}
+
+void File::forget(std::uint64_t index) {
+    if (const auto place = blocks_.find(index); place != blocks_.end()) {
+        uses_.erase(place->second.use);
+        blocks_.erase(place);
+    }
+}
+
+void File::keep(std::uint64_t index, std::string bytes) {
+    forget(index);
+    uses_.push_front(index);
+    blocks_.emplace(index, Block{std::move(bytes), uses_.begin()});
+    while (blocks_.size() > most_blocks) {
+        forget(uses_.back());
+    }
+}
+
+const std::string& File::block(std::unique_lock<std::mutex>& lock, std::uint64_t index) {
+    if (const auto place = blocks_.find(index); place != blocks_.end()) {
+        uses_.splice(uses_.begin(), uses_, place->second.use);
+        return place->second.bytes;
+    }
+    if (lost_) {
+        throw Moved("changed while it was read");
+    }
+    const bool on = index >= next_ && index < next_ + gap;
+    ahead_ = on ? std::min(2 * ahead_, most_ahead) : first_ahead;
+    const std::uint64_t blocks = (state_.size + block_bytes - 1) / block_bytes;
+    std::uint64_t end = index + 1;
+    while (end < std::min(index + ahead_, blocks) && !blocks_.contains(end)) {
+        ++end;
+    }
+    const std::uint64_t from = index * block_bytes;
+    const std::uint64_t length = std::min(end * block_bytes, state_.size) - from;
+    next_ = end;
+    const std::string question = read_question(path_, state_.generation, from, length);
+    const std::uint64_t generation = state_.generation;
+    lock.unlock(); // others read on meanwhile
+    const Host::Answer answer = host_->ask(Question::read, question);
+    lock.lock();
+    traffic_.bytes += answer.payload.size();
+    ++traffic_.answers;
+    if (state_.generation != generation) {
+        throw Moved("changed while it was read"); // and others have begun to read what is there now
+    }
+    if (answer.status == Status::moved) {
+        // What is kept belongs together still; what is not cannot be had any more.
+        expired_ = true;
+        lost_ = true;
+        throw Moved("changed while it was read");
+    }
+    if (answer.payload.size() != length) {
+        throw EnvironmentError(host_->machine() + ": expected " + std::to_string(length) +
+                               " bytes of the file, found " + std::to_string(answer.payload.size()) +
+                               "; install the same ponderscope on both sides.");
+    }
+    for (std::uint64_t i = end; i-- > index;) { // the one that is asked for last, so that it is the latest
+        keep(i, answer.payload.substr((i - index) * block_bytes, block_bytes));
+    }
+    return blocks_.at(index).bytes;
+}
+
+bool File::read(std::uint64_t offset, std::span<std::byte> out) {
+    std::unique_lock lock(mutex_);
+    while (!out.empty() && offset < state_.size) {
+        const std::string& bytes = block(lock, offset / block_bytes);
+        const std::size_t within = offset % block_bytes;
+        const std::size_t count = std::min(out.size(), bytes.size() - within);
+        std::memcpy(out.data(), bytes.data() + within, count);
+        offset += count;
+        out = out.subspan(count);
+    }
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return out.empty();
+}
+
+struct Watch::Shared {
+    std::mutex mutex;
+    Looked looked;
+    bool known = false;
+    bool asked = false;
+};
+
+Watch::Watch(const std::string& url)
+    : url_(url),
+      path_(parse_address(url).path),
+      host_(Host::of(parse_address(url))),
+      shared_(std::make_shared<Shared>()) {}
+
+bool Watch::look(Looked& out) {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->asked) {
+        shared_->asked = true;
+        host_->ask_later(Question::look, std::move(Packer().text(path_).data),
+                         [shared = shared_, url = url_](const Host::Answer& answer) {
+                             const std::lock_guard hold(shared->mutex);
+                             shared->asked = false;
+                             if (answer.status != Status::ok) {
+                                 return;
+                             }
+                             const Looked now = read_looked(answer.payload);
+                             const Looked& before = shared->looked;
+                             // What was read before the first look may be older than it.
+                             if (!shared->known || now.inode != before.inode || now.size != before.size ||
+                                 !std::equal(now.times, now.times + 2, before.times)) {
+                                 if (const std::shared_ptr<File> file = File::opened(url)) {
+                                     file->expire();
+                                 }
+                             }
+                             shared->looked = now;
+                             shared->known = true;
+                         });
+    }
+    out = shared_->looked;
+    return shared_->known;
+}
+
+bool Watch::is_behind() const {
+    const std::shared_ptr<File> file = File::opened(url_);
+    return file && file->is_behind();
+}
+
+} // namespace ponderscope::remote

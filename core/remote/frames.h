@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace ponderscope::remote {
+
+/// What `ponderscope serve` and its client say to each other over standard input and output.
+///
+/// The server begins with a line: a newline, `hello`, the number of the protocol, a blank, its version, a
+/// newline. Whatever a shell that greets printed before is skipped. Then frames, in both directions:
+///
+///     u32 bytes that follow | u32 number of the question | u8 kind or status | payload
+///
+/// Numbers are little-endian; a text is u32 bytes and the bytes. Each question gets one answer of its number,
+/// in the order of the questions. Questions name files by their paths and hold no state, so that they can be
+/// asked again over a new connection.
+inline constexpr std::uint32_t protocol = 1;
+inline constexpr std::string_view hello = "\x01ponderscope serve ";
+inline constexpr std::size_t frame_header = 9;
+inline constexpr std::size_t max_question = std::size_t{1} << 20;
+inline constexpr std::size_t max_answer = std::size_t{16} << 20;
+inline constexpr std::size_t max_ranges = 1024;               ///< of one question
+inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< bytes of all of them
+inline constexpr std::size_t max_entries = 20'000;            ///< of a folder
+
+enum class Question : std::uint8_t {
+    /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of file, -wal and .annotations in
+    /// ns (0: none), text the absolute path. Nothing there is an answer, no error.
+    look = 1,
+    /// text path → u32 n, then by n: u8 Kind, u64 size, i64 time in ns, text name.
+    list = 2,
+    /// text path, u64 generation known (0: none) → a State. Begins a new look at an SQLite file.
+    renew = 3,
+    /// text path, u64 generation, u32 n, then by n: u64 offset, u32 length → the bytes. Status moved where
+    /// the
+    /// file has another generation now. Generation 0: any file, as it lies on the disk.
+    read = 4,
+};
+
+enum class Status : std::uint8_t { ok = 0, wrong_input = 1, environment = 2, moved = 3 };
+
+enum class Kind : std::uint8_t { none = 0, file = 1, folder = 2, trace = 3, checkpoint = 4, training = 5 };
+
+/// A frame that breaks the rules above.
+class ProtocolFault : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+class Packer {
+public:
+    Packer& number(std::uint64_t value, int bytes);
+    Packer& u8(std::uint8_t value) { return number(value, 1); }
+    Packer& u32(std::uint64_t value) { return number(value, 4); }
+    Packer& u64(std::uint64_t value) { return number(value, 8); }
+    Packer& i64(std::int64_t value) { return u64(static_cast<std::uint64_t>(value)); }
+    Packer& text(std::string_view value);
+    Packer& bytes(std::string_view value);
+    std::string data;
+};
+
+/// Throws ProtocolFault where there is less than asked for. The bytes must outlive it.
+class Unpacker {
+public:
+    explicit Unpacker(std::string_view data) : data_(data) {}
+    std::uint64_t number(int bytes);
+    std::uint8_t u8() { return static_cast<std::uint8_t>(number(1)); }
+    std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
+    std::uint64_t u64() { return number(8); }
+    std::int64_t i64() { return static_cast<std::int64_t>(u64()); }
+    std::string_view bytes(std::size_t count);
+    std::string_view text() { return bytes(u32()); }
+    [[nodiscard]] std::string_view rest() { return bytes(data_.size()); }
+    void end() const; ///< ProtocolFault where there is more
+
+private:
+    std::string_view data_;
+};
+
+std::string frame(std::uint32_t id, std::uint8_t kind, std::string_view payload);
+
+/// A frame that arrived.
+struct Frame {
+    std::uint32_t id = 0;
+    std::uint8_t kind = 0;
+    std::string payload;
+};
+
+/// Cuts what arrives into frames. ProtocolFault: a length beyond \p limit, or below a header's.
+class FrameCutter {
+public:
+    explicit FrameCutter(std::size_t limit) : limit_(limit) {}
+    void add(std::string_view bytes) { data_ += bytes; }
+    bool next(Frame& out);
+
+private:
+    std::size_t limit_;
+    std::string data_;
+    std::size_t from_ = 0;
+};
+
+} // namespace ponderscope::remote

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// SQLite's way to a file on another machine (https://www.sqlite.org/vfs.html): reading only. The other side
+// shows the pages of one read transaction, its write-ahead log included, so to SQLite here this is a file
+// with a rollback journal that others may write between two of its transactions: a lock begins a look, and a
+// change counter that counts looks tells it to forget what it knew.
+#include "core/base/error.h"
+#include "core/remote/file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <sqlite3.h>
+#include <utility>
+
+namespace ponderscope::remote {
+namespace {
+
+thread_local std::exception_ptr failure;
+
+/// The sqlite3_file of ours: SQLite gives the memory.
+struct Handle {
+    sqlite3_file base;
+    std::shared_ptr<File>* file;
+    std::optional<File::Look>* look;
+};
+
+Handle& of(sqlite3_file* file) {
+    return *reinterpret_cast<Handle*>(file);
+}
+
+/// Nothing is thrown through SQLite.
+template <class Body>
+int guarded(int code, Body body) {
+    failure = nullptr;
+    try {
+        return body();
+    } catch (const Moved&) {
+        return SQLITE_BUSY_SNAPSHOT;
+    } catch (const std::bad_alloc&) {
+        return SQLITE_IOERR_NOMEM;
+    } catch (...) {
+        failure = std::current_exception();
+        return code;
+    }
+}
+
+int close_file(sqlite3_file* file) {
+    delete of(file).look;
+    delete of(file).file;
+    return SQLITE_OK;
+}
+
+void put_u32(std::span<std::byte> out, std::uint64_t from, std::uint64_t at, std::uint32_t value) {
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        if (at + i >= from && at + i < from + out.size()) {
+            out[at + i - from] = static_cast<std::byte>(value >> (24 - 8 * i) & 0xff);
+        }
+    }
+}
+
+int read_file(sqlite3_file* handle, void* data, int count, sqlite3_int64 offset) {
+    return guarded(SQLITE_IOERR_READ, [&] {
+        const std::span<std::byte> out(static_cast<std::byte*>(data), static_cast<std::size_t>(count));
+        const auto from = static_cast<std::uint64_t>(offset);
+        File& file = **of(handle).file;
+        const bool whole = file.read(from, out);
+        // https://www.sqlite.org/fileformat2.html#the_database_header
+        if (from < 100) {
+            for (const std::uint64_t at : {18, 19}) { // a rollback journal
+                if (at >= from && at < from + out.size()) {
+                    out[at - from] = std::byte{1};
+                }
+            }
+            put_u32(out, from, 24, file.version()); // change counter
+            put_u32(out, from, 28, static_cast<std::uint32_t>(file.size() / file.page_bytes()));
+            put_u32(out, from, 92, file.version()); // for which the size is valid
+        }
+        return whole ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
+    });
+}
+
+int file_size(sqlite3_file* file, sqlite3_int64* out) {
+    *out = static_cast<sqlite3_int64>((*of(file).file)->size());
+    return SQLITE_OK;
+}
+
+int lock_file(sqlite3_file* file, int level) {
+    if (level > SQLITE_LOCK_SHARED) {
+        return SQLITE_READONLY;
+    }
+    Handle& handle = of(file);
+    if (!handle.look->has_value()) {
+        return guarded(SQLITE_IOERR_LOCK, [&] {
+            handle.look->emplace(*handle.file);
+            return SQLITE_OK;
+        });
+    }
+    return SQLITE_OK;
+}
+
+int unlock_file(sqlite3_file* file, int level) {
+    if (level == SQLITE_LOCK_NONE) {
+        of(file).look->reset();
+    }
+    return SQLITE_OK;
+}
+
+int no_reserved_lock(sqlite3_file* /*file*/, int* out) {
+    *out = 0;
+    return SQLITE_OK;
+}
+
+const sqlite3_io_methods methods{
+    .iVersion = 1,
+    .xClose = close_file,
+    .xRead = read_file,
+    .xWrite = [](sqlite3_file*, const void*, int, sqlite3_int64) { return SQLITE_READONLY; },
+    .xTruncate = [](sqlite3_file*, sqlite3_int64) { return SQLITE_READONLY; },
+    .xSync = [](sqlite3_file*, int) { return SQLITE_OK; },
+    .xFileSize = file_size,
+    .xLock = lock_file,
+    .xUnlock = unlock_file,
+    .xCheckReservedLock = no_reserved_lock,
+    .xFileControl = [](sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; },
+    .xSectorSize = [](sqlite3_file*) { return 4096; },
+    .xDeviceCharacteristics = [](sqlite3_file*) { return 0; },
+    .xShmMap = nullptr,
+    .xShmLock = nullptr,
+    .xShmBarrier = nullptr,
+    .xShmUnmap = nullptr,
+    .xFetch = nullptr,
+    .xUnfetch = nullptr,
+};
+
+sqlite3_vfs* usual() {
+    return sqlite3_vfs_find(nullptr);
+}
+
+int open_file(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int flags, int* out_flags) {
+    if (name == nullptr || (flags & SQLITE_OPEN_MAIN_DB) == 0) { // what a large sort puts aside
+        return usual()->xOpen(usual(), name, file, flags, out_flags);
+    }
+    Handle& handle = of(file);
+    handle.base.pMethods = nullptr;
+    return guarded(SQLITE_CANTOPEN, [&] {
+        auto opened = std::make_unique<std::shared_ptr<File>>(File::of(name));
+        (*opened)->expire_old(); // who opens wants what is there now
+        auto look = std::make_unique<std::optional<File::Look>>();
+        const File::Look first(*opened); // says what is wrong while the name can still be told
+        handle.file = opened.release();
+        handle.look = look.release();
+        handle.base.pMethods = &methods;
+        if (out_flags != nullptr) {
+            *out_flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
+        }
+        return SQLITE_OK;
+    });
+}
+
+int no_such_file(sqlite3_vfs* /*vfs*/, const char* /*name*/, int /*flags*/, int* out) {
+    *out = 0; // journals and logs are the other side's
+    return SQLITE_OK;
+}
+
+int full_name(sqlite3_vfs* /*vfs*/, const char* name, int room, char* out) {
+    const std::size_t length = std::strlen(name);
+    if (length + 1 > static_cast<std::size_t>(room)) {
+        return SQLITE_CANTOPEN;
+    }
+    std::memcpy(out, name, length + 1);
+    return SQLITE_OK;
+}
+
+} // namespace
+
+const char* vfs_name() {
+    static constexpr const char* name = "ponderscope-ssh";
+    static sqlite3_vfs vfs;
+    static std::once_flag once;
+    std::call_once(once, [] {
+        vfs = *usual(); // clocks and draws
+        vfs.iVersion = 1;
+        vfs.szOsFile = std::max(usual()->szOsFile, static_cast<int>(sizeof(Handle)));
+        vfs.mxPathname = 4096;
+        vfs.pNext = nullptr;
+        vfs.zName = name;
+        vfs.xOpen = open_file;
+        vfs.xDelete = [](sqlite3_vfs*, const char*, int) { return SQLITE_READONLY; };
+        vfs.xAccess = no_such_file;
+        vfs.xFullPathname = full_name;
+        sqlite3_vfs_register(&vfs, 0);
+    });
+    return name;
+}
+
+std::exception_ptr take_failure() {
+    return std::exchange(failure, nullptr);
+}
+
+} // namespace ponderscope::remote

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/stats/layout.h"
+#include "core/trace/reader.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+namespace ponderscope {
+
+/// What remains to be done when all that comes before it is done.
+using Commit = std::function<void()>;
+
+/// Of each sequence.
+std::vector<std::int64_t> tokens_of(const std::vector<SequenceInfo>& sequences);
+
+/// The sequences that some runs have in common, read by several threads as often as asked for.
+///
+/// What is summed as real numbers is summed in commits, so that the order of sums, and with it every bit of a
+/// result, depends on no thread. What is counted may be counted a worker and merged.
+class SequenceScan {
+public:
+    /// \p tokens: of each sequence; how the work is cut. The traces outlive the scan. \p threads: 0: as many
+    /// as the machine has; fewer where the files are small, or may not be open so often.
+    SequenceScan(std::vector<const TraceReader*> traces, std::vector<std::int64_t> tokens,
+                 ProgressSink progress = {}, std::stop_token stop = {}, int threads = 0);
+
+    [[nodiscard]] std::size_t workers() const { return readers_.size(); }
+    [[nodiscard]] std::size_t sequences() const { return tokens_.size(); }
+
+    /// Sequences [first, end), and the readers of the thread that is to read them.
+    struct Part {
+        std::size_t worker;
+        std::span<const TraceReader* const> readers;
+        std::int64_t first, end;
+    };
+    /// Calls \p visit for parts that together are all sequences, the same ones every time. What it returns is
+    /// called in the order of the sequences, one at a time. What throws first in that order is thrown.
+    /// Cancelled.
+    void each(const std::function<Commit(const Part&)>& visit) const;
+
+private:
+    std::vector<std::int64_t> tokens_;
+    std::vector<std::size_t> parts_; ///< first sequence of each part of the work, and one behind the last
+    std::vector<TraceReader> opened_;
+    std::vector<std::vector<const TraceReader*>> readers_; ///< a worker
+    ProgressSink progress_;
+    std::stop_token stop_;
+};
+
+/// Tokens [begin, end) of \p sample, which are of one cluster, seen by a worker.
+template <class Sample>
+using Look = std::function<Commit(std::size_t worker, std::int64_t cluster, const Sample& sample,
+                                  std::size_t begin, std::size_t end)>;
+/// What a worker has to hand over before it goes on with tokens that do not follow those that it saw.
+using Pause = std::function<Commit(std::size_t worker)>;
+/// Shows all tokens of a sample once, in pieces, each of consecutive ones: commits run in the order of
+/// tokens.
+template <class Sample>
+using Source = std::function<void(const Look<Sample>&, const Pause&)>;
+
+/// Of a sample that lies in memory and has a `layout`; one worker. It outlives the source.
+template <class Sample>
+Source<Sample> source_of(const Sample& sample) {
+    return [&sample](const Look<Sample>& look, const Pause& pause) {
+        const auto run = [](const Commit& commit) {
+            if (commit) {
+                commit();
+            }
+        };
+        std::size_t begin = 0;
+        for (std::size_t s = 0; s < sample.layout.stretches.size(); ++s) {
+            const std::size_t end = begin + static_cast<std::size_t>(sample.layout.stretches[s]);
+            run(look(0, sample.layout.cluster_of[s], sample, begin, end));
+            begin = end;
+        }
+        if (pause) {
+            run(pause(0));
+        }
+    };
+}
+
+/// Reads a page of a sequence behind what \p into holds, and says whether there is another. \p from: token of
+/// the sequence, moved on.
+template <class Sample>
+using ReadPage = std::function<bool(std::span<const TraceReader* const> readers, std::int64_t sequence,
+                                    std::int64_t& from, Sample& into)>;
+
+/// Of what is read page by page and forgotten. The scan outlives the source.
+template <class Sample>
+Source<Sample> source_of(const SequenceScan& scan, ReadPage<Sample> read) {
+    return [&scan, read = std::move(read)](const Look<Sample>& look, const Pause& pause) {
+        scan.each([&](const SequenceScan::Part& part) {
+            std::vector<Commit> commits;
+            const auto keep = [&](Commit commit) {
+                if (commit) {
+                    commits.push_back(std::move(commit));
+                }
+            };
+            for (std::int64_t sequence = part.first; sequence < part.end; ++sequence) {
+                bool more = true;
+                for (std::int64_t from = 0; more;) {
+                    Sample page;
+                    more = read(part.readers, sequence, from, page);
+                    source_of(page)(
+                        [&](std::size_t, std::int64_t cluster, const Sample& sample, std::size_t begin,
+                            std::size_t end) -> Commit {
+                            keep(look(part.worker, cluster, sample, begin, end));
+                            return {};
+                        },
+                        {});
+                }
+            }
+            if (pause) {
+                keep(pause(part.worker));
+            }
+            return [commits = std::move(commits)] {
+                for (const Commit& commit : commits) {
+                    commit();
+                }
+            };
+        });
+    };
+}
+
+/// The whole of it in memory, in the order of sequences and positions. Sample::append: the tokens of the next
+/// sequence.
+template <class Sample>
+Sample read_all(const SequenceScan& scan, const ReadPage<Sample>& read) {
+    Sample all;
+    scan.each([&](const SequenceScan::Part& part) {
+        std::vector<Sample> samples;
+        for (std::int64_t sequence = part.first; sequence < part.end; ++sequence) {
+            samples.emplace_back();
+            for (std::int64_t from = 0; read(part.readers, sequence, from, samples.back());) {
+            }
+        }
+        return [&all, samples = std::move(samples)] {
+            for (const Sample& sample : samples) {
+                all.append(sample);
+            }
+        };
+    });
+    all.layout.close_gaps();
+    return all;
+}
+
+/// A value behind others.
+template <class Value>
+void append_to(std::vector<Value>& all, const std::vector<Value>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+}
+
+} // namespace ponderscope

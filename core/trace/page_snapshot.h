@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/database.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace ponderscope {
+
+/// The pages of an SQLite file as one read transaction sees them, those that lie in its write-ahead log
+/// included: what a reader on another machine is shown (serve.h). One thread. SqliteFailure,
+/// EnvironmentError.
+///
+/// Sources: https://www.sqlite.org/walformat.html. Why that is consistent: the transaction's lock keeps the
+/// log from being begun anew and the file from being overwritten with what is later than the transaction; so
+/// each page is the last one in the log up to the end that its index says, or else the one in the file.
+class PageSnapshot {
+public:
+    /// InputError: nothing there, a folder, something that is no SQLite file.
+    explicit PageSnapshot(const std::filesystem::path& path);
+
+    /// Ends what was seen and looks anew. True when it is something else.
+    bool renew();
+    /// Ends the transaction, so that writers may do what waits for readers; reading begins another.
+    void release();
+    /// The transaction, where it was released; false when something else is seen than before.
+    bool hold();
+
+    /// Of bytes, the same as long as none changes; never 0. Another process says the same.
+    [[nodiscard]] std::uint64_t generation() const { return generation_; }
+    [[nodiscard]] std::uint64_t size() const { return size_; }
+    [[nodiscard]] std::uint32_t page_bytes() const { return page_bytes_; }
+    /// Whether the pages that changed at the last renew() are known, and which.
+    [[nodiscard]] bool knows_changes() const { return knows_changes_; }
+    [[nodiscard]] const std::vector<std::uint32_t>& changes() const { return changes_; }
+    /// Bytes [offset, offset + out.size()), which lie within size().
+    void read(std::uint64_t offset, std::span<std::byte> out);
+
+private:
+    void look();
+
+    std::filesystem::path path_;
+    Database database_;
+    bool held_ = false;
+    std::uint64_t generation_ = 0;
+    std::uint64_t size_ = 0;
+    std::uint32_t page_bytes_ = 0;
+    std::map<std::uint32_t, std::uint32_t> in_log_; ///< frame, from 1, by page, from 1
+    std::vector<std::byte> salts_;                  ///< of the log that was seen
+    std::uint32_t frames_ = 0;                      ///< of it
+    bool knows_changes_ = false;
+    std::vector<std::uint32_t> changes_;
+};
+
+} // namespace ponderscope

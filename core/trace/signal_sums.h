@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/reader.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ponderscope {
+
+/// What ends the name of a signal whose values are not kept but added up over the tokens of the run. It is
+/// announced and given to a TraceWriter like any other.
+inline constexpr std::string_view summed_suffix = ".sum";
+inline bool is_summed(std::string_view signal) {
+    return signal.ends_with(summed_suffix);
+}
+
+/// What the values of a signal add up to over the finished sequences of a run, at every place behind the
+/// token: as much for a billion tokens as for one. In whole numbers, so that the order does not matter, and
+/// the sums of shards are those of the whole run, bit for bit.
+struct SignalSums {
+    std::vector<std::int64_t> shape;   ///< of a token's values
+    std::vector<std::int64_t> counts;  ///< [shape] values that are numbers
+    std::vector<std::int64_t> sums;    ///< [shape] in units of 2^-24: exact for fp16
+    std::vector<std::int64_t> squares; ///< [shape] in units of 2^-28, the square of each value rounded
+
+    /// InputError: values of another shape than those before, or more than 63 bits hold (ten thousand million
+    /// values of one).
+    void add(const SignalChunk& chunk);
+    void add(const SignalSums& more);
+    [[nodiscard]] std::size_t size() const { return counts.size(); }
+    [[nodiscard]] double mean(std::size_t place) const;     ///< NaN without a value
+    [[nodiscard]] double variance(std::size_t place) const; ///< over the values; NaN without one
+    /// Whether any value was other than zero: a layer has no weight for a source that it does not have.
+    [[nodiscard]] bool any(std::size_t place) const { return sums[place] != 0 || squares[place] != 0; }
+
+    /// As it lies in the column signal_sum.data: counts, sums, squares, little-endian.
+    [[nodiscard]] std::vector<std::byte> bytes() const;
+    /// Nothing where shape, bytes and CRC-32 do not agree.
+    static std::optional<SignalSums> from(const std::string& shape, std::span<const std::byte> bytes,
+                                          std::int64_t crc32);
+};
+
+/// Of a run in a trace, or of all of its shards; nothing where the run has none. InputError: damage.
+std::optional<SignalSums> signal_sums(const TraceReader& trace, const RunInfo& run,
+                                      const std::string& signal);
+
+} // namespace ponderscope

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/train/trainer_impl.h"
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/ponder/method.h"
+#include "core/train/schedule.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ponderscope {
+
+/// The line of the last step is left to run(): it carries the final measurement.
+void Trainer::log(double rate) {
+    const bool last = counters_.step == recipe_.steps;
+    const bool measured = !last && !corpus_.held_out.empty() && recipe_.evaluate_every > 0 &&
+                          counters_.step % recipe_.evaluate_every == 0;
+    if (!last && !measured && counters_.step % recipe_.log_every != 0) {
+        return;
+    }
+    const auto count = static_cast<double>(counters_.loss_count);
+    counters_.last_loss = counters_.loss_sum / count;
+    counters_.last_penalty = counters_.penalty_sum / count;
+    counters_.last_mean_steps = counters_.steps_sum / count;
+    counters_.loss_sum = 0;
+    counters_.penalty_sum = 0;
+    counters_.steps_sum = 0;
+    counters_.loss_count = 0;
+    if (last || !parallel_.writes()) {
+        return;
+    }
+    TrainLogRow row = row_of_last_steps(rate);
+    if (!measured) {
+        append(row);
+        return;
+    }
+    // Short, and not to be cut off: the line would be missing after a resume.
+    const HeldOut there = measure(training_form(), recipe_.evaluate_windows, half_, {});
+    row.held_out_nll = there.nll;
+    append(row, &there);
+}
+
+TrainLogRow Trainer::row_of_last_steps(double rate) const {
+    TrainLogRow row{counters_.step,
+                    tokens(),
+                    counters_.last_loss,
+                    rate,
+                    counters_.last_norm,
+                    std::nullopt,
+                    counters_.seconds,
+                    {},
+                    {}};
+    if (has_penalty(config_)) {
+        row.penalty = counters_.last_penalty;
+    }
+    if (model_->method().max_steps() > 0) {
+        row.mean_steps = counters_.last_mean_steps;
+    }
+    return row;
+}
+
+void Trainer::append(const TrainLogRow& row, const HeldOut* measured) {
+    if (!parallel_.writes()) {
+        return;
+    }
+    log_->append(row);
+    trace_->append(row, measured != nullptr ? &measured->census : nullptr);
+    if (options_.logged) {
+        options_.logged(row);
+    }
+}
+
+void Trainer::diverged(const std::string& what, double loss, double norm) {
+    const std::string weights = optimizer_->first_bad_parameter();
+    append({counters_.step + 1,
+            tokens(),
+            loss,
+            learning_rate(recipe_.schedule(), counters_.step),
+            norm,
+            std::nullopt,
+            seconds_before_ + seconds_since(began_),
+            {},
+            {}});
+    const std::string fault =
+        "training stopped at step " + std::to_string(counters_.step + 1) + " of " +
+        std::to_string(recipe_.steps) + ": " + what +
+        (weights.empty() ? "" : ", and the weights " + weights + " hold infinities or NaN") +
+        "; the state of step " + std::to_string(saved_step_) +
+        " is kept. Lower the learning rate, lengthen the warm-up or clip the gradient.";
+    end_trace(fault);
+    throw CheckFailed(folder_.path().string() + ": " + fault);
+}
+
+/// Curves begin where log.csv begins. What is recorded on the way is the beginning of the held-out text.
+void Trainer::open_trace(bool fresh) {
+    TrainingInfo info;
+    info.name = recipe_.name;
+    info.description = recipe_.description;
+    info.architecture = to_string(config_.architecture);
+    info.method = to_string(config_.ponder.method);
+    info.depth_mixing = to_string(config_.depth.kind);
+    info.recipe = essence(recipe_).dump();
+    info.config = config_json_.dump();
+    info.device = device_.str();
+    info.precision = to_string(precision_);
+    info.versions = nlohmann::json{{"ponderscope", PONDERSCOPE_VERSION}, {"torch", TORCH_VERSION}}.dump();
+    info.parameters = result_.parameters;
+    info.max_steps = model_->method().max_steps();
+    info.planned_steps = recipe_.steps;
+    info.planned_tokens = recipe_.steps * recipe_.tokens_per_step();
+    trace_ = std::make_unique<TrainingTrace>(
+        folder_.trace(), std::move(info),
+        training_quantities(model_->method().max_steps(), model_->method().halts(), has_penalty(config_),
+                            !corpus_.held_out.empty()),
+        fresh ? std::nullopt : std::optional(last_logged()),
+        [this](const std::string& sentence) { notice(sentence); });
+    if (recipe_.snapshots > 0 && !corpus_.held_out.empty()) {
+        const auto tokens =
+            std::min(corpus_.held_out.size(), static_cast<std::size_t>(recipe_.snapshot_tokens));
+        passage_.title = "held-out text";
+        passage_.ids.assign(corpus_.held_out.begin(),
+                            corpus_.held_out.begin() + static_cast<std::ptrdiff_t>(tokens));
+        attach_decoded_text(passage_, tokenizer_);
+    }
+}
+
+/// The trace records what anybody would record from the folder at this moment, so the weights go there first.
+void Trainer::snapshot() {
+    require_finite_weights();
+    if (passage_.ids.empty()) {
+        return; // of the others too: rank 0 alone has one
+    }
+    save_model(false);
+    trace_->record(folder_.path(), passage_, tokenizer_, recipe_.context, counters_.step, device_.str());
+}
+
+/// Brings the folder up to date. While the training is not finished, the model file comes before the state,
+/// and the state is what a resumed training believes; at the end the state goes last.
+void Trainer::save(bool complete) {
+    require_finite_weights();
+    if (!parallel_.writes()) {
+        saved_step_ = counters_.step;
+        return;
+    }
+    if (!complete) {
+        save_train_state(folder_.state(), model_->parameters().items(), *optimizer_, counters_);
+        saved_step_ = counters_.step;
+    }
+    save_model(complete);
+    if (complete) {
+        std::error_code error;
+        std::filesystem::remove(folder_.state(), error);
+        if (error) {
+            throw_file_error(folder_.state(), error.value(), "written");
+        }
+    }
+}
+
+void Trainer::require_finite_weights() {
+    if (!optimizer_->first_bad_parameter().empty()) {
+        diverged("the update of step " + std::to_string(counters_.step) + " went to infinity", not_measured,
+                 counters_.last_norm);
+    }
+}
+
+/// Weights and training.json.
+void Trainer::save_model(bool complete) {
+    save_tensors(folder_.weights(), model_->parameters().items(), recipe_.output_dtype);
+    result_.steps = counters_.step;
+    result_.tokens = tokens();
+    result_.loss = counters_.last_loss;
+    result_.seconds = counters_.seconds;
+    const Provenance about{device_.str(),    to_string(precision_), at::get_num_threads(),
+                           parallel_.size(), TORCH_VERSION,         complete};
+    write_file_atomically(folder_.provenance(),
+                          provenance_json(recipe_, corpus_, result_, about).dump(2) + "\n");
+}
+
+/// What is measured at the end is what a reader of the file will run.
+void Trainer::round_weights() {
+    const at::NoGradGuard no_grad;
+    const auto type = scalar_type_of(recipe_.output_dtype);
+    for (const auto& [name, tensor] : model_->parameters().items()) {
+        at::Tensor home = tensor.detach();
+        home.copy_(home.to(type));
+    }
+}
+
+/// The last measurement, of the weights as they are stored.
+void Trainer::finish() {
+    round_weights();
+    TrainLogRow row = row_of_last_steps(learning_rate(recipe_.schedule(), counters_.step - 1));
+    if (corpus_.held_out.empty()) {
+        append(row);
+    } else {
+        const HeldOut there =
+            measure({usual_refreshes(config_), false, {}}, recipe_.final_windows, false, options_.stop);
+        result_.held_out_nll = there.nll;
+        result_.held_out_tokens = there.tokens;
+        row.held_out_nll = there.nll;
+        append(row, &there);
+        snapshot();
+    }
+    trace_->end();
+    save(true);
+}
+
+} // namespace ponderscope
