@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "core/base/progress.h"
 
 #include <QObject>
@@ -29,6 +30,7 @@ public:
         busy_ = true;
         thread_ = std::jthread([this, request, work = std::move(work), done = std::move(done),
                                 failed = std::move(failed)](const std::stop_token& stop) {
+            const GivenUpBy scope(stop);
             const auto reply = [this, request](auto call) {
                 QMetaObject::invokeMethod(
                     owner_,

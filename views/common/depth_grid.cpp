@@ -91,7 +91,7 @@ std::pair<int, int> DepthGrid::at(QPointF position) const {
 }
 
 QSize DepthGrid::sizeHint() const {
-    return {300, 180};
+    return {300, minimumSizeHint().height()}; // it takes what there is
 }
 
 QSize DepthGrid::minimumSizeHint() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/job_queue.h"
 
+#include "core/base/given_up.h"
+
 #include <utility>
 
 namespace ponderscope {
@@ -14,11 +16,13 @@ JobQueue::~JobQueue() {
         stop_ = true;
         jobs_.clear();
     }
+    given_up_.request_stop();
     wake_.notify_all();
     worker_.join();
 }
 
 void JobQueue::loop() {
+    const GivenUpBy scope(given_up_.get_token());
     for (;;) {
         Job job;
         {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 namespace ponderscope {
@@ -45,6 +46,7 @@ private:
     bool runningEssential_ = false;
     bool ending_ = false;
     std::atomic<bool> stop_ = false;
+    std::stop_source given_up_; ///< what the worker waits for elsewhere
     std::thread worker_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/style.h"
 
+#include "views/common/style_parts.h"
 #include "views/common/theme.h"
 
 #include <QAbstractButton>
@@ -20,21 +21,16 @@ namespace ponderscope {
 
 namespace {
 
-constexpr qreal corner = 4;
+using style_parts::blended;
+using style_parts::corner;
+using style_parts::is;
+
 constexpr int row_height = 28; ///< of menus and of lists that drop down
+constexpr int list_row = 24;   ///< of lists that stand in a dialog
+constexpr int sort_arrow = 14; ///< what the arrow of a sorted column takes
 
 bool in_list_of_choices(const QWidget* widget) {
     return widget != nullptr && widget->inherits("QComboBoxListView");
-}
-
-/// The colour with another over it, \p share from 0 to 1.
-QColor blended(const QColor& under, const QColor& over, double share) {
-    const auto mix = [share](int a, int b) { return static_cast<int>(a + (b - a) * share); };
-    return {mix(under.red(), over.red()), mix(under.green(), over.green()), mix(under.blue(), over.blue())};
-}
-
-bool is(const QStyleOption* option, QStyle::StateFlag flag) {
-    return (option->state & flag) != 0;
 }
 
 } // namespace
@@ -137,8 +133,10 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
     case CT_ComboBox:
         made = QSize(size.width() + 36, std::max(size.height() + 10, 28));
         break;
-    case CT_LineEdit:
     case CT_SpinBox:
+        made.setWidth(made.width() + 8); // the margins of the field within
+        [[fallthrough]];
+    case CT_LineEdit:
         made.setHeight(28 + std::max(0, QFontMetrics(theme_.body()).height() - 18));
         break;
     case CT_PushButton:
@@ -152,8 +150,8 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
         made.rwidth() += 16;
         break;
     case CT_ItemViewItem:
-        if (in_list_of_choices(widget)) {
-            made.setHeight(std::max(made.height(), row_height));
+        if (widget != nullptr && widget->inherits("QListView")) {
+            made.setHeight(std::max(made.height(), in_list_of_choices(widget) ? row_height : list_row));
         }
         break;
     case CT_ToolButton:
@@ -172,70 +170,20 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
     return made;
 }
 
-QRect Style::subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
-                            const QWidget* widget) const {
-    if (control == CC_ComboBox) {
-        switch (part) {
-        case SC_ComboBoxEditField: {
-            // A line edit inside brings a margin of its own.
-            const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
-            return option->rect.adjusted(combo != nullptr && combo->editable ? 2 : 9, 1, -24, -1);
-        }
-        case SC_ComboBoxArrow:
-            return {option->rect.right() - 23, option->rect.top(), 22, option->rect.height()};
-        case SC_ComboBoxFrame:
-            return option->rect;
-        default:
-            break;
-        }
-    }
-    if (control == CC_ScrollBar) {
-        const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
-        if (bar != nullptr) {
-            // No arrow buttons: the whole length is the groove.
-            const bool upright = bar->orientation == Qt::Vertical;
-            const int length = upright ? bar->rect.height() : bar->rect.width();
-            const qint64 range = static_cast<qint64>(bar->maximum) - bar->minimum;
-            int slider = length;
-            if (range > 0) {
-                slider =
-                    static_cast<int>(static_cast<qint64>(bar->pageStep) * length / (range + bar->pageStep));
-                slider = std::clamp(
-                    slider, std::min(pixelMetric(PM_ScrollBarSliderMin, option, widget), length), length);
-            }
-            const int start = sliderPositionFromValue(bar->minimum, bar->maximum, bar->sliderPosition,
-                                                      length - slider, bar->upsideDown);
-            const auto along = [&](int from, int size) {
-                return upright ? QRect(bar->rect.left(), bar->rect.top() + from, bar->rect.width(), size)
-                               : QRect(bar->rect.left() + from, bar->rect.top(), size, bar->rect.height());
-            };
-            switch (part) {
-            case SC_ScrollBarSlider:
-                return along(start, slider);
-            case SC_ScrollBarGroove:
-                return bar->rect;
-            case SC_ScrollBarSubPage:
-                return along(0, start);
-            case SC_ScrollBarAddPage:
-                return along(start + slider, length - start - slider);
-            default:
-                return {};
-            }
-        }
-    }
-    if (control == CC_SpinBox) {
-        const auto* spin = qstyleoption_cast<const QStyleOptionSpinBox*>(option);
-        if (spin != nullptr && spin->buttonSymbols == QAbstractSpinBox::NoButtons &&
-            part == SC_SpinBoxEditField) {
-            return option->rect.adjusted(6, 1, -6, -1);
-        }
-    }
-    return QProxyStyle::subControlRect(control, option, part, widget);
-}
-
 QRect Style::subElementRect(SubElement element, const QStyleOption* option, const QWidget* widget) const {
+    if (element == SE_ItemViewItemFocusRect) {
+        return option->rect; // with its picture
+    }
     if (element == SE_LineEditContents) {
         return option->rect.adjusted(6, 1, -6, -1);
+    }
+    if (const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
+        header != nullptr && (element == SE_HeaderArrow || element == SE_HeaderLabel)) {
+        const bool sorted = header->sortIndicator != QStyleOptionHeader::None;
+        const int split = header->rect.right() - (sorted ? sort_arrow : 2);
+        return element == SE_HeaderLabel
+                   ? header->rect.adjusted(2, 0, split - header->rect.right(), 0)
+                   : QRect(split, header->rect.top(), sort_arrow, header->rect.height());
     }
     if (element == SE_ProgressBarGroove || element == SE_ProgressBarContents) {
         return option->rect;
@@ -269,34 +217,6 @@ QIcon Style::standardIcon(StandardPixmap icon, const QStyleOption* option, const
         made.addPixmap(pixmap);
     }
     return made;
-}
-
-void Style::drawField(QPainter* painter, const QStyleOption* option, bool panelColour) const {
-    const Palette& c = theme_.colours();
-    const bool focused = is(option, State_HasFocus) && is(option, State_Enabled);
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(QPen(focused ? c.a : c.border, 1));
-    QColor fill = panelColour ? c.panel : c.field;
-    if (panelColour && is(option, State_MouseOver) && is(option, State_Enabled)) {
-        fill = c.hover;
-    }
-    painter->setBrush(fill);
-    painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), corner, corner);
-    painter->restore();
-}
-
-void Style::drawChevron(QPainter* painter, const QRectF& box, bool enabled) const {
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(QPen(enabled ? theme_.colours().soft : theme_.colours().faint, 1.4, Qt::SolidLine,
-                         Qt::RoundCap, Qt::RoundJoin));
-    const QPointF middle = box.center();
-    QPainterPath path(middle + QPointF(-3.5, -1.5));
-    path.lineTo(middle + QPointF(0, 2));
-    path.lineTo(middle + QPointF(3.5, -1.5));
-    painter->drawPath(path);
-    painter->restore();
 }
 
 void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
@@ -399,6 +319,12 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
         painter->setBrush(element == PE_PanelTipLabel ? QBrush(c.panel) : QBrush(Qt::NoBrush));
         painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
         painter->restore();
+        return;
+    case PE_IndicatorHeaderArrow:
+        if (const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option)) {
+            drawChevron(painter, header->rect, true,
+                        header->sortIndicator == QStyleOptionHeader::SortDown); // ascending
+        }
         return;
     case PE_PanelButtonTool:
         if (is(option, State_MouseOver) || is(option, State_Sunken) || is(option, State_On)) {
@@ -564,49 +490,6 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
     default:
         QProxyStyle::drawControl(element, option, painter, widget);
     }
-}
-
-void Style::drawScrollBar(const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const {
-    const Palette& c = theme_.colours();
-    const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
-    painter->save();
-    painter->fillRect(option->rect, c.panel);
-    if (bar != nullptr && bar->maximum > bar->minimum) {
-        painter->setRenderHint(QPainter::Antialiasing);
-        painter->setPen(Qt::NoPen);
-        const bool busy = is(option, State_MouseOver) || is(option, State_Sunken);
-        painter->setBrush(blended(c.panel, c.text, busy ? 0.32 : 0.18));
-        const QRectF thumb(subControlRect(CC_ScrollBar, option, SC_ScrollBarSlider, widget));
-        const QRectF slim =
-            bar->orientation == Qt::Vertical ? thumb.adjusted(3, 2, -3, -2) : thumb.adjusted(2, 3, -2, -3);
-        painter->drawRoundedRect(slim, 2.5, 2.5);
-    }
-    painter->restore();
-}
-
-void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
-                               const QWidget* widget) const {
-    switch (control) {
-    case CC_ComboBox:
-        drawField(painter, option, true);
-        drawChevron(painter, subControlRect(CC_ComboBox, option, SC_ComboBoxArrow, widget),
-                    is(option, State_Enabled));
-        return;
-    case CC_ScrollBar:
-        drawScrollBar(option, painter, widget);
-        return;
-    case CC_SpinBox: {
-        const auto* spin = qstyleoption_cast<const QStyleOptionSpinBox*>(option);
-        if (spin != nullptr && spin->buttonSymbols == QAbstractSpinBox::NoButtons) {
-            drawField(painter, option, false);
-            return;
-        }
-        break;
-    }
-    default:
-        break;
-    }
-    QProxyStyle::drawComplexControl(control, option, painter, widget);
 }
 
 } // namespace ponderscope

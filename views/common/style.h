@@ -39,7 +39,7 @@ public:
 
 private:
     void drawField(QPainter* painter, const QStyleOption* option, bool panelColour) const;
-    void drawChevron(QPainter* painter, const QRectF& box, bool enabled) const;
+    void drawChevron(QPainter* painter, const QRectF& box, bool enabled, bool up) const;
     void drawTab(const QStyleOption* option, QPainter* painter) const;
     void drawScrollBar(const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const;
 

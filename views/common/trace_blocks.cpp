@@ -37,11 +37,11 @@ void append_columns(TokenColumns& to, const TokenColumns& from) {
 
 /// Those that were made for the run's tokens. Of a file that cannot be read there are none: read_contents
 /// says so.
-std::vector<TokenAnnotation> read_annotations(const TraceReader& reader, const RunKey& key, qint64 sequence,
-                                              std::size_t tokens) {
+std::vector<TokenAnnotation> read_annotations(const TraceReader& reader,
+                                              const std::optional<AnnotationReader>& annotations,
+                                              const RunKey& key, qint64 sequence, std::size_t tokens) {
     std::vector<TokenAnnotation> read;
     try {
-        const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
         for (const RunInfo& run : annotations ? reader.runs() : std::vector<RunInfo>()) {
             for (const AnnotationInfo& info :
                  run.id == key.run ? annotations->fitting(run) : std::vector<AnnotationInfo>()) {
@@ -61,8 +61,17 @@ std::vector<TokenAnnotation> read_annotations(const TraceReader& reader, const R
 
 } // namespace
 
-std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader, const RunKey& run,
-                                                  qint64 sequence,
+std::optional<AnnotationReader> open_annotations(const TraceReader& reader) {
+    try {
+        return AnnotationReader::beside(reader.path());
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader,
+                                                  const std::optional<AnnotationReader>& annotations,
+                                                  const RunKey& run, qint64 sequence,
                                                   const std::shared_ptr<const SequenceData>& old,
                                                   const std::atomic<bool>& stopped) {
     auto data = std::make_shared<SequenceData>();
@@ -78,7 +87,7 @@ std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader, con
         const TokenColumns slice = reader.tokens(run.run, sequence, first, first + slice_tokens);
         append_columns(data->tokens, slice);
         if (static_cast<std::int64_t>(slice.size()) < slice_tokens) {
-            data->annotations = read_annotations(reader, run, sequence, data->tokens.size());
+            data->annotations = read_annotations(reader, annotations, run, sequence, data->tokens.size());
             return data;
         }
     }

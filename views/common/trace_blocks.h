@@ -5,15 +5,22 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 namespace ponderscope {
 
+class AnnotationReader;
 class TraceReader;
+
+/// The annotations beside a trace; nothing where there are none, or none that can be read (read_contents says
+/// so).
+std::optional<AnnotationReader> open_annotations(const TraceReader& reader);
 
 /// Reads a sequence's text and tokens in slices, so that it can be given up between them. \p old: what is
 /// known of it already, which is completed; null: nothing. Null: it was given up. InputError as TraceReader.
-std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader, const RunKey& run,
-                                                  qint64 sequence,
+std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader,
+                                                  const std::optional<AnnotationReader>& annotations,
+                                                  const RunKey& run, qint64 sequence,
                                                   const std::shared_ptr<const SequenceData>& old,
                                                   const std::atomic<bool>& stopped);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/base/error.h"
+#include "core/remote/address.h"
+#include "core/remote/host.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
@@ -14,14 +16,22 @@ namespace ponderscope {
 
 namespace {
 
+/// Another number when the annotations were written again; 0: there are none.
+qint64 stamp_of_annotations(const std::filesystem::path& path) {
+    if (remote::is_remote(path)) {
+        return remote::look(path).times[0];
+    }
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(path, error);
+    return error ? 0 : written.time_since_epoch().count() | 1;
+}
+
 /// What readers of annotations leave out, as sentences of the runs.
 void note_annotations(const TraceReader& reader, TraceContents& all) {
-    std::error_code error;
-    const auto written = std::filesystem::last_write_time(annotations_path(reader.path()), error);
-    if (error) {
+    all.annotationsStamp = stamp_of_annotations(annotations_path(reader.path()));
+    if (all.annotationsStamp == 0) {
         return;
     }
-    all.annotationsStamp = written.time_since_epoch().count() | 1;
     try {
         const std::optional<AnnotationReader> annotations = AnnotationReader::beside(reader.path());
         for (const RunInfo& run : all.runs) {
@@ -43,6 +53,9 @@ void note_annotations(const TraceReader& reader, TraceContents& all) {
 
 TraceContents read_contents(const TraceReader& reader) {
     TraceContents all;
+    for (const std::filesystem::path& file : reader.files()) {
+        all.files << QString::fromStdU16String(file.u16string());
+    }
     all.runs = reader.runs();
     all.trainings = reader.trainings();
     for (const RunInfo& run : all.runs) {

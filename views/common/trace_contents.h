@@ -4,7 +4,7 @@
 #include "core/trace/records.h"
 #include "core/trace/training_records.h"
 
-#include <QtGlobal>
+#include <QStringList>
 
 #include <map>
 #include <vector>
@@ -15,6 +15,7 @@ class TraceReader;
 
 /// What one file holds, besides tokens and signals.
 struct TraceContents {
+    QStringList files; ///< that it is read from: itself, or its shards
     std::vector<RunInfo> runs;
     std::vector<TrainingInfo> trainings;
     std::map<qint64, std::vector<SequenceInfo>> sequences;

@@ -88,6 +88,8 @@ public:
     [[nodiscard]] bool idle() const;
 
     [[nodiscard]] QStringList traces() const; ///< absolute paths, in opening order
+    /// What is read of it: the file itself, or its shards.
+    [[nodiscard]] QStringList files(const QString& trace) const;
     [[nodiscard]] std::vector<RunInfo>
     runs(const QString& trace) const; ///< but hidden ones; after traceOpened
     [[nodiscard]] std::vector<TrainingInfo> trainings(const QString& trace) const; ///< likewise

@@ -2,6 +2,9 @@
 #include "views/compare/compare_view.h"
 
 #include "views/common/format.h"
+#include "views/common/same_text.h"
+#include "views/common/subset_chip.h"
+#include "views/common/tables.h"
 #include "views/compare/comparison_job.h"
 #include "views/compare/runs_table_model.h"
 #include "views/compare/token_scatter.h"
@@ -14,12 +17,10 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
-#include <QPainter>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
-#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -28,41 +29,6 @@
 #include <utility>
 
 namespace ponderscope {
-namespace {
-
-/// Runs that read the same text, cut in the same way: only those can be compared token by token.
-bool same_text(const RunInfo& a, const RunInfo& b) {
-    return a.text_digest == b.text_digest && a.tokenizer_digest == b.tokenizer_digest;
-}
-
-/// A run's colour as a dot, like everywhere else in the window, not as the square that Qt makes of a colour.
-class RunDelegate : public QStyledItemDelegate {
-public:
-    using QStyledItemDelegate::QStyledItemDelegate;
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override {
-        const QColor colour = index.data(Qt::DecorationRole).value<QColor>();
-        if (!colour.isValid()) {
-            QStyledItemDelegate::paint(painter, option, index);
-            return;
-        }
-        painter->save();
-        painter->setRenderHint(QPainter::Antialiasing);
-        painter->setPen(Qt::NoPen);
-        painter->setBrush(colour);
-        painter->drawEllipse(QPointF(option.rect.left() + 8, option.rect.center().y() + 0.5), 4.5, 4.5);
-        painter->restore();
-        QStyleOptionViewItem text = option;
-        initStyleOption(&text, index);
-        painter->setFont(text.font);
-        painter->setPen(text.palette.color(QPalette::Text));
-        const QRect box = option.rect.adjusted(22, 0, -4, 0);
-        painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
-                          text.fontMetrics.elidedText(text.text, Qt::ElideMiddle, box.width()));
-    }
-};
-
-} // namespace
 
 CompareView::CompareView(ViewContext context, QWidget* parent)
     : QWidget(parent),
@@ -76,21 +42,16 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       chart_(new ChartView(context.theme, this)),
       beside_(new QStackedWidget(this)),
       grouping_(this),
+      choosing_(this),
       message_(new QLabel(this)),
       progress_(new QProgressBar(this)),
-      cancel_(new QPushButton(tr("Cancel"), this)) {
+      cancel_(new QPushButton(tr("Cancel"), this)),
+      chip_(new SubsetChip(context.theme, this)) {
     table_->setModel(model_);
     table_->setAccessibleName(tr("Runs over the same text"));
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    furnish_table(*table_, context.theme);
     table_->setSelectionMode(QAbstractItemView::NoSelection);
-    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table_->setShowGrid(false);
-    table_->setFrameShape(QFrame::NoFrame);
-    table_->setWordWrap(false);
-    table_->verticalHeader()->hide();
-    table_->setItemDelegateForColumn(RunsTableModel::name, new RunDelegate(table_));
-    table_->horizontalHeader()->setStretchLastSection(false);
-    table_->horizontalHeader()->setHighlightSections(false);
+    table_->setItemDelegateForColumn(RunsTableModel::name, dot_delegate(table_));
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     table_->horizontalHeader()->setMinimumSectionSize(24);
     table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -111,7 +72,9 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     below->addWidget(cancel_);
     auto* column = new QVBoxLayout(left);
     column->setContentsMargins(14, 8, 6, 8);
+    column->addWidget(chip_);
     column->addWidget(table_, 1);
+    connect(chip_, &SubsetChip::released, this, [this] { setSubset({}); });
     column->addLayout(below);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
@@ -134,7 +97,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     connect(detail_, &QComboBox::currentIndexChanged, this, &CompareView::showDetail);
     splitter->addWidget(right);
     splitter->setStretchFactor(0, 1);
-    splitter->setStretchFactor(1, 0);
+    splitter->setStretchFactor(1, 1);
     splitter->setSizes({680, 360});
     splitter->setChildrenCollapsible(false);
     auto* layout = new QVBoxLayout(this);
@@ -147,15 +110,6 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
         palette.setColor(QPalette::WindowText, theme_.colours().soft);
         message_->setPalette(palette);
         message_->setFont(theme_.small());
-        table_->setFont(theme_.body());
-        table_->verticalHeader()->setDefaultSectionSize(QFontMetrics(theme_.body()).height() + 7);
-        table_->horizontalHeader()->setFont(theme_.small());
-        table_->horizontalHeader()->setStyleSheet(
-            QStringLiteral("QHeaderView{background:%1;border:none} "
-                           "QHeaderView::section{background:%1;color:%2;border:none;border-bottom:1px solid "
-                           "%3;padding:3px 4px}")
-                .arg(theme_.colours().panel.name(), theme_.colours().soft.name(),
-                     theme_.colours().line.name()));
         model_->coloursChanged();
         fitColumns();
     };
@@ -176,7 +130,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
 CompareView::~CompareView() = default;
 
 bool CompareView::isBusy() const {
-    return job_ != nullptr || pending_.isActive() || grouping_.isBusy();
+    return job_ != nullptr || pending_.isActive() || grouping_.isBusy() || choosing_.isBusy();
 }
 
 ComparisonRequest CompareView::request() const {
@@ -229,6 +183,8 @@ void CompareView::refresh() {
         pending_.stop();
         setBusy(false);
         shown_.reset();
+        all_.reset();
+        choosing_.cancel();
         model_->setComparison(nullptr, {});
         scatter_->setComparison(nullptr);
         showDetail();
@@ -258,21 +214,65 @@ void CompareView::cancel() {
 
 void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     job_.release()->deleteLater();
-    shown_ = std::move(comparison);
-    std::vector<RunKey> keys;
+    all_ = std::move(comparison);
+    keys_.clear();
     const ComparisonRequest made = request();
-    for (std::size_t i = 0; i < shown_->runs.size() && i < made.runs.size(); ++i) {
-        keys.push_back({QString::fromStdU16String(made.runs[i].trace.u16string()), shown_->runs[i].info.id});
+    for (std::size_t i = 0; i < all_->runs.size() && i < made.runs.size(); ++i) {
+        keys_.push_back({QString::fromStdU16String(made.runs[i].trace.u16string()), all_->runs[i].info.id});
     }
-    model_->setComparison(shown_, keys);
-    scatter_->setComparison(shown_, std::move(keys));
+    showComparison();
+    setBusy(false);
+}
+
+void CompareView::setSubset(const TokenSubset& subset) {
+    subset_ = subset;
+    if (all_) {
+        showComparison();
+    } else {
+        chip_->show(subset_);
+    }
+}
+
+void CompareView::showComparison() {
+    const RunInfo* of = data_.run(subset_.run);
+    if (!subset_.isEmpty() && (of == nullptr || !same_text(*of, all_->runs.front().info))) {
+        subset_ = {}; // of other tokens
+    }
+    chip_->show(subset_);
+    choosing_.cancel();
+    if (subset_.isEmpty()) {
+        present(all_);
+        return;
+    }
+    choosing_.start(
+        [all = all_, rows = subset_.rows](const std::stop_token&) {
+            std::vector<RunComparison::Place> places;
+            for (const auto& [sequence, own] : rows) {
+                for (const std::int64_t row : own) {
+                    places.push_back({static_cast<std::int32_t>(sequence), static_cast<std::int32_t>(row)});
+                }
+            }
+            return std::make_shared<const RunComparison>(only_places(*all, places));
+        },
+        [this](const std::shared_ptr<const RunComparison>& part) { present(part); },
+        [this](const QString& sentence) { message_->setText(sentence); });
+}
+
+void CompareView::present(const std::shared_ptr<const RunComparison>& comparison) {
+    shown_ = comparison;
+    model_->setComparison(shown_, keys_);
+    scatter_->setComparison(shown_, keys_);
     showDetail();
     fitColumns();
     QString text;
     if (shown_->runs.size() < 2) {
         text = tr("One run of this text is open. Record or open another one to compare.");
     } else {
-        text = tr("Δ is each run minus the first, over the same tokens. 95 % intervals: paired bootstrap.");
+        text =
+            subset_.isEmpty()
+                ? tr("Δ is each run minus the first, over the same tokens. 95 % intervals: paired bootstrap.")
+                : tr("Δ is each run minus the first, over the found tokens. 95 % intervals: Student's, over "
+                     "the same clusters or blocks.");
     }
     // Two of them here, all of them where the pointer rests: the table keeps its room.
     constexpr std::size_t most_shown = 2;
@@ -284,11 +284,10 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
         }
     }
     if (shown_->notices.size() > most_shown) {
-        text += u' ' + tr("(%1 more here)").arg(shown_->notices.size() - most_shown);
+        text += u' ' + tr("(%1 more: point here)").arg(shown_->notices.size() - most_shown);
     }
     message_->setText(text);
     message_->setToolTip(plain_tip(shown_->notices.empty() ? QString() : all.join(u'\n')));
-    setBusy(false);
 }
 
 void CompareView::showDetail() {
@@ -304,9 +303,13 @@ void CompareView::showDetail() {
     }
     chart_->setHint(tr("Grouping the tokens…"));
     grouping_.start(
-        [comparison = shown_, wanted = request(), by = what.toStdString()](const std::stop_token& stop) {
-            return by == "density" ? token_density_chart(*comparison)
-                                   : winners_chart(winners_of(*comparison, wanted, by, 1, stop));
+        [part = shown_, all = all_, wanted = request(),
+         by = what.toStdString()](const std::stop_token& stop) {
+            const bool some = part != all; // their blocks are those of all
+            return by == "density"
+                       ? token_density_chart(*part)
+                       : winners_chart(winners_of(*all, wanted, by, 1, stop,
+                                                  some ? part->places : std::vector<RunComparison::Place>()));
         },
         [this](figure::Chart chart) { chart_->setChart(std::move(chart)); },
         [this](const QString& sentence) { chart_->setHint(sentence); });
@@ -315,7 +318,8 @@ void CompareView::showDetail() {
 void CompareView::fitColumns() {
     // Numbers are never cut. Where there is no room, what says least is left out (it stays in the tooltip of
     // the run's name), and the name takes what remains.
-    constexpr int least_name = 96;
+    constexpr int least_name = 150; // below, names that differ look alike
+    constexpr int most_name = 420;  // beyond, numbers stand too far from their names
     constexpr int padding = 8;
     const int room = table_->viewport()->width();
     const QAbstractItemView* view = table_; // where the size hint is public
@@ -341,7 +345,7 @@ void CompareView::fitColumns() {
             table_->setColumnWidth(column, widths[static_cast<std::size_t>(column)]);
         }
     }
-    table_->setColumnWidth(RunsTableModel::name, std::max(least_name, room - needed));
+    table_->setColumnWidth(RunsTableModel::name, std::clamp(room - needed, least_name, most_name));
 }
 
 bool CompareView::eventFilter(QObject* watched, QEvent* event) {
@@ -354,6 +358,8 @@ bool CompareView::eventFilter(QObject* watched, QEvent* event) {
 void CompareView::failed(const QString& sentence) {
     job_.release()->deleteLater();
     shown_.reset();
+    all_.reset();
+    choosing_.cancel();
     model_->setComparison(nullptr, {});
     scatter_->setComparison(nullptr);
     showDetail();

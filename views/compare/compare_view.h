@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/background.h"
+#include "views/common/token_subset.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/compare/run_comparison.h"
@@ -23,6 +24,7 @@ namespace ponderscope {
 class ChartView;
 class ComparisonJob;
 class RunsTableModel;
+class SubsetChip;
 class TokenScatter;
 
 /// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
@@ -43,6 +45,9 @@ public:
     [[nodiscard]] bool isBusy() const override;
     /// The comparison that is shown; null before the first has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
+    [[nodiscard]] SubsetChip* chip() const { return chip_; }
+    /// Compares over these tokens alone, until it is given none or another text is compared.
+    void setSubset(const TokenSubset& subset);
 
 public slots:
     void refresh(); ///< starts again if what is to be compared has changed
@@ -62,6 +67,8 @@ private:
     void setBusy(bool busy);
     void fitColumns();
     void showDetail();
+    void showComparison(); ///< of all, or of the subset
+    void present(const std::shared_ptr<const RunComparison>& comparison);
 
     TraceData& data_;
     Selection& selection_;
@@ -73,12 +80,17 @@ private:
     ChartView* chart_;
     QStackedWidget* beside_;
     Background grouping_;
+    Background choosing_; ///< of the subset's tokens among all
     QLabel* message_;
     QProgressBar* progress_;
     QPushButton* cancel_;
     QTimer pending_;
     std::unique_ptr<ComparisonJob> job_;
     std::shared_ptr<const RunComparison> shown_;
+    std::shared_ptr<const RunComparison> all_; ///< of which shown_ may be a part
+    std::vector<RunKey> keys_;                 ///< of its runs
+    SubsetChip* chip_;
+    TokenSubset subset_;
     QString wanted_; ///< what the running or shown comparison is of
 };
 

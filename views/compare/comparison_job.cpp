@@ -2,6 +2,7 @@
 #include "views/compare/comparison_job.h"
 
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 
 #include <QMetaObject>
 
@@ -11,6 +12,7 @@ namespace ponderscope {
 
 ComparisonJob::ComparisonJob(ComparisonRequest request, QObject* parent) : QObject(parent) {
     thread_ = std::jthread([this, request = std::move(request)](const std::stop_token& stop) {
+        const GivenUpBy scope(stop);
         // Posted to this object: what is still under way when it is destroyed is dropped by Qt.
         const auto fail = [this](const QString& sentence) {
             QMetaObject::invokeMethod(

@@ -2,13 +2,16 @@
 #include "views/compare/run_comparison.h"
 
 #include "core/base/error.h"
+#include "core/stats/distributions.h"
 #include "core/stats/paired.h"
+#include "core/stats/significance.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -230,6 +233,62 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     }
     label(result.runs, request);
     report(2 * sources.size());
+    return result;
+}
+
+RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places) {
+    std::vector<std::size_t> chosen;
+    RunComparison result;
+    result.resampling = comparison.resampling;
+    result.replicates = comparison.replicates;
+    result.notices = comparison.notices;
+    for (std::size_t i = 0; i < comparison.places.size(); ++i) {
+        if (std::binary_search(places.begin(), places.end(), comparison.places[i])) {
+            const bool next = !chosen.empty() && chosen.back() + 1 == i;
+            result.layout.add(comparison.places[i].sequence, next);
+            result.places.push_back(comparison.places[i]);
+            chosen.push_back(i);
+        }
+    }
+    const std::vector<std::size_t> units = units_of(comparison.layout, comparison.resampling);
+    const auto mean_of = [&](auto value) {
+        std::map<std::size_t, std::pair<double, double>> by_unit;
+        for (const std::size_t i : chosen) {
+            auto& [sum, count] = by_unit[units[i]];
+            sum += value(i);
+            count += 1;
+        }
+        std::vector<double> sums, counts;
+        for (const auto& [unit, one] : by_unit) {
+            sums.push_back(one.first);
+            counts.push_back(one.second);
+        }
+        if (sums.empty()) {
+            return nothing;
+        }
+        const UnitMean mean = unit_mean(sums, counts);
+        const double half = mean.standard_error > 0
+                                ? mean.standard_error * student_quantile(0.975, mean.degrees)
+                                : mean.standard_error;
+        return Estimate{mean.mean, mean.mean - half, mean.mean + half, mean.standard_error, nan};
+    };
+    const std::vector<float>& first = comparison.runs.front().token_nll;
+    for (const RunComparison::Run& run : comparison.runs) {
+        RunComparison::Run part = run;
+        part.token_nll.clear();
+        for (const std::size_t i : chosen) {
+            part.token_nll.push_back(run.token_nll[i]);
+        }
+        part.nll = mean_of([&](std::size_t i) { return static_cast<double>(run.token_nll[i]); });
+        part.perplexity = {std::exp(part.nll.value), std::exp(part.nll.low), std::exp(part.nll.high), nan,
+                           nan};
+        part.difference = &run == &comparison.runs.front() ? nothing : mean_of([&](std::size_t i) {
+            return static_cast<double>(run.token_nll[i]) - static_cast<double>(first[i]);
+        });
+        part.bits_per_byte = part.correlation = nothing;
+        part.mean_steps = part.mean_flops = nan;
+        result.runs.push_back(std::move(part));
+    }
     return result;
 }
 

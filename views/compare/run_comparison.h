@@ -61,6 +61,12 @@ struct RunComparison {
         notices; ///< sentences for the user: partial runs, few blocks, tokens that one run lacks
 };
 
+/// The same of some of its places alone, ascending: means over them with intervals from the same clusters or
+/// blocks, in which they are as many as they happen to be (a ratio; core/stats/significance.h unit_mean).
+/// Steps, FLOPs, bits a byte and correlations are NaN: the comparison does not hold what they are made of.
+/// Places that it does not have are left out.
+RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places);
+
 /// Reads and compares; opens readers of its own, so any thread will do. InputError: no such run, runs of
 /// different texts, no token in common. Cancelled by \p stop.
 RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress = {},

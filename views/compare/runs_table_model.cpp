@@ -2,31 +2,11 @@
 #include "views/compare/runs_table_model.h"
 
 #include "views/common/format.h"
+#include "views/common/tables.h"
 
 #include <cmath>
 
 namespace ponderscope {
-namespace {
-
-/// "3.214 ± 0.041" where the interval is even, as it nearly always is; else both ends.
-QString with_interval(const Estimate& estimate, bool difference) {
-    const QString mean = difference ? format_difference(estimate.value, 3) : format_nats(estimate.value, 3);
-    if (std::isnan(estimate.low) || std::isnan(estimate.high)) {
-        return mean;
-    }
-    const double below = estimate.value - estimate.low;
-    const double above = estimate.high - estimate.value;
-    const double half = (below + above) / 2;
-    if (std::abs(above - below) <= 0.2 * half) {
-        return mean + QStringLiteral(" ± ") + format_nats(half, 3);
-    }
-    const auto end = [&](double value) {
-        return difference ? format_difference(value, 3) : format_nats(value, 3);
-    };
-    return QStringLiteral("%1 [%2, %3]").arg(mean, end(estimate.low), end(estimate.high));
-}
-
-} // namespace
 
 RunsTableModel::RunsTableModel(QObject* parent) : QAbstractTableModel(parent) {}
 
@@ -117,6 +97,12 @@ QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
         return text(run, index.column());
     case Qt::UserRole:
         return index.column() == name ? QVariant(text(run, name)) : QVariant(value(run, index.column()));
+    case interval_role:
+        if (index.column() == nll || index.column() == difference) {
+            const Estimate& estimate = index.column() == nll ? run.nll : run.difference;
+            return QVariantList{estimate.low, estimate.high};
+        }
+        return {};
     case Qt::TextAlignmentRole:
         return QVariant::fromValue(
             Qt::Alignment((index.column() == name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));

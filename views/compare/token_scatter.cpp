@@ -210,7 +210,9 @@ void TokenScatter::dress() {
         const int room = axis == plot_->yAxis ? plot_->height() - below : plot_->width() - 16;
         axis->setLabel(QFontMetrics(theme_.small())
                            .elidedText(tr("NLL of %1, nats").arg(run(side)), Qt::ElideMiddle, room));
-        axis->grid()->setPen(QPen(colours.line));
+        // What is drawn stands out from the grid behind it, in high contrast too.
+        axis->grid()->setPen(
+            QPen(theme_.appearance() == Appearance::contrast ? colours.faint : colours.line));
         axis->grid()->setZeroLinePen(Qt::NoPen);
         ++side;
     }

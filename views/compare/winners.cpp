@@ -48,7 +48,8 @@ std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const T
 } // namespace
 
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
-                   std::size_t second, const std::stop_token& stop) {
+                   std::size_t second, const std::stop_token& stop,
+                   const std::vector<RunComparison::Place>& only) {
     if (comparison.runs.size() <= second || second == 0) {
         throw InputError("There is no second run over this text to compare with.");
     }
@@ -85,7 +86,8 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
     std::vector<Sums> sums(groups.names.size());
     const std::vector<std::size_t> units = units_of(comparison.layout, comparison.resampling);
     for (std::size_t i = 0; i < groups.group.size(); ++i) {
-        if (groups.group[i] >= 0) {
+        if (groups.group[i] >= 0 &&
+            (only.empty() || std::binary_search(only.begin(), only.end(), comparison.places[i]))) {
             Sums& sum = sums[static_cast<std::size_t>(groups.group[i])];
             const auto [place, fresh] = sum.at.emplace(units[i], sum.tokens.size());
             if (fresh) {
@@ -128,7 +130,7 @@ figure::Chart winners_chart(const Winners& winners) {
     using figure::Chart;
     Chart chart;
     chart.title = tr("Who wins where");
-    chart.x.label = winners.by == "position"     ? tr("place in the sequence")
+    chart.x.label = winners.by == "position"     ? tr("position in the sequence")
                     : winners.by == "difficulty" ? tr("mean NLL of both runs")
                                                  : QString();
     chart.y.label = tr("NLL of %1 minus %2 (nats)").arg(winners.b, winners.a);

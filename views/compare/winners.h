@@ -33,9 +33,11 @@ struct Winners {
 /// \p by: "class", "type" (the 20 most frequent), "position" or "difficulty" (fifths of the mean of both
 /// runs' NLL: by one run's alone, the other would win among its hard tokens for no reason but chance).
 /// \p second: index of run B within the comparison; A is the first. Types are those of the predicted token.
-/// \p request: what the comparison was made of. InputError: no second run.
+/// \p request: what the comparison was made of. \p only: its places that count, ascending; empty: all.
+/// InputError: no second run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
-                   std::size_t second = 1, const std::stop_token& stop = {});
+                   std::size_t second = 1, const std::stop_token& stop = {},
+                   const std::vector<RunComparison::Place>& only = {});
 
 figure::Chart winners_chart(const Winners& winners);
 

@@ -21,7 +21,7 @@ std::optional<SignalInfo> depth_signal(const TraceReader& reader, const RunInfo&
 
 /// Rows of a depth signal from all over a run, or over one \p sequence of it, as one map: at most
 /// DepthMap::most_rows of them in slices that are evenly spaced, so that what is read does not grow with the
-/// run. InputError as DepthMap.
+/// run. Of weights that were added up, two rows with their mean and deviation. InputError as DepthMap.
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> sequence = {});
 

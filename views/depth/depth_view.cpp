@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
+#include "core/trace/signal_sums.h"
 
 #include "views/depth/depth_view.h"
 
@@ -8,6 +8,7 @@
 #include "core/stats/token_dependence.h"
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
+#include "views/common/readout.h"
 #include "views/depth/depth_charts.h"
 #include "views/figure/chart_view.h"
 #include "views/heatmap/map_options.h"
@@ -42,7 +43,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       head_(new QComboBox(this)),
       what_(new QComboBox(this)),
       scale_(new ScaleBar(context.theme, this)),
-      readout_(new QLabel(this)),
+      readout_(new Readout(context.theme, this)),
       grid_(new DepthGrid(context.theme, this)),
       caption_(new QLabel(tr("Weights are not causes: the source with the largest weight need not be the one "
                              "that matters. Ablate it to know."),
@@ -63,15 +64,12 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     head_->setAccessibleName(tr("KV head"));
     head_->setToolTip(tr("Which KV head's weights are shown"));
     head_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    head_->setMinimumContentsLength(16);
     what_->setAccessibleName(tr("Token or average"));
     what_->setToolTip(tr("The selected token, or the mean or standard deviation over tokens"));
+    what_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     what_->addItem(tr("this token"));
     what_->addItem(tr("mean over tokens"));
-    what_->addItem(tr("spread over tokens"));
-    readout_->setTextFormat(Qt::PlainText);
-    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    what_->addItem(tr("SD over tokens"));
     flag_->setAutoFillBackground(true);
     flag_->setContentsMargins(8, 4, 8, 4);
     for (QLabel* label : {caption_, flag_}) {
@@ -79,7 +77,29 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
         label->setTextFormat(Qt::PlainText);
     }
     map_->setAccessibleName(tr("Weight of the chosen source by layer and token"));
+    layOut();
+    const auto dress = [this] {
+        const Palette& colours = theme_.colours();
+        for (QLabel* label : {caption_, mapTitle_}) {
+            QPalette palette = label->palette();
+            palette.setColor(QPalette::WindowText, colours.soft);
+            label->setPalette(palette);
+            label->setFont(theme_.small());
+        }
+        QPalette palette = flag_->palette();
+        palette.setColor(QPalette::Window, colours.warningPanel);
+        palette.setColor(QPalette::WindowText, colours.warningText);
+        flag_->setPalette(palette);
+        flag_->setFont(theme_.small());
+        chooser_->setFont(theme_.strong());
+    };
+    dress();
+    connect(&theme_, &Theme::changed, this, dress);
+    follow();
+    refreshSignals();
+}
 
+void DepthView::layOut() {
     auto* header = new QHBoxLayout;
     header->setSpacing(10);
     header->addWidget(chooser_);
@@ -111,24 +131,9 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     layout->setSpacing(8);
     layout->addLayout(header);
     layout->addLayout(body, 1);
+}
 
-    const auto dress = [this] {
-        const Palette& colours = theme_.colours();
-        for (QLabel* label : {readout_, caption_, mapTitle_}) {
-            QPalette palette = label->palette();
-            palette.setColor(QPalette::WindowText, colours.soft);
-            label->setPalette(palette);
-            label->setFont(theme_.small());
-        }
-        QPalette palette = flag_->palette();
-        palette.setColor(QPalette::Window, colours.warningPanel);
-        palette.setColor(QPalette::WindowText, colours.warningText);
-        flag_->setPalette(palette);
-        flag_->setFont(theme_.small());
-        chooser_->setFont(theme_.strong());
-    };
-    dress();
-    connect(&theme_, &Theme::changed, this, dress);
+void DepthView::follow() {
     connect(chooser_, &QComboBox::activated, this, [this](int index) {
         signal_ = chooser_->itemData(index).toString();
         refreshData();
@@ -183,11 +188,10 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
                     refreshData();
                 }
             });
-    refreshSignals();
 }
 
 QString DepthView::readout() const {
-    return readout_->text();
+    return readout_->said();
 }
 
 QString DepthView::flag() const {
@@ -291,6 +295,10 @@ void DepthView::refreshData() {
             chunk = data_.signal(selection_.runA(), selection_.sequence(), signal_);
         }
         hint = tr("Reading the weights…");
+        if (isSummed() && shown_ == Shown::token) {
+            shown_ = Shown::mean;
+            what_->setCurrentIndex(static_cast<int>(shown_));
+        }
     }
     const bool there = sequence_ && (long_ ? sampleLong(hint) : chunk != nullptr);
     if (!long_) {
@@ -323,7 +331,7 @@ void DepthView::refreshData() {
     if (!depth_) {
         grid_->clear(hint);
         scale_->clear();
-        readout_->clear();
+        readout_->say({});
         map_->setMap(nullptr);
         flag_->clear();
         refreshAblation();
@@ -392,7 +400,7 @@ void DepthView::refreshGrid() {
         if (std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); })) {
             grid_->clear(token < 0 ? summary : tr("Token %1 has no weights here.").arg(format_count(token)));
             scale_->clear();
-            readout_->clear();
+            readout_->say({});
             return;
         }
     } else {
@@ -401,7 +409,7 @@ void DepthView::refreshGrid() {
         summary = averages_->used_rows < all
                       ? tr("over %1 of %2 tokens").arg(format_count(averages_->used_rows), format_count(all))
                       : tr("over %1 tokens").arg(format_count(all));
-        summary += atStep;
+        summary = (isSummed() ? tr("over all tokens of the run") : summary) + atStep;
         if (shown_ == Shown::spread) {
             float high = 0;
             for (const float value : values) {
@@ -419,7 +427,7 @@ void DepthView::refreshGrid() {
                     QString::fromStdString(depth_->source_name()), labels);
     grid_->setChosen(selection_.layer(), source_);
     scale_->setScale(scale, {}, false);
-    readout_->setText(summary);
+    readout_->say(summary);
     grid_->setAccessibleDescription(summary);
 }
 
@@ -432,6 +440,11 @@ void DepthView::refreshMap() {
                            .arg(QString::fromStdString(depth_->source_name()))
                            .arg(sourceLabel(source_))
                            .arg(QString::fromStdString(depth_->layer_name())));
+    if (isSummed()) {
+        map_->setMap(nullptr);
+        map_->setHint(tr("The weights of single tokens were not kept, only what they add up to."));
+        return;
+    }
     if (long_) {
         refreshLongMap(depth_->steps() > 1 ? selection_.step() : -1, head);
         return;
@@ -484,7 +497,7 @@ void DepthView::showCell(int layer, int source) {
         const auto place = static_cast<std::size_t>(layer * grid_->sources() + source);
         text += QStringLiteral(" ± ") + format_probability(static_cast<double>(averages_->deviation[place]));
     }
-    readout_->setText(text);
+    readout_->say(text);
 }
 
 } // namespace ponderscope

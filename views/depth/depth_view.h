@@ -21,6 +21,7 @@ namespace ponderscope {
 class ChartView;
 class DepthGrid;
 class MapOptions;
+class Readout;
 class ScaleBar;
 class StepMapCanvas;
 
@@ -60,12 +61,16 @@ public:
     [[nodiscard]] const std::optional<DepthMap>& depth() const { return depth_; }
 
 private:
+    void layOut();
+    void follow(); ///< its own controls, the selection and the data
     void refreshSignals();
     void refreshData();
     void refreshGrid();
     void refreshMap();
     void refreshAblation();
     [[nodiscard]] bool isLong() const;
+    /// Of the whole run, and of no single token.
+    [[nodiscard]] bool isSummed() const;
     [[nodiscard]] bool sampleLong(QString& hint); ///< whether the sample is there
     void readRow(qint64 row);
     void refreshLongMap(std::int64_t step, int head);
@@ -82,7 +87,7 @@ private:
     QComboBox* head_;
     QComboBox* what_;
     ScaleBar* scale_;
-    QLabel* readout_;
+    Readout* readout_;
     DepthGrid* grid_;
     QLabel* caption_;
     QLabel* flag_;

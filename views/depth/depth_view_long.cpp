@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DepthView over a long sequence: a sample of its rows, the selected token's row, and a map from a pyramid.
 // Before Qt, whose keyword `signals` is a name there.
-#include "core/trace/reader.h"
+#include "core/trace/signal_sums.h"
 
 #include "views/depth/depth_view.h"
 
@@ -15,10 +15,14 @@ namespace ponderscope {
 
 bool DepthView::isLong() const {
     const RunInfo* run = data_.run(selection_.runA());
-    return run != nullptr && sequence_ &&
-           static_cast<double>(sequence_->tokens.size()) * static_cast<double>(run->layers) *
-                   static_cast<double>(run->layers) * static_cast<double>(run->max_steps + 1) >
-               static_cast<double>(wholeWeights_);
+    return isSummed() || (run != nullptr && sequence_ &&
+                          static_cast<double>(sequence_->tokens.size()) * static_cast<double>(run->layers) *
+                                  static_cast<double>(run->layers) * static_cast<double>(run->max_steps + 1) >
+                              static_cast<double>(wholeWeights_));
+}
+
+bool DepthView::isSummed() const {
+    return is_summed(signal_.toStdString());
 }
 
 bool DepthView::sampleLong(QString& hint) {
@@ -134,6 +138,11 @@ void DepthView::wantPage() {
 }
 
 ViewCommand DepthView::viewCommand() const {
+    if (isSummed()) {
+        return no_command(
+            tr("These weights were added up over the run; ponderscope export writes their means "
+               "and variances."));
+    }
     if (signal_.isEmpty()) {
         const QString why = why_no_run(data_, selection_);
         return no_command(why.isEmpty() ? tr("This run has no depth mixing.") : why);

@@ -348,7 +348,7 @@ void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& b
             list.line({x, frame.plot.top()}, {x, frame.plot.bottom()},
                       {style.colours.line, style.hairline, {}, false});
         }
-        list.text(label, {middle_of(tick, half), frame.plot.bottom() + small + 4}, style.small,
+        list.text(label, {middle_of(tick, half), frame.plot.bottom() + small + 6}, style.small,
                   Align::center);
     }
 }
@@ -394,7 +394,7 @@ ChartPlaces draw_chart(DisplayList& list, const Style& style, const QRectF& box,
         bottom -= style.size * 1.25;
     }
     const bool last = across.title().isEmpty() && note.empty(); // nothing but the page's edge is below
-    bottom -= small + 4 + (last ? fonts.descent(style.small) : 1);
+    bottom -= small + 6 + (last ? fonts.descent(style.small) : 1);
     const bool named = !(sideways ? chart.x : chart.y).names.empty();
     upright.setMostTicks(std::clamp(static_cast<int>((bottom - top) / (style.size * (named ? 1.1 : 2.6))), 1,
                                     named ? 1000 : 6));

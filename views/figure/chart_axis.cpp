@@ -67,7 +67,7 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
     const bool exact = axis.whole || std::any_of(chart.series.begin(), chart.series.end(),
                                                  [](const Series& s) { return s.mark == Chart::Mark::cell; });
     AxisRange result{range.low, range.high};
-    if (!(range.high > range.low)) {
+    if (!are_apart(range.low, range.high)) {
         const double room = std::max(std::abs(range.low) * 0.1, 0.5);
         result = {range.low - (range.low > 0 && bars ? 0 : room), range.high + room};
     } else if (!exact) {
@@ -104,8 +104,12 @@ std::vector<double> logarithmic_ticks(AxisRange range, int most) {
 
 ChartAxis::ChartAxis(const Chart& chart, bool horizontal_data, int most)
     : axis_(horizontal_data ? chart.x : chart.y), range_(range_of(chart, horizontal_data)) {
-    if (!(range_.high > range_.low)) {
-        range_.high = range_.low + 1; // one end was asked for, beyond all values
+    constexpr double least = 1e-300; // below, numbers of 64 bits have no decades any more
+    if (axis_.log && !(range_.low > least)) { // no value is positive, or a limit is not
+        range_.low = range_.high > 10 * least ? range_.high / 10 : 1;
+    }
+    if (!are_apart(range_.low, range_.high)) { // one end was asked for, beyond all values
+        range_.high = range_.low + std::max(std::abs(range_.low) * 0.1, 1.0);
     }
     if (axis_.si && axis_.names.empty()) {
         const char* prefixes[] = {"k", "M", "G", "T", "P", "E"};

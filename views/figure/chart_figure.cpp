@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Charts as figures: what is read, and how they stand on a page.
 // Before Qt, whose keyword `signals` is a name there.
+#include "core/base/words.h"
 #include "core/policy/matched_reruns.h"
 #include "core/policy/replay.h"
 
@@ -27,26 +28,25 @@ constexpr double plot_of_height = 0.62; ///< at least, of a page without many na
 
 Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                const std::stop_token& stop) {
+    const auto kinds = policy_kinds();
     for (const std::string& name : spec.policies) {
-        const auto kinds = policy_kinds();
         if (std::none_of(kinds.begin(), kinds.end(),
                          [&](const PolicyKind& kind) { return kind.name == name; })) {
-            std::string known;
-            for (const PolicyKind& kind : kinds) {
-                known += (known.empty() ? "" : ", ") + kind.name;
-            }
-            throw InputError("\"policies\": expected some of " + known + "; found \"" + name + "\".");
+            throw InputError("\"policies\": expected some of " + joined(kinds, &PolicyKind::name) +
+                             "; found \"" + name + "\".");
         }
     }
+    const ReplayTable table = replay_of(spec, data, progress, stop);
     const RunName& first = spec.runs.front();
-    const TraceReader reader = TraceReader::open(first.trace);
-    const RunInfo info = find_run(reader, first.run);
-    const ReplayTable table = ReplayTable::load(reader, info, progress, stop);
-    if (table.halted) {
-        data.notices.push_back("Run \"" + info.name +
-                               "\" halted, so the replay gives no token more steps than it had.");
+    const RunInfo info = find_run(TraceReader::open(first.trace), first.run);
+    std::vector<PolicyFront> fronts = policy_fronts(table, spec.policies, thresholds_a_front, stop);
+    if (spec.bands) {
+        add_bands(fronts, table, bootstrap_of(spec, stop));
+        if (table.tokens() > most_banded) {
+            data.notices.push_back("\"bands\": none, as the run is longer than " +
+                                   std::to_string(most_banded) + " tokens.");
+        }
     }
-    const std::vector<PolicyFront> fronts = policy_fronts(table, spec.policies, thresholds_a_front, stop);
     std::vector<RunPoint> points;
     for (const RunName& name : spec.runs) {
         const TraceReader one = TraceReader::open(name.trace);
@@ -56,37 +56,24 @@ Chart front_of(const FigureSpec& spec, FigureData& data, const ProgressSink& pro
                              "another text", "compare runs of the same text");
         }
         const int ink = static_cast<int>(points.size());
-        points.push_back({QString::fromStdString(run.name), ink, mean_steps(run), mean_nll(run),
-                          run.flops_sum / static_cast<double>(std::max<std::int64_t>(run.tokens, 1)),
-                          run.seconds > 0 && run.tokens > 0 ? run.seconds / static_cast<double>(run.tokens)
-                                                            : std::nan("")});
+        points.push_back(
+            {QString::fromStdString(run.name),
+             ink,
+             mean_steps(run),
+             mean_nll(run),
+             run.flops_sum / static_cast<double>(std::max<std::int64_t>(run.tokens, 1)),
+             run.seconds > 0 && run.tokens > 0 ? run.seconds / static_cast<double>(run.tokens) : std::nan(""),
+             {},
+             false});
     }
-    return front_chart(fronts, points, nullptr,
-                       spec.cost == "steps"  ? FrontCost::steps
-                       : spec.cost == "time" ? FrontCost::time
-                                             : FrontCost::compute);
-}
-
-/// The replay table of the first run, and what must be said of it.
-ReplayTable table_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
-                     const std::stop_token& stop) {
-    const RunName& name = spec.runs.front();
-    const TraceReader reader = TraceReader::open(name.trace);
-    const RunInfo info = find_run(reader, name.run);
-    ReplayTable table = ReplayTable::load(reader, info, progress, stop);
-    if (table.halted) {
-        data.notices.push_back("Run \"" + info.name +
-                               "\" halted, so the replay gives no token more steps than it had.");
-    }
-    return table;
-}
-
-BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop) {
-    BootstrapOptions options;
-    options.block = spec.block;
-    options.replicates = spec.replicates;
-    options.stop = stop;
-    return options;
+    FrontLook look;
+    look.cost = spec.cost == "steps"  ? FrontCost::steps
+                : spec.cost == "time" ? FrontCost::time
+                                      : FrontCost::compute;
+    look.bands = spec.bands;
+    look.log_cost = spec.log == "x" || spec.log == "both";
+    look.log_perplexity = spec.log == "y" || spec.log == "both";
+    return front_chart(fronts, points, nullptr, look);
 }
 
 Chart comparison_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
@@ -95,14 +82,14 @@ Chart comparison_of(const FigureSpec& spec, FigureData& data, const ProgressSink
         throw InputError("\"policies\": expected the one policy that the others are set against; found " +
                          std::to_string(spec.policies.size()) + ".");
     }
-    const ReplayTable table = table_of(spec, data, progress, stop);
+    const ReplayTable table = replay_of(spec, data, progress, stop);
     return policy_comparison_chart(table, spec.policies.empty() ? usual_policy(table) : spec.policies.front(),
                                    bootstrap_of(spec, stop));
 }
 
 Chart matched_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                  const std::stop_token& stop) {
-    const ReplayTable table = table_of(spec, data, progress, stop);
+    const ReplayTable table = replay_of(spec, data, progress, stop);
     const BootstrapOptions options = bootstrap_of(spec, stop);
     const std::string against = "uniform";
     // Reruns that the trace holds, as ponderscope referee --rerun leaves them.
@@ -131,7 +118,7 @@ Chart sweep_of(const FigureSpec& spec, FigureData& data, const ProgressSink& pro
         throw InputError("\"quantity\": expected \"nll\", \"steps\" or \"flops\" for a sweep; found \"" +
                          std::string(name_of(spec.quantity)) + "\".");
     }
-    return sweep_chart(table_of(spec, data, progress, stop), spec.policies, quantity, stop);
+    return sweep_chart(replay_of(spec, data, progress, stop), spec.policies, quantity, stop);
 }
 
 Chart winners_figure(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
@@ -301,12 +288,9 @@ void dress(Chart& chart, const FigureSpec& spec, Figure& figure) {
                 return series.listed && series.name.toStdString() == wanted.name;
             });
         if (found == chart.series.end()) {
-            std::string known;
-            for (const std::string& name : figure.entries) {
-                known += (known.empty() ? "" : ", ") + name;
-            }
             figure.notices.push_back("\"series\": the figure has none called \"" + wanted.name + "\", only " +
-                                     (known.empty() ? "nameless ones" : known) + ".");
+                                     (figure.entries.empty() ? "nameless ones" : joined(figure.entries)) +
+                                     ".");
         } else if (!wanted.show) {
             // Its band and its points go with it.
             const int ink = found->ink;

@@ -69,7 +69,11 @@ figure::Style ChartView::style(const figure::Fonts& fonts) const {
     spec.theme = theme_.dark() ? "dark" : "light";
     spec.font_size = letters; // a point of the list is a pixel here
     figure::Style made(spec, fonts);
-    made.setColours(theme_.colours()); // a window has more of them than paper: high contrast
+    Palette colours = theme_.colours(); // a window has more of them than paper: high contrast
+    if (theme_.appearance() == Appearance::contrast) {
+        colours.line = colours.faint; // what is drawn stands out from the grid behind it
+    }
+    made.setColours(colours);
     made.cells = theme_.magnitudeMap();
     made.hairline = 1;
     return made;
@@ -133,7 +137,7 @@ void ChartView::paintEvent(QPaintEvent*) {
         painter.setPen(theme_.colours().soft);
         const QString text = !hint_.isEmpty() ? hint_
                              : fonts == nullptr
-                                 ? tr("Charts need the typeface DejaVu Sans (package fonts-dejavu).")
+                                 ? tr("Charts need the typeface DejaVu Sans (package fonts-dejavu-core).")
                                  : tr("There is nothing to draw here.");
         painter.drawText(rect().adjusted(10, 6, -10, -6), Qt::AlignCenter | Qt::TextWordWrap, text);
         return;

@@ -27,8 +27,10 @@
 #include <QListWidget>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QScreen>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QSignalBlocker>
 #include <QSpinBox>
 #include <QVBoxLayout>
@@ -41,6 +43,31 @@ namespace ponderscope {
 using namespace figure;
 
 namespace {
+
+/// To be opened; it goes with \p parent, and runs no loop of its own in the middle of the caller.
+QFileDialog* file_dialog(QWidget* parent, const QString& title, const QString& filter) {
+    auto* dialog = new QFileDialog(parent, title, {}, filter);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    return dialog;
+}
+
+/// A page that is wider than the room is shown smaller: nobody reads a figure by scrolling sideways.
+class PreviewArea : public QScrollArea {
+public:
+    PreviewArea(FigurePreview* preview, QWidget* parent) : QScrollArea(parent), preview_(preview) {
+        setWidget(preview);
+    }
+
+protected:
+    void resizeEvent(QResizeEvent* event) override {
+        QScrollArea::resizeEvent(event);
+        // Whether the bar is there or not, so that the one does not depend on the other.
+        preview_->setRoom(width() - 2 * frameWidth() - verticalScrollBar()->sizeHint().width());
+    }
+
+private:
+    FigurePreview* preview_;
+};
 
 /// Both ends of an axis, when both are numbers in order.
 std::optional<std::array<double, 2>> range_of(const QLineEdit& low, const QLineEdit& high) {
@@ -64,6 +91,8 @@ std::size_t mostRuns(const FigureSpec& spec) {
 ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* parent)
     : QDialog(parent),
       data_(context.data),
+      selection_(context.selection),
+      windowTheme_(context.theme),
       initial_(std::move(initial)),
       gallery_(new FigureGallery(initial_, this)),
       about_(new QLabel(this)),
@@ -98,8 +127,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     about_->setWordWrap(true);
     about_->setForegroundRole(QPalette::PlaceholderText);
 
-    auto* scroll = new QScrollArea(this);
-    scroll->setWidget(preview_);
+    auto* scroll = new PreviewArea(preview_, this);
     scroll->setAlignment(Qt::AlignCenter);
     scroll->setMinimumSize(420, 320);
     scroll->setBackgroundRole(QPalette::Mid);
@@ -115,12 +143,12 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     QPushButton* open = buttons_->addButton(tr("Open a specification…"), QDialogButtonBox::ActionRole);
     open->setToolTip(tr("A FILE.json that was written beside a figure"));
     connect(open, &QPushButton::clicked, this, [this] {
-        const QString file =
-            QFileDialog::getOpenFileName(this, tr("Open a specification"), QFileInfo(file_->text()).path(),
-                                         tr("Specifications of figures (*.json)"));
-        if (!file.isEmpty()) {
-            openSpec(file);
-        }
+        QFileDialog* dialog =
+            file_dialog(this, tr("Open a specification"), tr("Specifications of figures (*.json)"));
+        dialog->setFileMode(QFileDialog::ExistingFile);
+        dialog->setDirectory(QFileInfo(file_->text()).path());
+        connect(dialog, &QFileDialog::fileSelected, this, &ExportDialog::openSpec);
+        dialog->open();
     });
     auto* columns = new QHBoxLayout;
     columns->addWidget(gallery_);
@@ -202,8 +230,7 @@ QString ExportDialog::suffix() const {
 }
 
 bool ExportDialog::reads(std::string_view key) const {
-    const std::string keys = "," + std::string(info_of(kind()).keys) + ",";
-    return keys.find("," + std::string(key) + ",") != std::string::npos;
+    return figure::reads(kind(), key);
 }
 
 void ExportDialog::addPanel() {
@@ -211,6 +238,31 @@ void ExportDialog::addPanel() {
         panels_.push_back(spec());
         kindChanged();
     }
+}
+
+/// Those of the Library; nothing where they are what comes without being said.
+std::vector<std::int64_t> ExportDialog::coloursOf(const std::vector<RunName>& runs) const {
+    const std::vector<QColor>& others = Theme::runColours(windowTheme_.dark());
+    std::vector<std::int64_t> colours;
+    bool asTheyCome = true;
+    for (const RunName& run : runs) {
+        std::int64_t colour = static_cast<std::int64_t>(colours.size());
+        for (const RunInfo& info : data_.runs(path_text(run.trace))) {
+            const RunKey key{path_text(run.trace), info.id};
+            if (info.name != run.run && std::to_string(info.id) != run.run && !run.run.empty()) {
+                continue;
+            }
+            const Selection nobody; // as which a run has the colour that the Library gave it
+            const auto place = std::find(others.begin(), others.end(), windowTheme_.runColour(key, nobody));
+            colour = key == selection_.runA()   ? 0
+                     : key == selection_.runB() ? 1
+                                                : 2 + (place - others.begin());
+            break;
+        }
+        asTheyCome = asTheyCome && colour == static_cast<std::int64_t>(colours.size());
+        colours.push_back(colour);
+    }
+    return asTheyCome ? std::vector<std::int64_t>() : colours;
 }
 
 FigureSpec ExportDialog::spec() const {
@@ -305,7 +357,9 @@ FigureSpec ExportDialog::spec() const {
         spec.scatter = extra_->isChecked();
     }
     if (reads("policies")) {
-        const QStringList names = policies_->text().split(u',', Qt::SkipEmptyParts);
+        // A comma also parts the numbers of a policy: uniform:rate=1.2,seed=7.
+        static const QRegularExpression between(QStringLiteral(R"re(,\s*(?=[a-z_]+\s*(?:[:,]|$)))re"));
+        const QStringList names = policies_->text().split(between, Qt::SkipEmptyParts);
         for (const QString& name : names) {
             spec.policies.push_back(name.trimmed().toStdString());
         }
@@ -317,6 +371,11 @@ FigureSpec ExportDialog::spec() const {
         spec.sequence.reset(); // all of the text
     }
     spec.runs.resize(std::min(spec.runs.size(), mostRuns(spec)));
+    // What a specification said stays; a figure from the window has the window's colours.
+    spec.colours = spec.runs == initial_.runs && !initial_.colours.empty() ? initial_.colours
+                   : spec.kind == FigureKind::panels || !selection_.runA().isValid()
+                       ? std::vector<std::int64_t>()
+                       : coloursOf(spec.runs);
     return spec;
 }
 
@@ -393,12 +452,14 @@ void ExportDialog::arrived() {
 }
 
 void ExportDialog::chooseFile() {
-    const QString file =
-        QFileDialog::getSaveFileName(this, tr("Save the figure"), file_->text(),
-                                     tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;LaTeX (*.tex)"));
-    if (!file.isEmpty()) {
+    QFileDialog* dialog =
+        file_dialog(this, tr("Save the figure"), tr("PDF (*.pdf);;SVG (*.svg);;PNG (*.png);;LaTeX (*.tex)"));
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->selectFile(file_->text());
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
         setFile(QFileInfo(file).suffix().isEmpty() ? file + u'.' + suffix() : file);
-    }
+    });
+    dialog->open();
 }
 
 QString ExportDialog::freeName(const QString& file) const {

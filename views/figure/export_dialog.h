@@ -66,7 +66,9 @@ signals:
     void exported(const QStringList& files);
 
 private:
+    [[nodiscard]] std::vector<std::int64_t> coloursOf(const std::vector<figure::RunName>& runs) const;
     [[nodiscard]] QWidget* buildForm();
+    void buildTokenRange();
     void buildList(QListWidget& list, const QString& name, const QString& tip);
     [[nodiscard]] QWidget* limits(QLineEdit*& low, QLineEdit*& high, const QString& name);
     void fillRuns();
@@ -78,7 +80,7 @@ private:
     void askAndWrite();
     [[nodiscard]] QString freeName(const QString& file) const;
     [[nodiscard]] bool entriesMoved() const; ///< from the order that the figure gave them
-    void fillChoices(); ///< quantities, signals or groups, as the kind has it
+    void fillChoices();                      ///< quantities, signals or groups, as the kind has it
     void changed();
     void make();
     void showCommand();
@@ -90,6 +92,8 @@ private:
     [[nodiscard]] QString suffix() const;
 
     TraceData& data_;
+    Selection& selection_;
+    Theme& windowTheme_;
     figure::FigureSpec initial_;
     std::vector<figure::FigureSpec> panels_;
     QStringList entriesAsMade_;

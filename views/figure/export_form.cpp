@@ -229,6 +229,35 @@ bool ExportDialog::openSpec(const QString& file) {
     }
 }
 
+void ExportDialog::buildTokenRange() {
+    std::int64_t tokens = 0;
+    const QString trace = path_text(initial_.runs.front().trace);
+    for (const RunInfo& run : data_.runs(trace)) {
+        if (run.name == initial_.runs.front().run || initial_.runs.front().run.empty() ||
+            std::to_string(run.id) == initial_.runs.front().run) {
+            for (const SequenceInfo& sequence : data_.sequences({trace, run.id})) {
+                if (sequence.index == initial_.sequence.value_or(0)) {
+                    tokens = sequence.tokens;
+                }
+            }
+        }
+    }
+    const int all = static_cast<int>(std::clamp<std::int64_t>(tokens, 1, 100'000'000));
+    first_->setRange(0, all - 1);
+    last_->setRange(1, all);
+    first_->setValue(initial_.tokens ? static_cast<int>((*initial_.tokens)[0]) : 0);
+    last_->setValue(initial_.tokens ? static_cast<int>((*initial_.tokens)[1]) : all);
+    first_->setAccessibleName(tr("First token"));
+    last_->setAccessibleName(tr("Token after the last"));
+    first_->setKeyboardTracking(false);
+    last_->setKeyboardTracking(false);
+    auto* range = new QHBoxLayout(range_);
+    range->setContentsMargins(0, 0, 0, 0);
+    range->addWidget(first_);
+    range->addWidget(new QLabel(tr("to"), range_));
+    range->addWidget(last_);
+}
+
 QWidget* ExportDialog::buildForm() {
     width_->setRange(40, 1000);
     width_->setDecimals(0);
@@ -270,8 +299,7 @@ QWidget* ExportDialog::buildForm() {
     family_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     family_->setMinimumContentsLength(8);
     family_->setAccessibleName(tr("Typeface"));
-    family_->setToolTip(
-        tr("Embedded in the figure. A font of this machine; the paper's own, perhaps"));
+    family_->setToolTip(tr("Embedded in the figure. A font of this machine; the paper's own, perhaps"));
     letters_->setAccessibleName(tr("Size of letters"));
     auto* letters = new QWidget(this);
     auto* lettersRow = new QHBoxLayout(letters);
@@ -315,32 +343,7 @@ QWidget* ExportDialog::buildForm() {
     policies_->setPlaceholderText(tr("such as learned, entropy"));
     add_->setToolTip(tr("A page of several figures: gather them one after the other, then choose Panels"));
 
-    std::int64_t tokens = 0;
-    const QString trace = path_text(initial_.runs.front().trace);
-    for (const RunInfo& run : data_.runs(trace)) {
-        if (run.name == initial_.runs.front().run || initial_.runs.front().run.empty() ||
-            std::to_string(run.id) == initial_.runs.front().run) {
-            for (const SequenceInfo& sequence : data_.sequences({trace, run.id})) {
-                if (sequence.index == initial_.sequence.value_or(0)) {
-                    tokens = sequence.tokens;
-                }
-            }
-        }
-    }
-    const int all = static_cast<int>(std::clamp<std::int64_t>(tokens, 1, 100'000'000));
-    first_->setRange(0, all - 1);
-    last_->setRange(1, all);
-    first_->setValue(initial_.tokens ? static_cast<int>((*initial_.tokens)[0]) : 0);
-    last_->setValue(initial_.tokens ? static_cast<int>((*initial_.tokens)[1]) : all);
-    first_->setAccessibleName(tr("First token"));
-    last_->setAccessibleName(tr("Token after the last"));
-    first_->setKeyboardTracking(false);
-    last_->setKeyboardTracking(false);
-    auto* range = new QHBoxLayout(range_);
-    range->setContentsMargins(0, 0, 0, 0);
-    range->addWidget(first_);
-    range->addWidget(new QLabel(tr("to"), range_));
-    range->addWidget(last_);
+    buildTokenRange();
     auto* browse = new QPushButton(tr("Choose…"), this);
     connect(browse, &QPushButton::clicked, this, &ExportDialog::chooseFile);
     auto* place = new QHBoxLayout;

@@ -27,6 +27,10 @@ FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::sto
         data.comparison = compare_runs(request, progress, stop);
         return data;
     }
+    if (spec.kind == FigureKind::policy_table) {
+        data.table = gather_policy_table(spec, data, progress, stop);
+        return data;
+    }
     if (is_chart(spec.kind)) {
         data.chart = gather_chart(spec, data, progress, stop);
         return data;
@@ -69,6 +73,8 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
             return compose_nll_comparison(spec, data, fonts);
         case FigureKind::perplexity_table:
             return compose_perplexity_table(spec, data, fonts);
+        case FigureKind::policy_table:
+            return compose_table(spec, *data.table, fonts);
         case FigureKind::panels:
             return compose_panels(spec, data, fonts);
         default:

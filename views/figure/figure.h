@@ -14,7 +14,23 @@
 #include <string>
 #include <vector>
 
+namespace ponderscope {
+struct BootstrapOptions;
+struct ReplayTable;
+} // namespace ponderscope
+
 namespace ponderscope::figure {
+
+/// Names and numbers as they are read, for figures that are tables.
+struct TableData {
+    struct Column {
+        QString head;
+        std::vector<QString> cells; ///< perhaps with an interval in brackets behind the value
+    };
+    std::vector<Column> columns; ///< the first names the rows
+    QString note;                ///< below: what the numbers rest on
+    std::string csv;             ///< the very numbers
+};
 
 /// What a figure shows, read from its traces and computed; no fonts, no colours. Any thread.
 struct FigureData {
@@ -23,6 +39,7 @@ struct FigureData {
     std::optional<StepSignal> signal;           ///< step_heatmap
     std::optional<RunComparison> comparison;    ///< nll_comparison
     std::optional<Chart> chart;                 ///< kinds that are charts
+    std::optional<TableData> table;             ///< policy_table
     std::vector<FigureData> panels;             ///< panels: of each
     std::vector<std::string> notices;           ///< about what was read
 };
@@ -55,12 +72,21 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
 Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts& fonts);
 Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
 /// The chart of a kind that is one, read and computed. Any thread.
 Chart gather_chart(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
                    const std::stop_token& stop);
+
+BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);
+/// The replay table of the first run; what must be said of it goes into \p data.
+ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                      const std::stop_token& stop);
+/// The table of policies, as a chart.
+TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                              const std::stop_token& stop);
 
 /// Cells of a heatmap that are drawn one by one; more become one image.
 inline constexpr std::int64_t most_vector_cells = 20'000;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <QByteArray>
+#include <QImage>
 #include <QPainterPath>
+#include <QRectF>
 #include <QString>
 
 #include <cstdint>
@@ -30,7 +32,8 @@ class FontFace {
 public:
     /// Face \p index of a file. EnvironmentError when it is damaged or cannot be embedded: without outlines,
     /// variable, or not allowed by its licence (OS/2 fsType).
-    FontFace(const std::string& path, unsigned index, QString family);
+    /// \p pictures: one of coloured pictures instead of outlines (CBDT, sbix), as emoji are.
+    FontFace(const std::string& path, unsigned index, QString family, bool pictures = false);
 
     [[nodiscard]] hb_font_t* font() const { return font_.get(); } ///< its units: units_per_em() an em
     [[nodiscard]] int units_per_em() const;
@@ -43,6 +46,10 @@ public:
     [[nodiscard]] double x_height() const { return x_height_; }
     [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< before shaping; 0: it has none
     [[nodiscard]] bool has(char32_t character) const { return glyph_of(character) != 0; }
+    [[nodiscard]] bool is_pictures() const { return pictures_; } ///< outlines and subsets are of no use then
+    /// With its alpha; null: the font has none of it, or a damaged one.
+    [[nodiscard]] const QImage& picture(std::uint32_t glyph) const;
+    [[nodiscard]] QRectF picture_box(std::uint32_t glyph) const; ///< em, y downwards, from the baseline
     [[nodiscard]] double advance(std::uint32_t glyph) const;
     /// y downwards, origin on the baseline.
     [[nodiscard]] const QPainterPath& outline(std::uint32_t glyph) const;
@@ -63,11 +70,13 @@ private:
     QByteArray name_;
     std::unique_ptr<hb_font_t, Release> font_;
     bool cff_ = false;
+    bool pictures_ = false;
     double ascender_ = 0;
     double descender_ = 0;
     double cap_height_ = 0;
     double x_height_ = 0;
     mutable std::unordered_map<std::uint32_t, QPainterPath> outlines_;
+    mutable std::unordered_map<std::uint32_t, QImage> images_;
 };
 
 } // namespace ponderscope::figure

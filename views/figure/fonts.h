@@ -7,6 +7,7 @@
 #include <QPainterPath>
 #include <QString>
 #include <QStringList>
+#include <QTransform>
 
 #include <memory>
 #include <vector>
@@ -17,8 +18,8 @@ namespace ponderscope::figure {
 inline constexpr const char* default_family = "DejaVu Sans";
 
 /// The typeface of a figure, regular and bold, and behind it the fonts of this machine for letters that it
-/// lacks: Noto Sans first, then in fontconfig's order; whatever the user's language, and never one of
-/// coloured pictures, which are no outlines. Copies share what is loaded; used on one thread.
+/// lacks: Noto Sans first, then in fontconfig's order; whatever the user's language. Emoji come from a font
+/// of coloured pictures where the machine has one. Copies share what is loaded; used on one thread.
 class Fonts {
 public:
     /// EnvironmentError when the family is not installed, is damaged or cannot be embedded (FontFace).
@@ -27,6 +28,8 @@ public:
     static QStringList families();
 
     [[nodiscard]] const QString& family() const;
+    /// What stands in a text in the place of a picture, so that the text can be set around it and copied.
+    [[nodiscard]] const FontFace& face(bool bold) const;
     /// Stands until the next call.
     [[nodiscard]] const ShapedText& shape(const QString& text, bool bold) const;
     [[nodiscard]] double width(const QString& text, const TextStyle& style) const;
@@ -47,8 +50,16 @@ private:
 /// drawn as empty boxes.
 std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& fonts);
 
-/// The text as one outline, moved and rotated as the item says: for back ends that do not set text
-/// themselves.
+/// A picture of a text: an emoji.
+struct PlacedPicture {
+    const FontFace* face = nullptr;
+    std::uint32_t glyph = 0;
+    QTransform place; ///< of the square from (0, 0), the picture's upper left corner, to (1, 1) on the page
+};
+std::vector<PlacedPicture> pictures_of(const TextItem& item, const Fonts& fonts);
+
+/// The text without its pictures as one outline, moved and rotated as the item says: for back ends that do
+/// not set text themselves.
 QPainterPath outline_of(const TextItem& item, const Fonts& fonts);
 
 } // namespace ponderscope::figure

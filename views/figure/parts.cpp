@@ -36,6 +36,8 @@ double tick_step(double extent, int most) {
     return 10 * power;
 }
 
+} // namespace
+
 /// One a halting rule, none of them that of run A or B; those that know nothing are grey and brown.
 const std::vector<QColor>& rule_colours(bool dark) {
     static const std::vector<QColor> light{0x3d4550, 0x2e9e3f, 0x8a8f96, 0xa6761d, 0xc9a500,
@@ -46,8 +48,6 @@ const std::vector<QColor>& rule_colours(bool dark) {
                                            0xa678e6, 0xd9c6ff, 0xc9836c, 0xb5c653};
     return dark ? night : light;
 }
-
-} // namespace
 
 std::vector<QColor> palette_colours(const std::string& name, bool dark) {
     const auto colours = [](std::initializer_list<QRgb> values) {
@@ -91,6 +91,16 @@ Style::Style(const FigureSpec& spec, const Fonts& f)
     if (const std::vector<QColor> named = palette_colours(spec.palette, theme.dark()); !named.empty()) {
         runs = named;
         rules = named;
+    }
+    if (!spec.colours.empty()) { // what a run has elsewhere it keeps here; the others follow
+        std::vector<QColor> own;
+        std::vector<QColor> rest = runs;
+        for (const std::int64_t colour : spec.colours) {
+            own.push_back(runs[static_cast<std::size_t>(colour) % runs.size()]);
+            std::erase(rest, own.back());
+        }
+        own.insert(own.end(), rest.begin(), rest.end());
+        runs = std::move(own);
     }
     cells = colour_map(spec.colour_map);
     dark = theme.dark();
@@ -143,9 +153,13 @@ std::string tex(const QString& text) {
     return result.toStdString();
 }
 
+bool are_apart(double low, double high) {
+    return high - low > std::max(1e-300, 1e-12 * std::max(std::abs(low), std::abs(high)));
+}
+
 std::vector<double> round_ticks(double low, double high, int most) {
     std::vector<double> ticks;
-    if (!(high > low)) {
+    if (!are_apart(low, high)) {
         return {low};
     }
     const double step = tick_step(high - low, most);
@@ -156,7 +170,7 @@ std::vector<double> round_ticks(double low, double high, int most) {
 }
 
 AxisRange round_range(double low, double high, int most_ticks) {
-    if (!(high > low)) {
+    if (!are_apart(low, high)) {
         const double room = std::max(std::abs(low) * 0.05, 0.05);
         low -= room;
         high += room;

@@ -16,6 +16,8 @@ namespace ponderscope::figure {
 
 /// Colours of runs by name ("okabe_ito", "grey"); empty for "default", which is the theme's.
 std::vector<QColor> palette_colours(const std::string& name, bool dark);
+/// Of halting rules by their number in policy_kinds(), anew behind the last.
+const std::vector<QColor>& rule_colours(bool dark);
 /// "viridis", "cividis", "magma" or "grey".
 ColourMap colour_map(const std::string& name);
 
@@ -44,6 +46,9 @@ struct Style {
 QString tick_label(double value, double step = 0);
 /// Text for LaTeX, what is special to it escaped.
 std::string tex(const QString& text);
+/// Whether there is room for ticks from \p low to \p high, numbers of 64 bits: none between two means that are
+/// equal but for the order in which they were summed.
+bool are_apart(double low, double high);
 /// At most \p most round values (1, 2, 5 times a power of ten) within [low, high].
 std::vector<double> round_ticks(double low, double high, int most);
 struct AxisRange {

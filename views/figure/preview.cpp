@@ -2,14 +2,22 @@
 #include "views/figure/preview.h"
 
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "views/figure/backends.h"
 
 #include <QPainter>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 namespace ponderscope::figure {
+
+namespace {
+
+constexpr int border = 16; ///< around the page, in pixels
+
+} // namespace
 
 FigureMaker::FigureMaker(QObject* parent) : QObject(parent) {}
 
@@ -27,6 +35,7 @@ void FigureMaker::make(const FigureSpec& spec) {
         return;
     }
     thread_ = std::jthread([this, spec, request](const std::stop_token& stopping) {
+        const GivenUpBy scope(stopping);
         const auto fail = [this, request](const QString& sentence) {
             QMetaObject::invokeMethod(
                 this, [this, request, sentence] { stop(request, sentence); }, Qt::QueuedConnection);
@@ -92,8 +101,21 @@ void FigurePreview::setVision(Vision vision) {
     update();
 }
 
+void FigurePreview::setRoom(int pixels) {
+    if (pixels != room_) {
+        room_ = pixels;
+        setFixedSize(sizeHint());
+        update();
+    }
+}
+
+double FigurePreview::zoom() const {
+    const double wide = figure_->page.size().width() * logicalDpiX() / 72.0;
+    return room_ > 0 ? std::clamp((room_ - 2 * border) / wide, 0.3, 1.0) : 1.0;
+}
+
 double FigurePreview::pixelsPerPoint() const {
-    return logicalDpiX() / 72.0;
+    return zoom() * logicalDpiX() / 72.0;
 }
 
 QSize FigurePreview::sizeHint() const {
@@ -101,7 +123,9 @@ QSize FigurePreview::sizeHint() const {
         return {240, 120};
     }
     const QSizeF page = figure_->page.size() * pixelsPerPoint();
-    return {static_cast<int>(std::ceil(page.width())) + 32, static_cast<int>(std::ceil(page.height())) + 32};
+    return {static_cast<int>(std::ceil(page.width())) + 2 * border,
+            static_cast<int>(std::ceil(page.height())) + 2 * border +
+                (zoom() < 1 ? fontMetrics().height() : 0)};
 }
 
 void FigurePreview::paintEvent(QPaintEvent*) {
@@ -111,14 +135,18 @@ void FigurePreview::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     const QSizeF page = figure_->page.size() * pixelsPerPoint();
     painter.fillRect(QRectF(QPointF(8, 8), page + QSizeF(16, 16)), Qt::white);
+    if (zoom() < 1) {
+        painter.drawText(rect().adjusted(0, 0, -8, 0), Qt::AlignRight | Qt::AlignBottom,
+                         tr("at %1 % of its size").arg(std::lround(100 * zoom())));
+    }
     if (vision_ != Vision::normal) {
         const double ratio = devicePixelRatioF();
-        QImage image = as_seen(to_image(figure_->page, *fonts_, logicalDpiX() * ratio), vision_);
+        QImage image = as_seen(to_image(figure_->page, *fonts_, logicalDpiX() * zoom() * ratio), vision_);
         image.setDevicePixelRatio(ratio);
-        painter.drawImage(QPointF(16, 16), image);
+        painter.drawImage(QPointF(border, border), image);
         return;
     }
-    painter.translate(16, 16);
+    painter.translate(border, border);
     painter.scale(pixelsPerPoint(), pixelsPerPoint());
     paint(figure_->page, *fonts_, painter);
 }

@@ -54,6 +54,8 @@ public:
     explicit FigurePreview(QWidget* parent = nullptr);
     /// Both outlive the call until the next one; null: nothing.
     void setFigure(const Figure* figure, const Fonts* fonts);
+    /// At true size, or smaller where a page is wider than \p pixels; then it says so.
+    void setRoom(int pixels);
     /// Shows it as it would be seen in grey or without green cones.
     void setVision(Vision vision);
     [[nodiscard]] QSize sizeHint() const override;
@@ -63,6 +65,8 @@ protected:
 
 private:
     Vision vision_ = Vision::normal;
+    int room_ = 0; ///< 0: no end
+    [[nodiscard]] double zoom() const;
     [[nodiscard]] double pixelsPerPoint() const;
     const Figure* figure_ = nullptr;
     const Fonts* fonts_ = nullptr;

@@ -6,15 +6,33 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/words.h"
+#include "core/remote/address.h"
+#include "views/figure/parts.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iostream>
+#include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace ponderscope::figure {
+
+/// For nlohmann::json, which looks for this name.
+static void to_json(nlohmann::ordered_json& json, const SeriesSpec& series) {
+    json = {{"name", series.name}};
+    if (!series.as.empty()) {
+        json["as"] = series.as;
+    }
+    if (!series.show) {
+        json["show"] = false;
+    }
+}
+
 namespace {
 
 constexpr std::array quantities{
@@ -28,50 +46,6 @@ constexpr std::array quantities{
 
 constexpr std::array attributions{std::pair{Attribution::predicted, std::string_view("predicted")},
                                   std::pair{Attribution::predicting, std::string_view("predicting")}};
-
-constexpr std::array colour_maps{std::string_view("viridis"), std::string_view("cividis"),
-                                 std::string_view("magma"), std::string_view("grey")};
-constexpr std::array palettes{std::string_view("default"), std::string_view("okabe_ito"),
-                              std::string_view("grey")};
-constexpr std::array groupings{std::string_view("class"), std::string_view("type"),
-                               std::string_view("position"), std::string_view("difficulty")};
-constexpr std::array training_axes{std::string_view("steps"), std::string_view("tokens"),
-                                   std::string_view("seconds")};
-constexpr std::array costs{std::string_view("compute"), std::string_view("steps"), std::string_view("time")};
-constexpr std::array legends{std::string_view("auto"), std::string_view("above"), std::string_view("right"),
-                             std::string_view("none")};
-constexpr std::array themes{std::string_view("light"), std::string_view("dark")};
-
-constexpr std::array known_keys{
-    std::string_view("kind"),       std::string_view("trace"),      std::string_view("runs"),
-    std::string_view("sequence"),   std::string_view("tokens"),     std::string_view("quantity"),
-    std::string_view("annotation"), std::string_view("signal"),     std::string_view("attribution"),
-    std::string_view("width_mm"),   std::string_view("height_mm"),  std::string_view("font_size"),
-    std::string_view("dpi"),        std::string_view("range"),      std::string_view("colour_map"),
-    std::string_view("theme"),      std::string_view("step_ticks"), std::string_view("scatter"),
-    std::string_view("title"),      std::string_view("block"),      std::string_view("replicates"),
-    std::string_view("policies"),   std::string_view("by"),         std::string_view("palette"),
-    std::string_view("panels"),     std::string_view("columns"),    std::string_view("letters"),
-    std::string_view("font"),       std::string_view("curve"),      std::string_view("axis"),
-    std::string_view("smoothing"),  std::string_view("cost"),       std::string_view("legend"),
-    std::string_view("x_range"),    std::string_view("y_range"),    std::string_view("series")};
-
-/// Levenshtein's distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-        row[j] = j;
-    }
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-        }
-    }
-    return row.back();
-}
 
 std::string quoted(std::span<const std::string_view> names) {
     std::string text;
@@ -101,45 +75,244 @@ std::optional<Value> choice(const JsonObject& json, std::string_view key,
     json.fail(key, quoted(possible));
 }
 
-std::string one_of(const JsonObject& json, std::string_view key, std::span<const std::string_view> names,
-                   std::string otherwise) {
-    const auto text = json.text(key);
-    if (!text) {
-        return otherwise;
-    }
-    if (std::find(names.begin(), names.end(), *text) == names.end()) {
-        json.fail(key, quoted(names));
-    }
-    return *text;
+/// One key of a specification that is a member of its own: how it is read, when it is written, and whether it
+/// is of looks alone.
+struct Field {
+    enum Writes : unsigned {
+        always = 0,
+        changed = 1, ///< where it is not what it is by itself
+        read = 2,    ///< by kinds that read the key
+        charts = 4   ///< by charts
+    };
+    std::string_view key;
+    unsigned writes;
+    bool look;
+    std::function<void(const JsonObject&, FigureSpec&)> read_into;
+    std::function<nlohmann::ordered_json(const FigureSpec&)> value;
+    std::function<bool(const FigureSpec&)> is_changed;
+    std::function<void(FigureSpec&)> reset;
+};
+
+std::string_view name_of(Attribution attribution) {
+    return attributions[attribution == Attribution::predicted ? 0 : 1].second;
 }
 
-double length(const JsonObject& json, std::string_view key, double otherwise, double low, double high,
-              const std::string& unit) {
-    const double value = json.number(key).value_or(otherwise);
-    if (value < low || value > high) {
-        json.fail(key, std::to_string(static_cast<int>(low)) + " to " +
-                           std::to_string(static_cast<int>(high)) + " " + unit);
+template <typename T>
+nlohmann::ordered_json json_of(const T& value) {
+    if constexpr (requires { value.has_value(); }) {
+        return *value;
+    } else if constexpr (std::is_enum_v<T>) {
+        return name_of(value);
+    } else {
+        return value;
     }
-    return value;
+}
+
+/// \p reads answers nothing where the key is absent.
+template <typename T, typename Reads>
+Field field(std::string_view key, T FigureSpec::*member, unsigned writes, bool look, const Reads& reads) {
+    return {key,
+            writes,
+            look,
+            [=](const JsonObject& json, FigureSpec& spec) {
+                if (const auto value = reads(json, key)) {
+                    spec.*member = *value;
+                }
+            },
+            [=](const FigureSpec& spec) { return json_of(spec.*member); },
+            [=](const FigureSpec& spec) { return spec.*member != FigureSpec().*member; },
+            [=](FigureSpec& spec) { spec.*member = FigureSpec().*member; }};
+}
+
+const auto any_text = [](const JsonObject& json, std::string_view key) { return json.text(key); };
+const auto boolean = [](const JsonObject& json, std::string_view key) { return json.boolean(key); };
+
+auto integer(std::int64_t low, std::int64_t high) {
+    return [=](const JsonObject& json, std::string_view key) { return json.integer(key, low, high); };
+}
+
+auto one_of(std::vector<std::string_view> names) {
+    return [names = std::move(names)](const JsonObject& json, std::string_view key) {
+        const auto chosen = json.text(key);
+        if (chosen && std::find(names.begin(), names.end(), *chosen) == names.end()) {
+            json.fail(key, quoted(names));
+        }
+        return chosen;
+    };
+}
+
+template <typename Names>
+auto named(const Names& names) {
+    return [&names](const JsonObject& json, std::string_view key) { return choice(json, key, names); };
+}
+
+auto length(double low, double high, const char* unit) {
+    return [=](const JsonObject& json, std::string_view key) {
+        const auto value = json.number(key);
+        if (value && !(*value >= low && *value <= high)) {
+            json.fail(key, csv_number(low) + " to " + csv_number(high) + " " + unit);
+        }
+        return value;
+    };
+}
+
+std::optional<std::array<double, 2>> read_range(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* range = json.array(key);
+    if (range == nullptr) {
+        return std::nullopt;
+    }
+    const auto number = [&](std::size_t i) {
+        return i < range->size() && (*range)[i].is_number() ? (*range)[i].get<double>() : std::nan("");
+    };
+    if (range->size() != 2 || !std::isfinite(number(0)) || !std::isfinite(number(1)) ||
+        !(number(0) < number(1))) {
+        json.fail(key, "[low, high] with low < high");
+    }
+    return std::array<double, 2>{number(0), number(1)};
+}
+
+std::optional<std::vector<SeriesSpec>> read_series(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* list = json.array(key);
+    if (list == nullptr) {
+        return std::nullopt;
+    }
+    std::vector<SeriesSpec> all;
+    for (const nlohmann::json& entry : *list) {
+        const auto wrong = [&] {
+            json.fail(key, "a list such as [{\"name\": \"uniform\", \"as\": \"at random\"}, "
+                           "{\"name\": \"kl\", \"show\": false}]");
+        };
+        if (!entry.is_object() || !entry.contains("name")) {
+            wrong();
+        }
+        SeriesSpec one;
+        for (const auto& [part, value] : entry.items()) {
+            if ((part == "name" || part == "as") && value.is_string()) {
+                (part == "as" ? one.as : one.name) = value.get<std::string>();
+            } else if (part == "show" && value.is_boolean()) {
+                one.show = value.get<bool>();
+            } else {
+                wrong();
+            }
+        }
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+std::optional<std::array<std::int64_t, 2>> read_tokens(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* tokens = json.array(key);
+    if (tokens == nullptr) {
+        return std::nullopt;
+    }
+    const auto fits = [](const nlohmann::json& value) {
+        return value.is_number_integer() && value.get<std::int64_t>() >= 0;
+    };
+    if (tokens->size() != 2 || !fits((*tokens)[0]) || !fits((*tokens)[1]) ||
+        (*tokens)[0].get<std::int64_t>() >= (*tokens)[1].get<std::int64_t>()) {
+        json.fail(key, "[first, last] with 0 <= first < last; the last is not included");
+    }
+    return tokens->get<std::array<std::int64_t, 2>>();
+}
+
+std::optional<std::vector<std::int64_t>> read_colours(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* colours = json.array(key);
+    if (colours == nullptr) {
+        return std::nullopt;
+    }
+    if (!std::all_of(colours->begin(), colours->end(), [](const nlohmann::json& one) {
+            return one.is_number_integer() && one.get<std::int64_t>() >= 0 && one.get<std::int64_t>() < 100;
+        })) {
+        json.fail(key, "numbers from 0 to 99, one a run, such as [2, 0]: 0 is A's, 1 B's");
+    }
+    return colours->get<std::vector<std::int64_t>>();
+}
+
+std::optional<std::vector<std::string>> read_policies(const JsonObject& json, std::string_view key) {
+    const nlohmann::json* policies = json.array(key);
+    if (policies == nullptr) {
+        return std::nullopt;
+    }
+    if (!std::all_of(policies->begin(), policies->end(), [](const auto& name) { return name.is_string(); })) {
+        json.fail(key, "names of policies, such as [\"learned\", \"entropy\"]");
+    }
+    return policies->get<std::vector<std::string>>();
+}
+
+std::optional<double> read_smoothing(const JsonObject& json, std::string_view key) {
+    const auto smoothing = json.number(key);
+    if (smoothing && !(*smoothing >= 0 && *smoothing < 1)) {
+        json.fail(key, "a number from 0 to below 1, such as 0.9");
+    }
+    return smoothing;
+}
+
+/// In the order in which they are written.
+const std::vector<Field>& fields() {
+    using S = FigureSpec;
+    static const std::vector<Field> all{
+        field("columns", &S::columns, Field::read, true, integer(1, 6)),
+        field("letters", &S::letters, Field::read, true, boolean),
+        field("sequence", &S::sequence, Field::changed, false,
+              integer(0, std::numeric_limits<std::int64_t>::max())),
+        field("tokens", &S::tokens, Field::changed, false, read_tokens),
+        field("annotation", &S::annotation, Field::read | Field::changed, false, any_text),
+        field("quantity", &S::quantity, Field::read, false, named(quantities)),
+        field("step_ticks", &S::step_ticks, Field::read, true, boolean),
+        field("signal", &S::signal, Field::read, false, any_text),
+        field("by", &S::by, Field::read, false, one_of({"class", "type", "position", "difficulty"})),
+        field("curve", &S::curve, Field::read, false, any_text),
+        field("axis", &S::axis, Field::read, false, one_of({"steps", "tokens", "seconds"})),
+        field("smoothing", &S::smoothing, Field::read, false, read_smoothing),
+        field("cost", &S::cost, Field::read | Field::changed, false, one_of({"compute", "steps", "time"})),
+        field("bands", &S::bands, Field::read | Field::changed, false, boolean),
+        field("log", &S::log, Field::read | Field::changed, false, one_of({"none", "x", "y", "both"})),
+        field("scatter", &S::scatter, Field::read, true, boolean),
+        field("block", &S::block, Field::read, false, integer(0, 1'000'000)),
+        field("replicates", &S::replicates, Field::read, false, integer(100, 1'000'000)),
+        field("policies", &S::policies, Field::changed, false, read_policies),
+        field("legend", &S::legend, Field::charts | Field::changed, true,
+              one_of({"auto", "above", "right", "none"})),
+        field("x_range", &S::x_range, Field::charts | Field::changed, true, read_range),
+        field("y_range", &S::y_range, Field::charts | Field::changed, true, read_range),
+        field("series", &S::series, Field::changed, true, read_series),
+        field("attribution", &S::attribution, Field::read, false, named(attributions)),
+        field("colour_map", &S::colour_map, Field::always, true,
+              one_of({"viridis", "cividis", "magma", "grey"})),
+        field("palette", &S::palette, Field::always, true, one_of({"default", "okabe_ito", "grey"})),
+        field("colours", &S::colours, Field::changed, true, read_colours),
+        field("range", &S::range, Field::changed, true, read_range),
+        field("width_mm", &S::width_mm, Field::always, true,
+              length(40, 1000, "mm (84 for one column, 174 for two)")),
+        field("height_mm", &S::height_mm, Field::changed, true, length(15, 1000, "mm")),
+        field("font", &S::font, Field::always, true, any_text),
+        field("font_size", &S::font_size, Field::always, true, length(4, 24, "points")),
+        field("dpi", &S::dpi, Field::always, true, length(72, 2400, "dots per inch")),
+        field("theme", &S::theme, Field::always, true, one_of({"light", "dark"})),
+        field("title", &S::title, Field::changed, true, any_text)};
+    return all;
 }
 
 void refuse_unknown(const JsonObject& json) {
+    std::vector<std::string_view> known{"kind", "trace", "runs", "panels"};
+    for (const Field& one : fields()) {
+        known.push_back(one.key);
+    }
     for (const std::string& key : json.keys()) {
-        if (std::find(known_keys.begin(), known_keys.end(), key) != known_keys.end()) {
-            continue;
+        if (std::find(known.begin(), known.end(), key) == known.end()) {
+            const auto near = nearest(key, known);
+            throw InputError(json.source(), "keys of a figure", "\"" + key + "\", which is none",
+                             near ? "the nearest one is \"" + std::string(*near) + "\""
+                                  : "its keys are " + joined(known));
         }
-        const auto nearest = std::min_element(
-            known_keys.begin(), known_keys.end(),
-            [&](std::string_view a, std::string_view b) { return distance(key, a) < distance(key, b); });
-        throw InputError(json.source(), "keys of a figure", "\"" + key + "\", which is none",
-                         "the nearest one is \"" + std::string(*nearest) + "\"");
     }
 }
 
 std::filesystem::path absolute_trace(const std::filesystem::path& trace,
                                      const std::filesystem::path& source) {
-    return trace.empty() ? trace
-                         : (std::filesystem::absolute(source).parent_path() / trace).lexically_normal();
+    return trace.empty() || remote::is_remote(trace)
+               ? trace
+               : (std::filesystem::absolute(source).parent_path() / trace).lexically_normal();
 }
 
 std::vector<RunName> read_runs(const JsonObject& json) {
@@ -215,48 +388,6 @@ FigureKind read_kind(const JsonObject& json) {
     return figure_kinds()[static_cast<std::size_t>(found - names.begin())].kind;
 }
 
-std::optional<std::array<double, 2>> read_range(const JsonObject& json, std::string_view key) {
-    const nlohmann::json* range = json.array(key);
-    if (range == nullptr) {
-        return std::nullopt;
-    }
-    const auto number = [&](std::size_t i) {
-        return i < range->size() && (*range)[i].is_number() ? (*range)[i].get<double>() : std::nan("");
-    };
-    if (range->size() != 2 || !std::isfinite(number(0)) || !std::isfinite(number(1)) ||
-        !(number(0) < number(1))) {
-        json.fail(key, "[low, high] with low < high");
-    }
-    return std::array<double, 2>{number(0), number(1)};
-}
-
-std::vector<SeriesSpec> read_series(const JsonObject& json) {
-    std::vector<SeriesSpec> all;
-    const nlohmann::json* list = json.array("series");
-    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-        const nlohmann::json& entry = (*list)[i];
-        const auto wrong = [&] {
-            json.fail("series", "a list such as [{\"name\": \"uniform\", \"as\": \"at random\"}, "
-                                "{\"name\": \"kl\", \"show\": false}]");
-        };
-        if (!entry.is_object() || !entry.contains("name")) {
-            wrong();
-        }
-        SeriesSpec one;
-        for (const auto& [key, value] : entry.items()) {
-            if ((key == "name" || key == "as") && value.is_string()) {
-                (key == "as" ? one.as : one.name) = value.get<std::string>();
-            } else if (key == "show" && value.is_boolean()) {
-                one.show = value.get<bool>();
-            } else {
-                wrong();
-            }
-        }
-        all.push_back(std::move(one));
-    }
-    return all;
-}
-
 /// What stands beside "panels" is what every panel begins with.
 void read_panels(const JsonObject& json, FigureSpec& spec) {
     constexpr std::size_t most_panels = 26; // letters
@@ -290,59 +421,9 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     } else {
         spec.runs = read_runs(json);
     }
-    spec.sequence = json.integer("sequence", 0);
-    if (const nlohmann::json* tokens = json.array("tokens")) {
-        const auto fits = [](const nlohmann::json& value) {
-            return value.is_number_integer() && value.get<std::int64_t>() >= 0;
-        };
-        if (tokens->size() != 2 || !fits((*tokens)[0]) || !fits((*tokens)[1]) ||
-            (*tokens)[0].get<std::int64_t>() >= (*tokens)[1].get<std::int64_t>()) {
-            json.fail("tokens", "[first, last] with 0 <= first < last; the last is not included");
-        }
-        spec.tokens = {(*tokens)[0].get<std::int64_t>(), (*tokens)[1].get<std::int64_t>()};
+    for (const Field& one : fields()) {
+        one.read_into(json, spec);
     }
-    spec.quantity = choice(json, "quantity", quantities).value_or(spec.quantity);
-    spec.annotation = json.text("annotation").value_or(spec.annotation);
-    spec.signal = json.text("signal").value_or(spec.signal);
-    spec.attribution = choice(json, "attribution", attributions).value_or(spec.attribution);
-    spec.width_mm = length(json, "width_mm", spec.width_mm, 40, 1000, "mm (84 for one column, 174 for two)");
-    if (json.has("height_mm")) {
-        spec.height_mm = length(json, "height_mm", 0, 15, 1000, "mm");
-    }
-    spec.font = json.text("font").value_or(spec.font);
-    spec.font_size = length(json, "font_size", spec.font_size, 4, 24, "points");
-    spec.dpi = length(json, "dpi", spec.dpi, 72, 2400, "dots per inch");
-    spec.range = read_range(json, "range");
-    spec.x_range = read_range(json, "x_range");
-    spec.y_range = read_range(json, "y_range");
-    spec.legend = one_of(json, "legend", legends, spec.legend);
-    spec.series = read_series(json);
-    spec.colour_map = one_of(json, "colour_map", colour_maps, spec.colour_map);
-    spec.theme = one_of(json, "theme", themes, spec.theme);
-    spec.palette = one_of(json, "palette", palettes, spec.palette);
-    spec.by = one_of(json, "by", groupings, spec.by);
-    spec.columns = json.integer("columns", 1, 6).value_or(spec.columns);
-    spec.letters = json.boolean("letters").value_or(spec.letters);
-    spec.step_ticks = json.boolean("step_ticks").value_or(spec.step_ticks);
-    spec.scatter = json.boolean("scatter").value_or(spec.scatter);
-    if (const nlohmann::json* policies = json.array("policies")) {
-        for (const nlohmann::json& name : *policies) {
-            if (!name.is_string()) {
-                json.fail("policies", "names of policies, such as [\"learned\", \"entropy\"]");
-            }
-            spec.policies.push_back(name.get<std::string>());
-        }
-    }
-    spec.curve = json.text("curve").value_or(spec.curve);
-    spec.axis = one_of(json, "axis", training_axes, spec.axis);
-    spec.cost = one_of(json, "cost", costs, spec.cost);
-    spec.smoothing = json.number("smoothing").value_or(spec.smoothing);
-    if (!(spec.smoothing >= 0 && spec.smoothing < 1)) {
-        json.fail("smoothing", "a number from 0 to below 1, such as 0.9");
-    }
-    spec.title = json.text("title").value_or(spec.title);
-    spec.block = json.integer("block", 0, 1'000'000).value_or(spec.block);
-    spec.replicates = json.integer("replicates", 100, 1'000'000).value_or(spec.replicates);
     if (!spec.annotation.empty() && json.has("quantity")) {
         json.fail("annotation", "either \"quantity\" or \"annotation\"", "remove one of them");
     }
@@ -385,21 +466,11 @@ FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path&
 
 namespace {
 
-nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::path& folder) {
+nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::path& folder) {
     const auto relative = [&](const std::filesystem::path& trace) {
         const std::filesystem::path shorter = trace.lexically_proximate(std::filesystem::absolute(folder));
         return shorter.empty() || *shorter.begin() == ".." ? trace.generic_string()
                                                            : shorter.generic_string();
-    };
-    const auto reads = [keys = info_of(spec.kind).keys](std::string_view key) {
-        for (std::size_t at = 0; at <= keys.size();) {
-            const std::size_t end = std::min(keys.find(',', at), keys.size());
-            if (keys.substr(at, end - at) == key) {
-                return true;
-            }
-            at = end + 1;
-        }
-        return false;
     };
     nlohmann::ordered_json json;
     json["kind"] = name_of(spec.kind);
@@ -412,14 +483,12 @@ nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::pa
     if (spec.kind == FigureKind::panels) {
         json["panels"] = nlohmann::ordered_json::array();
         for (const FigureSpec& panel : spec.panels) {
-            nlohmann::ordered_json one = to_json(panel, folder);
+            nlohmann::ordered_json one = written(panel, folder);
             for (const char* key : {"width_mm", "dpi", "theme"}) {
                 one.erase(key); // the page has them
             }
             json["panels"].push_back(std::move(one));
         }
-        json["columns"] = spec.columns;
-        json["letters"] = spec.letters;
     } else if (one_trace && !any_hash) {
         json["trace"] = relative(spec.runs.front().trace);
         if (spec.runs.size() > 1 || !spec.runs.front().run.empty()) {
@@ -434,92 +503,33 @@ nlohmann::ordered_json to_json(const FigureSpec& spec, const std::filesystem::pa
             json["runs"].push_back(relative(run.trace) + "#" + run.run);
         }
     }
-    if (spec.sequence) {
-        json["sequence"] = *spec.sequence;
-    }
-    if (spec.tokens) {
-        json["tokens"] = *spec.tokens;
-    }
-    if (reads("annotation") && !spec.annotation.empty()) {
-        json["annotation"] = spec.annotation;
-    } else if (reads("quantity")) {
-        json["quantity"] = name_of(spec.quantity);
-    }
-    if (reads("step_ticks")) {
-        json["step_ticks"] = spec.step_ticks;
-    }
-    if (reads("signal")) {
-        json["signal"] = spec.signal;
-    }
-    if (reads("by")) {
-        json["by"] = spec.by;
-    }
-    if (reads("curve")) {
-        json["curve"] = spec.curve;
-        json["axis"] = spec.axis;
-        json["smoothing"] = spec.smoothing;
-    }
-    if (reads("cost") && spec.cost != "compute") {
-        json["cost"] = spec.cost;
-    }
-    if (reads("scatter")) {
-        json["scatter"] = spec.scatter;
-    }
-    if (reads("block")) {
-        json["block"] = spec.block;
-        json["replicates"] = spec.replicates;
-    }
-    if (!spec.policies.empty()) {
-        json["policies"] = spec.policies;
-    }
-    if (is_chart(spec.kind)) {
-        if (spec.legend != "auto") {
-            json["legend"] = spec.legend;
+    for (const Field& one : fields()) {
+        const bool wanted = ((one.writes & Field::changed) == 0 || one.is_changed(spec)) &&
+                            ((one.writes & Field::read) == 0 || reads(spec.kind, one.key)) &&
+                            ((one.writes & Field::charts) == 0 || is_chart(spec.kind));
+        if (wanted && (one.key != "quantity" || !json.contains("annotation"))) { // one of them colours
+            json[std::string(one.key)] = one.value(spec);
         }
-        if (spec.x_range) {
-            json["x_range"] = *spec.x_range;
-        }
-        if (spec.y_range) {
-            json["y_range"] = *spec.y_range;
-        }
-    }
-    for (const SeriesSpec& one : spec.series) {
-        nlohmann::ordered_json entry;
-        entry["name"] = one.name;
-        if (!one.as.empty()) {
-            entry["as"] = one.as;
-        }
-        if (!one.show) {
-            entry["show"] = false;
-        }
-        json["series"].push_back(std::move(entry));
-    }
-    if (reads("attribution")) {
-        json["attribution"] = spec.attribution == Attribution::predicted ? "predicted" : "predicting";
-    }
-    json["colour_map"] = spec.colour_map;
-    json["palette"] = spec.palette;
-    if (spec.range) {
-        json["range"] = *spec.range;
-    }
-    json["width_mm"] = spec.width_mm;
-    if (spec.height_mm) {
-        json["height_mm"] = *spec.height_mm;
-    }
-    json["font"] = spec.font;
-    json["font_size"] = spec.font_size;
-    json["dpi"] = spec.dpi;
-    json["theme"] = spec.theme;
-    if (!spec.title.empty()) {
-        json["title"] = spec.title;
     }
     return json;
 }
 
 } // namespace
 
+bool same_numbers(const FigureSpec& a, const FigureSpec& b) {
+    const auto without_looks = [](FigureSpec spec) {
+        for (const Field& one : fields()) {
+            if (one.look) {
+                one.reset(spec);
+            }
+        }
+        return spec;
+    };
+    return without_looks(a) == without_looks(b);
+}
+
 std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder) {
-    return to_json(spec, folder).dump(2) + "\n";
+    return written(spec, folder).dump(2) + "\n";
 }
 
 } // namespace ponderscope::figure

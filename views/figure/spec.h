@@ -36,6 +36,7 @@ enum class FigureKind {
     winners,            ///< by token class, type, position or difficulty: whose NLL is lower
     training_curves,    ///< loss, mean steps, gates and whatever else trainings tell, as they learned
     perplexity_table,   ///< means with intervals, also as LaTeX
+    policy_table,       ///< halting policies: replay and rerun beside each other, also as LaTeX
     panels              ///< several figures on one page
 };
 
@@ -52,6 +53,8 @@ struct KindInfo {
 /// All kinds, in the order of a gallery.
 std::span<const KindInfo> figure_kinds();
 const KindInfo& info_of(FigureKind kind);
+/// Whether figures of that kind read a key that is not common to all.
+bool reads(FigureKind kind, std::string_view key);
 /// Charts of a whole run: no sequence, no tokens.
 inline bool is_chart(FigureKind kind) {
     return info_of(kind).chart;
@@ -101,17 +104,21 @@ struct FigureSpec {
     std::string curve = "loss";        ///< training_curves: "loss", "mean_steps", or a quantity's name
     std::string axis = "steps";        ///< training_curves: "steps", "tokens" or "seconds"
     std::string cost = "compute";      ///< policy_front: "compute", "steps" or "time"
+    bool bands = false;                ///< policy_front: 95 % bands of the loss against full
+    std::string log = "none";          ///< policy_front: axes that are logarithmic: "none", "x", "y", "both"
     double smoothing = 0;              ///< training_curves: weight of what came before, 0 to below 1
     std::string legend = "auto";       ///< charts: "auto", "above", "right", "none"
     std::optional<std::array<double, 2>> x_range,
-        y_range;                       ///< charts: ends of the axes; nothing: from the values
-    std::vector<SeriesSpec> series;    ///< charts; names of runs in tables too
-    std::string palette = "default";   ///< colours of runs: "default", "okabe_ito", "grey"
-    std::vector<FigureSpec> panels;    ///< panels: each with everything of its own but the width
-    std::int64_t columns = 2;          ///< panels: beside each other
-    bool letters = true;               ///< panels: a, b, c
-    std::string title;                 ///< empty: none, the caption of the paper says it
-    std::int64_t block = 0;            ///< tokens in a block of the bootstrap; 0: chosen from the data
+        y_range;                     ///< charts: ends of the axes; nothing: from the values
+    std::vector<SeriesSpec> series;  ///< charts; names of runs in tables too
+    std::string palette = "default"; ///< colours of runs: "default", "okabe_ito", "grey"
+    /// Of `runs`, in the palette: 0 is A's, 1 B's; runs without one follow.
+    std::vector<std::int64_t> colours;
+    std::vector<FigureSpec> panels; ///< panels: each with everything of its own but the width
+    std::int64_t columns = 2;       ///< panels: beside each other
+    bool letters = true;            ///< panels: a, b, c
+    std::string title;              ///< empty: none, the caption of the paper says it
+    std::int64_t block = 0;         ///< tokens in a block of the bootstrap; 0: chosen from the data
     std::int64_t replicates = 10000;
     friend bool operator==(const FigureSpec&, const FigureSpec&) = default;
 };

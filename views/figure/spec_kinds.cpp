@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The kinds of figures, and what a specification says of looks alone.
+// The kinds of figures.
 #include "views/figure/spec.h"
 
 #include <QtGlobal>
@@ -30,7 +30,11 @@ std::span<const KindInfo> figure_kinds() {
         KindInfo{FigureKind::policy_front, "policy_front",
                  QT_TRANSLATE_NOOP("Figure", "Pareto fronts (replay)"),
                  QT_TRANSLATE_NOOP("Figure", "Perplexity against compute of halting policies."), true, true,
-                 "policies,cost"},
+                 "policies,cost,bands,log,block,replicates"},
+        KindInfo{FigureKind::policy_table, "policy_table", QT_TRANSLATE_NOOP("Figure", "Policy table"),
+                 QT_TRANSLATE_NOOP("Figure", "Halting policies, replay and rerun beside each other; as LaTeX "
+                                             "and CSV too."),
+                 false, true, "policies,block,replicates"},
         KindInfo{
             FigureKind::policy_comparison, "policy_comparison",
             QT_TRANSLATE_NOOP("Figure", "Against uniform and geometric (replay)"),
@@ -95,6 +99,11 @@ const KindInfo& info_of(FigureKind kind) {
     return *std::find_if(kinds.begin(), kinds.end(), [&](const KindInfo& one) { return one.kind == kind; });
 }
 
+bool reads(FigureKind kind, std::string_view key) {
+    const std::string keys = "," + std::string(info_of(kind).keys) + ",";
+    return keys.find("," + std::string(key) + ",") != std::string::npos;
+}
+
 const std::string& shown_name(const FigureSpec& spec, const std::string& name) {
     for (const SeriesSpec& one : spec.series) {
         if (one.name == name && !one.as.empty()) {
@@ -102,31 +111,6 @@ const std::string& shown_name(const FigureSpec& spec, const std::string& name) {
         }
     }
     return name;
-}
-
-bool same_numbers(const FigureSpec& a, const FigureSpec& b) {
-    const auto without_looks = [](FigureSpec spec) {
-        const FigureSpec plain;
-        spec.width_mm = plain.width_mm;
-        spec.height_mm = plain.height_mm;
-        spec.font = plain.font;
-        spec.font_size = plain.font_size;
-        spec.dpi = plain.dpi;
-        spec.range = plain.range;
-        spec.colour_map = plain.colour_map;
-        spec.theme = plain.theme;
-        spec.palette = plain.palette;
-        spec.legend = plain.legend;
-        spec.x_range = spec.y_range = plain.x_range;
-        spec.series = plain.series;
-        spec.title = plain.title;
-        spec.step_ticks = plain.step_ticks;
-        spec.scatter = plain.scatter;
-        spec.columns = plain.columns;
-        spec.letters = plain.letters;
-        return spec;
-    };
-    return without_looks(a) == without_looks(b);
 }
 
 std::string_view name_of(FigureKind kind) {

@@ -92,20 +92,23 @@ public:
                     number(item.at.y()) + ")\"";
         }
         out_ += " textLength=\"" + number(shaped.width * item.style.size) +
-                "\" lengthAdjust=\"spacingAndGlyphs\"" + fill(item.style.color) + ">" + escaped(item.text) +
+                "\" lengthAdjust=\"spacingAndGlyphs\"" + fill(item.style.color) + ">" + words(item, shaped) +
                 "</text>\n";
+        for (const PlacedPicture& picture : pictures_of(item, fonts_)) {
+            const QTransform& at = picture.place;
+            out_ += "<image width=\"1\" height=\"1\" preserveAspectRatio=\"none\" transform=\"matrix(" +
+                    number(at.m11(), 5) + " " + number(at.m12(), 5) + " " + number(at.m21(), 5) + " " +
+                    number(at.m22(), 5) + " " + number(at.dx()) + " " + number(at.dy()) +
+                    ")\" xlink:href=\"" + data_of(picture.face->picture(picture.glyph)) + "\"/>\n";
+        }
     }
     void operator()(const ImageItem& item) {
-        QByteArray png;
-        QBuffer buffer(&png);
-        buffer.open(QIODevice::WriteOnly);
-        QImageWriter(&buffer, "png").write(item.image);
         out_ += "<image x=\"" + number(item.target.x()) + "\" y=\"" + number(item.target.y()) +
                 "\" width=\"" + number(item.target.width()) + "\" height=\"" + number(item.target.height()) +
                 "\" preserveAspectRatio=\"none\" "
                 "style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\" "
-                "xlink:href=\"data:image/png;base64," +
-                png.toBase64() + "\"/>\n";
+                "xlink:href=\"" +
+                data_of(item.image) + "\"/>\n";
     }
     void operator()(const ClipBegin& item) {
         const QByteArray id = "c" + QByteArray::number(++clips_);
@@ -118,6 +121,32 @@ public:
     [[nodiscard]] const QByteArray& body() const { return out_; }
 
 private:
+    static QByteArray data_of(const QImage& image) {
+        QByteArray png;
+        QBuffer buffer(&png);
+        buffer.open(QIODevice::WriteOnly);
+        QImageWriter(&buffer, "png").write(image);
+        return "data:image/png;base64," + png.toBase64();
+    }
+    /// Letters whose pictures are drawn by us stand in the text unseen, as wide as the pictures are.
+    static QByteArray words(const TextItem& item, const ShapedText& shaped) {
+        std::map<qsizetype, const ShapedCluster*> pictures; // as the text reads
+        for (const ShapedCluster& cluster : shaped.clusters) {
+            if (cluster.face->is_pictures()) {
+                pictures.emplace(cluster.from, &cluster);
+            }
+        }
+        QByteArray text;
+        qsizetype at = 0;
+        for (const auto& [from, cluster] : pictures) {
+            text += escaped(item.text.mid(at, from - at)) + "<tspan fill=\"none\" textLength=\"" +
+                    number((cluster->right - cluster->left) * item.style.size) +
+                    "\" lengthAdjust=\"spacingAndGlyphs\">" +
+                    escaped(item.text.mid(from, cluster->to - from)) + "</tspan>";
+            at = cluster->to;
+        }
+        return text + escaped(item.text.mid(at));
+    }
     static QByteArray fill(const QColor& color) {
         QByteArray text =
             " fill=\"" + (color.isValid() ? color.name().toLatin1() : QByteArray("none")) + "\"";

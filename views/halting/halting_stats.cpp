@@ -82,7 +82,8 @@ std::vector<std::int64_t> HaltingStats::histogram() const {
 }
 
 HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run,
-                           Attribution attribution, const std::stop_token& stop) {
+                           Attribution attribution, const std::stop_token& stop,
+                           const std::map<std::int64_t, std::vector<std::int64_t>>& only) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
     constexpr std::int64_t most_steps = 4096;
@@ -112,12 +113,20 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     std::unordered_map<std::int32_t, Sums> types;
     for_each_slice(
         reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
+            const auto chosen = only.find(sequence.index);
+            if (!only.empty() && chosen == only.end()) {
+                return;
+            }
+            const auto counts = [&](std::size_t i) {
+                return only.empty() || std::binary_search(chosen->second.begin(), chosen->second.end(),
+                                                          begin + static_cast<std::int64_t>(i));
+            };
             // One more: the token that the last row predicts.
             const TokenColumns tokens = reader.tokens(info.id, sequence.index, begin, end + 1);
             const auto rows = std::min(tokens.size(), static_cast<std::size_t>(end - begin));
             for (std::size_t i = 0; i < rows; ++i) {
                 const auto nll = static_cast<double>(tokens.nll[i]);
-                if (!std::isfinite(nll)) {
+                if (!std::isfinite(nll) || !counts(i)) {
                     continue;
                 }
                 const std::int64_t ran = std::clamp<std::int64_t>(tokens.steps[i], 0, info.max_steps);
@@ -145,8 +154,8 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                     stats.gate_by_step.resize(width, bins(0.005, 200));
                 }
                 for (std::size_t i = 0; i < std::min(rows, values.size() / width); ++i) {
-                    for (std::size_t k = 0; k < width && static_cast<std::int64_t>(k) <= tokens.steps[i];
-                         ++k) {
+                    for (std::size_t k = 0;
+                         counts(i) && k < width && static_cast<std::int64_t>(k) <= tokens.steps[i]; ++k) {
                         stats.gate_by_step[k].add(static_cast<double>(values[i * width + k]));
                     }
                 }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -51,9 +52,11 @@ struct HaltingStats {
 };
 
 /// Reads the run once. \p attribution: whose type a row counts for, the predicted token's or the computing
-/// one's. InputError as TraceReader; Cancelled by \p stop.
+/// one's. \p only: by sequence, rows, ascending: those alone are counted; empty: all. InputError as
+/// TraceReader; Cancelled by \p stop.
 HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run,
-                           Attribution attribution, const std::stop_token& stop = {});
+                           Attribution attribution, const std::stop_token& stop = {},
+                           const std::map<std::int64_t, std::vector<std::int64_t>>& only = {});
 
 enum class HaltingChart { steps, nll, gates, entropy, probability };
 inline constexpr std::array all_halting_charts{HaltingChart::steps, HaltingChart::nll, HaltingChart::gates,

@@ -2,6 +2,9 @@
 #include "views/halting/halting_view.h"
 
 #include "views/common/format.h"
+#include "views/common/same_text.h"
+#include "views/common/subset_chip.h"
+#include "views/common/tables.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 #include "views/halting/token_types_model.h"
@@ -30,6 +33,7 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
       body_(new QWidget(this)),
       chooser_(new QComboBox(this)),
       filter_(new QLineEdit(this)),
+      chip_(new SubsetChip(context.theme, this)),
       model_(new TokenTypesModel(this)),
       sorted_(new QSortFilterProxyModel(this)),
       table_(new QTableView(this)) {
@@ -54,17 +58,10 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     table_->setModel(sorted_);
     table_->setAccessibleName(tr("Token types"));
     table_->setToolTip(tr("Click a row to find the token in the text"));
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    furnish_table(*table_, context_.theme);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table_->setShowGrid(false);
-    table_->setFrameShape(QFrame::NoFrame);
-    table_->setWordWrap(false);
     table_->setSortingEnabled(true);
     table_->sortByColumn(TokenTypesModel::count, Qt::DescendingOrder);
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(22);
-    table_->horizontalHeader()->setHighlightSections(false);
     table_->horizontalHeader()->setMinimumSectionSize(30);
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     table_->horizontalHeader()->setSectionResizeMode(TokenTypesModel::token, QHeaderView::Stretch);
@@ -83,6 +80,7 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     second->addLayout(others, 1);
     auto* right = new QVBoxLayout;
     right->setSpacing(4);
+    right->addWidget(chip_);
     right->addWidget(filter_);
     right->addWidget(table_, 1);
     auto* row = new QHBoxLayout(body_);
@@ -101,14 +99,6 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
         QPalette palette = hint_->palette();
         palette.setColor(QPalette::WindowText, colours.soft);
         hint_->setPalette(palette);
-        table_->setFont(context_.theme.body());
-        table_->horizontalHeader()->setFont(context_.theme.small());
-        table_->horizontalHeader()->setStyleSheet(
-            QStringLiteral("QHeaderView{background:%1;border:none} "
-                           "QHeaderView::section{background:%1;color:%2;border:none;border-bottom:1px solid "
-                           "%3;padding:3px 4px}")
-                .arg(colours.panel.name(), colours.soft.name(), colours.line.name()));
-        const QFontMetrics metrics(context_.theme.body());
         const int widths[] = {0, 58, 50, 46, 82};
         for (int i = TokenTypesModel::count; i < TokenTypesModel::column_count; ++i) {
             table_->setColumnWidth(i, widths[i]);
@@ -117,6 +107,7 @@ HaltingView::HaltingView(ViewContext context, QWidget* parent)
     dress();
     connect(&context_.theme, &Theme::changed, this, dress);
     connect(chooser_, &QComboBox::currentIndexChanged, this, &HaltingView::arrange);
+    connect(chip_, &SubsetChip::released, this, [this] { setSubset({}); });
     connect(filter_, &QLineEdit::textChanged, sorted_, &QSortFilterProxyModel::setFilterFixedString);
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
         const std::int32_t id = model_->id(sorted_->mapToSource(index).row());
@@ -181,11 +172,18 @@ void HaltingView::refresh() {
         return; // setOnScreen asks again
     }
     const Attribution attribution = context_.selection.attribution();
-    const QString wanted = QStringLiteral("%1#%2 %3 %4")
+    if (const RunInfo* of = context_.data.run(subset_.run);
+        !subset_.isEmpty() && (of == nullptr || !same_text(*of, *info))) {
+        subset_ = {}; // of other tokens
+        chip_->show(subset_);
+    }
+    const QString wanted = QStringLiteral("%1#%2 %3 %4 %5 %6")
                                .arg(key.trace)
                                .arg(key.run)
                                .arg(info->scored_tokens)
-                               .arg(static_cast<int>(attribution));
+                               .arg(static_cast<int>(attribution))
+                               .arg(subset_.size())
+                               .arg(subset_.query);
     if (wanted == asked_) {
         return;
     }
@@ -195,19 +193,27 @@ void HaltingView::refresh() {
     }
     const std::filesystem::path trace(key.trace.toStdU16String());
     const std::string name = std::to_string(key.run);
-    work_.start([trace, name, attribution](
-                    const std::stop_token& stop) { return halting_stats(trace, name, attribution, stop); },
-                [this](HaltingStats stats) {
-                    stats_ = std::make_shared<const HaltingStats>(std::move(stats));
-                    hint_->setText(stats_->scored == 0 ? tr("This run has no token with a next one yet.")
-                                                       : QString());
-                    showStats();
-                },
-                [this](const QString& sentence) {
-                    stats_.reset();
-                    hint_->setText(sentence);
-                    showStats();
-                });
+    work_.start(
+        [trace, name, attribution, only = subset_.rows](const std::stop_token& stop) {
+            return halting_stats(trace, name, attribution, stop, only);
+        },
+        [this](HaltingStats stats) {
+            stats_ = std::make_shared<const HaltingStats>(std::move(stats));
+            hint_->setText(stats_->scored == 0 ? tr("No token of this run has been scored yet.") : QString());
+            showStats();
+        },
+        [this](const QString& sentence) {
+            stats_.reset();
+            hint_->setText(sentence);
+            showStats();
+        });
+}
+
+void HaltingView::setSubset(const TokenSubset& subset) {
+    subset_ = subset;
+    chip_->show(subset_);
+    asked_.clear();
+    refresh();
 }
 
 void HaltingView::showStats() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/background.h"
+#include "views/common/token_subset.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/halting/halting_stats.h"
@@ -20,6 +21,7 @@ class QTableView;
 namespace ponderscope {
 
 class ChartView;
+class SubsetChip;
 class TokenTypesModel;
 
 /// When the tokens of run A stop: steps, NLL and entropy by halt step, gates by step, and a table of token
@@ -40,6 +42,9 @@ public:
     [[nodiscard]] QTableView* table() const { return table_; }
     [[nodiscard]] QLineEdit* filter() const { return filter_; }
     [[nodiscard]] QString hint() const;
+    [[nodiscard]] SubsetChip* chip() const { return chip_; }
+    /// Counts these tokens alone, until it is given none or another text is looked at.
+    void setSubset(const TokenSubset& subset);
 
 signals:
     void tokenTypeChosen(int id); ///< a row was clicked: its places in the text are wanted
@@ -61,6 +66,8 @@ private:
     std::array<ChartView*, all_halting_charts.size()> charts_{};
     QComboBox* chooser_; ///< of the second chart, where there is no room for all
     QLineEdit* filter_;
+    SubsetChip* chip_;
+    TokenSubset subset_;
     TokenTypesModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;

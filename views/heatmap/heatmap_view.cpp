@@ -5,6 +5,8 @@
 #include "views/figure/figure_command.h"
 #include "views/heatmap/heatmap_view.h"
 
+#include "views/common/colour_ranges.h"
+
 #include "core/base/error.h"
 #include "views/common/format.h"
 #include "views/common/whole_characters.h"
@@ -50,7 +52,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     chooser_->setAccessibleName(tr("Signal"));
     chooser_->setToolTip(tr("Which per-step signal the heatmap shows"));
     merge_->setAccessibleName(tr("Tokens in one pixel"));
-    merge_->setToolTip(tr("What stands for the tokens that share one pixel column"));
+    merge_->setToolTip(tr("How tokens that share one column of pixels are summed up"));
     merge_->addItem(tr("mean"));
     merge_->addItem(tr("largest"));
     merge_->hide();
@@ -74,6 +76,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
     layout->addWidget(header_);
+    header_->options()->setRanges(ColourRanges::of(context.data));
     auto* maps = new QHBoxLayout;
     maps->setSpacing(14);
     maps->addWidget(canvas_, 3);
@@ -287,7 +290,8 @@ void HeatmapView::refreshMap() {
         return;
     }
     if (chooser_->count() == 0) {
-        nothing(tr("This run has no signals by step. Record it again with “steps” as what is recorded."));
+        nothing(
+            tr("This run has no signals by step. Record it again with Record: steps, or --record steps."));
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());

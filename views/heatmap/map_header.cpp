@@ -2,12 +2,11 @@
 #include "views/heatmap/map_header.h"
 
 #include "views/common/flow_layout.h"
-#include "views/common/format.h"
+#include "views/common/readout.h"
 #include "views/common/theme.h"
 #include "views/heatmap/scale_bar.h"
 
 #include <QComboBox>
-#include <QLabel>
 
 namespace ponderscope {
 
@@ -19,24 +18,15 @@ MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
       chooser_(new QComboBox(this)),
       scale_(new ScaleBar(theme, this)),
       options_(new MapOptions(theme, canvas, this)),
-      readout_(new QLabel(this)) {
+      readout_(new Readout(theme, this)) {
     chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    readout_->setTextFormat(Qt::PlainText);
-    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     line_->setContentsMargins(0, 0, 0, 0);
     line_->setSpacing(12);
     line_->addWidget(chooser_);
     line_->addWidget(scale_);
     line_->addWidget(options_);
     line_->addWidget(readout_);
-    const auto dress = [this] {
-        QPalette palette = readout_->palette();
-        palette.setColor(QPalette::WindowText, theme_.colours().soft);
-        readout_->setPalette(palette);
-        readout_->setFont(theme_.small());
-        chooser_->setFont(theme_.strong());
-    };
+    const auto dress = [this] { chooser_->setFont(theme_.strong()); };
     dress();
     connect(&theme_, &Theme::changed, this, dress);
     connect(options_, &MapOptions::changed, this, [this] { showScale(unit_, halted_); });
@@ -58,12 +48,11 @@ void MapHeader::showScale(const QString& unit, bool halted) {
 }
 
 void MapHeader::setReadout(const QString& text) {
-    readout_->setText(text);
-    readout_->setToolTip(plain_tip(text)); // a narrow panel cuts it
+    readout_->say(text);
 }
 
 QString MapHeader::readout() const {
-    return readout_->text();
+    return readout_->said();
 }
 
 void MapHeader::clear() {

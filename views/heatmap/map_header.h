@@ -7,11 +7,11 @@
 #include <QWidget>
 
 class QComboBox;
-class QLabel;
 
 namespace ponderscope {
 
 class FlowLayout;
+class Readout;
 class ScaleBar;
 
 /// The line above a map: what is shown, its scale, its options, and at the right the cell under the cursor in
@@ -38,7 +38,7 @@ private:
     QComboBox* chooser_;
     ScaleBar* scale_;
     MapOptions* options_;
-    QLabel* readout_;
+    Readout* readout_;
     QString unit_;
     bool halted_ = false;
 };

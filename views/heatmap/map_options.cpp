@@ -4,6 +4,7 @@
 
 #include "views/heatmap/map_options.h"
 
+#include "views/common/colour_ranges.h"
 #include "views/common/theme.h"
 
 #include <QActionGroup>
@@ -80,6 +81,10 @@ void MapOptions::apply() {
             scale = {low, high, scale.logarithmic && low > 0};
         }
     }
+    if (const HeldRange held =
+            ranges_ == nullptr ? HeldRange() : ranges_->held(QString::fromStdString(map->info().name))) {
+        scale = {(*held)[0], (*held)[1], scale.logarithmic && (*held)[0] > 0};
+    }
     const bool diverging = centre_ != Centre::none;
     if (diverging) {
         const double middle = centre_ == Centre::zero     ? 0
@@ -96,10 +101,27 @@ void MapOptions::apply() {
     canvas_.setScale(scale, diverging);
 }
 
+void MapOptions::setRanges(ColourRanges& ranges) {
+    ranges_ = &ranges;
+    connect(&ranges, &ColourRanges::changed, this, &MapOptions::changed);
+    menu()->addSeparator();
+    menu()->addAction(tr("Ends of the scale…"), this, &MapOptions::askForRange);
+}
+
+void MapOptions::askForRange() {
+    if (const StepMap* map = canvas_.map()) {
+        const QString name = QString::fromStdString(map->info().name);
+        HeldRange range = ranges_->held(name);
+        if (ask_for_range(window(), canvas_.scale(), range)) {
+            ranges_->hold(name, range);
+        }
+    }
+}
+
 void MapOptions::askForCentre() {
     constexpr double limit = 1e12;
     bool given = false;
-    const double value = QInputDialog::getDouble(window(), tr("Two colours"), tr("They part at"), value_,
+    const double value = QInputDialog::getDouble(window(), tr("Two colours"), tr("Divided at"), value_,
                                                  -limit, limit, 4, &given);
     if (given) {
         setCentre(Centre::value, value);
@@ -125,10 +147,10 @@ void MapOptions::buildMenu() {
                                 {tr("1 % to 99 %"), [this] { setClip(Clip::one_percent); }},
                                 {tr("5 % to 95 %"), [this] { setClip(Clip::five_percent); }}});
     choices(tr("Colours"), {{tr("one map from low to high"), [this] { setCentre(Centre::none); }},
-                            {tr("two, parting at 0"), [this] { setCentre(Centre::zero); }},
-                            {tr("two, parting at the median"), [this] { setCentre(Centre::median); }},
-                            {tr("two, parting at…"), [this] { askForCentre(); }}});
-    QAction* lock = menu->addAction(tr("Lock the scale"));
+                            {tr("two, divided at 0"), [this] { setCentre(Centre::zero); }},
+                            {tr("two, divided at the median"), [this] { setCentre(Centre::median); }},
+                            {tr("two, divided at…"), [this] { askForCentre(); }}});
+    QAction* lock = menu->addAction(tr("Hold the scale"));
     lock->setCheckable(true);
     lock->setToolTip(tr("It stays through other signals and runs, so that panels compare"));
     connect(lock, &QAction::toggled, this, &MapOptions::setScaleLocked);

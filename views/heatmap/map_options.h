@@ -10,6 +10,7 @@
 
 namespace ponderscope {
 
+class ColourRanges;
 class Theme;
 
 /// The button and menu "Scale and rows" of a map: what of its values the scale spans, whether the colours
@@ -28,6 +29,9 @@ public:
     /// While locked, the scale stays through other signals, runs and sequences, so that two maps compare.
     void setScaleLocked(bool locked);
 
+    /// Ends that are held for the map's signal, here or in another panel, come before what the scale spans.
+    void setRanges(ColourRanges& ranges);
+
     /// Gives the canvas the scale that these choices make of its map; call it after the map changed.
     void apply();
 
@@ -37,12 +41,14 @@ signals:
 private:
     void buildMenu();
     void askForCentre();
+    void askForRange();
 
     StepMapCanvas& canvas_;
     Clip clip_ = Clip::usual;
     Centre centre_ = Centre::none;
     double value_ = 0;
     std::optional<ColourScale> locked_;
+    ColourRanges* ranges_ = nullptr;
     StepMapCanvas::Order order_ = StepMapCanvas::Order::recorded;
     int group_ = 1;
 };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/inspector/inspector_view.h"
 
+#include "views/common/same_text.h"
 #include "views/inspector/inspector_canvas.h"
+
+#include <algorithm>
 
 namespace ponderscope {
 
@@ -63,10 +66,17 @@ void InspectorView::refresh() {
 ViewCommand InspectorView::viewCommand() const {
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
-    if (row < 0) {
+    // A run that was chosen just now may have fewer tokens.
+    const std::vector<SequenceInfo> sequences = data_.sequences(selection_.runA());
+    if (row < 0 || std::none_of(sequences.begin(), sequences.end(), [&](const SequenceInfo& one) {
+            return one.index == selection_.sequence() && row < one.tokens;
+        })) {
         return no_command(tr("Choose a word first; the inspector's command is about one token."));
     }
-    const bool both = data_.run(selection_.runB()) != nullptr;
+    // B's row is A's where both are of one text in the same tokens.
+    const RunInfo* a = data_.run(selection_.runA());
+    const RunInfo* b = data_.run(selection_.runB());
+    const bool both = a != nullptr && b != nullptr && same_text(*a, *b);
     return python_view(
         data_, selection_,
         {QStringLiteral("sequence, row = %1, %2").arg(selection_.sequence()).arg(row),

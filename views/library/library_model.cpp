@@ -52,7 +52,7 @@ void LibraryModel::synchronise(const QString& path) {
     if (place == traces_.end()) {
         const int row = static_cast<int>(traces_.size());
         beginInsertRows({}, row, row);
-        traces_.push_back({path, std::move(fresh)});
+        traces_.push_back({path, std::move(fresh), ++last_id_});
         endInsertRows();
         return;
     }
@@ -111,15 +111,23 @@ QModelIndex LibraryModel::index(int row, int column, const QModelIndex& parent) 
     if (!hasIndex(row, column, parent)) {
         return {};
     }
-    // Internal id: 0 for traces, 1 + the trace's row for runs.
-    return createIndex(row, column, parent.isValid() ? static_cast<quintptr>(parent.row()) + 1 : 0);
+    // Internal id: 0 for traces, the trace's for runs.
+    return createIndex(row, column,
+                       parent.isValid() ? traces_[static_cast<std::size_t>(parent.row())].id : quintptr{0});
+}
+
+int LibraryModel::row_of(quintptr id) const {
+    const auto place =
+        std::find_if(traces_.begin(), traces_.end(), [id](const Trace& trace) { return trace.id == id; });
+    return place == traces_.end() ? -1 : static_cast<int>(place - traces_.begin());
 }
 
 QModelIndex LibraryModel::parent(const QModelIndex& index) const {
     if (!index.isValid() || index.internalId() == 0) {
         return {};
     }
-    return createIndex(static_cast<int>(index.internalId()) - 1, 0, quintptr{0});
+    const int row = row_of(index.internalId());
+    return row < 0 ? QModelIndex() : createIndex(row, 0, quintptr{0});
 }
 
 int LibraryModel::rowCount(const QModelIndex& parent) const {
@@ -143,7 +151,11 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
     if (index.internalId() == 0) {
         return traceData(traces_.at(static_cast<std::size_t>(index.row())), role);
     }
-    const Trace& trace = traces_.at(index.internalId() - 1);
+    const int row = row_of(index.internalId());
+    if (row < 0) {
+        return {};
+    }
+    const Trace& trace = traces_[static_cast<std::size_t>(row)];
     return runData(trace, trace.runs.at(static_cast<std::size_t>(index.row())), role);
 }
 

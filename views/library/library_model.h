@@ -44,7 +44,9 @@ private:
     struct Trace {
         QString path;
         std::vector<RunInfo> runs;
+        quintptr id; ///< in the indexes of its runs, which views keep while rows above come and go
     };
+    [[nodiscard]] int row_of(quintptr id) const; ///< -1: it was closed
     void synchronise(const QString& path);
     void remove(const QString& path);
     void touchAll();
@@ -53,6 +55,7 @@ private:
 
     ViewContext context_;
     std::vector<Trace> traces_;
+    quintptr last_id_ = 0;
     mutable RunIntervals intervals_;
 };
 

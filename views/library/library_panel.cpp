@@ -3,6 +3,7 @@
 
 #include "views/common/format.h"
 #include "views/common/panel_header.h"
+#include "views/common/trace_name.h"
 #include "views/library/library_model.h"
 #include "views/library/library_rows.h"
 #include "views/library/sequence_model.h"
@@ -94,6 +95,8 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     connect(&context_.selection, &Selection::sequenceChanged, this, &LibraryPanel::showSelection);
     connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, &LibraryPanel::showSelection);
     connect(sequenceModel_, &QAbstractItemModel::modelReset, this, &LibraryPanel::showSelection);
+    connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, &LibraryPanel::fitRuns);
+    connect(sequenceModel_, &QAbstractItemModel::modelReset, this, &LibraryPanel::fitRuns);
     connect(&context_.theme, &Theme::changed, this, [this] {
         runs_->viewport()->update();
         sequences_->viewport()->update();
@@ -109,7 +112,11 @@ void LibraryPanel::fitRuns() {
         needed += runs_->sizeHintForIndex(row).height();
         row = runs_->indexBelow(row);
     }
-    runs_->setFixedHeight(std::clamp(needed, 40, std::max(height() * 55 / 100, 80)));
+    // Few sequences leave the runs more room.
+    const int sequences = sequenceModel_->rowCount() * std::max(sequences_->sizeHintForRow(0), 0);
+    const int rest = height() - sequenceHeader_->parentWidget()->sizeHint().height() -
+                     std::clamp(sequences, 0, height() * 40 / 100);
+    runs_->setFixedHeight(std::clamp(needed, 40, std::max(rest, 80)));
 }
 
 void LibraryPanel::resizeEvent(QResizeEvent* event) {
@@ -172,9 +179,10 @@ void LibraryPanel::showMenu(const QPoint& position) {
 void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
     const auto key = index.data(LibraryModel::KeyRole).value<RunKey>();
     if (key.isValid()) {
-        menu.addAction(tr("Show as A"), this, [this, index] { choose(index, false); });
+        // By its key: a recording lets the rows move while the menu is open.
+        menu.addAction(tr("Show as A"), this, [this, key] { choose(model_->indexOf(key), false); });
         menu.addAction(key == context_.selection.runB() ? tr("No longer compare") : tr("Compare as B"), this,
-                       [this, index] { choose(index, true); });
+                       [this, key] { choose(model_->indexOf(key), true); });
         menu.addSeparator();
         const RunKey a = context_.selection.runA();
         const RunKey other = key == a ? context_.selection.runB() : key;
@@ -182,15 +190,20 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
                        : key == a       ? tr("Related to B?")
                                         : tr("Related to A?"),
                        this, [this, a, other] { emit relatedRequested(a, other); });
-        menu.addAction(tr("Copy TRACE#RUN"), this, [key, index] {
-            QGuiApplication::clipboard()->setText(key.trace + u'#' + index.data(Qt::DisplayRole).toString());
+        menu.addAction(tr("Copy TRACE#RUN"), this, [name = key.trace + u'#' + index.data().toString()] {
+            QGuiApplication::clipboard()->setText(name);
         });
         menu.addSeparator();
-        menu.addAction(context_.data.isScratch(key.trace) ? tr("Keep in a trace…") : tr("Copy into a trace…"),
+        const bool elsewhere = is_elsewhere(key.trace);
+        menu.addAction(elsewhere                            ? tr("Fetch into a trace here…")
+                       : context_.data.isScratch(key.trace) ? tr("Keep in a trace…")
+                                                            : tr("Copy into a trace…"),
                        this, [this, key] { emit keepRequested(key); });
-        menu.addAction(tr("Rename"), this, [this, key] { runs_->edit(model_->indexOf(key)); });
+        menu.addAction(tr("Rename"), this, [this, key] { runs_->edit(model_->indexOf(key)); })
+            ->setDisabled(elsewhere); // what lies on another machine is only read
         menu.addAction(tr("Hide"), this, [this, key] { context_.data.setHidden(key, true); });
-        menu.addAction(tr("Remove from the trace…"), this, [this, key] { emit removeRequested(key); });
+        menu.addAction(tr("Remove from the trace…"), this, [this, key] { emit removeRequested(key); })
+            ->setDisabled(elsewhere);
     } else {
         menu.addAction(tr("Copy path"), this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
         menu.addAction(tr("Check every byte"), this, [this, key] { emit checkRequested(key.trace); });

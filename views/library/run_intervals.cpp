@@ -5,6 +5,7 @@
 #include "views/library/run_intervals.h"
 
 #include "core/base/error.h"
+#include "core/base/given_up.h"
 #include "core/stats/paired.h"
 
 #include <algorithm>
@@ -53,14 +54,12 @@ Width half_width(const RunKey& key, const std::stop_token& stop) {
     const double width = (estimate.high - estimate.low) / 2;
     const Resampling& how = found.resampling;
     if (how.unit == ResamplingUnit::blocks && (how.units < least_blocks || std::isnan(width))) {
-        return {
-            none,
-            QObject::tr("No interval: the %1 predicted tokens are %2 block(s) of %3, fewer than %4, and say "
-                        "too little of how the mean varies. Score a longer text.")
-                .arg(found.scored_tokens)
-                .arg(static_cast<qint64>(how.units))
-                .arg(how.block)
-                .arg(static_cast<int>(least_blocks))};
+        return {none, QObject::tr("No interval: the %1 predicted tokens make %2 blocks of %3; fewer than %4 "
+                                  "blocks say too little about how the mean varies. Score a longer text.")
+                          .arg(found.scored_tokens)
+                          .arg(static_cast<qint64>(how.units))
+                          .arg(how.block)
+                          .arg(static_cast<int>(least_blocks))};
     }
     return {width, {}};
 }
@@ -71,6 +70,7 @@ struct RunIntervals::Impl {
     explicit Impl(RunIntervals& self) : owner(self) {}
 
     void loop(const std::stop_token& stop) {
+        const GivenUpBy scope(stop);
         for (;;) {
             std::pair<RunKey, std::int64_t> job;
             {

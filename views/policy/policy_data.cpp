@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before Qt, whose keyword `signals` is a name there.
-#include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 
 #include "views/policy/policy_data.h"
 
 #include "views/common/format.h"
 #include "views/policy/policy_fronts.h"
+#include "views/policy/policy_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,6 +33,7 @@ PolicyData::PolicyData(const ViewContext& context, QObject* parent)
       theme_(context.theme),
       loading_(this),
       sweeping_(this) {
+    look_.bands = true;
     connect(&selection_, &Selection::runsChanged, this, &PolicyData::check);
     connect(&data_, &TraceData::traceOpened, this, &PolicyData::check);
     connect(&data_, &TraceData::traceChanged, this, &PolicyData::check);
@@ -95,17 +96,43 @@ RunKey PolicyData::rerunOf(const QString& policy) const {
     return found == reruns_.end() ? RunKey() : found->second;
 }
 
-std::vector<RunPoint> PolicyData::reruns(const QString& but) const {
+std::vector<RunPoint> PolicyData::reruns(const QString& chosen) const {
     std::vector<RunPoint> points;
     for (const auto& [policy, key] : reruns_) {
         const RunInfo* info = data_.run(key);
-        if (policy != but && info != nullptr && info->scored_tokens > 0) {
-            points.push_back(
-                {tr("rerun of %1").arg(policy), figure::Chart::b, mean_steps(*info), mean_nll(*info),
-                 info->flops_sum / static_cast<double>(std::max<std::int64_t>(info->tokens, 1))});
+        if (info != nullptr && info->scored_tokens > 0) {
+            points.push_back({tr("rerun of %1").arg(policy), figure::Chart::b, mean_steps(*info),
+                              mean_nll(*info),
+                              info->flops_sum / static_cast<double>(std::max<std::int64_t>(info->tokens, 1)),
+                              std::nan(""), policy.toStdString(), policy == chosen});
         }
     }
     return points;
+}
+
+std::vector<PolicyRerun> PolicyData::storedReruns() const {
+    std::vector<PolicyRerun> stored;
+    for (const auto& [policy, key] : reruns_) {
+        if (const RunInfo* info = data_.run(key)) {
+            stored.push_back(
+                {policy.toStdString(), {std::filesystem::path(key.trace.toStdU16String()), *info}});
+        }
+    }
+    return stored;
+}
+
+void PolicyData::setLook(const FrontLook& look) {
+    if (!(look == look_)) {
+        look_ = look;
+        emit frontsChanged();
+    }
+}
+
+void PolicyData::choose(const QString& policy) {
+    if (policy != chosen_) {
+        chosen_ = policy;
+        emit policyChosen(policy);
+    }
 }
 
 void PolicyData::want() {
@@ -134,6 +161,7 @@ void PolicyData::load() {
                 [this](std::vector<PolicyFront> fronts) {
                     fronts_ = std::make_shared<const std::vector<PolicyFront>>(std::move(fronts));
                     emit frontsChanged();
+                    measureBands();
                 },
                 [this](const QString&) { emit frontsChanged(); });
         },
@@ -142,6 +170,23 @@ void PolicyData::load() {
             failed_ = true;
             emit tableChanged();
         });
+}
+
+void PolicyData::measureBands() {
+    sweeping_.start(
+        [table = table_, fronts = fronts_](const std::stop_token& stop) {
+            std::vector<PolicyFront> banded = *fronts;
+            BootstrapOptions options;
+            options.replicates = shown_replicates;
+            options.stop = stop;
+            add_bands(banded, *table, options);
+            return banded;
+        },
+        [this](std::vector<PolicyFront> fronts) {
+            fronts_ = std::make_shared<const std::vector<PolicyFront>>(std::move(fronts));
+            emit frontsChanged();
+        },
+        [](const QString&) {}); // they stay without
 }
 
 std::vector<RunPoint> PolicyData::runs() const {
@@ -165,11 +210,14 @@ std::vector<RunPoint> PolicyData::runs() const {
             const int ink = key == run_                ? figure::Chart::a
                             : key == selection_.runB() ? figure::Chart::b
                                                        : figure::Chart::other + static_cast<int>(own);
+            const auto rerun = std::find_if(reruns_.begin(), reruns_.end(),
+                                            [&](const auto& one) { return one.second == key; });
             points.push_back({QString::fromStdString(info.name), ink, mean_steps(info), mean_nll(info),
                               info.flops_sum / static_cast<double>(std::max<std::int64_t>(info.tokens, 1)),
                               info.seconds > 0 && info.tokens > 0
                                   ? info.seconds / static_cast<double>(info.tokens)
-                                  : std::nan("")});
+                                  : std::nan(""),
+                              rerun == reruns_.end() ? std::string() : rerun->first.toStdString(), false});
         }
     }
     return points;

@@ -3,6 +3,7 @@
 
 #include "views/common/background.h"
 #include "views/common/view_context.h"
+#include "views/policy/front_look.h"
 
 #include <QObject>
 
@@ -14,6 +15,7 @@
 namespace ponderscope {
 
 struct PolicyFront;
+struct PolicyRerun;
 struct ReplayTable;
 struct RunPoint;
 
@@ -27,6 +29,7 @@ public:
 
     /// A view that needs the table is visible.
     void want();
+    /// Fronts are there before their bands.
     [[nodiscard]] bool isBusy() const { return loading_.isBusy() || sweeping_.isBusy(); }
     [[nodiscard]] std::shared_ptr<const ReplayTable> table() const {
         return table_;
@@ -41,18 +44,27 @@ public:
     [[nodiscard]] RunKey run() const { return run_; } ///< that all of this is of
     /// A run of the open traces that computed this policy on the model and text of run(): its exact rerun.
     [[nodiscard]] RunKey rerunOf(const QString& policy) const;
-    /// All exact reruns of run() that are open, but that of one policy.
-    [[nodiscard]] std::vector<RunPoint> reruns(const QString& but) const;
+    /// All exact reruns of run() that are open; that of \p chosen is marked.
+    [[nodiscard]] std::vector<RunPoint> reruns(const QString& chosen) const;
+    [[nodiscard]] std::vector<PolicyRerun> storedReruns() const;
+    /// How fronts are drawn wherever they are.
+    [[nodiscard]] const FrontLook& look() const { return look_; }
+    void setLook(const FrontLook& look);
+    /// The policy that is looked at, chosen in one of the views.
+    [[nodiscard]] const QString& chosen() const { return chosen_; }
+    void choose(const QString& policy);
 
 signals:
     void tableChanged();
-    void frontsChanged();
+    void frontsChanged(); ///< or how they are drawn
+    void policyChosen(const QString& policy);
     void rerunsChanged(); ///< a run came or went that a replay can be set against
 
 private:
     PolicyData(const ViewContext& context, QObject* parent);
     void check();
     void load();
+    void measureBands();
     void findReruns();
 
     TraceData& data_;
@@ -64,6 +76,8 @@ private:
     bool failed_ = false; ///< this run has no table; sentence_ says why
     QString sentence_;
     std::map<QString, RunKey> reruns_; ///< by policy
+    QString chosen_;
+    FrontLook look_;
     std::shared_ptr<const ReplayTable> table_;
     std::shared_ptr<const std::vector<PolicyFront>> fronts_;
     Background loading_;

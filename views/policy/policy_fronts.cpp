@@ -2,6 +2,8 @@
 #include "views/policy/policy_fronts.h"
 
 #include "core/base/error.h"
+#include "core/policy/scored_rows.h"
+#include "core/stats/front.h"
 #include "views/common/format.h"
 
 #include <QCoreApplication>
@@ -54,9 +56,50 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
     return fronts;
 }
 
+void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const BootstrapOptions& options) {
+    const ScoredRows scored(table);
+    if (scored.rows.empty() || scored.rows.size() > most_banded) {
+        return;
+    }
+    const std::vector<double> full = scored.of(replay(table, PolicySpec::parse("full")).nll);
+    ReplayResult result;
+    for (PolicyFront& front : fronts) {
+        std::vector<std::vector<double>> nll;
+        for (const PolicyPoint& point : front.points) {
+            if (options.stop.stop_requested()) {
+                throw Cancelled();
+            }
+            replay(table, PolicySpec::parse(point.spec), result);
+            nll.push_back(scored.of(result.nll));
+        }
+        const PairedDifferences found = paired_differences(full, nll, scored.layout, options);
+        for (std::size_t i = 0; i < front.points.size(); ++i) {
+            front.points[i].difference = found.each[i];
+        }
+    }
+}
+
+std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
+                           const figure::Chart& chart, int series, int index) {
+    if (series < 0 || index < 0 || static_cast<std::size_t>(series) >= chart.series.size()) {
+        return {};
+    }
+    const Chart::Series& one = chart.series[static_cast<std::size_t>(series)];
+    for (const PolicyFront& front : fronts) {
+        if (one.ink == Chart::rule + static_cast<int>(front.number) &&
+            static_cast<std::size_t>(index) < front.points.size()) {
+            return front.points[static_cast<std::size_t>(index)].spec;
+        }
+    }
+    const auto run =
+        std::find_if(runs.begin(), runs.end(), [&](const RunPoint& point) { return point.name == one.name; });
+    return run == runs.end() ? std::string() : run->policy;
+}
+
 figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                          const PolicyPoint* current, FrontCost cost) {
+                          const PolicyPoint* current, const FrontLook& look) {
     Chart chart;
+    const FrontCost cost = look.cost;
     const bool flops =
         cost == FrontCost::compute && std::all_of(fronts.begin(), fronts.end(), [](const PolicyFront& front) {
             return std::all_of(front.points.begin(), front.points.end(),
@@ -69,6 +112,16 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
                             : tr("mean steps");
     chart.x.si = flops;
     chart.y.label = tr("perplexity");
+    chart.x.log = look.log_cost;
+    chart.y.log = look.log_perplexity;
+    const auto limit = [](Chart::Axis& axis, const std::optional<std::array<double, 2>>& ends) {
+        if (ends && !(axis.log && (*ends)[0] <= 0)) {
+            axis.low = (*ends)[0];
+            axis.high = (*ends)[1];
+        }
+    };
+    limit(chart.x, look.costs);
+    limit(chart.y, look.perplexities);
     chart.note = time ? tr("Runs as they were recorded, read-outs and writing included: compare those of one "
                            "machine and batch. A replay takes no time that could be measured.")
                       : tr("Lines: replay. What is halted changes no other token here; a rerun can differ.");
@@ -78,6 +131,7 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
                            .arg(name, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
         return std::isfinite(flops_a_token) ? text + tr(" · FLOPs %1").arg(format_si(flops_a_token)) : text;
     };
+    bool banded = false;
     for (const PolicyFront& front : fronts) {
         if (time) {
             break;
@@ -93,17 +147,40 @@ figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vec
             series.labels.push_back(label(tr("replay of %1").arg(QString::fromStdString(point.spec)),
                                           point.steps, point.nll, point.flops));
         }
+        Chart::Series band;
+        for (const PolicyPoint& point : front.points) {
+            if (look.bands && std::isfinite(point.difference.low) && front.points.size() > 1) {
+                const double full = point.nll - point.difference.value;
+                band.x.push_back(place(point));
+                band.y.push_back(std::exp(point.nll));
+                band.low.push_back(std::exp(full + point.difference.low));
+                band.high.push_back(std::exp(full + point.difference.high));
+            }
+        }
+        if (!band.x.empty()) {
+            band.mark = Chart::Mark::band;
+            band.ink = series.ink;
+            band.faint = true;
+            band.name = series.name;
+            band.listed = false;
+            chart.series.push_back(std::move(band));
+            banded = true;
+        }
         chart.series.push_back(std::move(series));
+    }
+    if (banded) {
+        chart.note += u' ' + tr("Bands: 95 % of the loss against full, paired, one point at a time.");
     }
     for (const RunPoint& run : runs) {
         Chart::Series series;
         series.name = run.name;
         series.ink = run.ink;
         series.mark = Chart::Mark::point;
+        series.strong = run.strong;
         series.x = {time ? run.seconds : place(run)};
         series.y = {std::exp(run.nll)};
-        series.labels = {
-            label(tr("run %1, as it was recorded").arg(run.name), run.steps, run.nll, run.flops)};
+        series.labels = {label(run.policy.empty() ? tr("run %1, as it was recorded").arg(run.name) : run.name,
+                               run.steps, run.nll, run.flops)};
         if (std::isfinite(run.seconds)) {
             series.labels.front() += tr(" · %1 ms a token").arg(format_nats(run.seconds * 1e3, 3));
         }

@@ -3,7 +3,9 @@
 
 #include "core/policy/replay.h"
 #include "core/policy/thresholds.h"
+#include "core/stats/bootstrap.h"
 #include "views/figure/chart.h"
+#include "views/policy/front_look.h"
 
 #include <limits>
 #include <stop_token>
@@ -18,6 +20,9 @@ struct PolicyPoint {
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats
     double flops = 0; ///< mean of a token; NaN where the trace does not say what steps cost
+    /// NLL minus that of full; NaN bounds before add_bands.
+    Estimate difference{0, std::numeric_limits<double>::quiet_NaN(),
+                        std::numeric_limits<double>::quiet_NaN()};
 };
 struct PolicyFront {
     std::string policy;     ///< name of the kind
@@ -31,6 +36,11 @@ struct PolicyFront {
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 
+/// Longer runs get no bands: the length of blocks costs n √n for each of hundreds of points.
+inline constexpr std::size_t most_banded = 200'000;
+/// The differences of all points to full, paired over the same tokens. Nothing beyond most_banded tokens.
+void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const BootstrapOptions& options);
+
 /// A run as it was recorded: a point that is no replay.
 struct RunPoint {
     QString name;
@@ -39,19 +49,18 @@ struct RunPoint {
     double nll = 0;
     double flops = 0;
     double seconds = std::numeric_limits<double>::quiet_NaN(); ///< of a token, as the recording took
-};
-
-enum class FrontCost {
-    compute, ///< FLOPs a token; mean steps where some are not known
-    steps,
-    time, ///< measured: of runs, a replay takes none
+    std::string policy;  ///< that it is the rerun of; empty: a run like any other
+    bool strong = false; ///< chosen
 };
 
 /// Perplexity against what it costs. \p current: a point of
 /// its own, as of a slider; null for none. The last series is the current point where there is one, before
 /// it come the runs.
 figure::Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
-                          const PolicyPoint* current, FrontCost cost = FrontCost::compute);
+                          const PolicyPoint* current, const FrontLook& look = {});
+/// The policy of a mark of that chart; empty: it is of none.
+std::string policy_at_mark(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
+                           const figure::Chart& chart, int series, int index);
 
 /// Tokens with a target that stopped at each step.
 figure::Chart steps_chart(const std::vector<std::int64_t>& histogram, const QString& name);

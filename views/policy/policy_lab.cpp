@@ -8,8 +8,11 @@
 
 #include "views/common/format.h"
 #include "views/figure/chart_view.h"
+#include "views/policy/pareto_view.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_fronts.h"
+#include "views/policy/policy_table.h"
+#include "views/policy/policy_table_model.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -17,36 +20,16 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QRegularExpression>
 #include <QSignalBlocker>
 #include <QSlider>
+#include <QStackedWidget>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
-
-namespace {
-
-constexpr int slider_places = 241;
-
-/// "A token stops when the entropy of the read-out is below 5.66 nats."
-QString rule_in_words(const PolicyKind& kind, double value) {
-    QString rule = QString::fromStdString(kind.rule);
-    if (!kind.parameters.empty()) {
-        rule.replace(QRegularExpression(QStringLiteral("\\b%1\\b")
-                                            .arg(QRegularExpression::escape(
-                                                QString::fromStdString(kind.parameters.front().key)))),
-                     QString::number(value, 'g', 4));
-    }
-    if (rule.startsWith(QLatin1String("at random")) || rule.startsWith(QLatin1String("every token"))) {
-        return rule.left(1).toUpper() + rule.mid(1) + u'.'; // a sentence by itself
-    }
-    return PolicyLab::tr("A token stops when %1.").arg(rule);
-}
-
-} // namespace
 
 PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     : QWidget(parent),
@@ -64,10 +47,12 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       body_(new QWidget(this)),
       histogram_(new ChartView(context.theme, this)),
       front_(new ChartView(context.theme, this)),
+      pages_(new QStackedWidget(this)),
+      table_(new PolicyTable(context, shared_, this)),
       result_(std::make_unique<ReplayResult>()),
       comparing_(this) {
     policy_->setAccessibleName(tr("Policy"));
-    policy_->setMinimumWidth(190);
+    policy_->setMinimumWidth(150);
     slider_->setAccessibleName(tr("Threshold"));
     slider_->setMinimumWidth(120);
     threshold_->setMinimumWidth(64);
@@ -90,7 +75,10 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(7);
     grid->addWidget(label(tr("Policy"), policy_), 0, 0);
-    grid->addWidget(policy_, 0, 1, 1, 2);
+    auto* all = new QPushButton(tr("Table"), body_);
+    all->setToolTip(tr("All policies as a table, replay and rerun beside each other"));
+    grid->addWidget(policy_, 0, 1);
+    grid->addWidget(all, 0, 2);
     grid->addWidget(label(tr("Threshold"), slider_), 1, 0);
     grid->addWidget(slider_, 1, 1);
     grid->addWidget(threshold_, 1, 2);
@@ -103,8 +91,15 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     auto* row = new QHBoxLayout(body_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(18);
-    row->addLayout(grid, 3);
-    row->addWidget(histogram_, 2);
+    auto* one = new QWidget(pages_);
+    auto* beside = new QHBoxLayout(one);
+    beside->setContentsMargins(0, 0, 0, 0);
+    beside->setSpacing(18);
+    beside->addLayout(grid, 3);
+    beside->addWidget(histogram_, 2);
+    pages_->addWidget(one);
+    pages_->addWidget(table_);
+    row->addWidget(pages_, 5);
     row->addWidget(front_, 4);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(14, 10, 14, 8);
@@ -124,8 +119,28 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     };
     dress();
     connect(&context_.theme, &Theme::changed, this, dress);
-    connect(policy_, &QComboBox::currentIndexChanged, this, &PolicyLab::choosePolicy);
-    connect(slider_, &QSlider::valueChanged, this, &PolicyLab::replayNow);
+    connect(policy_, &QComboBox::currentIndexChanged, this, [this] {
+        exact_.clear();
+        choosePolicy();
+    });
+    connect(slider_, &QSlider::valueChanged, this, [this] {
+        exact_.clear();
+        replayNow();
+        table_->follow(spec_);
+    });
+    connect(all, &QPushButton::clicked, this, [this] { setTableShown(true); });
+    connect(table_, &PolicyTable::backRequested, this, [this] { setTableShown(false); });
+    connect(table_, &PolicyTable::figureRequested, this, &PolicyLab::figureWanted);
+    connect(table_, &PolicyTable::policyChosen, &shared_, &PolicyData::choose);
+    connect(table_, &PolicyTable::rerunRequested, this, &PolicyLab::rerunAll);
+    connect(&shared_, &PolicyData::policyChosen, this, &PolicyLab::setPolicy);
+    connect(front_, &ChartView::markClicked, this, [this](int series, int index) {
+        const std::string policy =
+            policy_at_mark(drawn_, shared_.reruns(spec_), front_->chart(), series, index);
+        if (!policy.empty()) {
+            shared_.choose(QString::fromStdString(policy));
+        }
+    });
     connect(colour_, &QCheckBox::toggled, this, &PolicyLab::tellText);
     connect(&shared_, &PolicyData::tableChanged, this, &PolicyLab::refresh);
     connect(&shared_, &PolicyData::frontsChanged, this, &PolicyLab::drawFront);
@@ -135,7 +150,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
         if (rerunProgress_ >= 0) {
             emit rerunCancelRequested();
         } else if (!spec_.isEmpty()) {
-            emit rerunRequested(shared_.run(), spec_);
+            rerunAll({spec_});
         }
     });
     refresh();
@@ -145,7 +160,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
 PolicyLab::~PolicyLab() = default;
 
 bool PolicyLab::isBusy() const {
-    return onScreen() && (shared_.isBusy() || comparing_.isBusy());
+    return onScreen() && (shared_.isBusy() || comparing_.isBusy() || (isTableShown() && table_->isBusy()));
 }
 
 QString PolicyLab::rerunText() const {
@@ -154,7 +169,66 @@ QString PolicyLab::rerunText() const {
 
 void PolicyLab::setRerunProgress(int perMille) {
     rerunProgress_ = perMille;
+    table_->setRunning(perMille >= 0);
     showRerun();
+}
+
+void PolicyLab::rerunAll(const QStringList& policies) {
+    waiting_.clear();
+    for (const QString& policy : policies) {
+        if (PolicySpec::parse(policy.toStdString()).kind->causal && !shared_.rerunOf(policy).isValid()) {
+            waiting_ << policy;
+        }
+    }
+    waitingFor_ = shared_.run();
+    if (!waiting_.isEmpty()) {
+        emit rerunRequested(waitingFor_, waiting_.takeFirst());
+    }
+}
+
+void PolicyLab::endRerun(bool done) {
+    setRerunProgress(-1);
+    if (!done) {
+        waiting_.clear();
+    } else if (!waiting_.isEmpty()) {
+        // After everybody has heard that the last one has ended.
+        QTimer::singleShot(0, this, [this] {
+            if (!waiting_.isEmpty()) {
+                emit rerunRequested(waitingFor_, waiting_.takeFirst());
+            }
+        });
+    }
+}
+
+bool PolicyLab::isTableShown() const {
+    return pages_->currentWidget() == table_;
+}
+
+void PolicyLab::setTableShown(bool on) {
+    pages_->setCurrentIndex(on ? 1 : 0);
+    auto* row = static_cast<QHBoxLayout*>(body_->layout());
+    row->setStretch(0, on ? 8 : 5);
+    row->setStretch(1, on ? 3 : 4);
+    table_->setOnScreen(on && onScreen());
+    table_->setCurrent(spec_);
+}
+
+void PolicyLab::setPolicy(const QString& policy) {
+    const auto table = shared_.table();
+    if (!table || policy == spec_) {
+        return;
+    }
+    const PolicySpec spec = PolicySpec::parse(policy.toStdString());
+    const int entry = policy_->findText(QString::fromStdString(spec.kind->name));
+    if (entry < 0) {
+        return;
+    }
+    exact_ = policy;
+    {
+        const QSignalBlocker quiet(policy_);
+        policy_->setCurrentIndex(entry);
+    }
+    choosePolicy();
 }
 
 QString PolicyLab::summary() const {
@@ -171,6 +245,7 @@ void PolicyLab::setColoursText(bool on) {
 
 void PolicyLab::setOnScreen(bool on) {
     LiveView::setOnScreen(on);
+    table_->setOnScreen(on && isTableShown());
     refresh();
 }
 
@@ -227,14 +302,16 @@ void PolicyLab::choosePolicy() {
         const QSignalBlocker quiet(slider_);
         slider_->setEnabled(values_.size() > 1);
         slider_->setRange(0, std::max(0, static_cast<int>(values_.size()) - 1));
-        // Where the model's own rule stands, or in the middle.
-        std::size_t start = values_.size() / 2;
-        if (kind_->name == "learned" && std::isfinite(table->context.own_threshold)) {
-            start = static_cast<std::size_t>(
-                std::lower_bound(values_.begin(), values_.end(), table->context.own_threshold) -
-                values_.begin());
+        // Where it stood when it was looked at last; else where its slider begins.
+        exact_ = exact_.isEmpty() ? table_->followed(kind_->name) : exact_;
+        std::size_t start = starting_place(*kind_, *table, values_);
+        const std::string key = kind_->parameters.empty() ? "" : kind_->parameters.front().key;
+        const PolicySpec spec = PolicySpec::parse(exact_.isEmpty() ? "full" : exact_.toStdString());
+        if (!key.empty() && spec.has(key) && !values_.empty()) {
+            const auto at = std::lower_bound(values_.begin(), values_.end(), spec.number(key));
+            start = std::min(static_cast<std::size_t>(at - values_.begin()), values_.size() - 1);
         }
-        slider_->setValue(static_cast<int>(std::min(start, values_.empty() ? 0 : values_.size() - 1)));
+        slider_->setValue(static_cast<int>(start));
         slider_->setPageStep(std::max(1, static_cast<int>(values_.size()) / 12));
     }
     replayNow();
@@ -245,9 +322,13 @@ void PolicyLab::replayNow() {
     if (!table || kind_ == nullptr) {
         return;
     }
-    const double value = values_.empty() ? 0 : values_[static_cast<std::size_t>(slider_->value())];
+    double value = values_.empty() ? 0 : values_[static_cast<std::size_t>(slider_->value())];
     try {
-        const PolicySpec spec = policy_at(*kind_, value);
+        const PolicySpec spec =
+            exact_.isEmpty() ? policy_at(*kind_, value) : PolicySpec::parse(exact_.toStdString());
+        if (!kind_->parameters.empty() && spec.has(kind_->parameters.front().key)) {
+            value = spec.number(kind_->parameters.front().key);
+        }
         replay(*table, spec, *result_);
         spec_ = QString::fromStdString(spec.text());
     } catch (const Error& error) {
@@ -280,6 +361,8 @@ void PolicyLab::replayNow() {
     findRerun();
     drawFront();
     tellText();
+    table_->setCurrent(spec_);
+    shared_.choose(spec_);
 }
 
 void PolicyLab::findRerun() {
@@ -363,24 +446,19 @@ void PolicyLab::drawFront() {
         return;
     }
     const auto all = shared_.fronts();
-    std::vector<PolicyFront> shown;
+    drawn_.clear();
     if (all) {
         // The chosen one beside the model's own and the two that know nothing.
         for (const PolicyFront& front : *all) {
             if (front.policy == kind_->name || front.policy == "learned" || front.policy == "uniform" ||
                 front.policy == "geometric") {
-                shown.push_back(front);
+                drawn_.push_back(front);
             }
         }
     }
     const PolicyPoint now{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops};
-    std::vector<RunPoint> exact = shared_.reruns(spec_); // the others stay
-    if (difference_) {
-        exact.push_back({tr("rerun, exact"), figure::Chart::b, difference_->mean_steps, difference_->mean_nll,
-                         difference_->mean_flops});
-    }
-    figure::Chart chart = front_chart(shown, exact, &now);
-    chart.title = tr("Perplexity against compute, by replay");
+    figure::Chart chart = front_chart(drawn_, shared_.reruns(spec_), &now, shared_.look());
+    chart.title = tr("Perplexity by replay");
     chart.note.clear(); // it stands beside
     front_->setChart(std::move(chart));
 }
@@ -405,54 +483,18 @@ void PolicyLab::tellText() {
     emit replayed(std::move(steps));
 }
 
-ParetoView::ParetoView(ViewContext context, QWidget* parent)
-    : QWidget(parent),
-      context_(context),
-      shared_(PolicyData::of(context)),
-      cost_(new QComboBox(this)),
-      chart_(new ChartView(context.theme, this)) {
-    cost_->setAccessibleName(tr("Cost"));
-    cost_->setToolTip(tr("What the perplexity is set against; steps where no FLOPs are known"));
-    cost_->addItem(tr("FLOPs"), static_cast<int>(FrontCost::compute));
-    cost_->addItem(tr("Steps"), static_cast<int>(FrontCost::steps));
-    cost_->addItem(tr("Measured time"), static_cast<int>(FrontCost::time));
-    auto* column = new QVBoxLayout;
-    column->addWidget(cost_);
-    column->addStretch(1);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(14, 10, 14, 8);
-    row->setSpacing(14);
-    row->addWidget(chart_, 1);
-    row->addLayout(column);
-    connect(cost_, &QComboBox::currentIndexChanged, this, &ParetoView::refresh);
-    connect(&shared_, &PolicyData::tableChanged, this, &ParetoView::refresh);
-    connect(&shared_, &PolicyData::frontsChanged, this, &ParetoView::refresh);
-    connect(&context.selection, &Selection::runsChanged, this, &ParetoView::refresh);
-    refresh();
-}
-
-bool ParetoView::isBusy() const {
-    return onScreen() && shared_.isBusy();
-}
-
-void ParetoView::setOnScreen(bool on) {
-    LiveView::setOnScreen(on);
-    refresh();
-}
-
-void ParetoView::refresh() {
-    if (!shared_.table() && onScreen()) {
-        shared_.want();
+void PolicyLab::fillFigure(figure::FigureSpec& spec) const {
+    if (spec.kind == figure::FigureKind::policy_front) {
+        fill_front(spec, shared_.look());
+        return;
     }
-    if (!shared_.table()) {
-        chart_->setHint(shared_.sentence());
-    } else if (!shared_.fronts()) {
-        chart_->setHint(tr("Replaying every policy at many thresholds…"));
-    } else {
-        figure::Chart chart = front_chart(*shared_.fronts(), shared_.runs(), nullptr,
-                                          static_cast<FrontCost>(cost_->currentData().toInt()));
-        chart.title.clear(); // the panel's heading
-        chart_->setChart(std::move(chart));
+    spec.policies.clear();
+    for (const PolicyRow& row : table_->model().rows()) {
+        spec.policies.push_back(row.spec);
+    }
+    spec.runs.resize(std::min<std::size_t>(spec.runs.size(), 1));
+    for (const PolicyRerun& rerun : shared_.storedReruns()) {
+        spec.runs.push_back({rerun.stored.trace, run_name(rerun.stored.run).toStdString()});
     }
 }
 
@@ -461,16 +503,14 @@ ViewCommand PolicyLab::viewCommand() const {
         !why.isEmpty() || spec_.isEmpty()) {
         return no_command(why.isEmpty() ? tr("No policy is replayed; choose one first.") : why);
     }
-    return shell_view({{QStringLiteral("policy"), run_a_reference(context_.data, context_.selection),
-                        QStringLiteral("--policy=") + spec_}});
-}
-
-ViewCommand ParetoView::viewCommand() const {
-    figure::FigureSpec spec =
-        figure::window_figure(context_.data, context_.selection, figure::FigureKind::policy_front);
-    const auto cost = static_cast<FrontCost>(cost_->currentData().toInt());
-    spec.cost = cost == FrontCost::steps ? "steps" : cost == FrontCost::time ? "time" : "compute";
-    return figure::figure_view(context_.data, context_.selection, spec);
+    QStringList line{QStringLiteral("policy"), run_a_reference(context_.data, context_.selection)};
+    if (!isTableShown()) {
+        return shell_view({line << QStringLiteral("--policy=") + spec_});
+    }
+    for (const PolicyRow& row : table_->model().rows()) {
+        line << QStringLiteral("--policy=") + QString::fromStdString(row.spec);
+    }
+    return shell_view({line});
 }
 
 } // namespace ponderscope

@@ -15,11 +15,18 @@ class QComboBox;
 class QLabel;
 class QPushButton;
 class QSlider;
+class QStackedWidget;
 
 namespace ponderscope {
 
+namespace figure {
+struct FigureSpec;
+}
+
 class ChartView;
 class PolicyData;
+class PolicyTable;
+struct PolicyFront;
 struct PolicyKind;
 struct ReplayResult;
 struct RerunDifference;
@@ -33,10 +40,10 @@ struct ReplayedSteps {
     std::vector<std::int32_t> steps; ///< by row of the sequence
 };
 
-/// Asks what another halting policy would have done: policy, threshold, histogram of steps, the text coloured
-/// by the steps it would have had, and the point among the fronts of all policies. Everything here is replay
-/// from recorded signals, and says so, but for the exact rerun of the policy: where the open traces hold one,
-/// its numbers and its difference from the replay stand beside it.
+/// Asks what another halting policy would have done: policy, threshold, histogram of steps, or all policies
+/// as a table, the text coloured by the steps it would have had, and the point among the fronts of all
+/// policies. Everything here is replay from recorded signals, and says so, but for the exact rerun of the
+/// policy: where the open traces hold one, its numbers and its difference from the replay stand beside it.
 class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -60,10 +67,25 @@ public:
     [[nodiscard]] QString rerunText() const;
     /// A rerun that was asked for is under way; negative: none is. Its end shows as a run of the trace.
     void setRerunProgress(int perMille);
+    /// It ended; what waited behind it comes next, unless it was not \p done.
+    void endRerun(bool done);
+    [[nodiscard]] PolicyTable& policyTable() const { return *table_; }
+    [[nodiscard]] bool isTableShown() const;
+    /// Of the table: its rows and the reruns that fill its cells. Of fronts: how they are drawn in the
+    /// window.
+    void fillFigure(figure::FigureSpec& spec) const;
+    void setTableShown(bool on);
+
+public slots:
+    /// Shows it as if its slider had been moved there.
+    void setPolicy(const QString& policy);
+    /// Those that can be and have not been, one after the other.
+    void rerunAll(const QStringList& policies);
 
 signals:
     void rerunRequested(const ponderscope::RunKey& run, const QString& policy);
     void rerunCancelRequested();
+    void figureWanted(); ///< of the table
     /// Steps of the sequence on the screen; null: the text goes back to what was recorded.
     void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
 
@@ -90,6 +112,12 @@ private:
     QWidget* body_;
     ChartView* histogram_;
     ChartView* front_;
+    QStackedWidget* pages_; ///< one policy, all policies
+    PolicyTable* table_;
+    QString exact_;                  ///< what was chosen elsewhere; empty: where the slider stands
+    std::vector<PolicyFront> drawn_; ///< of the front
+    QStringList waiting_;            ///< to be rerun, of
+    RunKey waitingFor_;
     std::vector<double> values_; ///< thresholds of the slider's places
     const PolicyKind* kind_ = nullptr;
     std::unique_ptr<ReplayResult> result_;
@@ -100,28 +128,6 @@ private:
     std::unique_ptr<RerunDifference> difference_;
     QString rerunProblem_;
     int rerunProgress_ = -1;
-};
-
-/// Perplexity against compute: the fronts of all policies by replay, and the runs over the same text as they
-/// were recorded. Hover names the point and what it cost.
-class ParetoView : public QWidget, public LiveView, public ShowsCommand {
-    Q_OBJECT
-public:
-    explicit ParetoView(ViewContext context, QWidget* parent = nullptr);
-    [[nodiscard]] ViewCommand viewCommand() const override;
-    [[nodiscard]] bool isBusy() const override;
-    [[nodiscard]] ChartView* chart() const { return chart_; }
-    [[nodiscard]] QComboBox* cost() const { return cost_; }
-
-    void setOnScreen(bool on) override;
-
-private:
-    void refresh();
-
-    ViewContext context_;
-    PolicyData& shared_;
-    QComboBox* cost_;
-    ChartView* chart_;
 };
 
 } // namespace ponderscope

@@ -93,6 +93,12 @@ std::optional<Condition> Condition::parse(const QString& text,
     }
 }
 
+QStringList Condition::names() {
+    return {QStringLiteral("nll"),   QStringLiteral("entropy"),     QStringLiteral("rank"),
+            QStringLiteral("steps"), QStringLiteral("probability"), QStringLiteral("flops"),
+            QStringLiteral("id"),    QStringLiteral("position")};
+}
+
 QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations) {
     const auto tr = [](const char* words) { return QCoreApplication::translate("Condition", words); };
     static const QRegularExpression opening(QStringLiteral(R"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"),
@@ -103,9 +109,7 @@ QString Condition::problem(const QString& text, const std::vector<TokenAnnotatio
     if (parse(text, annotations)) {
         return {};
     }
-    QStringList names{QStringLiteral("nll"),   QStringLiteral("entropy"),     QStringLiteral("rank"),
-                      QStringLiteral("steps"), QStringLiteral("probability"), QStringLiteral("flops"),
-                      QStringLiteral("id"),    QStringLiteral("position")};
+    QStringList names = Condition::names();
     for (const TokenAnnotation& one : annotations) {
         names << one.name;
     }

@@ -4,6 +4,7 @@
 #include "views/text/quantity.h"
 
 #include <QString>
+#include <QStringList>
 
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,9 @@ public:
     /// \p annotations: of the tokens that it is asked of.
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {});
+
+    /// The quantities that it may speak of, but annotations.
+    static QStringList names();
 
     /// What keeps a text that is meant as a condition (it begins with a name of a quantity or annotation and
     /// a comparison) from being one, a sentence; empty where it is one, or is meant as something else.

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/stats/token_groups.h"
+
 #include "views/text/find_bar.h"
 
 #include "views/common/format.h"
 #include "views/common/row_delegate.h"
-#include "views/text/condition.h"
-#include "views/text/find.h"
 #include "views/text/hit_list.h"
+#include "views/text/span.h"
 #include "views/text/text_view.h"
 
+#include <QCompleter>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
+#include <QMenu>
 #include <QPainter>
-#include <QRegularExpression>
 #include <QSignalBlocker>
+#include <QStringListModel>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <map>
 
 namespace ponderscope {
 
@@ -68,14 +73,42 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       view_(view),
       edit_(new QLineEdit(this)),
       status_(new QLabel(this)),
+      summary_(new QLabel(this)),
+      send_(new QToolButton(this)),
+      offered_(new QStringListModel(this)),
+      measuring_(this),
+      wholeRun_(new QToolButton(this)),
+      progress_(new QTimer(this)),
       delay_(new QTimer(this)),
       listed_(new QToolButton(this)),
       model_(new HitModel(context, this)),
       list_(new QListView(this)) {
-    edit_->setPlaceholderText(tr("Text, #id, /pattern/, token 100, or steps = 3 and nll > 4"));
+    edit_->setPlaceholderText(tr("Text, #id, /pattern/, token 100, steps = 3 and nll > 4, colour entropy"));
+    edit_->setToolTip(
+        tr("Text, #id, /pattern/, a condition such as steps = 3 and nll > 4; or, done with Enter: token "
+           "100, colour entropy, bars rank, colour nll@0-nll@last, run NAME, against NAME"));
     edit_->setAccessibleName(tr("Find a token"));
+    auto* completer = new QCompleter(offered_, this);
+    completer->setCompletionMode(QCompleter::UnfilteredPopupCompletion);
+    edit_->setCompleter(completer);
+    connect(edit_, &QLineEdit::textEdited, this, &FindBar::complete);
+    summary_->setForegroundRole(QPalette::PlaceholderText);
+    summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    summary_->setTextFormat(Qt::PlainText);
+    summary_->setWordWrap(true);
+    summary_->setAccessibleName(tr("What was found, in numbers"));
+    summary_->setContentsMargins(24, 0, 14, 6);
+    summary_->hide();
+    send_->setText(tr("Send to"));
+    send_->setToolTip(tr("Panels that speak of what was found alone, until they are told otherwise"));
+    send_->setPopupMode(QToolButton::InstantPopup);
+    send_->setAutoRaise(true);
+    auto* panels = new QMenu(send_);
+    panels->addAction(tr("Halting"), this, [this] { emit sent(QStringLiteral("halting"), subset()); });
+    panels->addAction(tr("Compare"), this, [this] { emit sent(QStringLiteral("compare"), subset()); });
+    send_->setMenu(panels);
     edit_->setClearButtonEnabled(true);
-    edit_->setMaximumWidth(380);
+    edit_->setMaximumWidth(460);
     status_->setForegroundRole(QPalette::PlaceholderText);
     const auto button = [this](const QString& text, const QString& tip) {
         auto* made = new QToolButton(this);
@@ -88,6 +121,15 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     QToolButton* up = button(QStringLiteral("↑"), tr("Previous (Shift+Enter)"));
     QToolButton* down = button(QStringLiteral("↓"), tr("Next (Enter)"));
     QToolButton* shut = button(QStringLiteral("×"), tr("Close (Esc)"));
+    wholeRun_->setText(tr("Whole run"));
+    wholeRun_->setToolTip(tr("Searches all sequences of the run; Enter goes on to the next that has hits, "
+                             "and panels are sent all of them"));
+    wholeRun_->setAccessibleName(tr("Search the whole run"));
+    wholeRun_->setCheckable(true);
+    wholeRun_->setAutoRaise(true);
+    connect(wholeRun_, &QToolButton::toggled, this, [this] { search(false); });
+    progress_->setInterval(200);
+    connect(progress_, &QTimer::timeout, this, &FindBar::showStatus);
     listed_->setText(tr("List"));
     listed_->setToolTip(tr("Every place that was found, with the words around it"));
     listed_->setAccessibleName(tr("List of what was found"));
@@ -99,7 +141,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     list_->setFrameShape(QFrame::NoFrame);
     list_->setAccessibleName(tr("What was found"));
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    list_->setFixedHeight(148);
+    setRoom(600);
     list_->hide();
     auto* row = new QHBoxLayout;
     row->setContentsMargins(24, 6, 14, 6);
@@ -108,13 +150,16 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     row->addWidget(up);
     row->addWidget(down);
     row->addWidget(status_);
+    row->addWidget(wholeRun_);
     row->addWidget(listed_);
+    row->addWidget(send_);
     row->addStretch(1);
     row->addWidget(shut);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 1);
     column->setSpacing(0);
     column->addLayout(row);
+    column->addWidget(summary_);
     column->addWidget(list_);
     connect(listed_, &QToolButton::toggled, this, &FindBar::setListed);
     connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this,
@@ -136,11 +181,13 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
         }
     });
     connect(&context_.selection, &Selection::tokenChanged, this, &FindBar::showStatus);
-    connect(&context_.selection, &Selection::attributionChanged, this, [this] {
+    const auto again = [this] {
         if (isVisible()) {
-            search(false); // values stand at other tokens now
+            search(false);
         }
-    });
+    };
+    connect(&context_.selection, &Selection::attributionChanged, this, again); // values stand elsewhere now
+    connect(&context_.selection, &Selection::runsChanged, this, again);        // another B
     hide();
 }
 
@@ -166,9 +213,22 @@ void FindBar::setListed(bool on) {
     list_->setVisible(on);
 }
 
+void FindBar::setRoom(int height) {
+    constexpr int row = 24;
+    list_->setFixedHeight(std::clamp(height / 4 / row, 2, 6) * row + 4);
+}
+
+void FindBar::setWholeRun(bool on) {
+    wholeRun_->setChecked(on);
+}
+
 void FindBar::close() {
     hide();
     hits_.clear();
+    command_.reset();
+    foundBy_.clear();
+    found_.reset();
+    measure();
     model_->show(nullptr, {});
     view_.setMarks({});
     view_.setFocus();
@@ -180,57 +240,224 @@ void FindBar::search(bool jump) {
     const QString query = edit_->text();
     problem_.clear();
     hits_.clear();
-    bool alone = false; // what is asked of single tokens is a filter
-    static const QRegularExpression place(QStringLiteral("^\\s*token\\s+(\\d{1,15})\\s*$"),
-                                          QRegularExpression::CaseInsensitiveOption);
-    if (shown) {
-        if (const auto wanted = place.match(query); wanted.hasMatch()) {
-            const qint64 token = wanted.captured(1).toLongLong();
-            const auto count = static_cast<qint64>(shown->tokens.size());
-            if (token < count) {
-                hits_ = {token};
-            } else {
-                problem_ = tr("the last token is %1").arg(format_count(count - 1));
-            }
-        } else if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
-            hits_ = find_pattern(*shown, query.mid(1, query.size() - 2), problem_);
-        } else if (const auto condition = Condition::parse(query, shown->annotations)) {
-            hits_ = find_where(*shown, *condition, context_.selection.attribution());
-            alone = true;
-        } else if (problem_ = Condition::problem(query, shown->annotations); !problem_.isEmpty()) {
-            // said in the place of a count
-        } else {
-            alone = query.startsWith(u'#');
-            hits_ = find_tokens(*shown, query);
+    bool alone = false;
+    command_ = text_command(query, command_names(context_.data, context_.selection, shown.get()));
+    if (shown && (!command_ || command_->maybeFound || command_->kind == TextCommand::Kind::token)) {
+        Found found = find_in(*shown, query, context_.selection.attribution());
+        hits_ = std::move(found.tokens);
+        problem_ = found.problem;
+        alone = found.alone;
+    }
+    if (command_ && command_->maybeFound) {
+        problem_.clear(); // a name is no condition gone wrong
+        if (!hits_.empty() || wholeRun_->isChecked()) {
+            command_.reset();
         }
     }
     view_.setMarks(hits_, alone);
     model_->show(shown, hits_);
     emit queryChanged();
+    if (arriving_ != 0 && shown && shown->sequence == context_.selection.sequence()) {
+        if (!hits_.empty()) {
+            context_.selection.setToken(arriving_ > 0 ? hits_.front() : hits_.back());
+        }
+        arriving_ = 0;
+    }
     if (jump && !hits_.empty()) {
         // The first hit from here on, so that typing on does not run ahead.
         const auto at =
             std::lower_bound(hits_.begin(), hits_.end(), std::max<qint64>(context_.selection.token(), 0));
         context_.selection.setToken(at == hits_.end() ? hits_.front() : *at);
     }
+    const RunKey a = context_.selection.runA();
+    const bool several = context_.data.sequences(a).size() > 1;
+    wholeRun_->setVisible(several);
+    if (wholeRun_->isChecked() && several && !command_ && problem_.isEmpty() && !query.isEmpty() &&
+        !context_.data.isLive(a.trace)) {
+        searchRun();
+    } else {
+        foundBy_.clear();
+        found_.reset();
+        measure();
+    }
     showStatus();
+}
+
+void FindBar::searchRun() {
+    const RunKey a = context_.selection.runA();
+    const RunKey b = context_.selection.runB();
+    const Attribution way = context_.selection.attribution();
+    const RunInfo* run = context_.data.run(a);
+    const QString query = edit_->text();
+    const QString wanted = QStringLiteral("%1#%2 %3 %4#%5 %6 %7")
+                               .arg(a.trace)
+                               .arg(a.run)
+                               .arg(run == nullptr ? 0 : run->tokens)
+                               .arg(b.trace)
+                               .arg(b.run)
+                               .arg(static_cast<int>(way))
+                               .arg(query);
+    if (wanted == foundBy_) {
+        return; // another sequence of it is looked at
+    }
+    foundBy_ = wanted;
+    found_.reset();
+    means_.clear();
+    send_->setEnabled(false);
+    summary_->hide();
+    searched_ = std::make_shared<std::atomic<qint64>>(0);
+    progress_->start();
+    measuring_.start(
+        [a, b, query, way, searched = searched_](const std::stop_token& stop) {
+            return find_in_run(a, b, query, way, *searched, stop);
+        },
+        [this](FoundInRun found) {
+            found_ = std::move(found);
+            send_->setEnabled(!found_->rows.empty());
+            summary_->setVisible(!found_->rows.empty());
+            describe(found_->classes, found_->statistics);
+            showStatus();
+        },
+        [this](const QString& sentence) {
+            problem_ = sentence;
+            showStatus();
+        });
+}
+
+void FindBar::complete() {
+    const auto shown = view_.sequence();
+    offered_->setStringList(completions(
+        edit_->text(), command_names(context_.data, context_.selection, shown.get()), shown.get()));
+}
+
+QStringList FindBar::offered() const {
+    return offered_->stringList();
+}
+
+QString FindBar::summary() const {
+    return summary_->isHidden() ? QString() : summary_->text();
+}
+
+TokenSubset FindBar::subset() const {
+    const auto shown = view_.sequence();
+    if (!shown) {
+        return {};
+    }
+    TokenSubset subset{shown->run, edit_->text(), tr("in the whole run"), means_, {}};
+    if (found_) {
+        subset.rows = found_->rows;
+        return subset;
+    }
+    subset.where = tr("in sequence %1").arg(shown->sequence + 1);
+    std::vector<std::int64_t> rows;
+    for (const qint64 token : hits_) {
+        if (const qint64 row = context_.selection.rowOf(token); row >= 0) {
+            rows.push_back(row);
+        }
+    }
+    if (!rows.empty()) {
+        subset.rows[shown->sequence] = std::move(rows);
+    }
+    return subset;
+}
+
+void FindBar::measure() {
+    measuring_.cancel();
+    means_.clear();
+    const auto a = view_.sequence();
+    const bool any = a && hits_.size() > 1;
+    send_->setEnabled(any);
+    summary_->setVisible(any);
+    if (!any) {
+        return;
+    }
+    summary_->setText(tr("Counting…"));
+    const RunKey other = context_.selection.runB();
+    const auto b = other.isValid() ? context_.data.sequence(other, a->sequence) : nullptr;
+    const RunInfo* run = context_.data.run(a->run);
+    const qint64 steps = run == nullptr ? 0 : run->max_steps;
+    struct Counted {
+        std::map<std::string, qint64> classes;
+        SpanStatistics statistics;
+    };
+    measuring_.start(
+        [a, b, steps, hits = hits_, way = context_.selection.attribution()](const std::stop_token& stop) {
+            Counted counted;
+            for (const qint64 token : hits) {
+                if (stop.stop_requested()) {
+                    return counted;
+                }
+                ++counted
+                      .classes[token_class(token_bytes(a->tokens, a->text, static_cast<std::size_t>(token)))];
+            }
+            counted.statistics = subset_statistics(*a, b.get(), steps, hits, way, stop);
+            return counted;
+        },
+        [this](const Counted& counted) { describe(counted.classes, counted.statistics); },
+        [this](const QString& sentence) { summary_->setText(sentence); });
+}
+
+void FindBar::describe(const std::map<std::string, qint64>& classes, const SpanStatistics& statistics) {
+    // The most first.
+    std::vector<std::pair<qint64, QString>> order;
+    for (const auto& [name, count] : classes) {
+        order.emplace_back(-count, QString::fromStdString(name));
+    }
+    std::sort(order.begin(), order.end());
+    QStringList words;
+    for (const auto& [count, name] : order) {
+        words << tr("%1 %2").arg(name, format_count(-count));
+    }
+    means_ = describe_means(statistics);
+    summary_->setText(words.join(QStringLiteral(", ")) +
+                      (means_.isEmpty() ? QString() : QStringLiteral(" · ") + means_));
+    summary_->setToolTip(plain_tip(statistics.about));
+}
+
+bool FindBar::leave(qint64 direction) {
+    if (!found_ || found_->counts.empty()) {
+        return false;
+    }
+    const qint64 here = context_.selection.sequence();
+    const auto& counts = found_->counts;
+    auto to = direction > 0 ? counts.upper_bound(here) : counts.lower_bound(here);
+    if (direction > 0) {
+        to = to == counts.end() ? counts.begin() : to;
+    } else {
+        to = std::prev(to == counts.begin() ? counts.end() : to);
+    }
+    if (to->first == here) {
+        return false;
+    }
+    arriving_ = direction;
+    context_.selection.setSequence(to->first);
+    return true;
 }
 
 void FindBar::go(qint64 direction) {
     if (delay_->isActive()) {
         delay_->stop();
         search(true);
+        if (!command_) {
+            return;
+        }
+    }
+    if (command_ && command_->kind != TextCommand::Kind::token) {
+        emit commandGiven(*command_);
+        return;
+    }
+    const qint64 token = context_.selection.token();
+    const auto at = direction > 0 ? std::upper_bound(hits_.begin(), hits_.end(), token)
+                                  : std::lower_bound(hits_.begin(), hits_.end(), token);
+    if (at == (direction > 0 ? hits_.end() : hits_.begin()) && leave(direction)) {
         return;
     }
     if (hits_.empty()) {
         return;
     }
-    const qint64 token = context_.selection.token();
     if (direction > 0) {
-        const auto at = std::upper_bound(hits_.begin(), hits_.end(), token);
         context_.selection.setToken(at == hits_.end() ? hits_.front() : *at);
     } else {
-        const auto at = std::lower_bound(hits_.begin(), hits_.end(), token);
         context_.selection.setToken(at == hits_.begin() ? hits_.back() : *(at - 1));
     }
 }
@@ -256,6 +483,11 @@ void FindBar::showStatus() {
         status_->setText(problem_);
         return;
     }
+    if (command_ && command_->kind != TextCommand::Kind::token) {
+        status_->setText(
+            (command_->maybeFound ? tr("not found: %1 (Enter)") : tr("%1 (Enter)")).arg(command_->words));
+        return;
+    }
     if (const QModelIndex row = model_->indexOf(context_.selection.token()); row.isValid()) {
         const QSignalBlocker quiet(list_->selectionModel());
         list_->setCurrentIndex(row);
@@ -264,9 +496,27 @@ void FindBar::showStatus() {
     const auto at = std::lower_bound(hits_.begin(), hits_.end(), context_.selection.token());
     const bool on = at != hits_.end() && *at == context_.selection.token();
     const QString count = format_count(static_cast<qint64>(hits_.size()));
-    status_->setText(hits_.empty() ? tr("not found")
-                     : on          ? tr("%1 of %2").arg(format_count(at - hits_.begin() + 1), count)
-                                   : tr("%1 found").arg(count));
+    QString said =
+        on ? tr("%1 of %2").arg(format_count(at - hits_.begin() + 1), count) : tr("%1 found").arg(count);
+    if (hits_.empty()) {
+        said = foundBy_.isEmpty() || (found_ && found_->counts.empty()) ? tr("not found") : tr("none here");
+    }
+    if (found_ && !found_->counts.empty()) {
+        said +=
+            QStringLiteral(" · ") +
+            (found_->more ? tr("the first %1 in %2 sequences") : tr("%1 in %2 sequences"))
+                .arg(format_count(found_->size()), format_count(static_cast<qint64>(found_->counts.size())));
+    } else if (measuring_.isBusy() && !foundBy_.isEmpty()) {
+        said += QStringLiteral(" · ") +
+                tr("searching, %1 of %2 sequences")
+                    .arg(format_count(searched_->load()),
+                         format_count(
+                             static_cast<qint64>(context_.data.sequences(context_.selection.runA()).size())));
+    }
+    status_->setText(said);
+    if (!measuring_.isBusy()) {
+        progress_->stop();
+    }
 }
 
 void FindBar::keyPressEvent(QKeyEvent* event) {

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/background.h"
+#include "views/common/token_subset.h"
 #include "views/common/view_context.h"
+#include "views/text/find_query.h"
+#include "views/text/find_run.h"
 
 #include <QWidget>
 
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 class QLabel;
 class QLineEdit;
 class QListView;
+class QStringListModel;
 class QTimer;
 class QToolButton;
 
@@ -18,9 +28,11 @@ namespace ponderscope {
 class HitModel;
 class TextView;
 
-/// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence; Enter next, Shift+Enter
-/// previous, Escape closes. Hits are ticks on the minimap and, when wanted, a list with the words around
-/// them.
+/// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence, and in all sequences of the
+/// run where that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
+/// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; how many of
+/// which class and what they cost stands below, and panels can be told to speak of them alone. A line that is
+/// a command (text_command) is done with Enter.
 class FindBar : public QWidget {
     Q_OBJECT
 public:
@@ -30,11 +42,24 @@ public:
     [[nodiscard]] QString query() const; ///< empty when the bar is closed
     [[nodiscard]] HitModel& model() { return *model_; }
     void setListed(bool on);
-    [[nodiscard]] const std::vector<qint64>& hits() const { return hits_; }
+    /// The list takes no more than a part of \p height, so that the text stays in sight.
+    void setRoom(int height);
+    /// Whether all sequences of the run are searched.
+    void setWholeRun(bool on);
+    [[nodiscard]] const std::vector<qint64>& hits() const { return hits_; } ///< in the shown sequence
+    /// In the whole run; null while that is not searched, or not known yet.
+    [[nodiscard]] const FoundInRun* found() const { return found_ ? &*found_ : nullptr; }
     [[nodiscard]] QString status() const;
+    [[nodiscard]] QString summary() const; ///< classes and means of what was found
+    /// What was found, for other panels.
+    [[nodiscard]] TokenSubset subset() const;
+    [[nodiscard]] QStringList offered() const; ///< completions of what is typed
+    [[nodiscard]] bool isBusy() const { return measuring_.isBusy(); }
 
 signals:
     void queryChanged();
+    void commandGiven(const ponderscope::TextCommand& command);
+    void sent(const QString& panel, const ponderscope::TokenSubset& subset); ///< "halting", "compare"
 
 public slots:
     void next();
@@ -49,13 +74,31 @@ private:
     void search(bool jump);
     void go(qint64 direction);
     void showStatus();
+    void measure();
+    void searchRun();
+    void describe(const std::map<std::string, qint64>& classes, const SpanStatistics& statistics);
+    /// To the hits of another sequence, the next or the previous that has some. False: it is the only one.
+    bool leave(qint64 direction);
+    void complete();
 
     ViewContext context_;
     TextView& view_;
     QLineEdit* edit_;
     QLabel* status_;
     std::vector<qint64> hits_;
-    QString problem_; ///< with the pattern; empty when all is well
+    QString problem_;                    ///< with the pattern; empty when all is well
+    std::optional<TextCommand> command_; ///< that the line is
+    QString means_;                      ///< of what was found
+    QLabel* summary_;
+    QToolButton* send_;
+    QStringListModel* offered_;
+    Background measuring_;
+    QToolButton* wholeRun_;
+    std::optional<FoundInRun> found_;
+    QString foundBy_;     ///< what found_ is of, or what is being searched for
+    qint64 arriving_ = 0; ///< a direction: the next sequence is entered at its first (1) or last (-1) hit
+    std::shared_ptr<std::atomic<qint64>> searched_; ///< sequences, while a run is searched
+    QTimer* progress_;
     QTimer* delay_;
     QToolButton* listed_;
     HitModel* model_;

@@ -96,6 +96,34 @@ std::vector<float> by_token(std::size_t count, Attribution attribution, Value va
 
 } // namespace
 
+QString quantity_key(Quantity quantity) {
+    switch (quantity) {
+    case Quantity::nll:
+        return QStringLiteral("nll");
+    case Quantity::entropy:
+        return QStringLiteral("entropy");
+    case Quantity::rank:
+        return QStringLiteral("rank");
+    case Quantity::steps:
+        return QStringLiteral("steps");
+    case Quantity::maxProbability:
+        return QStringLiteral("probability");
+    case Quantity::flops:
+        return QStringLiteral("flops");
+    }
+    return {};
+}
+
+std::optional<Quantity> quantity_called(const QString& name) {
+    for (const Quantity quantity : all_quantities) {
+        if (name.compare(quantity_key(quantity), Qt::CaseInsensitive) == 0 ||
+            name.compare(quantity_name(quantity), Qt::CaseInsensitive) == 0) {
+            return quantity;
+        }
+    }
+    return std::nullopt;
+}
+
 QString quantity_name(Quantity quantity) {
     switch (quantity) {
     case Quantity::nll:
@@ -125,14 +153,16 @@ QString quantity_meaning(Quantity quantity, Attribution attribution) {
         return own ? tr("surprise at the token, −ln p; 0 is certain")
                    : tr("surprise at the next token, −ln p; 0 is certain");
     case Quantity::entropy:
-        return own ? tr("how undecided the model was before it") : tr("how undecided the model was after it");
+        return own ? tr("entropy of the prediction of it")
+                   : tr("entropy of the prediction of the next token");
     case Quantity::rank:
-        return own ? tr("place of the token; 1 is the model’s choice")
-                   : tr("place of the next token; 1 is the model’s choice");
+        return own ? tr("rank of the token by logit; 1 is the model’s first choice")
+                   : tr("rank of the next token by logit; 1 is the model’s first choice");
     case Quantity::steps:
         return own ? tr("pondering steps that predicted it") : tr("pondering steps spent at it");
     case Quantity::maxProbability:
-        return own ? tr("of the likeliest token in its place") : tr("of the likeliest next token");
+        return own ? tr("highest probability of any token in its place")
+                   : tr("highest probability of any next token");
     case Quantity::flops:
         return own ? tr("operations spent on predicting it") : tr("operations spent at it");
     }
@@ -279,14 +309,16 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
     result.values.assign(a.tokens.size(), nan);
     result.scale = ColourScale::symmetric(1);
     if (b == nullptr) {
-        result.notice = tr("Choose a run B to see differences");
+        result.notice = tr("Choose a run B in the Library to see differences");
         return result;
     }
     // A recording in progress may be behind: what both have is compared.
     const std::size_t both = std::min(a.tokens.size(), b->tokens.size());
     if (!std::equal(a.tokens.id.begin(), a.tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
                     b->tokens.id.begin())) {
-        result.notice = tr("A and B do not read the same tokens here, so there is no difference to show");
+        result.notice =
+            tr("B does not read the same tokens here, so there is no A − B: choose a run over the "
+               "same text as B, or switch A − B off");
         return result;
     }
     const std::vector<float> values = by_token(both, attribution, [&](std::size_t row) {

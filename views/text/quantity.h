@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/common/colour_map.h"
+#include "views/common/colour_ranges.h"
 #include "views/common/selection.h"
 #include "views/common/trace_data.h"
 
@@ -21,6 +22,10 @@ inline constexpr Quantity all_quantities[] = {Quantity::nll,   Quantity::entropy
                                               Quantity::steps, Quantity::maxProbability, Quantity::flops};
 
 QString quantity_name(Quantity quantity); ///< "NLL"
+/// As it is typed: "nll", "entropy", "rank", "steps", "probability", "flops".
+QString quantity_key(Quantity quantity);
+/// By its key or its name, in any case.
+std::optional<Quantity> quantity_called(const QString& name);
 QString quantity_unit(Quantity quantity); ///< "nats"; empty for counts
 /// What the colour of a token means, short enough to stand beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
@@ -55,7 +60,6 @@ TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// "VERB", "0.25": what a condition finds it by; empty where the token has none.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// Ends of a colour scale that hold whatever the values are.
-using HeldRange = std::optional<std::array<double, 2>>;
 /// Of classes there is no range.
 void hold_range(TokenValues& values, const HeldRange& range);
 /// What the values are drawn with.

@@ -15,6 +15,7 @@
 #include <QStringList>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #undef signals
@@ -25,10 +26,10 @@ namespace {
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 /// The length of blocks costs n √n: beyond this the run's own interval serves.
 constexpr qint64 most_resampled = 200'000;
+/// The same of whole clusters, of which only sums are kept: memory.
+constexpr qint64 most_drawn = 4'000'000;
 /// Fewer values do not tell how they hang together (block_length.h).
 constexpr std::int64_t least_resampled = 8;
-/// Enough for two digits of a bound.
-constexpr std::int64_t replicates = 2000;
 
 QString tr(const char* text) {
     return QCoreApplication::translate("Span", text);
@@ -56,19 +57,35 @@ QString with_interval(const SpanMean& mean, bool difference) {
 
 } // namespace
 
-SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
-                               Attribution attribution, const std::stop_token& stop) {
+/// Means over chosen tokens of one stretch or of many, with intervals from blocks of all of their tokens, or
+/// from whole clusters.
+struct SubsetMeans::Impl {
+    static constexpr std::size_t width = 5; // number, NLL, entropy, steps, difference
+
+    /// The chosen ones of tokens [first, last).
+    template <typename Chosen>
+    void add(const SequenceData& a, const SequenceData* b, TokenSpan span, std::int64_t cluster,
+             Chosen chosen);
+    [[nodiscard]] SpanStatistics finish(qint64 maxSteps, const QString& whole, const std::stop_token& stop);
+
+    Attribution attribution = Attribution::predicted;
     SpanStatistics result;
-    result.tokens = span.size();
-    const bool paired = b != nullptr && agree(a, *b, span);
-    constexpr std::size_t width = 4; // NLL, entropy, steps, difference
-    std::vector<double> values;
-    std::vector<double> nll;
-    std::vector<double> difference;
+    std::array<double, width> totals{};
+    bool all_paired = true;
+    bool kept = true; ///< what stands below; not of more tokens than anybody resamples
+    std::vector<double> values, nll, difference;
+    std::vector<bool> in;
     TokenLayout layout;
+};
+
+template <typename Chosen>
+void SubsetMeans::Impl::add(const SequenceData& a, const SequenceData* b, TokenSpan span,
+                            std::int64_t cluster, Chosen chosen) {
+    const bool paired = b != nullptr && agree(a, *b, span);
     qint64 before = -2;
-    bool all_paired = paired;
     for (qint64 token = span.first; token < span.last; ++token) {
+        const bool counts = chosen(token);
+        result.tokens += counts ? 1 : 0;
         const qint64 row = row_of(token, attribution);
         const auto at = static_cast<std::size_t>(row);
         if (row < 0 || at >= a.tokens.size() || !std::isfinite(a.tokens.nll[at]) ||
@@ -76,44 +93,64 @@ SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qin
             continue;
         }
         const bool both = paired && at < b->tokens.size() && std::isfinite(b->tokens.nll[at]);
-        all_paired = all_paired && both;
-        nll.push_back(a.tokens.nll[at]);
-        difference.push_back(both ? static_cast<double>(b->tokens.nll[at]) - nll.back() : 0);
-        values.insert(values.end(), {nll.back(), static_cast<double>(a.tokens.entropy[at]),
-                                     static_cast<double>(a.tokens.steps[at]), difference.back()});
-        layout.add(0, row == before + 1);
+        all_paired = all_paired && (both || !counts);
+        const double x = counts ? 1 : 0;
+        const double loss = a.tokens.nll[at];
+        const double change = both ? static_cast<double>(b->tokens.nll[at]) - loss : 0;
+        const std::array<double, width> parts{x, x * loss, x * static_cast<double>(a.tokens.entropy[at]),
+                                              x * static_cast<double>(a.tokens.steps[at]), x * change};
+        for (std::size_t i = 0; i < width; ++i) {
+            totals[i] += parts[i];
+        }
+        result.scored += counts ? 1 : 0;
+        if (kept) {
+            in.push_back(counts);
+            nll.push_back(loss);
+            difference.push_back(change);
+            values.insert(values.end(), parts.begin(), parts.end());
+            layout.add(cluster, row == before + 1);
+            kept = in.size() <= most_drawn;
+        }
         before = row;
     }
-    result.scored = static_cast<qint64>(nll.size());
-    if (nll.empty()) {
+}
+
+SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, const std::stop_token& stop) {
+    SpanMean* means[width - 1] = {&result.nll, &result.entropy, &result.steps, &result.difference};
+    for (std::size_t i = 1; i < width && result.scored > 0; ++i) {
+        means[i - 1]->mean = totals[i] / totals[0];
+    }
+    if (result.scored == 0) {
         result.about = tr("No token of it has an NLL.");
         return result;
     }
-    const PrefixSums sums(values, width, layout);
-    SpanMean* means[width] = {&result.nll, &result.entropy, &result.steps, &result.difference};
-    const auto total = sums.before(sums.tokens());
-    for (std::size_t i = 0; i < width; ++i) {
-        means[i]->mean = total[i] / static_cast<double>(sums.tokens());
-    }
-    if (sums.tokens() < least_resampled) {
-        result.about =
-            tr("No interval: under %1 tokens do not tell how they hang together.").arg(least_resampled);
-    } else if (sums.tokens() > most_resampled) {
-        result.about = tr("No interval: the span is longer than %1 tokens; the Library has the run's.")
-                           .arg(format_count(most_resampled));
+    BootstrapOptions options;
+    options.replicates = shown_replicates;
+    options.threads = 1;
+    options.stop = stop;
+    layout.close_gaps();
+    const bool clusters = draws_whole_clusters(options, layout.clusters());
+    if (result.scored < least_resampled) {
+        result.about = tr("No interval: fewer than %1 tokens do not show how far their NLLs are correlated.")
+                           .arg(least_resampled);
+    } else if (const qint64 most = clusters ? most_drawn : most_resampled;
+               !kept || static_cast<qint64>(in.size()) > most) {
+        result.about = tr("No interval: the %1 is longer than %2 tokens; the Library has the run's.")
+                           .arg(whole, format_count(most));
     } else {
-        BootstrapOptions options;
-        options.replicates = replicates;
-        options.threads = 1;
-        options.stop = stop;
+        const PrefixSums sums(values, width, layout);
+        // What a token adds to the mean's error; nothing where it is not of them.
+        for (std::size_t i = 0; i < nll.size(); ++i) {
+            nll[i] = in[i] ? nll[i] - result.nll.mean : 0;
+            difference[i] = in[i] ? difference[i] - result.difference.mean : 0;
+        }
         const std::span<const double> series[] = {nll, difference};
         const Resampling how =
             choose_resampling(sums.layout(), std::span(series).first(all_paired ? 2 : 1), options);
         std::vector<Statistic> statistics;
-        for (std::size_t i = 0; i < width; ++i) {
-            statistics.emplace_back([i](std::span<const double> of, std::int64_t tokens) {
-                return of[i] / static_cast<double>(tokens);
-            });
+        for (std::size_t i = 1; i < width; ++i) {
+            statistics.emplace_back(
+                [i](std::span<const double> of, std::int64_t) { return of[0] > 0 ? of[i] / of[0] : none; });
         }
         const bool enough = how.units >= 2;
         const std::vector<Estimate> estimates =
@@ -122,13 +159,18 @@ SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qin
             means[i]->low = estimates[i].low;
             means[i]->high = estimates[i].high;
         }
+        const QString words = QString::fromStdString(how.words());
         result.about =
-            enough ? tr("95 % intervals: %1; about other stretches of this text, not about other texts.")
-                         .arg(QString::fromStdString(how.words()))
-                   : tr("No interval: the span holds fewer than two blocks of %1 tokens.").arg(how.block);
+            !enough ? tr("No interval: the %1 holds fewer than two blocks of %2 tokens.")
+                          .arg(whole)
+                          .arg(how.block)
+            : clusters ? tr("95 % intervals: %1.").arg(words)
+                       : tr("95 % intervals: %1; about other stretches of this text, not about other texts.")
+                             .arg(words);
         constexpr double few = 10;
         if (enough && how.units < few) {
-            result.about += u' ' + tr("They rest on %1 blocks: a hint, no more.").arg(std::floor(how.units));
+            result.about +=
+                u' ' + tr("Estimated from only %1 blocks, so they are rough.").arg(std::floor(how.units));
         }
     }
     if (maxSteps <= 0) {
@@ -140,10 +182,45 @@ SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qin
     return result;
 }
 
-QString describe_span(const SpanStatistics& statistics, TokenSpan span) {
+SubsetMeans::SubsetMeans(Attribution attribution) : impl_(std::make_unique<Impl>()) {
+    impl_->attribution = attribution;
+}
+SubsetMeans::~SubsetMeans() = default;
+
+void SubsetMeans::add(const SequenceData& a, const SequenceData* b, std::int64_t cluster,
+                      const std::vector<qint64>& tokens) {
+    std::vector<bool> chosen(a.tokens.size());
+    for (const qint64 token : tokens) {
+        if (token >= 0 && static_cast<std::size_t>(token) < chosen.size()) {
+            chosen[static_cast<std::size_t>(token)] = true;
+        }
+    }
+    impl_->add(a, b, {0, static_cast<qint64>(a.tokens.size())}, cluster,
+               [&](qint64 token) { return chosen[static_cast<std::size_t>(token)]; });
+}
+
+SpanStatistics SubsetMeans::finish(qint64 maxSteps, const QString& whole, const std::stop_token& stop) {
+    return impl_->finish(maxSteps, whole, stop);
+}
+
+SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
+                               Attribution attribution, const std::stop_token& stop) {
+    SubsetMeans::Impl means;
+    means.attribution = attribution;
+    means.add(a, b, span, 0, [](qint64) { return true; });
+    return means.finish(maxSteps, tr("span"), stop);
+}
+
+SpanStatistics subset_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps,
+                                 const std::vector<qint64>& tokens, Attribution attribution,
+                                 const std::stop_token& stop) {
+    SubsetMeans means(attribution);
+    means.add(a, b, 0, tokens);
+    return means.finish(maxSteps, tr("sequence"), stop);
+}
+
+QString describe_means(const SpanStatistics& statistics) {
     QStringList parts;
-    parts << tr("%1 tokens (%2 to %3)")
-                 .arg(format_count(statistics.tokens), format_count(span.first), format_count(span.last - 1));
     const auto add = [&](const QString& name, const SpanMean& mean, bool difference) {
         if (!std::isnan(mean.mean)) {
             parts << name + u' ' + with_interval(mean, difference);
@@ -154,6 +231,13 @@ QString describe_span(const SpanStatistics& statistics, TokenSpan span) {
     add(tr("entropy"), statistics.entropy, false);
     add(tr("NLL of B − A"), statistics.difference, true);
     return parts.join(QStringLiteral(" · "));
+}
+
+QString describe_span(const SpanStatistics& statistics, TokenSpan span) {
+    const QString means = describe_means(statistics);
+    return tr("%1 tokens (%2 to %3)")
+               .arg(format_count(statistics.tokens), format_count(span.first), format_count(span.last - 1)) +
+           (means.isEmpty() ? QString() : QStringLiteral(" · ") + means);
 }
 
 QString span_text(const SequenceData& data, TokenSpan span) {
@@ -238,6 +322,7 @@ QString span_latex(const SequenceData& data, TokenSpan span,
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name) {
     const std::filesystem::path path(key.trace.toStdU16String());
+    check_can_annotate(path);
     const TraceReader reader = TraceReader::open(path);
     const std::vector<RunInfo> runs = reader.runs();
     const auto run =

@@ -7,7 +7,9 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <stop_token>
+#include <vector>
 
 namespace ponderscope {
 
@@ -42,6 +44,31 @@ struct SpanStatistics {
 /// the data asks for. None where fewer than two blocks fit. Slow for long spans; Cancelled by \p stop.
 SpanStatistics span_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
                                Attribution attribution, const std::stop_token& stop = {});
+/// The same of single tokens, ascending, wherever they stand: means over them, intervals from blocks of the
+/// whole sequence in which they are as many as they happen to be (a ratio), so that neighbours count as such.
+SpanStatistics subset_statistics(const SequenceData& a, const SequenceData* b, qint64 maxSteps,
+                                 const std::vector<qint64>& tokens, Attribution attribution,
+                                 const std::stop_token& stop = {});
+/// The same of tokens of many sequences, which come one after the other: intervals from whole clusters (of
+/// sequences) where there are enough of them, else from blocks.
+class SubsetMeans {
+public:
+    explicit SubsetMeans(Attribution attribution);
+    ~SubsetMeans();
+    /// \p cluster: from 0, ascending. \p b: null where B does not have that sequence.
+    void add(const SequenceData& a, const SequenceData* b, std::int64_t cluster,
+             const std::vector<qint64>& tokens);
+    /// \p whole: what was added, in a word. Cancelled by \p stop.
+    [[nodiscard]] SpanStatistics finish(qint64 maxSteps, const QString& whole,
+                                        const std::stop_token& stop = {});
+    struct Impl;
+
+private:
+    std::unique_ptr<Impl> impl_;
+};
+
+/// The means in one line: "NLL 4.31 [3.90, 4.80] · steps 2.10 · …".
+QString describe_means(const SpanStatistics& statistics);
 /// In one line: "37 tokens (12 to 48) · NLL 4.31 [3.90, 4.80] · …".
 QString describe_span(const SpanStatistics& statistics, TokenSpan span);
 

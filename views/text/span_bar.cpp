@@ -2,6 +2,7 @@
 #include "views/text/span_bar.h"
 
 #include "views/common/format.h"
+#include "views/common/trace_name.h"
 #include "views/text/text_view.h"
 
 #include <QApplication>
@@ -55,7 +56,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     figure->setToolTip(tr("A figure of the span"));
     auto* shut = new QToolButton(this);
     shut->setText(QStringLiteral("×"));
-    shut->setToolTip(tr("Lets go of the span (Esc)"));
+    shut->setToolTip(tr("Deselects the span (Esc)"));
     shut->setAccessibleName(shut->toolTip());
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(24, 6, 14, 6);
@@ -96,11 +97,16 @@ void SpanBar::showSpan() {
     copy_->setEnabled(span.size() <= most_copied);
     copy_->setToolTip(copy_->isEnabled() ? tr("Copies the span as text, as a table or for LaTeX")
                                          : tr("At most %1 tokens are copied").arg(format_count(most_copied)));
-    const bool live = context_.data.isLive(context_.selection.runA().trace);
-    label_->setEnabled(!live);
+    const QString trace = context_.selection.runA().trace;
+    const bool live = context_.data.isLive(trace);
+    label_->setEnabled(!live && !is_elsewhere(trace));
     label_->setToolTip(
         live ? tr("A run that is not in a file yet takes no labels")
-             : tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
+        : is_elsewhere(trace)
+            ? tr("What lies on %1 is only read: fetch the run (its menu in the Library), or annotate it "
+                 "there; labels that it has there are shown here")
+                  .arg(machine_of(trace).mid(6))
+            : tr("Gives the span a label: an annotation beside the trace, to colour, find and group by"));
     show();
     delay_.start();
 }

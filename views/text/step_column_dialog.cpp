@@ -66,7 +66,7 @@ StepColumnDialog::StepColumnDialog(const ViewContext& context, QWidget* parent)
     auto* form = new QFormLayout(this);
     form->addRow(tr("Signal"), signal_);
     form->addRow(tr("At"), step_);
-    form->addRow(tr("Minus that at"), minus_);
+    form->addRow(tr("Minus the value at"), minus_);
     form->addRow(QString(), against_);
     form->addRow(tr("Name"), name_);
     form->addRow(words);
@@ -144,6 +144,7 @@ void derive_column(const RunKey& a, const RunKey& b, const QString& name, const 
         return *run;
     };
     const StepColumn wanted = StepColumn::parse(column.toStdString());
+    check_can_annotate(std::filesystem::path(a.trace.toStdU16String()));
     const TraceReader trace = open(a);
     const RunInfo run = run_of(trace, a);
     Annotation made;

@@ -2,7 +2,6 @@
 #include "views/text/text_panel.h"
 
 #include "views/common/flow_layout.h"
-#include "views/figure/figure_command.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
@@ -14,15 +13,11 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QContextMenuEvent>
-#include <QDialog>
-#include <QDialogButtonBox>
-#include <QDoubleSpinBox>
-#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPainter>
-#include <QPushButton>
+#include <QRegularExpression>
 #include <QSignalBlocker>
 #include <QStackedWidget>
 #include <QTableView>
@@ -36,6 +31,7 @@ namespace {
 
 constexpr int replayed = -1;  ///< data of the entry that stands for a replay's steps
 constexpr int of_a_step = -2; ///< of the entry that asks for a column of a step
+constexpr int none = -3;      ///< of the entry without bars
 constexpr int blink_ms = 600;
 
 } // namespace
@@ -52,6 +48,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       difference_(new QCheckBox(tr("A − B"), this)),
       blink_(new QCheckBox(tr("Blink"), this)),
       controls_(new QWidget(this)),
+      notice_(new QLabel(this)),
       zoomBox_(new QComboBox(this)),
       stack_(new QStackedWidget(this)),
       table_(new QTableView(this)),
@@ -82,7 +79,10 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
             bars_->addItem(quantity_name(quantity), static_cast<int>(quantity));
         }
     }
-    bars_->addItem(tr("None"), QVariant());
+    bars_->addItem(tr("None"), none);
+    bars_->addItem(tr("Of a step…"), of_a_step);
+    bars_->setItemData(bars_->count() - 1, colour_->itemData(colour_->count() - 1, Qt::ToolTipRole),
+                       Qt::ToolTipRole);
     bars_->setAccessibleName(tr("Bars under the text"));
     bars_->setToolTip(
         tr("A second quantity at once, under each token. Steps are ticks: those that ran, of those that "
@@ -119,11 +119,19 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     }
 
+    // Why the text has no colour: said over it, where one looks for them.
+    notice_->setWordWrap(true);
+    notice_->setTextFormat(Qt::PlainText);
+    notice_->setContentsMargins(24, 8, 24, 0);
+    notice_->setForegroundRole(QPalette::PlaceholderText);
+    notice_->hide();
+
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     column->addWidget(controls_);
     column->addWidget(find_);
+    column->addWidget(notice_);
     column->addWidget(stack_, 1);
     column->addWidget(spanBar_);
     setFocusProxy(view_);
@@ -132,7 +140,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         const QVariant chosen = colour_->currentData();
         if (chosen == QVariant(of_a_step)) {
             nameColour(); // it colours by nothing itself
-            askForStep();
+            askForStep(false);
             return;
         }
         const bool annotation = chosen.typeId() == QMetaType::QString;
@@ -154,10 +162,18 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     connect(find_, &FindBar::queryChanged, this, &TextPanel::viewChanged);
     connect(spanBar_, &SpanBar::figureWanted, this, &TextPanel::figureWanted);
     connect(spanBar_, &SpanBar::failed, this, &TextPanel::failed);
+    connect(find_, &FindBar::commandGiven, this, &TextPanel::obey);
     connect(bars_, &QComboBox::currentIndexChanged, this, [this] {
-        setBars(bars_->currentData().isNull()
-                    ? std::nullopt
-                    : std::optional(static_cast<Quantity>(bars_->currentData().toInt())));
+        const QVariant chosen = bars_->currentData();
+        if (chosen == QVariant(of_a_step)) {
+            nameColour(); // it is none itself
+            askForStep(true);
+        } else if (chosen.typeId() == QMetaType::QString) {
+            setBarAnnotation(chosen.toString());
+        } else {
+            setBars(chosen == QVariant(none) ? std::nullopt
+                                             : std::optional(static_cast<Quantity>(chosen.toInt())));
+        }
     });
     connect(difference_, &QCheckBox::toggled, this, [this](bool on) {
         if (on) {
@@ -180,6 +196,9 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     connect(view_, &TextView::contentChanged, this, &TextPanel::offerAnnotations);
     connect(view_, &TextView::valuesChanged, this, [this] {
         legend_->show(view_->values());
+        const QString& notice = view_->values().notice;
+        notice_->setText(notice + u'.');
+        notice_->setVisible(!notice.isEmpty());
         corpus_->setRange(view_->showsDifference() ? HeldRange() : view_->range());
         nameColour();
     });
@@ -189,57 +208,21 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
 }
 
 void TextPanel::askForRange() {
-    const ColourScale& scale = view_->values().scale;
-    QDialog dialog(this);
-    dialog.setWindowTitle(tr("Ends of the colour scale"));
-    const auto field = [&](double value) {
-        auto* made = new QDoubleSpinBox(&dialog);
-        made->setRange(-1e15, 1e15);
-        made->setDecimals(3);
-        made->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
-        made->setValue(value);
-        made->setMinimumWidth(160);
-        return made;
-    };
-    QDoubleSpinBox* low = field(scale.low);
-    QDoubleSpinBox* high = field(scale.high);
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(tr("Hold"));
-    QPushButton* automatic = buttons->addButton(tr("From the values"), QDialogButtonBox::ResetRole);
-    automatic->setEnabled(view_->range().has_value());
-    auto* words =
-        new QLabel(tr("Held for every run and sequence, in text, table, map and figures."), &dialog);
-    words->setForegroundRole(QPalette::PlaceholderText);
-    auto* form = new QFormLayout(&dialog);
-    form->addRow(tr("Low"), low);
-    form->addRow(tr("High"), high);
-    form->addRow(words);
-    form->addRow(buttons);
-    const auto check = [&] {
-        buttons->button(QDialogButtonBox::Ok)->setEnabled(low->value() < high->value());
-    };
-    connect(low, &QDoubleSpinBox::valueChanged, &dialog, check);
-    connect(high, &QDoubleSpinBox::valueChanged, &dialog, check);
-    connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
-    connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
-    connect(automatic, &QPushButton::clicked, &dialog, [&] {
-        view_->setRange({});
-        dialog.reject();
-    });
-    if (dialog.exec() == QDialog::Accepted) {
-        view_->setRange(std::array{low->value(), high->value()});
+    HeldRange range = view_->range();
+    if (ask_for_range(this, view_->values().scale, range)) {
+        view_->setRange(range);
     }
 }
 
-void TextPanel::askForStep() {
+void TextPanel::askForStep(bool bars) {
     StepColumnDialog dialog(context_, this);
     if (dialog.exec() == QDialog::Accepted) {
-        deriveColumn(dialog.againstB() ? context_.selection.runB() : RunKey(), dialog.name(),
-                     dialog.column());
+        deriveColumn(dialog.againstB() ? context_.selection.runB() : RunKey(), dialog.name(), dialog.column(),
+                     bars);
     }
 }
 
-void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString& column) {
+void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString& column, bool bars) {
     const RunKey a = context_.selection.runA();
     if (context_.data.isLive(a.trace)) {
         emit failed(tr("A run that is not in a file yet takes no annotations; wait until it is recorded."));
@@ -250,38 +233,56 @@ void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString
             derive_column(a, b, name, column, stop);
             return true;
         },
-        [this, name](bool) {
+        [this, name, bars](bool) {
             context_.data.refresh();
-            setAnnotation(name);
+            bars ? setBarAnnotation(name) : setAnnotation(name);
         },
         [this](const QString& sentence) { emit failed(sentence); });
 }
 
 void TextPanel::offerAnnotations() {
     const QSignalBlocker quiet(colour_);
-    for (int i = colour_->count() - 1; i >= 0; --i) {
-        if (colour_->itemData(i).typeId() == QMetaType::QString) {
-            colour_->removeItem(i);
+    const QSignalBlocker still(bars_);
+    for (QComboBox* box : {colour_, bars_}) {
+        for (int i = box->count() - 1; i >= 0; --i) {
+            if (box->itemData(i).typeId() == QMetaType::QString) {
+                box->removeItem(i);
+            }
         }
     }
     QStringList names;
+    QStringList classes; // have no length
     if (const auto shown = view_->sequence()) {
         for (const TokenAnnotation& one : shown->annotations) {
             names << one.name;
+            classes << (one.category ? one.name : QString());
         }
     }
-    if (!view_->annotation().isEmpty() && !names.contains(view_->annotation())) {
-        names << view_->annotation(); // the legend says that this run has none
+    // The legend says of those that are chosen that this run has none.
+    for (const QString& chosen : {view_->annotation(), view_->barAnnotation()}) {
+        if (!chosen.isEmpty() && !names.contains(chosen)) {
+            names << chosen;
+        }
     }
     for (const QString& name : names) {
-        colour_->addItem(name, name);
-        colour_->setItemData(colour_->count() - 1, tr("An annotation of the tokens"), Qt::ToolTipRole);
+        for (QComboBox* box : {colour_, bars_}) {
+            if (box == bars_ && classes.contains(name)) {
+                continue;
+            }
+            box->addItem(name, name);
+            box->setItemData(box->count() - 1, tr("An annotation of the tokens"), Qt::ToolTipRole);
+        }
     }
     nameColour();
 }
 
 void TextPanel::nameColour() {
     const QSignalBlocker quiet(colour_);
+    const QSignalBlocker still(bars_);
+    bars_->setCurrentIndex(bars_->findData(!view_->barAnnotation().isEmpty()
+                                               ? QVariant(view_->barAnnotation())
+                                           : view_->bars() ? QVariant(static_cast<int>(*view_->bars()))
+                                                           : QVariant(none)));
     const int entry = colour_->findData(replayed);
     difference_->setEnabled(view_->values().replay.isEmpty() && view_->annotation().isEmpty());
     if (view_->values().replay.isEmpty()) {
@@ -299,7 +300,8 @@ void TextPanel::nameColour() {
         colour_->addItem(tr("Steps (replay)"), replayed);
     }
     const int place = colour_->findData(replayed);
-    colour_->setItemData(place, tr("Steps that %1 would have given, by replay").arg(view_->values().replay),
+    colour_->setItemData(place,
+                         tr("Steps that the rule %1 would have given, by replay").arg(view_->values().replay),
                          Qt::ToolTipRole);
     colour_->setCurrentIndex(place);
 }
@@ -310,10 +312,18 @@ void TextPanel::buildZoom() {
     zoomBox_->addItem(tr("Map"), static_cast<int>(TextZoom::corpus));
     zoomBox_->setCurrentIndex(1);
     zoomBox_->setAccessibleName(tr("Zoom"));
-    zoomBox_->setToolTip(tr("One line a token, running text, or all sequences with one pixel a token "
+    zoomBox_->setToolTip(tr("One token per line, running text, or all sequences with one pixel a token "
                             "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"));
     connect(zoomBox_, &QComboBox::currentIndexChanged, this,
             [this] { setZoom(static_cast<TextZoom>(zoomBox_->currentData().toInt())); });
+    // As wide as their names ask, and no wider: those of A fit a small window.
+    QHeaderView* header = table_->horizontalHeader();
+    connect(header, &QHeaderView::sectionCountChanged, this, [header] {
+        for (int column = 0; column < header->count(); ++column) {
+            const int least = column == TokenModel::token_column ? 140 : 66;
+            header->resizeSection(column, std::max(least, header->sectionSizeHint(column) + 4));
+        }
+    });
     table_->setModel(model_);
     table_->setFrameShape(QFrame::NoFrame);
     table_->setShowGrid(false);
@@ -326,11 +336,10 @@ void TextPanel::buildZoom() {
     table_->verticalHeader()->hide();
     table_->verticalHeader()->setDefaultSectionSize(26);
     table_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Interactive);
-    table_->horizontalHeader()->setSectionResizeMode(TokenModel::token_column, QHeaderView::Stretch);
-    table_->horizontalHeader()->setHighlightSections(false);
-    table_->horizontalHeader()->setAccessibleName(tr("Quantities"));
-    table_->setAccessibleName(tr("Tokens, one a line"));
+    header->setSectionResizeMode(QHeaderView::Interactive);
+    header->setHighlightSections(false);
+    header->setAccessibleName(tr("Quantities"));
+    table_->setAccessibleName(tr("Tokens, one per line"));
     table_->viewport()->installEventFilter(this);
     stack_->addWidget(table_);
     stack_->addWidget(view_);
@@ -354,14 +363,13 @@ void TextPanel::buildZoom() {
             fillTable(); // B may be another one
         }
     });
-    connect(&context_.selection, &Selection::attributionChanged, this, [this] {
-        const QHeaderView* header = table_->horizontalHeader();
+    connect(&context_.selection, &Selection::attributionChanged, this, [this, header] {
         table_->sortByColumn(header->sortIndicatorSection(), header->sortIndicatorOrder());
     });
     // Three clicks: up, down, as in the text again.
-    table_->horizontalHeader()->setSectionsClickable(true);
-    table_->horizontalHeader()->setSortIndicatorClearable(true);
-    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+    header->setSectionsClickable(true);
+    header->setSortIndicatorClearable(true);
+    header->setSortIndicator(-1, Qt::AscendingOrder);
     table_->setSortingEnabled(true);
     connect(view_, &TextView::zoomedBeyond, this,
             [this](bool in) { setZoom(in ? TextZoom::tokens : TextZoom::corpus); });
@@ -440,7 +448,7 @@ void TextPanel::zoomOut() {
 }
 
 bool TextPanel::isBusy() const {
-    return !view_->settled() || spanBar_->isBusy() || deriving_.isBusy() ||
+    return !view_->settled() || spanBar_->isBusy() || find_->isBusy() || deriving_.isBusy() ||
            (zoom_ == TextZoom::corpus && corpus_->isBusy());
 }
 
@@ -486,6 +494,21 @@ void TextPanel::findPrevious() {
     }
 }
 
+void TextPanel::setPlain(bool plain) {
+    for (QWidget* child : controls_->findChildren<QWidget*>(Qt::FindDirectChildrenOnly)) {
+        child->setVisible(!plain || child == legend_);
+    }
+}
+
+void TextPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    find_->setRoom(height());
+}
+
+QString TextPanel::notice() const {
+    return notice_->isHidden() ? QString() : notice_->text();
+}
+
 void TextPanel::setDifference(bool on) {
     difference_->setChecked(on);
 }
@@ -495,10 +518,49 @@ void TextPanel::setBlink(bool on) {
 }
 
 void TextPanel::setBars(std::optional<Quantity> quantity) {
-    const int at = quantity ? bars_->findData(static_cast<int>(*quantity)) : bars_->count() - 1;
-    bars_->setCurrentIndex(at);
+    view_->setBarAnnotation({});
     view_->setBars(quantity);
+    nameColour();
     emit viewChanged();
+}
+
+void TextPanel::setBarAnnotation(const QString& name) {
+    if (bars_->findData(name) < 0 && !name.isEmpty()) {
+        const QSignalBlocker quiet(bars_);
+        bars_->addItem(name, name); // its sequence is still being read
+    }
+    view_->setBarAnnotation(name);
+    nameColour();
+    emit viewChanged();
+}
+
+void TextPanel::obey(const TextCommand& command) {
+    using Kind = TextCommand::Kind;
+    switch (command.kind) {
+    case Kind::token:
+        context_.selection.setToken(command.token);
+        break;
+    case Kind::colour:
+        command.quantity ? setQuantity(*command.quantity) : setAnnotation(command.name);
+        break;
+    case Kind::bars:
+        command.quantity ? setBars(command.quantity) : setBarAnnotation(command.name);
+        break;
+    case Kind::derive: {
+        // "nll@0-nll@last" as a name: nll_0_minus_nll_last
+        QString name = command.name;
+        name.replace(QStringLiteral("-"), QStringLiteral("_minus_"));
+        name.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9_]+")), QStringLiteral("_"));
+        deriveColumn({}, name, command.name);
+        break;
+    }
+    case Kind::run:
+        context_.selection.setRunA(command.run);
+        break;
+    case Kind::against:
+        context_.selection.setRunB(command.run);
+        break;
+    }
 }
 
 void TextPanel::setAnnotation(const QString& name) {
@@ -520,75 +582,6 @@ void TextPanel::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), context_.theme.colours().panel);
     painter.fillRect(0, controls_->geometry().bottom(), width(), 1, context_.theme.colours().line);
-}
-
-figure::FigureSpec TextPanel::figureSpec(figure::FigureKind kind) const {
-    figure::FigureSpec spec = figure::window_figure(context_.data, context_.selection, kind);
-    spec.sequence = context_.selection.sequence();
-    // The span that was chosen, or what is on the screen: a figure of a whole book helps nobody.
-    const TokenSpan span = view_->span().isEmpty()
-                               ? TokenSpan{view_->firstVisibleToken(), view_->endVisibleToken()}
-                               : view_->span();
-    if (!span.isEmpty()) {
-        spec.tokens = std::array<std::int64_t, 2>{span.first, span.last};
-    }
-    spec.annotation = view_->annotation().toStdString();
-    spec.range = view_->range();
-    switch (view_->quantity()) {
-    case Quantity::nll:
-        spec.quantity = view_->showsDifference() && spec.runs.size() > 1
-                            ? figure::TokenQuantity::nll_difference
-                            : figure::TokenQuantity::nll;
-        break;
-    case Quantity::entropy:
-        spec.quantity = figure::TokenQuantity::entropy;
-        break;
-    case Quantity::rank:
-        spec.quantity = figure::TokenQuantity::rank;
-        break;
-    case Quantity::steps:
-        spec.quantity = figure::TokenQuantity::steps;
-        break;
-    case Quantity::maxProbability:
-        spec.quantity = figure::TokenQuantity::max_probability;
-        break;
-    case Quantity::flops:
-        spec.quantity = figure::TokenQuantity::flops;
-        break;
-    }
-    return spec;
-}
-
-ViewCommand TextPanel::viewCommand() const {
-    const TraceData& traces = context_.data;
-    const Selection& selection = context_.selection;
-    if (const QString why = why_no_run(traces, selection); !why.isEmpty()) {
-        return no_command(why);
-    }
-    const RunInfo& a = *traces.run(selection.runA());
-    const RunKey b = selection.runB();
-    if (zoom_ == TextZoom::corpus) {
-        QStringList line{QStringLiteral("page"), selection.runA().trace,
-                         QStringLiteral("--run=") + run_name(a)};
-        if (const RunInfo* other = traces.run(b); other != nullptr && b.trace == selection.runA().trace) {
-            line << QStringLiteral("--run=") + run_name(*other);
-        }
-        return shell_view({line << QStringLiteral("--output=page.html")});
-    }
-    if (zoom_ == TextZoom::tokens) {
-        return python_view(traces, selection,
-                           {QStringLiteral("columns = a.columns(%1)").arg(selection.sequence()),
-                            QStringLiteral("for at, text in enumerate(a.token_texts(%1, columns)):")
-                                .arg(selection.sequence()),
-                            QStringLiteral("    print(at, repr(text), *(columns[k][at] for k in (\"nll\", "
-                                           "\"rank\", \"entropy\", \"steps\")))")});
-    }
-    if (view_->showsReplay()) {
-        return shell_view({{QStringLiteral("policy"), run_a_reference(traces, selection),
-                            QStringLiteral("--policy=") + view_->replay().policy,
-                            QStringLiteral("--per-token=tokens.csv")}});
-    }
-    return figure::figure_view(traces, selection, figureSpec(figure::FigureKind::token_text));
 }
 
 } // namespace ponderscope

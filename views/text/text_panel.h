@@ -15,12 +15,14 @@
 class QCheckBox;
 class QComboBox;
 class QStackedWidget;
+class QLabel;
 class QTableView;
 
 namespace ponderscope {
 
 class CorpusMap;
 class FindBar;
+struct TextCommand;
 class Legend;
 class SpanBar;
 class TextView;
@@ -42,6 +44,8 @@ public:
     /// A figure of what the text shows: its tokens, its colour, A and B.
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
     [[nodiscard]] TextView& view() { return *view_; }
+    /// Why the text has no colour, as it stands over the text; empty when all is well.
+    [[nodiscard]] QString notice() const;
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }
     [[nodiscard]] SpanBar& spanBar() { return *spanBar_; }
@@ -53,16 +57,21 @@ public:
 
 public slots:
     /// Works a column out of the steps of A (an invalid \p b) or of B − A, keeps it as an annotation, and
-    /// colours by it (step_column_dialog.h).
-    void deriveColumn(const ponderscope::RunKey& b, const QString& name, const QString& column);
+    /// colours by it or shows it as \p bars (step_column_dialog.h).
+    void deriveColumn(const ponderscope::RunKey& b, const QString& name, const QString& column,
+                      bool bars = false);
     void find();
     void findText(const QString& query); ///< opens the find bar with it
     void findNext();
     void findPrevious();
     void setDifference(bool on);
+    /// Only the text and what its colours mean: for others to look at.
+    void setPlain(bool plain);
     void setQuantity(ponderscope::Quantity quantity);
     void setAnnotation(const QString& name); ///< colours by it; empty: by the quantity again
     void setBars(std::optional<ponderscope::Quantity> quantity);
+    void setBarAnnotation(const QString& name); ///< bars by it; empty: by the quantity again
+    void obey(const ponderscope::TextCommand& command);
     void setZoom(ponderscope::TextZoom zoom);
     void zoomIn();  ///< larger text, then one line a token
     void zoomOut(); ///< smaller text, then the map
@@ -79,15 +88,16 @@ signals:
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void offerAnnotations(); ///< those of the sequence that is shown, and the one that is chosen
-    void nameColour();       ///< the box says what colours the text, a replay too
+    void offerAnnotations(); ///< those of the sequence that is shown, and those that are chosen
+    void nameColour();       ///< the boxes say what colours the text and makes bars, a replay too
     void buildZoom();
     void showRow(qint64 token);
     void fillTable();
     void askForRange();
-    void askForStep();
+    void askForStep(bool bars);
 
     ViewContext context_;
     TextView* view_;
@@ -100,6 +110,7 @@ private:
     QCheckBox* blink_;
     QTimer blinking_;
     QWidget* controls_;
+    QLabel* notice_;
     QComboBox* zoomBox_;
     QStackedWidget* stack_;
     QTableView* table_;

@@ -5,13 +5,9 @@
 #include "views/common/whole_characters.h"
 #include "views/text/minimap.h"
 
-#include <QContextMenuEvent>
-#include <QHelpEvent>
-#include <QMouseEvent>
 #include <QPainter>
 #include <QResizeEvent>
 #include <QScrollBar>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +22,10 @@ constexpr std::chrono::microseconds slice{5000};
 } // namespace
 
 TextView::TextView(const ViewContext& context, QWidget* parent)
-    : QAbstractScrollArea(parent), context_(context), minimap_(new Minimap(context.theme, this)) {
+    : QAbstractScrollArea(parent),
+      context_(context),
+      ranges_(ColourRanges::of(context.data)),
+      minimap_(new Minimap(context.theme, this)) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -46,6 +45,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
             static_cast<int>(margin_top + middle * tall - viewport()->height() / 2.0));
     });
     connect(&context_.theme, &Theme::changed, this, &TextView::restyle);
+    connect(&ranges_, &ColourRanges::changed, this, &TextView::recolour);
     connect(&context_.selection, &Selection::runsChanged, this, &TextView::reload);
     connect(&context_.selection, &Selection::sequenceChanged, this, [this] {
         reload();
@@ -96,6 +96,14 @@ void TextView::setBars(std::optional<Quantity> quantity) {
     }
 }
 
+void TextView::setBarAnnotation(const QString& name) {
+    if (name != barAnnotation_) {
+        barAnnotation_ = name;
+        recolour();
+        restyle();
+    }
+}
+
 void TextView::setShowOther(bool show) {
     if (show != other_) {
         other_ = show;
@@ -132,23 +140,16 @@ void TextView::setAnnotation(const QString& name) {
 }
 
 QString TextView::coloured() const {
-    return !annotation_.isEmpty()
-               ? u'=' + annotation_
-               : quantity_name(quantity_) + (difference_ ? QStringLiteral("−") : QString());
+    return !annotation_.isEmpty() ? u'=' + annotation_
+                                  : quantity_key(quantity_) + (difference_ ? QStringLiteral("−") : QString());
 }
 
 HeldRange TextView::range() const {
-    const auto held = ranges_.find(coloured());
-    return held == ranges_.end() ? HeldRange() : HeldRange(held->second);
+    return ranges_.held(coloured());
 }
 
 void TextView::setRange(const HeldRange& range) {
-    if (range) {
-        ranges_[coloured()] = *range;
-    } else {
-        ranges_.erase(coloured());
-    }
-    recolour();
+    ranges_.hold(coloured(), range);
 }
 
 void TextView::setReplay(TextReplay replay) {
@@ -239,6 +240,14 @@ void TextView::recolour() {
         const RunKey key = context_.selection.runB();
         const auto b = key.isValid() ? context_.data.sequence(key, context_.selection.sequence()) : nullptr;
         values_ = token_differences(quantity_, *a, b.get(), context_.selection.attribution());
+        if (key.isValid() && !b) {
+            const std::vector<SequenceInfo> has = context_.data.sequences(key);
+            const bool comes = std::any_of(has.begin(), has.end(),
+                                           [&](const SequenceInfo& one) { return one.index == a->sequence; });
+            values_.notice = comes
+                                 ? QString()
+                                 : tr("B has no sequence %1, so there is no A − B here").arg(a->sequence + 1);
+        }
     } else {
         values_ = token_values(quantity_, *a, maxSteps_, context_.selection.attribution());
         const RunKey key = context_.selection.runB();
@@ -255,8 +264,12 @@ void TextView::recolour() {
         hold_range(values_, range());
     }
     barValues_ = {};
-    if (a && bars_ && *bars_ != Quantity::steps) {
+    if (a && !barAnnotation_.isEmpty()) {
+        barValues_ = annotation_values(*a, barAnnotation_);
+        hold_range(barValues_, ranges_.held(u'=' + barAnnotation_));
+    } else if (a && bars_ && !hasTicks()) {
         barValues_ = token_values(*bars_, *a, maxSteps_, context_.selection.attribution());
+        hold_range(barValues_, ranges_.held(quantity_key(*bars_)));
     }
     minimap_->refresh();
     viewport()->update();
@@ -393,8 +406,10 @@ void TextView::scrollTo(qint64 token) {
 
 void TextView::setMarks(const std::vector<qint64>& tokens, bool alone) {
     minimap_->setMarks(tokens);
-    if (std::vector<qint64> wanted = alone ? tokens : std::vector<qint64>(); wanted != alone_) {
-        alone_ = std::move(wanted);
+    alone = alone && !tokens.empty();
+    if (tokens != marks_ || alone != alone_) {
+        marks_ = tokens;
+        alone_ = alone;
         viewport()->update();
     }
 }
@@ -501,153 +516,6 @@ QString TextView::hint() const {
         return tr("Reading the sequence…");
     }
     return layout_.sequence()->tokens.size() == 0 ? tr("This sequence holds no token yet.") : QString();
-}
-
-bool TextView::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) {
-        context_.selection.setHover(-1);
-    } else if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        const qint64 token = tokenAt(help->pos());
-        if (token >= 0) {
-            QToolTip::showText(help->globalPos(), plain_tip(describe(token)), viewport(),
-                               tokenRect(token).toAlignedRect());
-        } else {
-            QToolTip::hideText();
-        }
-        return true;
-    }
-    return QAbstractScrollArea::viewportEvent(event);
-}
-
-void TextView::mouseMoveEvent(QMouseEvent* event) {
-    context_.selection.setHover(tokenAt(event->position()));
-    if ((event->buttons() & Qt::LeftButton) != 0 && pressed_ >= 0) {
-        const qint64 token = tokenAt(event->position(), true);
-        if (token >= 0 && (token != pressed_ || anchor_ >= 0)) {
-            if (anchor_ < 0) {
-                pin(pressed_, false);
-            }
-            pin(token, true);
-        }
-    }
-}
-
-void TextView::mousePressEvent(QMouseEvent* event) {
-    if (event->button() != Qt::LeftButton) {
-        return;
-    }
-    const qint64 token = tokenAt(event->position());
-    pressed_ = tokenAt(event->position(), true);
-    if ((event->modifiers() & Qt::ShiftModifier) != 0) {
-        pin(pressed_, pressed_ >= 0);
-        return;
-    }
-    // A click on the pinned token, or beside all, lets go.
-    pin(token == context_.selection.token() && anchor_ < 0 ? -1 : token, false);
-}
-
-void TextView::moveTo(qint64 token, bool extend) {
-    const qint64 count = layout_.sequence() ? static_cast<qint64>(layout_.sequence()->tokens.size()) : 0;
-    if (count > 0) {
-        context_.selection.setHover(-1);
-        pin(std::clamp<qint64>(token, 0, count - 1), extend);
-    }
-}
-
-void TextView::keyPressEvent(QKeyEvent* event) {
-    const qint64 token = context_.selection.token();
-    const bool extend = (event->modifiers() & Qt::ShiftModifier) != 0;
-    const qint64 count = layout_.sequence() ? static_cast<qint64>(layout_.sequence()->tokens.size()) : 0;
-    const qint64 top = std::clamp<qint64>(verticalScrollBar()->value() / std::max(metrics_.pitch, 1), 0,
-                                          std::max<qint64>(layout_.lineCount() - 1, 0));
-    const auto vertical = [&](qint64 lines) {
-        const qint64 line = layout_.lineOf(token);
-        if (line < 0) {
-            moveTo(layout_.firstToken(top), extend);
-            return;
-        }
-        const QRectF box = tokenRect(token);
-        const qint64 target = std::clamp<qint64>(line + lines, 0, layout_.lineCount() - 1);
-        const qint64 found = target == line ? (lines < 0 ? 0 : count - 1)
-                                            : layout_.tokenAt(target, box.center().x() - margin_left, true);
-        moveTo(found, extend);
-    };
-    const qint64 page = std::max<qint64>(1, viewport()->height() / std::max(metrics_.pitch, 1) - 1);
-    switch (event->key()) {
-    case Qt::Key_Left:
-        moveTo(token < 0 ? layout_.firstToken(top) : token - 1, extend);
-        break;
-    case Qt::Key_Right:
-        moveTo(token < 0 ? layout_.firstToken(top) : token + 1, extend);
-        break;
-    case Qt::Key_Up:
-        vertical(-1);
-        break;
-    case Qt::Key_Down:
-        vertical(1);
-        break;
-    case Qt::Key_PageUp:
-        vertical(-page);
-        break;
-    case Qt::Key_PageDown:
-        vertical(page);
-        break;
-    case Qt::Key_Home:
-        moveTo((event->modifiers() & Qt::ControlModifier) != 0 || token < 0
-                   ? 0
-                   : layout_.firstToken(layout_.lineOf(token)),
-               extend);
-        break;
-    case Qt::Key_End:
-        moveTo((event->modifiers() & Qt::ControlModifier) != 0 || token < 0
-                   ? count - 1
-                   : layout_.endToken(layout_.lineOf(token)) - 1,
-               extend);
-        break;
-    case Qt::Key_Escape:
-        pin(span().isEmpty() ? -1 : token, false); // first the span, then the token
-        break;
-    default:
-        QAbstractScrollArea::keyPressEvent(event);
-        return;
-    }
-    event->accept();
-}
-
-void TextView::wheelEvent(QWheelEvent* event) {
-    if ((event->modifiers() & Qt::ControlModifier) != 0) {
-        const int before = context_.theme.textSize();
-        const bool in = event->angleDelta().y() > 0;
-        context_.theme.setTextSize(before + (in ? 1 : -1));
-        if (context_.theme.textSize() == before) {
-            emit zoomedBeyond(in);
-        }
-        event->accept();
-        return;
-    }
-    QAbstractScrollArea::wheelEvent(event);
-    context_.selection.setHover(tokenAt(event->position()));
-}
-
-void TextView::contextMenuEvent(QContextMenuEvent* event) {
-    const bool keyboard = event->reason() == QContextMenuEvent::Keyboard;
-    const qint64 token = keyboard ? context_.selection.token() : tokenAt(event->pos());
-    const QPoint place = keyboard && token >= 0
-                             ? viewport()->mapToGlobal(tokenRect(token).bottomLeft().toPoint())
-                             : event->globalPos();
-    emit menuWanted(token, place);
-    event->accept();
-}
-
-void TextView::focusInEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusInEvent(event);
-    updateToken(context_.selection.token());
-}
-
-void TextView::focusOutEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusOutEvent(event);
-    updateToken(context_.selection.token());
 }
 
 } // namespace ponderscope

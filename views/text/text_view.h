@@ -10,8 +10,6 @@
 #include <QElapsedTimer>
 #include <QTimer>
 
-#include <array>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,9 +45,13 @@ public:
     /// anew; each quantity, its difference and each annotation has its own. Nothing: from the values.
     [[nodiscard]] HeldRange range() const;
     void setRange(const HeldRange& range);
+    [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all that are held
     /// A second quantity at once, as bars under the words: ticks for steps, a length for anything else.
     [[nodiscard]] std::optional<Quantity> bars() const { return bars_; }
     void setBars(std::optional<Quantity> quantity);
+    /// An annotation's values instead of the quantity, from zero to both sides; empty: the quantity.
+    [[nodiscard]] const QString& barAnnotation() const { return barAnnotation_; }
+    void setBarAnnotation(const QString& name);
     [[nodiscard]] bool showsDifference() const { return difference_; }
     void setShowDifference(bool show);
     /// The colours of run B on the same words and the same scale, for blinking between the two. Shows A where
@@ -87,7 +89,8 @@ public:
     void scrollTo(qint64 token);
     /// A token's numbers in a line, as the tooltip has them; empty when there is none.
     [[nodiscard]] QString describe(qint64 token) const;
-    /// Found tokens, ascending. \p alone: they are what is looked at, and the rest of the text steps back.
+    /// Found tokens, ascending: a fine outline, and ticks on the minimap. \p alone: they are what is looked
+    /// at, and the rest of the text steps back.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
 signals:
@@ -138,7 +141,10 @@ private:
     void paintLine(QPainter& painter, qint64 line, qreal top);
     void paintTicks(QPainter& painter, qint64 token, const QRectF& box);
     void paintBar(QPainter& painter, qint64 token, const QRectF& box);
-    [[nodiscard]] bool hasBars() const { return bars_ && (*bars_ != Quantity::steps || maxSteps_ > 0); }
+    [[nodiscard]] bool hasTicks() const { return barAnnotation_.isEmpty() && bars_ == Quantity::steps; }
+    [[nodiscard]] bool hasBars() const {
+        return !barAnnotation_.isEmpty() || (bars_ && (!hasTicks() || maxSteps_ > 0));
+    }
     void paintHint(QPainter& painter);
     [[nodiscard]] QString hint() const;
     [[nodiscard]] QRectF boxOf(const TextLayout::PlacedToken& placed, qreal top) const;
@@ -151,9 +157,10 @@ private:
     TextReplay replay_;
     Quantity quantity_ = Quantity::nll;
     QString annotation_;
-    std::map<QString, std::array<double, 2>> ranges_; ///< by what is coloured by
+    ColourRanges& ranges_;
     [[nodiscard]] QString coloured() const;
     std::optional<Quantity> bars_ = Quantity::steps;
+    QString barAnnotation_;
     TokenValues barValues_; ///< of bars that are no ticks
     bool other_ = false;
     qint64 horizon_ = -1;
@@ -161,7 +168,8 @@ private:
     bool pinning_ = false;
     qint64 pressed_ = -1; ///< under the mouse when its button went down
     std::vector<qint64> flags_;
-    std::vector<qint64> alone_; ///< all others are drawn pale; empty: none
+    std::vector<qint64> marks_; ///< found
+    bool alone_ = false;        ///< all others are drawn pale
     bool difference_ = false;
     qint64 maxSteps_ = 0;
     qint64 drawnSelected_ = -1;

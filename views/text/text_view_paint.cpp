@@ -47,6 +47,7 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
     std::vector<QRectF> spanned;
     std::vector<QRectF> flagged;
     std::vector<QRectF> veiled;
+    std::vector<QRectF> marked;
     painter.setPen(Qt::NoPen);
     for (const TextLayout::PlacedToken& placed : layout_.tokens(line)) {
         const QRectF box = boxOf(placed, top);
@@ -61,18 +62,21 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
             }
         }
         if (hasBars() && (horizon_ < 0 || placed.token <= horizon_)) {
-            if (*bars_ == Quantity::steps) {
+            if (hasTicks()) {
                 paintTicks(painter, placed.token, box);
             } else {
                 paintBar(painter, placed.token, box);
             }
         }
+        const bool found = std::binary_search(marks_.begin(), marks_.end(), placed.token);
         if (std::binary_search(flags_.begin(), flags_.end(), placed.token)) {
             flagged.push_back(box);
         }
-        if ((horizon_ >= 0 && placed.token > horizon_) ||
-            (!alone_.empty() && !std::binary_search(alone_.begin(), alone_.end(), placed.token))) {
+        if ((horizon_ >= 0 && placed.token > horizon_) || (alone_ && !found)) {
             veiled.push_back(box);
+        }
+        if (found) {
+            marked.push_back(box);
         }
         if (chosen.contains(placed.token)) {
             spanned.push_back(box);
@@ -95,6 +99,12 @@ void TextView::paintLine(QPainter& painter, qint64 line, qreal top) {
     for (const QRectF& box : veiled) {
         painter.fillRect(box.adjusted(-1, -1, 1, 1), veil);
     }
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(colours.a, 1));
+    for (const QRectF& box : marked) {
+        painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
+    }
+    painter.setPen(Qt::NoPen);
     painter.setBrush(colours.b);
     for (const QRectF& box : flagged) {
         painter.drawPolygon(
@@ -169,8 +179,12 @@ void TextView::paintBar(QPainter& painter, qint64 token, const QRectF& box) {
     painter.setPen(Qt::NoPen);
     painter.setBrush(context_.theme.colours().faint);
     painter.drawRoundedRect(room, 1, 1);
-    painter.setBrush(context_.theme.colours().a);
-    painter.drawRoundedRect(QRectF(room.topLeft(), QSizeF(room.width() * std::clamp(position, 0.0, 1.0), 3)),
+    // From nothing: what is below it goes the other way, in the other colour.
+    const double zero = barValues_.classes.isEmpty() ? std::clamp(barValues_.scale.position(0), 0.0, 1.0) : 0;
+    const double end = std::clamp(position, 0.0, 1.0);
+    painter.setBrush(end < zero ? context_.theme.colours().b : context_.theme.colours().a);
+    painter.drawRoundedRect(QRectF(room.left() + room.width() * std::min(zero, end), room.top(),
+                                   room.width() * std::abs(end - zero), 3),
                             1, 1);
 }
 

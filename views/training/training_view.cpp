@@ -2,6 +2,7 @@
 #include "views/training/training_view.h"
 
 #include "views/common/format.h"
+#include "views/common/readout.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
 
@@ -35,7 +36,7 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
       work_(this),
       axis_(new QComboBox(this)),
       smoothing_(new QSlider(Qt::Horizontal, this)),
-      readout_(new QLabel(this)),
+      readout_(new Readout(context.theme, this)),
       legend_(new QLabel(this)),
       quantities_(new QComboBox(this)),
       body_(new QWidget(this)),
@@ -51,10 +52,6 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
     smoothing_->setAccessibleName(tr("Smoothing"));
     quantities_->setAccessibleName(tr("Third chart"));
     quantities_->setToolTip(tr("What the third chart shows"));
-    readout_->setTextFormat(Qt::PlainText);
-    readout_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    readout_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    readout_->setAccessibleName(tr("Numbers"));
     legend_->setTextFormat(Qt::RichText);
     legend_->setWordWrap(true);
     legend_->setAccessibleName(tr("Trainings"));
@@ -97,7 +94,7 @@ TrainingView::TrainingView(ViewContext context, QWidget* parent)
     column->addWidget(hint_, 1);
 
     const auto dress = [this, over, smooth] {
-        for (QLabel* label : {over, smooth, readout_, legend_, hint_}) {
+        for (QLabel* label : {over, smooth, legend_, hint_}) {
             QPalette palette = label->palette();
             palette.setColor(QPalette::WindowText, context_.theme.colours().soft);
             label->setPalette(palette);
@@ -128,17 +125,8 @@ QString TrainingView::hint() const {
     return hint_->isHidden() ? QString() : hint_->text();
 }
 
-/// Beginnings say more than ends.
-void TrainingView::say(const QString& text) {
-    said_ = text;
-    readout_->setText(readout_->fontMetrics().elidedText(text, Qt::ElideRight, readout_->width()));
-    readout_->setToolTip(plain_tip(text));
-}
-
-void TrainingView::resizeEvent(QResizeEvent* event) {
-    QWidget::resizeEvent(event);
-    QMetaObject::invokeMethod(
-        this, [this] { say(said_); }, Qt::QueuedConnection); // once it is laid out
+QString TrainingView::readout() const {
+    return readout_->said();
 }
 
 void TrainingView::setOnScreen(bool on) {
@@ -276,7 +264,7 @@ void TrainingView::showCharts() {
         }
     }
     showLegend();
-    say(standing());
+    readout_->say(standing());
 }
 
 /// Of several trainings; a single one needs none.
@@ -323,10 +311,11 @@ void TrainingView::showReadout(Place place, int series, int index) {
     const auto& sources = sources_[place];
     if (series < 0 || index < 0 || s >= sources.size() || i >= sources[s].steps.size() ||
         sources[s].training >= trainings_.size()) {
-        say(standing());
+        readout_->say(standing());
         return;
     }
-    say(describe_moment(trainings_[sources[s].training], sources[s].steps[i], trainings_.size() > 1));
+    readout_->say(
+        describe_moment(trainings_[sources[s].training], sources[s].steps[i], trainings_.size() > 1));
 }
 
 void TrainingView::choose(Place place, int series, int index) {

@@ -18,6 +18,7 @@ class QSlider;
 namespace ponderscope {
 
 class ChartView;
+class Readout;
 
 /// How models were trained: loss, mean steps and whatever else the trainings of all open traces tell, over
 /// steps, tokens or time. Follows a training that is still running. Rings are runs that it recorded on its
@@ -37,12 +38,9 @@ public:
     [[nodiscard]] QComboBox* axis() const { return axis_; }
     [[nodiscard]] QSlider* smoothing() const { return smoothing_; }
     [[nodiscard]] QComboBox* quantities() const { return quantities_; }
-    [[nodiscard]] QString readout() const { return said_; }
+    [[nodiscard]] QString readout() const;
     [[nodiscard]] QLabel* legend() const { return legend_; }
     [[nodiscard]] QString hint() const;
-
-protected:
-    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void refresh();
@@ -52,19 +50,17 @@ private:
     void showReadout(Place place, int series, int index);
     void choose(Place place, int series, int index);
     void showHint(const QString& sentence);
-    void say(const QString& text);
     [[nodiscard]] QString standing() const;
 
     ViewContext context_;
     Background work_;
-    QString said_;  ///< the readout, whole
     QString asked_; ///< what the curves are of
     std::vector<TrainingRecord> trainings_;
     std::size_t found_ = 0; ///< there are so many; the last of them are shown
     std::array<std::vector<TrainingChart::Source>, places> sources_;
     QComboBox* axis_;
     QSlider* smoothing_;
-    QLabel* readout_;
+    Readout* readout_;
     QLabel* legend_;
     QComboBox* quantities_; ///< of the third chart
     std::array<ChartView*, places> charts_{};

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs over the same tokens as a table: as a figure, as LaTeX (booktabs) and as CSV.
+// Runs over the same tokens, and halting policies, as a table: as a figure, as LaTeX (booktabs) and as CSV.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/policy/replay.h"
+#include "core/policy/rerun_difference.h"
+
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
 #include "views/common/format.h"
+#include "views/common/tables.h"
+#include "views/policy/policy_table_model.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ponderscope::figure {
@@ -23,10 +30,7 @@ QString interval(const Estimate& estimate, int decimals, bool difference = false
                : text(estimate.value);
 }
 
-struct Column {
-    QString head;
-    std::vector<QString> cells; ///< perhaps with an interval in brackets behind the value
-};
+using Column = TableData::Column;
 
 /// Value and interval of a cell, the second perhaps empty.
 std::pair<QString, QString> parted(const QString& cell) {
@@ -34,13 +38,13 @@ std::pair<QString, QString> parted(const QString& cell) {
             cell.contains(u'[') ? cell.mid(cell.indexOf(u'[')) : QString()};
 }
 
-std::vector<Column> columns_of(const RunComparison& comparison, const FigureSpec& spec) {
+std::vector<Column> columns_of(const RunComparison& comparison) {
     std::vector<Column> columns{{QStringLiteral("Run"), {}},        {QStringLiteral("Perplexity"), {}},
                                 {QStringLiteral("NLL (nats)"), {}}, {QStringLiteral("Δ NLL"), {}},
                                 {QStringLiteral("Bits/byte"), {}},  {QStringLiteral("Steps"), {}},
                                 {QStringLiteral("FLOPs/token"), {}}};
     for (const RunComparison::Run& run : comparison.runs) {
-        columns[0].cells.push_back(QString::fromStdString(shown_name(spec, run.label)));
+        columns[0].cells.push_back(QString::fromStdString(run.label));
         columns[1].cells.push_back(interval(run.perplexity, 2));
         columns[2].cells.push_back(interval(run.nll, 3));
         columns[3].cells.push_back(interval(run.difference, 3, true));
@@ -87,15 +91,107 @@ std::string csv_table(const RunComparison& comparison) {
 } // namespace
 
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
-    const Style style(spec, fonts);
     const RunComparison& comparison = *data.comparison;
-    const std::vector<Column> columns = columns_of(comparison, spec);
     const QString note = QStringLiteral("95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens")
                              .arg(QString::fromStdString(comparison.resampling.words()))
                              .arg(comparison.replicates)
                              .arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
+    return compose_table(spec, {columns_of(comparison), note, csv_table(comparison)}, fonts);
+}
+
+BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop) {
+    BootstrapOptions options;
+    options.block = spec.block;
+    options.replicates = spec.replicates;
+    options.stop = stop;
+    return options;
+}
+
+ReplayTable replay_of(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                      const std::stop_token& stop) {
+    const RunName& name = spec.runs.front();
+    const TraceReader reader = TraceReader::open(name.trace);
+    const RunInfo info = find_run(reader, name.run);
+    ReplayTable table = ReplayTable::load(reader, info, progress, stop);
+    if (table.halted) {
+        data.notices.push_back("Run \"" + info.name +
+                               "\" halted, so the replay gives no token more steps than it had.");
+    }
+    return table;
+}
+
+TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const ProgressSink& progress,
+                              const std::stop_token& stop) {
+    const RunName& name = spec.runs.front();
+    const RunInfo info = find_run(TraceReader::open(name.trace), name.run);
+    const ReplayTable table = replay_of(spec, data, progress, stop);
+    std::vector<PolicyRerun> reruns;
+    std::vector<std::string> policies = spec.policies.empty() ? starting_policies(table) : spec.policies;
+    for (std::size_t i = 1; i < spec.runs.size(); ++i) {
+        const TraceReader other = TraceReader::open(spec.runs[i].trace);
+        const RunInfo run = find_run(other, spec.runs[i].run);
+        if (!is_rerun_of(run, info, run.policy)) {
+            data.notices.push_back("Run \"" + run.name + "\" is no rerun of \"" + info.name +
+                                   "\" and is left out.");
+            continue;
+        }
+        reruns.push_back({run.policy, {spec.runs[i].trace, run}});
+        if (spec.policies.empty() &&
+            std::find(policies.begin(), policies.end(), run.policy) == policies.end()) {
+            policies.push_back(run.policy);
+        }
+    }
+    BootstrapOptions options = bootstrap_of(spec, stop);
+    options.progress = progress;
+    PolicyTableModel model;
+    model.setRows(policy_rows(table, {name.trace, info}, policies, reruns, options));
+    for (const PolicyRow& row : model.rows()) {
+        if (!row.fault.empty()) {
+            data.notices.push_back(row.fault);
+        }
+    }
+    TableData made;
+    for (int column = 0; column < PolicyTableModel::rule; ++column) { // a rule in words is longer than a page
+        TableData::Column one;
+        bool any = false;
+        one.head = model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+        one.head.replace(u'\n', u' ');
+        for (std::size_t row = 0; row < model.rows().size(); ++row) {
+            const PolicyRow& of = model.rows()[row];
+            const QString cell = model.index(static_cast<int>(row), column).data().toString();
+            const Estimate difference = column == PolicyTableModel::difference ? of.replayed.difference
+                                        : of.rerun                             ? of.rerun->difference
+                                                                               : Estimate{};
+            one.cells.push_back(column == PolicyTableModel::difference ||
+                                        (column == PolicyTableModel::difference_rerun && of.rerun)
+                                    ? interval(difference, 3, true)
+                                : cell.isEmpty() ? QStringLiteral("–")
+                                                 : cell);
+            any = any || !cell.isEmpty();
+        }
+        if (any) {
+            made.columns.push_back(std::move(one));
+        }
+    }
+    made.note =
+        QStringLiteral("%1, %2 tokens. Replay: as if no token's halting changed another's context; rerun: "
+                       "the model ran so. 95 %% intervals: paired bootstrap, %3 replicates")
+            .arg(QString::fromStdString(info.name), format_count(info.scored_tokens))
+            .arg(spec.replicates)
+            .replace(QStringLiteral("%%"), QStringLiteral("%"));
+    made.csv = table_text(model, TableForm::csv).toStdString();
+    return made;
+}
+
+Figure compose_table(const FigureSpec& spec, const TableData& table, const Fonts& fonts) {
+    const Style style(spec, fonts);
+    std::vector<Column> columns = table.columns;
+    for (QString& name : columns.front().cells) {
+        name = QString::fromStdString(shown_name(spec, name.toStdString()));
+    }
+    const QString& note = table.note;
     Figure figure;
-    figure.tables.push_back({"", csv_table(comparison)});
+    figure.tables.push_back({"", table.csv});
     figure.tables.push_back({"", latex_table(columns, note), "tex"});
 
     // Where the page is too narrow, intervals stand under their values; then those columns that find no room

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/colour_ranges.h"
+
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QDoubleSpinBox>
+#include <QFormLayout>
+#include <QLabel>
+#include <QPushButton>
+
+namespace ponderscope {
+
+ColourRanges& ColourRanges::of(TraceData& data) {
+    auto* known = data.findChild<ColourRanges*>(QString(), Qt::FindDirectChildrenOnly);
+    return known != nullptr ? *known : *new ColourRanges(&data);
+}
+
+HeldRange ColourRanges::held(const QString& of) const {
+    const auto found = ranges_.find(of);
+    return found == ranges_.end() ? HeldRange() : HeldRange(found->second);
+}
+
+void ColourRanges::hold(const QString& of, const HeldRange& range) {
+    if (held(of) == range) {
+        return;
+    }
+    if (range) {
+        ranges_[of] = *range;
+    } else {
+        ranges_.erase(of);
+    }
+    emit changed();
+}
+
+void ColourRanges::setAll(const All& ranges) {
+    if (ranges != ranges_) {
+        ranges_ = ranges;
+        emit changed();
+    }
+}
+
+bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
+    QDialog dialog(parent);
+    dialog.setWindowTitle(QObject::tr("Ends of the colour scale"));
+    const auto field = [&](double value) {
+        auto* made = new QDoubleSpinBox(&dialog);
+        made->setRange(-1e15, 1e15);
+        made->setDecimals(3);
+        made->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+        made->setValue(value);
+        made->setMinimumWidth(160);
+        return made;
+    };
+    QDoubleSpinBox* low = field(now.low);
+    QDoubleSpinBox* high = field(now.high);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(QObject::tr("Hold"));
+    QPushButton* automatic = buttons->addButton(QObject::tr("From the values"), QDialogButtonBox::ResetRole);
+    automatic->setEnabled(range.has_value());
+    auto* words = new QLabel(
+        QObject::tr("Held for every run and sequence, in text, table, maps and figures; sessions keep it."),
+        &dialog);
+    words->setForegroundRole(QPalette::PlaceholderText);
+    words->setWordWrap(true);
+    auto* form = new QFormLayout(&dialog);
+    form->addRow(QObject::tr("Low"), low);
+    form->addRow(QObject::tr("High"), high);
+    form->addRow(words);
+    form->addRow(buttons);
+    const auto check = [&] {
+        buttons->button(QDialogButtonBox::Ok)->setEnabled(low->value() < high->value());
+    };
+    QObject::connect(low, &QDoubleSpinBox::valueChanged, &dialog, check);
+    QObject::connect(high, &QDoubleSpinBox::valueChanged, &dialog, check);
+    QObject::connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
+    QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
+    bool released = false;
+    QObject::connect(automatic, &QPushButton::clicked, &dialog, [&] {
+        released = true;
+        dialog.accept();
+    });
+    if (dialog.exec() != QDialog::Accepted) {
+        return false;
+    }
+    range = released ? HeldRange() : HeldRange({low->value(), high->value()});
+    return true;
+}
+
+} // namespace ponderscope

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/subset_chip.h"
+
+#include "views/common/format.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QToolButton>
+
+namespace ponderscope {
+
+SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(new QLabel(this)) {
+    constexpr int most_wide = 420;
+    label_->setTextFormat(Qt::PlainText);
+    label_->setWordWrap(true);
+    label_->setMaximumWidth(most_wide);
+    label_->setAccessibleName(tr("Tokens that this panel speaks of"));
+    auto* shut = new QToolButton(this);
+    shut->setText(QStringLiteral("×"));
+    shut->setToolTip(tr("Back to all tokens"));
+    shut->setAccessibleName(shut->toolTip());
+    shut->setAutoRaise(true);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(4);
+    row->addWidget(label_, 1);
+    row->addWidget(shut);
+    connect(shut, &QToolButton::clicked, this, &SubsetChip::released);
+    const auto dress = [this, &theme] { label_->setFont(theme.strong()); };
+    dress();
+    connect(&theme, &Theme::changed, this, dress);
+    setVisible(false);
+}
+
+void SubsetChip::show(const TokenSubset& subset) {
+    constexpr int most_letters = 60;
+    QString query = visible_text(subset.query.toStdString());
+    if (query.size() > most_letters) {
+        query = query.left(most_letters) + u'…';
+    }
+    label_->setText(tr("Only %1 tokens %2: %3").arg(format_count(subset.size()), subset.where, query));
+    label_->setToolTip(plain_tip(subset.means));
+    setVisible(!subset.isEmpty());
+}
+
+QString SubsetChip::words() const {
+    return isHidden() ? QString() : label_->text();
+}
+
+} // namespace ponderscope

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/selection.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace ponderscope {
+
+/// Tokens of a run that were found and that panels speak of instead of all.
+struct TokenSubset {
+    RunKey run;    ///< that was searched; other runs over its text have the same tokens
+    QString query; ///< what found them
+    QString where; ///< that was searched: "in sequence 3", "in the whole run"
+    QString means; ///< of them, with intervals, in a line; empty: not known yet
+    /// By sequence the rows of the trace that hold their values, ascending: the attribution of the window is
+    /// in them. No sequence without any.
+    std::map<std::int64_t, std::vector<std::int64_t>> rows;
+    [[nodiscard]] bool isEmpty() const { return rows.empty(); }
+    [[nodiscard]] std::int64_t size() const {
+        std::int64_t all = 0;
+        for (const auto& [sequence, own] : rows) {
+            all += static_cast<std::int64_t>(own.size());
+        }
+        return all;
+    }
+    friend bool operator==(const TokenSubset&, const TokenSubset&) = default;
+};
+
+} // namespace ponderscope

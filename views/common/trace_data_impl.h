@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
+
+#include "views/common/trace_data.h"
+
+#include "core/base/error.h"
+#include "views/common/format.h"
+#include "views/common/job_queue.h"
+#include "views/common/trace_blocks.h"
+#include "views/common/trace_contents.h"
+#include "views/common/trace_name.h"
+
+#include <QHash>
+#include <QSet>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
+
+#undef signals
+
+namespace ponderscope {
+
+// What is behind TraceData: blocks that are kept, what was asked for, and the thread that reads.
+
+inline std::filesystem::path to_path(const QString& name) {
+    return std::filesystem::path(name.toStdU16String());
+}
+
+inline std::size_t bytes_of(const SequenceData& data) {
+    return data.text.size() +
+           data.tokens.size() * (4 + 8 + 8 + 4 + 4 + 4 + 4 + 4 + 8 + sizeof(float) * data.annotations.size());
+}
+
+struct TraceData::Impl {
+    /// One cached block: a sequence (empty name) or a signal of one.
+    struct BlockKey {
+        RunKey run;
+        qint64 sequence = 0;
+        QString name;
+        friend bool operator<(const BlockKey& a, const BlockKey& b) {
+            return std::tie(a.run.trace, a.run.run, a.sequence, a.name) <
+                   std::tie(b.run.trace, b.run.run, b.sequence, b.name);
+        }
+    };
+
+    struct Block {
+        std::shared_ptr<const SequenceData> sequence;
+        std::shared_ptr<const SignalChunk> chunk;
+        std::size_t bytes = 0;
+        std::int64_t tokens = 0; ///< that the file had when the block was read
+        quint64 used = 0;        ///< a clock of uses
+        bool pending = false;
+        bool absent = false; ///< asked and not there
+        bool failed = false; ///< absent, because it could not be read: a cable, a disk
+    };
+
+    explicit Impl(TraceData& self, std::size_t limit) : owner(self), cacheLimit(limit) {}
+
+    /// Runs \p call on the GUI thread, unless the owner is gone by then.
+    template <typename Call>
+    void reply(Call call) {
+        QMetaObject::invokeMethod(&owner, std::move(call), Qt::QueuedConnection);
+    }
+
+    /// Worker thread only. Opens on first use; throws InputError.
+    TraceReader& reader(const QString& trace, bool again = false) {
+        auto place = readers.find(trace);
+        if (again && place != readers.end()) {
+            readers.erase(place);
+            place = readers.end();
+        }
+        if (place == readers.end()) {
+            place = readers.emplace(trace, TraceReader::open(to_path(trace))).first;
+        }
+        return place->second;
+    }
+
+    void refresh(const QString& trace);
+    void fail(const QString& trace, const std::exception& error, const std::function<void()>& also = {}) {
+        const QString sentence = QString::fromUtf8(error.what());
+        reply([this, trace, sentence, also] {
+            if (also) {
+                also();
+            }
+            emit owner.failed(trace, sentence);
+        });
+    }
+
+    void forgetTrace(const QString& trace) {
+        for (auto it = blocks.begin(); it != blocks.end();) {
+            if (it->first.run.trace == trace) {
+                cached -= it->second.bytes;
+                it = blocks.erase(it);
+            } else {
+                ++it;
+            }
+        }
+        std::erase_if(labels, [&](const auto& entry) { return entry.first.trace == trace; });
+        std::erase_if(labelsPending, [&](const auto& entry) { return entry.first.trace == trace; });
+    }
+
+    /// Drops the longest unused blocks that no view holds, until the bound is met.
+    void trim() {
+        while (cached > cacheLimit) {
+            auto oldest = blocks.end();
+            for (auto it = blocks.begin(); it != blocks.end(); ++it) {
+                const Block& block = it->second;
+                const bool held = block.sequence.use_count() > 1 || block.chunk.use_count() > 1;
+                if (block.bytes > 0 && !block.pending && !held && !live.contains(it->first.run.trace) &&
+                    (oldest == blocks.end() || block.used < oldest->second.used)) {
+                    oldest = it;
+                }
+            }
+            if (oldest == blocks.end()) {
+                return;
+            }
+            cached -= oldest->second.bytes;
+            blocks.erase(oldest);
+        }
+    }
+
+    void store(const BlockKey& key, std::shared_ptr<const SequenceData> data,
+               std::shared_ptr<const SignalChunk> chunk, std::int64_t tokens) {
+        Block& block = blocks[key];
+        cached -= block.bytes;
+        block.bytes = (data ? bytes_of(*data) : 0) + (chunk ? chunk->data.size() : 0);
+        cached += block.bytes;
+        block.absent = !data && !chunk;
+        block.failed = false;
+        block.sequence = std::move(data);
+        block.chunk = std::move(chunk);
+        block.tokens = tokens;
+        block.pending = false;
+        block.used = ++clock;
+        trim();
+    }
+
+    void storeFailure(const BlockKey& key) {
+        store(key, nullptr, nullptr, 0);
+        blocks[key].failed = true;
+    }
+
+    /// What could not be read is asked for again, now that the file can be read.
+    [[nodiscard]] bool forgetFailures(const QString& trace) {
+        bool any = false;
+        for (auto& [key, block] : blocks) {
+            if (key.run.trace == trace && block.failed) {
+                block.failed = block.absent = false;
+                any = true;
+            }
+        }
+        return any;
+    }
+
+    [[nodiscard]] const SequenceInfo* info(const RunKey& key, qint64 sequence) const {
+        const auto trace = traces.find(key.trace);
+        if (trace == traces.end()) {
+            return nullptr;
+        }
+        const auto list = trace->second.sequences.find(key.run);
+        if (list == trace->second.sequences.end()) {
+            return nullptr;
+        }
+        const auto& all = list->second;
+        if (sequence >= 0 && static_cast<std::size_t>(sequence) < all.size() &&
+            all[static_cast<std::size_t>(sequence)].index == sequence) {
+            return &all[static_cast<std::size_t>(sequence)];
+        }
+        const auto found =
+            std::find_if(all.begin(), all.end(), [&](const SequenceInfo& s) { return s.index == sequence; });
+        return found == all.end() ? nullptr : &*found;
+    }
+
+    void loadSequence(const BlockKey& key, std::shared_ptr<const SequenceData> old) {
+        jobs.post({key.run.trace,
+                   [this, key, old](const std::atomic<bool>& stopped) {
+                       try {
+                           const TraceReader& from = reader(key.run.trace);
+                           const auto data = read_sequence(from, open_annotations(from), key.run,
+                                                           key.sequence, old, stopped);
+                           reply([this, key, data] {
+                               if (!data) {
+                                   abandon(key);
+                               } else if (traces.contains(key.run.trace)) {
+                                   store(key, data, nullptr, static_cast<std::int64_t>(data->tokens.size()));
+                                   emit owner.sequenceReady(key.run, key.sequence);
+                               }
+                           });
+                       } catch (const std::exception& error) {
+                           fail(key.run.trace, error, [this, key] { storeFailure(key); });
+                       }
+                   }},
+                  true);
+    }
+
+    void loadSignal(const BlockKey& key, std::shared_ptr<const SignalChunk> old) {
+        jobs.post({key.run.trace,
+                   [this, key, old](const std::atomic<bool>& stopped) {
+                       try {
+                           const ReadSignal read = read_signal(reader(key.run.trace), key.run, key.sequence,
+                                                               key.name.toStdString(), old, stopped);
+                           reply([this, key, read] {
+                               if (read.stopped) {
+                                   abandon(key);
+                               } else if (traces.contains(key.run.trace)) {
+                                   store(key, nullptr, read.chunk, read.chunk ? read.chunk->shape[0] : 0);
+                                   emit owner.signalReady(key.run, key.sequence, key.name);
+                               }
+                           });
+                       } catch (const std::exception& error) {
+                           fail(key.run.trace, error, [this, key] {
+                               storeFailure(key);
+                               emit owner.signalReady(key.run, key.sequence, key.name);
+                           });
+                       }
+                   }},
+                  true);
+    }
+
+    /// A load that was given up: the next asking starts it anew.
+    void abandon(const BlockKey& key) {
+        const auto place = blocks.find(key);
+        if (place != blocks.end()) {
+            place->second.pending = false;
+        }
+    }
+
+    void adopt(const QString& trace, TraceContents fresh) {
+        TraceContents& known = traces[trace];
+        const bool mended = forgetFailures(trace);
+        if (same_contents(known, fresh)) {
+            if (mended) {
+                emit owner.traceChanged(trace);
+            }
+            return;
+        }
+        const bool annotated = known.annotationsStamp != fresh.annotationsStamp;
+        known = std::move(fresh);
+        // Blocks of sequences that grew are completed; the old ones stay visible until then.
+        for (auto& [key, block] : blocks) {
+            if (key.run.trace != trace || block.pending) {
+                continue;
+            }
+            const SequenceInfo* now = info(key.run, key.sequence);
+            if (now == nullptr) {
+                continue;
+            }
+            if (block.absent) {
+                block.absent = false; // the next asking tries again
+            } else if (annotated && key.name.isEmpty() && block.sequence) {
+                block.pending = true;
+                loadSequence(key, block.sequence); // what is read anew lies beside it
+            } else if (now->tokens > block.tokens) {
+                block.pending = true;
+                if (key.name.isEmpty()) {
+                    loadSequence(key, block.sequence);
+                } else {
+                    loadSignal(key, block.chunk);
+                }
+            }
+        }
+        emit owner.traceChanged(trace);
+    }
+
+    TraceData& owner;
+    const std::size_t cacheLimit;
+
+    // GUI thread
+    QStringList order;
+    std::map<QString, TraceContents> traces;
+    std::map<BlockKey, Block> blocks;
+    std::size_t cached = 0;
+    quint64 clock = 0;
+    std::map<RunKey, QHash<int, QString>> labels;
+    std::map<RunKey, QSet<int>> labelsPending;
+    QHash<QString, bool> refreshing; ///< and whether it was asked for once more meanwhile
+    QSet<QString> live;           ///< keys of `traces` that are no files
+    QHash<QString, int> closings; ///< of each trace: one that is being opened must not come back
+    QSet<QString> scratch;
+    std::set<RunKey> hidden;
+    [[nodiscard]] std::vector<RunInfo> runsOf(const QString& trace, bool isHidden) const {
+        std::vector<RunInfo> list;
+        if (const auto place = traces.find(trace); place != traces.end()) {
+            std::copy_if(place->second.runs.begin(), place->second.runs.end(), std::back_inserter(list),
+                         [&](const RunInfo& run) {
+                             return hidden.contains({trace, run.id}) == isHidden;
+                         });
+        }
+        return list;
+    }
+
+    // Worker thread
+    std::map<QString, TraceReader> readers;
+
+    JobQueue jobs; // goes first: its thread uses what stands above
+};
+
+} // namespace ponderscope

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/policy/policy_rows.h"
+
+#include "core/base/error.h"
+#include "core/policy/rerun_difference.h"
+#include "core/policy/scored_rows.h"
+#include "core/stats/front.h"
+
+#include <QCoreApplication>
+#include <QRegularExpression>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ponderscope {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// Fills in the differences to \p full of those that are compared with it, all over the same tokens.
+void set_against(const ReplayTable& table, const std::vector<float>& full,
+                 const std::vector<std::vector<float>>& nll, const std::vector<PolicyOutcome*>& outcomes,
+                 const BootstrapOptions& options) {
+    std::vector<std::span<const float>> columns{full};
+    columns.insert(columns.end(), nll.begin(), nll.end());
+    const ScoredRows scored(table, columns);
+    if (scored.rows.empty() || nll.empty()) {
+        return;
+    }
+    std::vector<std::vector<double>> values;
+    for (const std::vector<float>& one : nll) {
+        values.push_back(scored.of(one));
+    }
+    const PairedDifferences found = paired_differences(scored.of(full), values, scored.layout, options);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        outcomes[i]->difference = found.each[i];
+    }
+}
+
+} // namespace
+
+std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
+                                   const std::vector<std::string>& specs,
+                                   const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options) {
+    const auto check = [&] {
+        if (options.stop.stop_requested()) {
+            throw Cancelled();
+        }
+    };
+    const auto rerun_of = [&](const std::string& policy) {
+        return std::find_if(reruns.begin(), reruns.end(),
+                            [&](const PolicyRerun& one) { return one.policy == policy; });
+    };
+    const TraceReader reader = TraceReader::open(of.trace);
+    const auto compared = [&](const ReplayResult& replayed, const PolicyRerun& again,
+                              std::string& fault) -> std::optional<RerunDifference> {
+        try {
+            return rerun_difference(table, replayed, reader, of.run, TraceReader::open(again.stored.trace),
+                                    again.stored.run, options.stop);
+        } catch (const InputError& error) {
+            fault = error.what();
+            return std::nullopt;
+        }
+    };
+    const auto kinds = policy_kinds();
+    const ReplayResult full = replay(table, PolicySpec::parse("full"));
+    // What reruns are set against: full as the model ran it.
+    std::vector<float> exact_full = table.halted ? std::vector<float>() : table.nll;
+    double exact_flops = full.mean_flops;
+    if (const auto again = rerun_of("full"); again != reruns.end()) {
+        std::string fault; // of the row of full
+        if (std::optional<RerunDifference> known = compared(full, *again, fault)) {
+            exact_full = std::move(known->nll);
+            exact_flops = known->mean_flops;
+        }
+    }
+    std::vector<PolicyRow> rows;
+    std::vector<std::vector<float>> replayed_nll, exact_nll;
+    for (const std::string& text : specs) {
+        check();
+        const PolicySpec spec = PolicySpec::parse(text);
+        table.require(spec);
+        PolicyRow row;
+        row.spec = text;
+        row.number = static_cast<std::size_t>(spec.kind - kinds.data());
+        row.causal = spec.kind->causal;
+        if (!spec.kind->parameters.empty() && spec.has(spec.kind->parameters.front().key)) {
+            row.threshold = spec.number(spec.kind->parameters.front().key);
+        } else if (spec.kind->name == "learned") {
+            row.threshold = table.context.own_threshold;
+        }
+        ReplayResult replayed = replay(table, spec);
+        row.replayed = {replayed.mean_steps,
+                        replayed.mean_nll,
+                        replayed.mean_flops,
+                        1 - replayed.mean_flops / full.mean_flops,
+                        {nan, nan, nan, nan}};
+        if (const auto again = rerun_of(text); again != reruns.end()) {
+            if (std::optional<RerunDifference> exact = compared(replayed, *again, row.fault)) {
+                row.rerun = {exact->mean_steps,
+                             exact->mean_nll,
+                             table.flops ? exact->mean_flops : nan,
+                             table.flops ? 1 - exact->mean_flops / exact_flops : nan,
+                             {nan, nan, nan, nan}};
+                exact_nll.push_back(std::move(exact->nll));
+            }
+        }
+        replayed_nll.push_back(std::move(replayed.nll));
+        rows.push_back(std::move(row));
+    }
+    check();
+    std::vector<PolicyOutcome*> by_replay, by_rerun;
+    for (PolicyRow& row : rows) {
+        by_replay.push_back(&row.replayed);
+        if (row.rerun) {
+            by_rerun.push_back(&*row.rerun);
+        }
+    }
+    set_against(table, full.nll, replayed_nll, by_replay, options);
+    if (!exact_full.empty()) {
+        set_against(table, exact_full, exact_nll, by_rerun, options);
+    }
+    return rows;
+}
+
+std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
+                           const std::vector<double>& values) {
+    if (kind.name != "learned" || !std::isfinite(table.context.own_threshold) || values.empty()) {
+        return values.size() / 2;
+    }
+    const auto own = std::lower_bound(values.begin(), values.end(), table.context.own_threshold);
+    return std::min(static_cast<std::size_t>(own - values.begin()), values.size() - 1);
+}
+
+std::vector<std::string> starting_policies(const ReplayTable& table) {
+    std::vector<std::string> specs;
+    for (const PolicyKind& kind : policy_kinds()) {
+        if (table.can(kind)) {
+            const std::vector<double> values = threshold_values(kind, table, slider_places);
+            specs.push_back(
+                policy_at(kind, values.empty() ? 0 : values[starting_place(kind, table, values)]).text());
+        }
+    }
+    return specs;
+}
+
+QString rule_in_words(const PolicyKind& kind, double threshold) {
+    QString rule = QString::fromStdString(kind.rule);
+    if (!kind.parameters.empty() && std::isfinite(threshold)) {
+        rule.replace(QRegularExpression(QStringLiteral("\\b%1\\b")
+                                            .arg(QRegularExpression::escape(
+                                                QString::fromStdString(kind.parameters.front().key)))),
+                     QString::number(threshold, 'g', 4));
+    }
+    for (const char* sentence : {"at random", "every token", "nothing halts", "the step"}) {
+        if (rule.startsWith(QLatin1String(sentence))) {
+            return rule.left(1).toUpper() + rule.mid(1) + u'.'; // a sentence by itself
+        }
+    }
+    return QCoreApplication::translate("Policy", "A token stops when %1.").arg(rule);
+}
+
+} // namespace ponderscope

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/policy/replay.h"
+#include "core/policy/thresholds.h"
+#include "core/stats/bootstrap.h"
+#include "core/trace/records.h"
+
+#include <QString>
+
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+
+/// What a policy cost and lost, by its replay or by its rerun.
+struct PolicyOutcome {
+    double steps = 0;    ///< mean over tokens with a target
+    double nll = 0;      ///< nats, likewise
+    double flops = 0;    ///< mean of a token; NaN where the trace does not say what steps cost
+    double saved = 0;    ///< share of the FLOPs of full; NaN likewise
+    Estimate difference; ///< NLL minus that of full, replayed or rerun likewise; NaN: there is no full
+};
+
+/// A policy at one setting, its replay and its rerun beside each other.
+struct PolicyRow {
+    std::string spec;       ///< "entropy:theta=1.37"
+    std::size_t number = 0; ///< of the kind in the list of all: its colour
+    bool causal = true;     ///< false: a bound
+    double threshold = std::numeric_limits<double>::quiet_NaN(); ///< of its first parameter; NaN: it has none
+    PolicyOutcome replayed;
+    std::optional<PolicyOutcome> rerun;
+    std::string fault; ///< why a run that looks like its rerun is none: it read another text
+};
+
+/// A run of a trace.
+struct StoredRun {
+    std::filesystem::path trace;
+    RunInfo run;
+};
+/// A rerun and the policy that it computed.
+struct PolicyRerun {
+    std::string policy;
+    StoredRun stored;
+};
+
+/// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: those that are known;
+/// the rerun of `full` among them is what the others are set against, else the run itself where no token of
+/// it stopped. Intervals as core/stats/front.h: paired, over the tokens that all have. InputError: a spec
+/// that is none or that the run lacks signals for, traces that do not fit; Cancelled by options.stop.
+std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
+                                   const std::vector<std::string>& specs,
+                                   const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options);
+
+/// Where a slider over \p values (threshold_values) of a kind begins: at the threshold of the model's own
+/// rule, or in the middle.
+std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
+                           const std::vector<double>& values);
+inline constexpr int slider_places = 241;
+/// The policies that a table can be replayed with, each where its slider begins.
+std::vector<std::string> starting_policies(const ReplayTable& table);
+
+/// "A token stops when the entropy of the read-out is below 5.66 nats."
+QString rule_in_words(const PolicyKind& kind, double threshold);
+
+} // namespace ponderscope

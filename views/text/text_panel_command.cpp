@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the text shows, said outside the window: as a figure and as a command.
+#include "views/text/text_panel.h"
+
+#include "views/figure/figure_command.h"
+#include "views/text/text_view.h"
+
+namespace ponderscope {
+
+figure::FigureSpec TextPanel::figureSpec(figure::FigureKind kind) const {
+    figure::FigureSpec spec = figure::window_figure(context_.data, context_.selection, kind);
+    spec.sequence = context_.selection.sequence();
+    // The span that was chosen, or what is on the screen: a figure of a whole book helps nobody.
+    const TokenSpan span = view_->span().isEmpty()
+                               ? TokenSpan{view_->firstVisibleToken(), view_->endVisibleToken()}
+                               : view_->span();
+    if (!span.isEmpty()) {
+        spec.tokens = std::array<std::int64_t, 2>{span.first, span.last};
+    }
+    spec.annotation = view_->annotation().toStdString();
+    spec.range = view_->range();
+    switch (view_->quantity()) {
+    case Quantity::nll:
+        spec.quantity = view_->showsDifference() && spec.runs.size() > 1
+                            ? figure::TokenQuantity::nll_difference
+                            : figure::TokenQuantity::nll;
+        break;
+    case Quantity::entropy:
+        spec.quantity = figure::TokenQuantity::entropy;
+        break;
+    case Quantity::rank:
+        spec.quantity = figure::TokenQuantity::rank;
+        break;
+    case Quantity::steps:
+        spec.quantity = figure::TokenQuantity::steps;
+        break;
+    case Quantity::maxProbability:
+        spec.quantity = figure::TokenQuantity::max_probability;
+        break;
+    case Quantity::flops:
+        spec.quantity = figure::TokenQuantity::flops;
+        break;
+    }
+    return spec;
+}
+
+ViewCommand TextPanel::viewCommand() const {
+    const TraceData& traces = context_.data;
+    const Selection& selection = context_.selection;
+    if (const QString why = why_no_run(traces, selection); !why.isEmpty()) {
+        return no_command(why);
+    }
+    const RunInfo& a = *traces.run(selection.runA());
+    const RunKey b = selection.runB();
+    if (zoom_ == TextZoom::corpus) {
+        QStringList line{QStringLiteral("page"), selection.runA().trace,
+                         QStringLiteral("--run=") + run_name(a)};
+        if (const RunInfo* other = traces.run(b); other != nullptr && b.trace == selection.runA().trace) {
+            line << QStringLiteral("--run=") + run_name(*other);
+        }
+        return shell_view({line << QStringLiteral("--output=page.html")});
+    }
+    if (zoom_ == TextZoom::tokens) {
+        return python_view(traces, selection,
+                           {QStringLiteral("columns = a.columns(%1)").arg(selection.sequence()),
+                            QStringLiteral("for at, text in enumerate(a.token_texts(%1, columns)):")
+                                .arg(selection.sequence()),
+                            QStringLiteral("    print(at, repr(text), *(columns[k][at] for k in (\"nll\", "
+                                           "\"rank\", \"entropy\", \"steps\")))")});
+    }
+    if (view_->showsReplay()) {
+        return shell_view({{QStringLiteral("policy"), run_a_reference(traces, selection),
+                            QStringLiteral("--policy=") + view_->replay().policy,
+                            QStringLiteral("--per-token=tokens.csv")}});
+    }
+    return figure::figure_view(traces, selection, figureSpec(figure::FigureKind::token_text));
+}
+
+} // namespace ponderscope
