@@ -215,8 +215,11 @@ void AnnotateVerb::operator()() const {
     if (!against.empty() && derived.empty()) {
         throw InputError("--against is of --derive, which is not given.");
     }
-    const TraceReader reader = TraceReader::open(where.trace);
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
+    if (changes) {
+        check_can_annotate(where.trace);
+    }
+    const TraceReader reader = TraceReader::open(where.trace);
     if (!changes && where.run.empty()) {
         list(where, reader.runs(), json);
         return;

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/arrays.h"
 
-#include "core/base/error.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/trace/reader.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -114,33 +110,6 @@ void write_arrays(const std::filesystem::path& path, const ArrayMap& arrays,
         tensors.push_back(std::move(tensor));
     }
     write_safetensors(path, tensors, metadata);
-}
-
-ArrayMap read_arrays(const std::filesystem::path& path) {
-    const SafetensorsFile file = SafetensorsFile::open(path);
-    ArrayMap arrays;
-    for (const TensorView& tensor : file.tensors()) {
-        SignalChunk chunk; // the trace's conversions know every dtype
-        chunk.dtype = tensor.dtype;
-        chunk.shape = tensor.shape;
-        chunk.data.assign(tensor.bytes.begin(), tensor.bytes.end());
-        NamedArray array;
-        array.shape = tensor.shape;
-        switch (tensor.dtype) {
-        case DType::f16:
-        case DType::bf16:
-        case DType::f32:
-        case DType::f64:
-            array.dtype = DType::f32;
-            array.floats = to_floats(chunk);
-            break;
-        default:
-            array.dtype = DType::i64;
-            array.integers = to_integers(chunk);
-        }
-        arrays.emplace(tensor.name, std::move(array));
-    }
-    return arrays;
 }
 
 } // namespace ponderscope::cli

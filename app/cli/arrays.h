@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/ponder/engine/engine.h"
+#include "core/ponder/engine/reference.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -11,8 +11,6 @@
 
 namespace ponderscope::cli {
 
-using ArrayMap = std::map<std::string, NamedArray>;
-
 /// Engine::inspect_batch for rows of any lengths: rows of one length run as a batch; shorter rows are padded
 /// along the token axis with NaN (0 in integer arrays), and `lengths` [B] is added when the lengths differ.
 ArrayMap compute_arrays(const Engine& engine, const std::vector<std::vector<std::int32_t>>& rows);
@@ -20,8 +18,5 @@ ArrayMap compute_arrays(const Engine& engine, const std::vector<std::vector<std:
 /// All arrays as one safetensors file (F32 and I64), written beside and renamed.
 void write_arrays(const std::filesystem::path& path, const ArrayMap& arrays,
                   const std::map<std::string, std::string>& metadata);
-
-/// All F32, F64, F16, BF16 and integer tensors of a safetensors file. InputError for other kinds.
-ArrayMap read_arrays(const std::filesystem::path& path);
 
 } // namespace ponderscope::cli

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include <pthread.h>
@@ -51,24 +53,35 @@ std::vector<fs::path> places_of_libtorch() {
     return places;
 }
 
-/// Puts LibTorch before what the engine was built with.
+/// Whether it is of the version that the engine was built with; where it does not say so, nobody knows.
+bool fits(const fs::path& torch) {
+    std::ifstream file(torch / "share/cmake/Torch/TorchConfigVersion.cmake");
+    const std::string said{std::istreambuf_iterator<char>(file), {}};
+    return said.empty() ||
+           said.find("set(PACKAGE_VERSION \"" PONDERSCOPE_TORCH_VERSION "\")") != std::string::npos;
+}
+
+/// The LibTorch that the engine was built with, which its own path of libraries leads to; where that is not
+/// there, another of the same version is put before it.
 void find_libtorch() {
+    if (is_there(fs::path(PONDERSCOPE_TORCH_ROOT) / "lib/libtorch_cpu.so")) {
+        return;
+    }
     std::string looked;
     for (const fs::path& place : places_of_libtorch()) {
         const fs::path libraries = place / "lib";
-        if (is_there(libraries / "libtorch_cpu.so")) {
+        if (is_there(libraries / "libtorch_cpu.so") && fits(place)) {
             const std::string others = environment("LD_LIBRARY_PATH");
             ::setenv("LD_LIBRARY_PATH", (libraries.string() + (others.empty() ? "" : ":" + others)).c_str(),
                      1);
             return;
         }
-        looked += (looked.empty() ? "" : ", ") + place.string();
+        looked += (looked.empty() ? "" : ", ") + place.string() +
+                  (is_there(libraries / "libtorch_cpu.so") ? ", which is of another version" : "");
     }
-    if (!is_there(fs::path(PONDERSCOPE_TORCH_ROOT) / "lib/libtorch_cpu.so")) {
-        throw InputError("LibTorch " PONDERSCOPE_TORCH_VERSION " was not found (looked in " + looked +
-                         "); this verb computes with it: set Torch_DIR to an unpacked one, or install the "
-                         "wheel torch==" PONDERSCOPE_TORCH_VERSION " and name its folder torch.");
-    }
+    throw InputError("LibTorch " PONDERSCOPE_TORCH_VERSION " was not found (looked in " + looked +
+                     "); this verb computes with it: set Torch_DIR to an unpacked one, or install the "
+                     "wheel torch==" PONDERSCOPE_TORCH_VERSION " and name its folder torch.");
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "app/cli/progress_option.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/trace/shard.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,48 @@
 #include <memory>
 
 namespace ponderscope::cli {
+namespace {
+
+std::string faults_of(const TraceCheck& result) {
+    return with_separators(static_cast<std::int64_t>(result.faults.size())) +
+           (result.faults.size() == 1 ? " fault" : " faults") +
+           (result.stopped_early ? ", and there may be more" : "");
+}
+
+nlohmann::json report_of(const std::filesystem::path& trace, const TraceCheck& result) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const TraceFault& fault : result.faults) {
+        list.push_back({{"place", fault.place}, {"message", fault.message}});
+    }
+    return {{"trace", trace.string()},
+            {"sound", result.faults.empty()},
+            {"faults", list},
+            {"stopped_early", result.stopped_early},
+            {"runs", result.runs},
+            {"sequences", result.sequences},
+            {"tokens", result.tokens},
+            {"chunks", result.chunks},
+            {"without_digest", result.without_digest}};
+}
+
+void print(const std::filesystem::path& trace, const TraceCheck& result, const std::string& faults) {
+    for (const TraceFault& fault : result.faults) {
+        std::cout << (fault.place.empty() ? "" : fault.place + ": ") << fault.message << ".\n";
+    }
+    std::cout << trace.string() << ": " << result.runs << (result.runs == 1 ? " run, " : " runs, ")
+              << with_separators(result.sequences) << (result.sequences == 1 ? " sequence, " : " sequences, ")
+              << with_separators(result.tokens) << " tokens, " << with_separators(result.chunks)
+              << " packed arrays: "
+              << (result.faults.empty() ? "every promise of the schema is kept" : faults) << ".\n";
+    if (result.without_digest > 0) {
+        std::cout << with_separators(result.without_digest)
+                  << " texts, sequences of tokens and packed arrays were written without a CRC-32, so "
+                     "that changed bytes in them cannot be noticed in full; a trace that is recorded "
+                     "anew has them.\n";
+    }
+}
+
+} // namespace
 
 void add_check(CLI::App& program) {
     struct Verb {
@@ -23,7 +66,9 @@ void add_check(CLI::App& program) {
     };
     auto verb = std::make_shared<Verb>();
     CLI::App* app = add_verb(program, "check");
-    app->add_option("trace", verb->trace, "TRACE.ponder")->required()->type_name("TRACE.ponder");
+    app->add_option("trace", verb->trace, "TRACE.ponder; or its shards, each of which is checked")
+        ->required()
+        ->type_name("TRACE.ponder");
     app->add_option("--most", verb->most, "Stop after so many faults")
         ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))
         ->capture_default_str();
@@ -34,46 +79,32 @@ void add_check(CLI::App& program) {
                 "Example:\n  ponderscope check mine.ponder");
     app->callback([verb] {
         ProgressPrinter printer(verb->progress.style);
-        const TraceCheck result = check_trace(verb->trace, verb->most, printer.sink(), stop_on_interrupt());
-        printer.finish();
-        const std::string faults = with_separators(static_cast<std::int64_t>(result.faults.size())) +
-                                   (result.faults.size() == 1 ? " fault" : " faults") +
-                                   (result.stopped_early ? ", and there may be more" : "");
-        if (verb->json) {
-            nlohmann::json list = nlohmann::json::array();
-            for (const TraceFault& fault : result.faults) {
-                list.push_back({{"place", fault.place}, {"message", fault.message}});
+        std::vector<std::filesystem::path> traces = find_shards(verb->trace);
+        if (traces.empty()) {
+            traces.push_back(verb->trace);
+        }
+        nlohmann::json reports = nlohmann::json::array();
+        std::string broken;
+        for (const std::filesystem::path& trace : traces) {
+            const TraceCheck result = check_trace(trace, verb->most, printer.sink(), stop_on_interrupt());
+            printer.finish();
+            const std::string faults = faults_of(result);
+            if (verb->json) {
+                reports.push_back(report_of(trace, result));
+            } else {
+                print(trace, result, faults);
             }
-            const nlohmann::json report{{"trace", verb->trace.string()},
-                                        {"sound", result.faults.empty()},
-                                        {"faults", list},
-                                        {"stopped_early", result.stopped_early},
-                                        {"runs", result.runs},
-                                        {"sequences", result.sequences},
-                                        {"tokens", result.tokens},
-                                        {"chunks", result.chunks},
-                                        {"without_digest", result.without_digest}};
-            std::cout << report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        } else {
-            for (const TraceFault& fault : result.faults) {
-                std::cout << (fault.place.empty() ? "" : fault.place + ": ") << fault.message << ".\n";
-            }
-            std::cout << verb->trace.string() << ": " << result.runs
-                      << (result.runs == 1 ? " run, " : " runs, ") << with_separators(result.sequences)
-                      << (result.sequences == 1 ? " sequence, " : " sequences, ")
-                      << with_separators(result.tokens) << " tokens, " << with_separators(result.chunks)
-                      << " packed arrays: "
-                      << (result.faults.empty() ? "every promise of the schema is kept" : faults) << ".\n";
-            if (result.without_digest > 0) {
-                std::cout
-                    << with_separators(result.without_digest)
-                    << " texts, sequences of tokens and packed arrays were written without a CRC-32, so "
-                       "that changed bytes in them cannot be noticed in full; a trace that is recorded "
-                       "anew has them.\n";
+            if (!result.faults.empty()) {
+                broken += (broken.empty() ? "" : "; ") + trace.string() + ": " + faults;
             }
         }
-        if (!result.faults.empty()) {
-            throw CheckFailed(verb->trace.string() + ": " + faults + ".");
+        if (verb->json) {
+            std::cout << (traces.size() == 1 ? reports.front() : reports)
+                             .dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+                      << '\n';
+        }
+        if (!broken.empty()) {
+            throw CheckFailed(broken + ".");
         }
     });
 }

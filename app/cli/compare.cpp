@@ -315,26 +315,31 @@ void CompareVerb::run() {
             throw InputError("compare --equivalence: the margin is in nats a token, and " + a.reference +
                              " and " + b.reference + " have different tokenizers; leave it out.");
         }
-        const PairedSample sample =
-            by_bytes ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(), bootstrap.stop)
-                     : pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), bootstrap.stop);
+        std::optional<PairedSample> sample; // where its tokens are needed
+        if (by_bytes || sensitivity) {
+            sample = by_bytes ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, printer.sink(),
+                                                   bootstrap.stop)
+                              : pair_runs(*a.reader, a.run, *b.reader, b.run, printer.sink(), bootstrap.stop);
+        }
         Pair pair;
         nlohmann::json row;
         if (by_bytes) {
-            ByteComparison comparison = compare_by_bytes(sample, bootstrap);
+            ByteComparison comparison = compare_by_bytes(*sample, bootstrap);
             row = to_json(comparison);
             pair.found = std::move(comparison);
         } else {
-            PairedComparison comparison = compare_paired(sample, bootstrap, margin);
+            PairedComparison comparison =
+                sample ? compare_paired(*sample, bootstrap, margin)
+                       : compare_runs(*a.reader, a.run, *b.reader, b.run, bootstrap, margin);
             row = to_json(comparison);
             pair.found = std::move(comparison);
         }
         if (sensitivity) {
             std::vector<double> apart;
-            for (std::size_t i = 0; i < sample.a.size(); ++i) {
-                apart.push_back(sample.b[i] - sample.a[i]);
+            for (std::size_t i = 0; i < sample->a.size(); ++i) {
+                apart.push_back(sample->b[i] - sample->a[i]);
             }
-            pair.by_block = block_sensitivity(apart, sample.layout, bootstrap);
+            pair.by_block = block_sensitivity(apart, sample->layout, bootstrap);
             row["by_block_length"] = json_of(pair.by_block);
         }
         row["a"] = a.reference;

@@ -159,17 +159,4 @@ std::string human_time(double seconds) {
                      : std::to_string(minutes) + ":" + two(whole % 60);
 }
 
-std::string shell_quoted(const std::string& word) {
-    constexpr std::string_view plain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%#";
-    if (!word.empty() && word.front() != '#' && word.find_first_not_of(plain) == std::string::npos) {
-        return word;
-    }
-    std::string quoted = "'";
-    for (const char c : word) {
-        quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    }
-    return quoted + "'";
-}
-
 } // namespace ponderscope::cli

@@ -59,7 +59,4 @@ std::string human_bytes(double bytes);
 /// "3:07" or "1:02:03".
 std::string human_time(double seconds);
 
-/// One word of a POSIX shell.
-std::string shell_quoted(const std::string& word);
-
 } // namespace ponderscope::cli

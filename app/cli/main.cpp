@@ -3,31 +3,39 @@
 // LibTorch; a verb that computes is the engine's, and this program becomes it.
 #include "app/cli/become.h"
 #include "app/cli/console.h"
+#include "app/cli/inspect_trace.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
 namespace {
 
 bool is_for_the_engine(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        if (word == "--help-all") {
-            return true; // it prints every option of every verb
-        }
-        if (!word.starts_with('-')) {
-            return ponderscope::cli::runs_in_engine(word);
+    const char* verb = ponderscope::cli::verb_of(argc, argv);
+    // A trace is read without LibTorch, a checkpoint is not.
+    if (verb != nullptr && verb == std::string_view("inspect")) {
+        for (int i = 2; i < argc; ++i) {
+            const std::string_view before = argv[i - 1];
+            const bool value = before.starts_with('-') && before != "--json" && before != "--check";
+            if (argv[i] != verb && *argv[i] != '-' && !value) {
+                return !ponderscope::cli::is_trace(argv[i]); // the one that names it
+            }
         }
     }
-    return false;
+    // Every option of every verb is the engine's to print.
+    return verb != nullptr ? ponderscope::cli::runs_in_engine(verb)
+                           : std::find(argv, argv + argc, std::string_view("--help-all")) != argv + argc;
 }
 
 void add_verbs(CLI::App& program) {
     using namespace ponderscope::cli;
     const auto front = [&](void (*add)(CLI::App&), const char*) { add(program); };
-    const auto engine = [&](auto, const char* name) { add_verb(program, name); };
+    const auto engine = [&](auto, const char* name) {
+        name == std::string_view("inspect") ? add_inspect_trace(program) : (void)add_verb(program, name);
+    };
 #define PONDERSCOPE_VERB(name, where, description) where(PONDERSCOPE_ADD_##where(name), #name);
 #define PONDERSCOPE_ADD_front(name) add_##name
 #define PONDERSCOPE_ADD_engine(name) nullptr

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
 #include "core/ponder/halting/halting_rules.h"
@@ -30,8 +31,17 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
                         "), in the place of the config's; steps are then counted from 0 to N - 1")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
-    verb.add_option("--device", device, "cpu, cuda or cuda:N")->capture_default_str();
-    verb.add_option("--dtype", dtype, "float32, bfloat16 or float16: the precision of the products")
+    verb.add_option(
+            "--device", device,
+            "cpu, cuda, cuda:N, several GPUs with commas between them that share the model's blocks, or "
+            "auto: as few GPUs as hold it, and the CPU where there is none")
+        ->capture_default_str();
+    verb.add_option(
+            "--dtype", dtype,
+            "The precision of weights and products: float32; tf32, float32 whose products a GPU makes of "
+            "factors of three digits, several times as fast; bfloat16, half the memory and several times "
+            "as fast on processors and GPUs with units for it, at two to three significant digits; "
+            "float16")
         ->capture_default_str();
 }
 
@@ -45,12 +55,10 @@ Checkpoint ModelOptions::open() const {
     }
     Checkpoint opened = Checkpoint::open(checkpoint, kind, steps > 0 ? std::optional(steps) : std::nullopt);
     if (!kind && opened.config.candidate_methods.size() > 1) {
-        std::string names;
-        for (const MethodKind candidate : opened.config.candidate_methods) {
-            names += (names.empty() ? "" : ", ") + to_string(candidate);
-        }
+        const auto name = [](MethodKind candidate) { return to_string(candidate); };
         throw InputError((opened.folder / "config.json").string() + ": its keys fit several methods (" +
-                         names + ") and name none; choose one with --method.");
+                         joined(opened.config.candidate_methods, name) +
+                         ") and name none; choose one with --method.");
     }
     return opened;
 }
@@ -58,7 +66,7 @@ Checkpoint ModelOptions::open() const {
 LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_token stop) const {
     const std::optional<Precision> precision = precision_from_string(dtype);
     if (!precision) {
-        throw InputError("--dtype: expected float32, bfloat16 or float16, found '" + dtype + "'.");
+        throw InputError("--dtype: expected " + precision_names() + ", found '" + dtype + "'.");
     }
     LoadOptions options;
     options.device = device;
@@ -284,11 +292,9 @@ std::string InputOptions::source() const {
     if (!from.empty()) {
         return from;
     }
-    std::string names;
-    for (const std::filesystem::path& file : texts) {
-        names += (names.empty() ? "" : ", ") + file.string();
-    }
-    return names;
+    return joined(texts, [](const std::filesystem::path& file) {
+        return file == "-" ? std::string("standard input") : file.string();
+    });
 }
 
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/policy/agreement.h"
-#include "core/policy/replay.h"
+#include "core/policy/replay_scan.h"
 #include "core/policy/scored_rows.h"
 #include "core/policy/split.h"
 #include "core/record/rerun.h"
@@ -22,27 +22,40 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <sstream>
 
 namespace ponderscope::cli {
 namespace {
 
-/// What is kept of a point, a value for each row of the table, until the intervals are made.
-struct Columns {
-    std::vector<std::int32_t> steps;
-    std::vector<float> nll;
-    std::vector<std::int64_t> flops; ///< empty: not known
+/// What was replayed, or rerun, over the rows of a run.
+struct Outcomes {
+    RowLayout rows;
+    std::vector<ScoredSetting> settings; ///< of each spec
 };
 
-ScoredRows scored_rows(const ReplayTable& table, const std::vector<Columns>& columns) {
+/// Of tokens that lie in memory.
+Outcomes outcomes_of(const ReplayTable& table, const std::vector<PolicySpec>& specs,
+                     const std::vector<ReplayResult>& results) {
     std::vector<std::span<const float>> nll;
-    for (const Columns& one : columns) {
+    for (const ReplayResult& one : results) {
         nll.emplace_back(one.nll);
     }
-    return ScoredRows(table, nll);
+    const ScoredRows scored(table, nll);
+    Outcomes found{scored.layout, {}};
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        found.settings.push_back(
+            {specs[i].text(), scored.of(results[i].steps), scored.of(results[i].nll),
+             results[i].flops.empty() ? std::vector<double>() : scored.of(results[i].flops)});
+    }
+    return found;
 }
+
+struct Replayed {
+    ReplayTable table;                 ///< of all tokens, where these were needed
+    std::vector<ReplayResult> results; ///< likewise
+    Outcomes found;
+};
 
 struct PolicyVerb {
     std::string reference;
@@ -60,57 +73,65 @@ struct PolicyVerb {
 
 private:
     [[nodiscard]] std::vector<PolicySpec> read_specs() const;
+    [[nodiscard]] Replayed replay_all(const TraceReader& reader, const RunInfo& run,
+                                      std::vector<PolicySpec>& specs, PolicyReport& report,
+                                      ProgressPrinter& printer) const;
 };
 
 /// Fills in means, intervals and fronts of the points' outcomes, all replays or all reruns.
 class Comparison {
 public:
     /// \p split: settings are chosen on one half of the clusters, and all that is said is of the other.
-    Comparison(const ReplayTable& table, const std::vector<PolicySpec>& specs,
-               const std::vector<Columns>& columns, const BootstrapOptions& options, bool split)
-        : specs_(specs), scored_(scored_rows(table, columns)), options_(options) {
+    Comparison(Outcomes found, const std::vector<PolicySpec>& specs, const BootstrapOptions& options,
+               bool split)
+        : specs_(specs), rows_(std::move(found.rows)), options_(options) {
+        std::optional<SplitRows> halves;
         if (split) {
-            SplitRows halves = split_rows(scored_, options.seed);
-            scored_ = std::move(halves.reporting);
-            choosing_ = std::move(halves.choosing);
-            words_ = std::move(halves.words);
+            halves = split_rows(rows_, options.seed);
+            rows_ = halves->reporting.layout;
+            words_ = std::move(halves->words);
         }
-        flops_ = std::all_of(columns.begin(), columns.end(),
-                             [](const Columns& one) { return !one.flops.empty(); });
-        for (const Columns& one : columns) {
-            nll_.push_back(scored_.of(one.nll));
-            costs_.push_back(flops_ ? scored_.of(one.flops) : scored_.of(one.steps));
-            if (choosing_) {
-                chosen_nll_.push_back(mean(choosing_->of(one.nll)));
-                chosen_costs_.push_back(mean(flops_ ? choosing_->of(one.flops) : choosing_->of(one.steps)));
+        flops_ = std::all_of(found.settings.begin(), found.settings.end(),
+                             [](const ScoredSetting& one) { return !one.flops.empty(); });
+        for (ScoredSetting& one : found.settings) {
+            std::vector<double>& cost = flops_ ? one.flops : one.steps;
+            if (halves) {
+                const SampleHalf& choosing = halves->choosing;
+                chosen_nll_.push_back(choosing.layout.mean(choosing.of(one.nll)));
+                chosen_costs_.push_back(choosing.layout.mean(choosing.of(cost)));
+                mean_steps_.push_back(rows_.mean(halves->reporting.of(one.steps)));
+                one.nll = halves->reporting.of(one.nll);
+                cost = halves->reporting.of(cost);
             }
+            nll_.push_back(std::move(one.nll));
+            costs_.push_back(std::move(cost));
         }
     }
 
-    /// \p outcomes: in the order of the specs. \p columns: as they were given.
-    void compare(std::vector<PolicyOutcome*> outcomes, const std::vector<Columns>& columns, bool flops) {
-        const PairedDifferences differences =
-            paired_differences(nll_.front(), nll_, scored_.layout, options_);
+    /// \p outcomes: in the order of the specs.
+    void compare(std::vector<PolicyOutcome*> outcomes) {
+        const PairedDifferences differences = paired_differences(nll_.front(), nll_, rows_, options_);
         resampling_ = differences.resampling;
+        const bool halved = !chosen_nll_.empty();
         std::vector<FrontPoint> places;
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
             PolicyOutcome& outcome = *outcomes[i];
             outcome.difference = differences.each[i];
             outcome.band = differences.bands[i];
             outcome.p = differences.p[i];
-            if (choosing_) {
-                outcome.mean_steps = mean(scored_.of(columns[i].steps));
-                outcome.mean_nll = mean(nll_[i]);
+            if (halved) {
+                outcome.mean_steps = mean_steps_[i];
+                outcome.mean_nll = rows_.mean(nll_[i]);
                 outcome.perplexity = std::exp(outcome.mean_nll);
-                outcome.mean_flops = flops_ ? mean(costs_[i]) : std::nan("");
+                outcome.mean_flops = flops_ ? rows_.mean(costs_[i]) : std::nan("");
             }
-            const double cost = flops ? outcome.mean_flops : outcome.mean_steps;
-            places.push_back({specs_[i].kind->causal ? (choosing_ ? chosen_costs_[i] : cost) : std::nan(""),
-                              choosing_ ? chosen_nll_[i] : outcome.mean_nll});
+            const double cost = flops_ ? outcome.mean_flops : outcome.mean_steps;
+            places.push_back({specs_[i].kind->causal ? (halved ? chosen_costs_[i] : cost) : std::nan(""),
+                              halved ? chosen_nll_[i] : outcome.mean_nll});
         }
-        front_ = pareto_front(places);
+        const std::vector<bool> front = pareto_front(places);
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            outcomes[i]->on_front = front_[i];
+            outcomes[i]->on_front = front[i];
         }
     }
 
@@ -132,7 +153,7 @@ public:
                 for (std::size_t t = 0; t < apart.size(); ++t) {
                     apart[t] -= nll_.front()[t];
                 }
-                const UnitSums units = unit_sums(PrefixSums(apart, 1, scored_.layout), resampling_);
+                const UnitSums units = unit_sums(rows_.sums(std::move(apart), 1), resampling_);
                 one.equivalence = equivalence_test(units.column(0), units.tokens, within, 1 - options_.level);
             }
             chosen.push_back(std::move(one));
@@ -144,20 +165,16 @@ public:
     void gaps(bool exact, std::vector<FrontGap>& gaps) const {
         const std::vector<std::string> names = families();
         for (std::size_t i = 1; i < names.size(); ++i) {
-            gaps.push_back(
-                {names[0], names[i], exact,
-                 compare_fronts(settings(names[0]), settings(names[i]), scored_.layout, options_)});
+            gaps.push_back({names[0], names[i], exact,
+                            compare_fronts(settings(names[0]), settings(names[i]), rows_, options_)});
         }
     }
 
     [[nodiscard]] const Resampling& resampling() const { return resampling_; }
-    [[nodiscard]] std::int64_t tokens() const { return static_cast<std::int64_t>(scored_.rows.size()); }
+    [[nodiscard]] std::int64_t tokens() const { return rows_.tokens(); }
     [[nodiscard]] const std::string& words() const { return words_; }
 
 private:
-    static double mean(const std::vector<double>& values) {
-        return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-    }
     /// Policies with several settings.
     [[nodiscard]] std::vector<std::string> families() const {
         std::vector<std::string> names;
@@ -177,13 +194,14 @@ private:
         for (std::size_t i = 0; i < specs_.size(); ++i) {
             if (specs_[i].kind->name == name) {
                 mine.push_back(i);
-                places.push_back(choosing_ ? FrontPoint{chosen_costs_[i], chosen_nll_[i]} : FrontPoint{});
+                places.push_back(!chosen_nll_.empty() ? FrontPoint{chosen_costs_[i], chosen_nll_[i]}
+                                                      : FrontPoint{});
             }
         }
         const std::vector<bool> front = pareto_front(places);
         std::vector<FrontSetting> family;
         for (std::size_t m = 0; m < mine.size(); ++m) {
-            if (!choosing_ || front[m]) {
+            if (chosen_nll_.empty() || front[m]) {
                 family.push_back({costs_[mine[m]], nll_[mine[m]]});
             }
         }
@@ -191,15 +209,14 @@ private:
     }
 
     const std::vector<PolicySpec>& specs_;
-    ScoredRows scored_; ///< what is reported of
-    std::optional<ScoredRows> choosing_;
+    RowLayout rows_; ///< what is reported of
     std::string words_;
     const BootstrapOptions& options_;
     bool flops_ = false;
     Resampling resampling_;
-    std::vector<bool> front_;
     std::vector<std::vector<double>> nll_, costs_;
-    std::vector<double> chosen_nll_, chosen_costs_; ///< means on the choosing half
+    std::vector<double> mean_steps_;                ///< with a split, of the reported half
+    std::vector<double> chosen_nll_, chosen_costs_; ///< with a split, means on the choosing half
 };
 
 /// In the order in which they were named, swept ones one after the other; full first.
@@ -253,7 +270,7 @@ std::vector<PolicySpec> PolicyVerb::read_specs() const {
 
 /// A row a token and policy: what the replay says and what the rerun found.
 std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>& specs,
-                        const std::vector<Columns>& replays, const std::vector<Columns>& reruns) {
+                        const std::vector<ReplayResult>& replays, const std::vector<ReplayResult>& reruns) {
     std::string text = "policy,sequence,token,replay_steps,replay_nll,rerun_steps,rerun_nll\n";
     for (std::size_t p = 0; p < specs.size(); ++p) {
         const std::string name = "\"" + specs[p].text() + "\",";
@@ -269,6 +286,73 @@ std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>&
     return text;
 }
 
+/// Spells the specs out, and says in the report what was replayed.
+Replayed PolicyVerb::replay_all(const TraceReader& reader, const RunInfo& run, std::vector<PolicySpec>& specs,
+                                PolicyReport& report, ProgressPrinter& printer) const {
+    const BootstrapOptions& bootstrap = intervals.bootstrap;
+    // Only what the policies look at is read; the rest of a long run costs as much again.
+    std::vector<PolicySignal> signals;
+    bool own_rate = false;
+    for (const PolicySpec& spec : specs) {
+        signals.insert(signals.end(), spec.kind->needs.begin(), spec.kind->needs.end());
+        own_rate = own_rate || (spec.kind->find("rate") != nullptr && !spec.has("rate"));
+    }
+    if (own_rate) {
+        signals.push_back(PolicySignal::continue_value);
+    }
+    signals.push_back(PolicySignal::nll);
+    ReplayScan scan(reader, run, signals, bootstrap);
+    const ReplayTable& about = scan.reader().none();
+    for (const PolicySpec& spec : specs) {
+        about.require(spec);
+    }
+
+    report.run = about.run;
+    report.max_steps = about.columns.max_steps();
+    report.layers_as_steps = about.layers_as_steps;
+    report.knows_flops = about.flops.has_value();
+    const auto put = [&](const PolicySpec& spec, const ReplayResult& result) {
+        report.scored = result.scored;
+        report.points.push_back(
+            {spec,
+             {result.mean_steps, result.mean_nll, result.perplexity, result.mean_flops, {}, {}},
+             result.histogram,
+             std::nullopt});
+    };
+    Replayed all;
+    if (scan.suffices(split ? 2 : 1) && !reruns.wanted() && per_token.empty()) {
+        if (own_rate) {
+            scan.find_learned_rate();
+        }
+        std::vector<ReplayScan::Setting> settings;
+        for (PolicySpec& spec : specs) {
+            spec = spelled_out(spec, about.context);
+            settings.push_back({spec.text(), [spec](const ReplayTable& part, ReplayResult& result) {
+                                    replay(part, spec, result);
+                                }});
+        }
+        ClusterReplays sums = scan.replays(settings);
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            put(specs[i], sums.totals[i]);
+        }
+        report.halted = sums.halted;
+        all.found = {std::move(sums.rows), std::move(sums.settings)};
+        return all;
+    }
+    all.table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
+    report.halted = all.table.halted;
+    for (PolicySpec& spec : specs) {
+        if (bootstrap.stop.stop_requested()) {
+            throw Cancelled();
+        }
+        spec = spelled_out(spec, all.table.context);
+        all.results.push_back(replay(all.table, spec));
+        put(spec, all.results.back());
+    }
+    all.found = outcomes_of(all.table, specs, all.results);
+    return all;
+}
+
 void PolicyVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
@@ -277,63 +361,40 @@ void PolicyVerb::run() {
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
-    const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
-    for (PolicySpec& spec : specs) {
-        table.require(spec);
-        spec = spelled_out(spec, table.context);
-    }
     reruns.check();
     if (split && sweep.empty()) {
         throw InputError("--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
     }
-
     PolicyReport report;
-    report.run = table.run;
-    report.max_steps = table.columns.max_steps();
-    report.layers_as_steps = table.layers_as_steps;
-    report.halted = table.halted;
-    report.knows_flops = table.flops.has_value();
-    std::vector<Columns> replays;
-    for (const PolicySpec& spec : specs) {
-        if (bootstrap.stop.stop_requested()) {
-            throw Cancelled();
-        }
-        ReplayResult result = replay(table, spec);
-        report.scored = result.scored;
-        report.points.push_back(
-            {spec,
-             {result.mean_steps, result.mean_nll, result.perplexity, result.mean_flops, {}, false},
-             result.histogram,
-             std::nullopt});
-        replays.push_back({std::move(result.steps), std::move(result.nll), std::move(result.flops)});
-    }
-    std::vector<Columns> exact_columns;
+    auto [table, replays, found] = replay_all(reader, run, specs, report, printer);
+    std::vector<ReplayResult> exact_results;
     if (reruns.wanted()) {
         const std::vector<RunInfo> runs = reruns.make(reader, run, table, specs, printer, bootstrap.stop);
         const TraceReader exact_reader = TraceReader::open(reruns.trace(reader));
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            const ReplayResult replayed{replays[i].steps, replays[i].nll, {}, 0, 0, 0, 0, {}, 0};
             RerunDifference difference =
-                rerun_difference(table, replayed, reader, run, exact_reader, runs[i], bootstrap.stop);
-            exact_columns.push_back(
-                {std::move(difference.steps), std::move(difference.nll), std::move(difference.flops)});
+                rerun_difference(table, replays[i], reader, run, exact_reader, runs[i], bootstrap.stop);
+            exact_results.emplace_back();
+            exact_results.back().steps = std::move(difference.steps);
+            exact_results.back().nll = std::move(difference.nll);
+            exact_results.back().flops = std::move(difference.flops);
             const PolicyOutcome outcome{difference.mean_steps,
                                         difference.mean_nll,
                                         std::exp(difference.mean_nll),
                                         difference.mean_flops,
                                         {},
-                                        false};
+                                        {}};
             report.points[i].exact = {
                 exact_reader.path().string() + "#" + runs[i].name, outcome, std::move(difference), {}};
         }
     }
 
-    Comparison replayed(table, specs, replays, bootstrap, split);
+    Comparison replayed(std::move(found), specs, bootstrap, split);
     std::vector<PolicyOutcome*> outcomes;
     for (PolicyPoint& point : report.points) {
         outcomes.push_back(&point.replayed);
     }
-    replayed.compare(outcomes, replays, report.knows_flops);
+    replayed.compare(outcomes);
     replayed.gaps(false, report.gaps);
     if (split) {
         report.split = replayed.words();
@@ -341,13 +402,13 @@ void PolicyVerb::run() {
         report.scored = replayed.tokens();
         report.chosen = replayed.choose(false, within);
     }
-    if (!exact_columns.empty()) {
-        Comparison exact(table, specs, exact_columns, bootstrap, split);
+    if (!exact_results.empty()) {
+        Comparison exact(outcomes_of(table, specs, exact_results), specs, bootstrap, split);
         outcomes.clear();
         for (PolicyPoint& point : report.points) {
             outcomes.push_back(&point.exact->outcome);
         }
-        exact.compare(outcomes, exact_columns, report.knows_flops);
+        exact.compare(outcomes);
         exact.gaps(true, report.gaps);
         if (split) {
             for (ChosenSetting& one : exact.choose(true, within)) {
@@ -356,13 +417,13 @@ void PolicyVerb::run() {
         }
         for (std::size_t i = 0; i < specs.size(); ++i) {
             report.points[i].exact->agreement =
-                agreement_of(table, replays[i].steps, replays[i].nll, exact_columns[i].steps,
-                             exact_columns[i].nll, bootstrap);
+                agreement_of(table, replays[i].steps, replays[i].nll, exact_results[i].steps,
+                             exact_results[i].nll, bootstrap);
         }
     }
     printer.finish();
 
-    if (table.halted) {
+    if (report.halted) {
         report.notices.emplace_back(
             "tokens of this run halted, so no policy can be seen beyond the steps that "
             "ran; record with --policy full to see all of them.");
@@ -375,7 +436,7 @@ void PolicyVerb::run() {
         report.notices.push_back(notice);
     }
     report.notices.emplace_back(
-        exact_columns.empty()
+        exact_results.empty()
             ? "a replay assumes that a token's halting leaves the others as they are; single tokens "
               "can differ by nats from a rerun (--rerun CHECKPOINT)."
             : "a replay assumes that a token's halting leaves the others as they are; where it "
@@ -384,7 +445,7 @@ void PolicyVerb::run() {
         write_file_atomically(csv, report.to_csv());
     }
     if (!per_token.empty()) {
-        write_file_atomically(per_token, token_table(table, specs, replays, exact_columns));
+        write_file_atomically(per_token, token_table(table, specs, replays, exact_results));
     }
     if (json) {
         std::cout << report.to_json(intervals).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)

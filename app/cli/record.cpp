@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/console.h"
-#include "app/cli/options.h"
-#include "app/cli/shares.h"
+#include "app/cli/record_verb.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -10,9 +8,12 @@
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
+#include "core/record/precision_cost.h"
 #include "core/record/read_ahead.h"
 #include "core/record/record_choice.h"
 #include "core/record/session.h"
+#include "core/record/text_files.h"
+#include "core/remote/address.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"
@@ -26,58 +27,6 @@
 #include <utility>
 
 namespace ponderscope::cli {
-namespace {
-
-struct RecordVerb {
-    ModelOptions model;
-    RunOptions how;
-    InputOptions input;
-    JsonlOptions jsonl;
-    ProgressOption progress;
-    std::filesystem::path trace;
-    std::string level = "steps";
-    RecordOptions options;
-    GenerateOptions generate;
-    std::vector<std::string> ablated_sources;
-    std::filesystem::path patch_file;
-    bool patched_only = false;
-    bool resume = false;
-    bool compress = false;
-    bool no_candidates = false;
-    bool json = false;
-    World world;
-
-    void run();
-    void enter_world();
-    [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
-                                            const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
-                                            ProgressPrinter& printer, const std::stop_token& stop);
-    void check_input() const;
-    /// What is given as a whole, or line by line.
-    [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
-                                            const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
-                                            ProgressPrinter& printer, const std::stop_token& stop);
-    [[nodiscard]] RecordReport record_lines(const Engine& engine, const Checkpoint& checkpoint,
-                                            const Tokenizer* tokenizer, JsonlSource& source,
-                                            ProgressPrinter& printer, const std::stop_token& stop);
-    void print(const RecordReport& report, const Engine& engine) const;
-    void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
-    /// What the patches changed.
-    void print_difference(const TraceReader& reader, const RunInfo& run, const RunInfo& before) const;
-    /// A sentence about patches of steps that their tokens no longer ran; empty: there are none.
-    [[nodiscard]] std::string say_unreached(const TraceReader& reader, const RunInfo& run,
-                                            const Engine& engine) const;
-    std::optional<JsonlSource> lines;
-    std::vector<PlannedPatch> patches;
-    std::optional<RecordReport> plain; ///< of the run without patches that stands beside the one with them
-    std::string left_out;              ///< of the lines: a sentence, or nothing
-    std::int64_t lines_left_out = 0;
-    /// The checkpoint, changed as the user wants it; the run says what was changed.
-    [[nodiscard]] Checkpoint open();
-    void say_price(const std::string& what, const RecordingPrice& price) const;
-    void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
-                          std::vector<SequenceInput>& sequences, const std::stop_token& stop) const;
-};
 
 /// Generated tokens are recorded like any others: the prompt and its continuation are scored together
 /// afterwards.
@@ -114,12 +63,56 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
 }
 
+namespace {
+
 const Tokenizer& require_text_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
     if (tokenizer == nullptr) {
         throw InputError(checkpoint.folder, "a tokenizer.json to read text with", "none",
                          "put the model's tokenizer.json there, or give token ids with --ids");
     }
     return *tokenizer;
+}
+
+} // namespace
+
+/// What --dtype costs and gains against float32 on the first tokens of the text.
+void RecordVerb::check_precision(const Engine& engine, const Checkpoint& checkpoint, const RecordChoice& what,
+                                 const std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
+                                 const std::stop_token& stop) {
+    std::vector<SequenceInput> read;
+    if (corpus) {
+        if (corpus->text_digest().empty()) {
+            throw InputError("--check reads the first texts before the run, and a stream passes once; save "
+                             "it, and give its name.");
+        }
+        corpus_taken = true; // the run begins at the first text again
+        for (std::int64_t count = 0; count < checked_tokens;) {
+            const std::shared_ptr<const SequenceInput> next = corpus->next();
+            if (next == nullptr) {
+                break;
+            }
+            read.push_back(*next);
+            count += static_cast<std::int64_t>(next->ids.size());
+        }
+    }
+    LoadOptions load = model.load_options(printer, stop);
+    load.precision = Precision::float32;
+    Engine float32 = Engine::load(checkpoint, load);
+    what.apply(float32);
+    how.apply(float32);
+    precision = precision_cost(engine, float32, corpus ? read : sequences, checked_tokens, options, stop);
+    if (json || progress.style == ProgressStyle::json) {
+        return;
+    }
+    printer.finish();
+    const double change = precision->mean_nll - precision->mean_nll_float32;
+    std::cout << model.dtype << " against float32 on " << with_separators(precision->predictions)
+              << " predictions: NLL " << fixed(precision->mean_nll, 4) << " instead of "
+              << fixed(precision->mean_nll_float32, 4) << " (" << (change < 0 ? "" : "+") << fixed(change, 4)
+              << "), one prediction by " << fixed(precision->mean_change, 4) << " on average and at most "
+              << fixed(precision->largest_change, 4) << "; "
+              << fixed(precision->seconds_float32 / std::max(precision->seconds, 1e-9), 2)
+              << " times as fast\n";
 }
 
 /// What is recorded on request only, and how much that is, before it begins.
@@ -140,35 +133,84 @@ Checkpoint RecordVerb::open() {
     return checkpoint;
 }
 
+/// Options that ask for what --record does not keep, or the model does not have.
+void RecordVerb::check_choice(const RecordChoice& what, const ModelConfig& config) const {
+    for (const auto& [given, name] :
+         {std::pair{!how.attention.empty(), "--attention"}, std::pair{no_candidates, "--no-candidates"},
+          std::pair{options.depth_every > 1, "--depth-every"}}) {
+        if (given && what.scalars) {
+            throw InputError(std::string(name) +
+                             " is of signals, and --record scalars keeps none but the gate at exit; leave "
+                             "one of them away.");
+        }
+    }
+    if (options.depth_every > 1 && options.depth_sums) {
+        throw InputError(
+            "--depth-sums keeps the weights of no single token, and --depth-every those of some; "
+            "give one of them.");
+    }
+    if ((options.depth_every > 1 || options.depth_sums) &&
+        (config.depth.kind == DepthMixing::none || config.depth.kind == DepthMixing::denseformer)) {
+        throw InputError(std::string(options.depth_sums ? "--depth-sums" : "--depth-every") +
+                         " is of the weights of depth mixing, and this model (depth mixing " +
+                         to_string(config.depth.kind) + ") computes none by token; leave it away.");
+    }
+}
+
 void RecordVerb::check_input() const {
+    if (checked_tokens > 0 && model.dtype == "float32") {
+        throw InputError("--check compares a lower precision with float32, and this run is of float32; add "
+                         "--dtype bfloat16 or leave it away.");
+    }
     if (patched_only && patch_file.empty()) {
         throw InputError("--patched-only is of --patch FILE, which is not given.");
     }
     if (jsonl.file.empty()) {
-        for (const auto& [given, name] :
-             {std::pair{!jsonl.group_field.empty(), "--group-field"},
-              std::pair{!jsonl.label_field.empty(), "--label-field"}, std::pair{jsonl.skip_bad, "--skip-bad"},
-              std::pair{jsonl.limit_tokens > 0, "--limit-tokens"}, std::pair{jsonl.sample < 1, "--sample"}}) {
+        for (const auto& [given, name] : {std::pair{!jsonl.group_field.empty(), "--group-field"},
+                                          std::pair{!jsonl.label_field.empty(), "--label-field"},
+                                          std::pair{jsonl.skip_bad, "--skip-bad"}}) {
             if (given) {
                 throw InputError(std::string(name) + " is of --jsonl FILE, which is not given.");
             }
         }
+        for (const auto& [given, name] :
+             {std::pair{jsonl.limit_tokens > 0, "--limit-tokens"}, std::pair{jsonl.sample < 1, "--sample"}}) {
+            if (given && input.texts.empty()) {
+                throw InputError(std::string(name) +
+                                 " is of --jsonl FILE or --text FILE, none of which is given.");
+            }
+        }
         input.check();
-        return;
-    }
-    if (!input.texts.empty() || !input.prompt.empty() || !input.ids.empty() || !input.from.empty()) {
+        if (!streams_texts()) {
+            return;
+        }
+    } else if (!input.texts.empty() || !input.prompt.empty() || !input.ids.empty() || !input.from.empty()) {
         throw InputError("--jsonl excludes --text, --prompt, --ids and --from; give one of them.");
     }
     if (generate.max_new_tokens > 0) {
-        throw InputError("--generate continues a prompt, and --jsonl gives whole texts; give one of them.");
+        throw InputError("--generate continues a prompt, and a corpus has whole texts; give one of them.");
     }
     for (const auto& [given, name] :
          {std::pair{!how.force_steps.empty(), "--force-steps"}, std::pair{!patch_file.empty(), "--patch"}}) {
         if (given) {
             throw InputError(std::string(name) +
-                             " names tokens of a text that is known; it does not go with --jsonl.");
+                             " names tokens of a text that is known; it does not go with a corpus that is "
+                             "read as it is recorded.");
         }
     }
+}
+
+bool RecordVerb::streams_texts() const {
+    std::uintmax_t bytes = 0;
+    bool stream = jsonl.limit_tokens > 0 || jsonl.sample < 1;
+    for (const std::filesystem::path& file : input.texts) {
+        std::error_code error;
+        const std::uintmax_t size = std::filesystem::file_size(file, error);
+        bytes += error ? 0 : size;
+        stream = stream || file == "-" || file.extension() == ".gz" || file.extension() == ".zst" ||
+                 std::filesystem::is_fifo(file, error);
+    }
+    return !input.texts.empty() && (stream || bytes > TextFilesOptions::default_part_bytes);
 }
 
 RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoint,
@@ -215,161 +257,63 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
     return record(engine, checkpoint, sequences, tokenizer, writer, options, printer.sink(), stop);
 }
 
-RecordReport RecordVerb::record_lines(const Engine& engine, const Checkpoint& checkpoint,
-                                      const Tokenizer* tokenizer, JsonlSource& source,
-                                      ProgressPrinter& printer, const std::stop_token& stop) {
+RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& checkpoint,
+                                       const Tokenizer* tokenizer, ProgressPrinter& printer,
+                                       const std::stop_token& stop) {
+    if (std::exchange(corpus_taken, true)) {
+        corpus->rewind();
+    }
+    if (corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
+        throw InputError(options.text_source,
+                         options.world > 1 ? "a file that every process can read" : "a file to resume with",
+                         "a stream, which passes once", "save it, and give its name");
+    }
     if (engine.token_bytes() > 0 && progress.style == ProgressStyle::automatic) {
         std::cerr << "--record " << level << "  " << human_bytes(static_cast<double>(engine.token_bytes()))
                   << " a token\n";
     }
     TraceWriter writer(trace, {.compress = compress});
-    ReadAhead ahead(source);
-    const RecordReport report =
-        record(engine, checkpoint, ahead, tokenizer, writer, options, printer.sink(), stop);
-    left_out = source.left_out();
-    lines_left_out = source.skipped();
+    const RecordReport report = [&] {
+        ReadAhead ahead(*corpus); // its thread has the source until it is gone
+        return record(engine, checkpoint, ahead, tokenizer, writer, options, printer.sink(), stop);
+    }();
+    left_out = corpus->left_out();
+    lines_left_out = corpus->skipped();
     return report;
 }
 
-std::string RecordVerb::say_unreached(const TraceReader& reader, const RunInfo& run,
-                                      const Engine& engine) const {
-    std::int64_t unreached = 0;
-    std::string first;
-    for (const PlannedPatch& patch : patches) {
-        const StatePlace& to = patch.to;
-        const TokenColumns token = reader.tokens(run.id, to.sequence, to.token, to.token + 1);
-        if (engine.kv() != "full" && token.size() == 1 && token.steps.front() < to.step) {
-            first = ++unreached == 1
-                        ? to_string(to) + ": the token stopped at step " + std::to_string(token.steps.front())
-                        : first;
-        }
-    }
-    return unreached == 0 ? ""
-                          : with_separators(unreached) + " of " +
-                                with_separators(static_cast<std::int64_t>(patches.size())) +
-                                " patches changed nothing, their steps did not run (" + first + ").";
-}
-
-void RecordVerb::print_difference(const TraceReader& reader, const RunInfo& run,
-                                  const RunInfo& before) const {
-    struct Moved {
-        std::int64_t sequence, token;
-        double from, to;
-    };
-    std::vector<Moved> moved;
-    for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-        const TokenColumns now = reader.tokens(run.id, sequence.index);
-        const TokenColumns was = reader.tokens(before.id, sequence.index);
-        for (std::size_t t = 0; t < std::min(now.size(), was.size()); ++t) {
-            if (now.nll[t] != was.nll[t] && !std::isnan(now.nll[t])) {
-                moved.push_back({sequence.index, static_cast<std::int64_t>(t), was.nll[t], now.nll[t]});
-            }
-        }
-    }
-    std::cout << with_separators(static_cast<std::int64_t>(moved.size())) << " predictions moved";
-    constexpr std::size_t most = 3;
-    const auto shown = moved.begin() + static_cast<std::ptrdiff_t>(std::min(moved.size(), most));
-    std::partial_sort(moved.begin(), shown, moved.end(), [](const Moved& a, const Moved& b) {
-        return std::abs(a.to - a.from) > std::abs(b.to - b.from);
-    });
-    for (auto one = moved.begin(); one != shown; ++one) {
-        std::cout << (one == moved.begin() ? ", most at " : ", ") << "token " << one->token
-                  << (run.sequences > 1 ? " of sequence " + std::to_string(one->sequence) : "") << " (NLL "
-                  << fixed(one->from, 3) << " to " << fixed(one->to, 3) << ")";
-    }
-    std::cout << '\n'
-              << visible("ponderscope compare " + shell_quoted(run_reference(trace, before)) + " " +
-                         shell_quoted(run_reference(trace, run)) + " shows all of it")
-              << '\n';
-}
-
-void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
-    const TraceReader reader = TraceReader::open(trace);
-    const RunInfo run = run_of_number(reader, report.run);
-    if (plain && plain->run != report.run && !json && progress.style != ProgressStyle::json) {
-        const RunInfo before = run_of_number(reader, plain->run);
-        print_run(before, *plain, engine);
-        print_run(run, report, engine);
-        print_difference(reader, run, before);
-    } else {
-        print_run(run, report, engine);
-    }
-    if (report.cancelled) {
-        return; // the tokens of the patches may not be there
-    }
-    if (const std::string unreached = say_unreached(reader, run, engine); !unreached.empty()) {
-        std::cerr << unreached << '\n';
-    }
-}
-
-void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const {
-    const std::string& run_name = run.name;
-    const double mean_nll = run.nll_sum / static_cast<double>(run.scored_tokens);
-    if (json || progress.style == ProgressStyle::json) {
-        nlohmann::json result{{"trace", trace.string()},
-                              {"run", run_name},
-                              {"sequences", run.sequences},
-                              {"tokens", run.tokens},
-                              {"scored_tokens", run.scored_tokens},
-                              {"mean_nll", nullptr},
-                              {"seconds", run.seconds},
-                              {"scoring", engine.scoring()},
-                              {"policy", engine.policy()},
-                              {"complete", !report.cancelled}};
-        if (run.scored_tokens > 0) {
-            result["mean_nll"] = mean_nll;
-        }
-        if (!patches.empty()) {
-            const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
-            result["patches"] = is_plain ? 0 : patches.size();
-            result["without_patches"] =
-                plain && !is_plain ? nlohmann::json(run_of_number(TraceReader::open(trace), plain->run).name)
-                                   : nlohmann::json();
-        }
-        if (!jsonl.file.empty()) {
-            result["lines_left_out"] = lines_left_out;
-        }
-        std::cout << result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        return;
-    }
-    std::cout << visible(trace.string()) << "#" << visible(run_name) << "  " << with_separators(run.tokens)
-              << " tokens";
-    if (run.scored_tokens > 0) {
-        std::cout << "  NLL " << fixed(mean_nll, 4) << "  perplexity " << fixed(std::exp(mean_nll), 2);
-    }
-    if (engine.scoring() != "exact") {
-        std::cout << "  " << engine.scoring();
-    }
-    std::cout << "  "
-              << with_separators(std::llround(static_cast<double>(run.tokens) / std::max(run.seconds, 1e-9)))
-              << " tokens/s" << (report.found_complete ? "  (complete; there was nothing to resume)" : "")
-              << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
-    if (!left_out.empty()) {
-        std::cout << left_out << '\n';
-    }
-}
-
 void RecordVerb::enter_world() {
-    world = world_from_environment();
+    const World world = world_from_environment();
     if (world.size == 1) {
         return;
     }
     for (const auto& [given, name] :
-         {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"}}) {
+         {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"},
+          std::pair{checked_tokens > 0, "--check"}}) {
         if (given) {
             throw InputError(std::string(name) + " is of one process, and " + world.launcher + " started " +
                              std::to_string(world.size) + "; run it alone.");
         }
     }
-    if (model.device == "cuda") {
-        model.device += ":" + std::to_string(world.local_rank);
+    processes.enter(model.device, progress.style, false,
+                    shard_path(trace, 0, world.size).string() + " and so on");
+    options.look = [this](const RunInfo& run, std::int64_t batch) {
+        nlohmann::json common = nlohmann::json::object();
+        for (const auto& [what, value] : marks_of_run(run)) {
+            common[what] = value;
+        }
+        common["--batch"] = batch;
+        compare([&] { return Findings{std::move(common), {}}; });
+    };
+}
+
+/// With what the others were given, once: afterwards nothing has to be said, and any of them may die.
+void RecordVerb::compare(const std::function<Findings()>& look) {
+    if (const std::unique_ptr<Collectives> others = std::move(processes.collectives)) {
+        agree(*others, processes.world, look);
+        others->leave();
     }
-    if (world.rank > 0 && progress.style == ProgressStyle::automatic) {
-        progress.style = ProgressStyle::none; // one line that moves is enough
-    } else if (progress.style == ProgressStyle::automatic) {
-        std::cerr << world.launcher << "  " << world.size << " processes  "
-                  << visible(shard_path(trace, 0, world.size).string()) << " and so on\n";
-    }
+    compared = true;
 }
 
 RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
@@ -383,25 +327,30 @@ RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const 
         resume && std::filesystem::exists(trace, error) && std::filesystem::file_size(trace, error) > 0
             ? std::optional(trace)
             : std::nullopt;
-    if (jsonl.file.empty()) {
-        return record_texts(engine, checkpoint, tokenizer, sequences, printer, stop);
+    const bool there = std::filesystem::exists(trace, error);
+    try {
+        return corpus ? record_corpus(engine, checkpoint, tokenizer, printer, stop)
+                      : record_texts(engine, checkpoint, tokenizer, sequences, printer, stop);
+    } catch (const Error&) {
+        if (!there && !compared && options.look) {
+            std::filesystem::remove(trace, error); // nothing was recorded into it
+        }
+        throw;
     }
-    if (!lines) { // the first one was read through before the model was loaded
-        lines.emplace(jsonl, *tokenizer, checkpoint.config.vocab_size, printer.sink(), stop);
-    }
-    if (lines->text_digest().empty() && (options.world > 1 || options.resume)) {
-        throw InputError(jsonl.file == "-" ? "standard input" : jsonl.file.string(),
-                         options.world > 1 ? "a file that every process can read" : "a file to resume with",
-                         "a stream, which passes once", "save it, and give its name");
-    }
-    const RecordReport report = record_lines(engine, checkpoint, tokenizer, *lines, printer, stop);
-    lines.reset();
-    return report;
 }
 
 void RecordVerb::run() {
     check_input();
     enter_world();
+    try {
+        record_mine();
+    } catch (...) {
+        compare([]() -> Findings { throw; }); // the others would wait for this one
+        throw;
+    }
+}
+
+void RecordVerb::record_mine() {
     const RecordChoice what = RecordChoice::parse(level);
     options.level = what.level;
     options.scalars = what.scalars;
@@ -417,30 +366,42 @@ void RecordVerb::run() {
     options.dtype = model.dtype;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
-    const std::vector<Share> mine = shares_of(world, trace, resume);
+    const std::vector<Share> mine = shares_of(processes.world, trace, resume);
 
     const Checkpoint checkpoint = open();
+    check_choice(what, checkpoint.config);
     const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
     const Tokenizer* const reading = tokenizer ? &*tokenizer : nullptr;
     // What is wrong in the texts is said before a model is loaded for them.
     std::vector<SequenceInput> sequences;
-    if (jsonl.file.empty()) {
-        sequences = input.read(reading, checkpoint);
-    } else {
+    if (!jsonl.file.empty()) {
         jsonl.special_tokens = !input.no_special_tokens;
-        lines.emplace(jsonl, require_text_tokenizer(checkpoint, reading), checkpoint.config.vocab_size,
-                      printer.sink(), stop);
+        corpus = std::make_unique<JsonlSource>(jsonl, require_text_tokenizer(checkpoint, reading),
+                                               checkpoint.config.vocab_size, printer.sink(), stop);
+    } else if (streams_texts()) {
+        corpus =
+            std::make_unique<TextFiles>(TextFilesOptions{input.texts, !input.no_special_tokens,
+                                                         jsonl.limit_tokens, jsonl.sample, jsonl.seed},
+                                        require_text_tokenizer(checkpoint, reading), printer.sink(), stop);
+    } else {
+        sequences = input.read(reading, checkpoint);
     }
     resolve_windows(checkpoint.config, options.context, options.stride);
     Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
     what.apply(engine);
     how.apply(engine);
+    if (checked_tokens > 0) {
+        check_precision(engine, checkpoint, what, sequences, printer, stop);
+    }
     if (printer.on_terminal()) {
         const double each = bytes_a_token(kept_signals(engine.signals(options.level), options), options,
                                           engine.config(), engine.max_steps());
         std::cerr << "--record " << level << "  about " << with_separators(std::llround(each))
                   << " bytes a token" << (options.scalars || compress ? " before they are compressed" : "")
                   << '\n';
+    }
+    if (mine.empty()) {
+        compare([] { return Findings{}; }); // there are fewer shards than processes to resume them
     }
     for (const Share& share : mine) {
         const RecordReport report =
@@ -453,14 +414,17 @@ void RecordVerb::run() {
     }
 }
 
-} // namespace
-
 void add_record(CLI::App& program) {
     auto verb = std::make_shared<RecordVerb>();
     CLI::App* app = add_verb(program, "record");
     verb->model.add_to(*app);
     verb->how.add_to(*app);
     verb->input.add_to(*app, true);
+    app->get_option("--text")->description(
+        "Text file in UTF-8, .gz and .zst too; several make several sequences; - for standard input. More "
+        "than "
+        "8 MiB are read as they are recorded, and a text of more makes several sequences, cut where lines "
+        "end: memory does not grow with it");
     app->add_option("--jsonl", verb->jsonl.file,
                     "JSON Lines: one object with a text a line, each a sequence; .gz and .zst too, - for "
                     "standard input. Memory does not grow with the file")
@@ -478,13 +442,13 @@ void add_record(CLI::App& program) {
         ->type_name("NAME");
     app->add_flag("--skip-bad", verb->jsonl.skip_bad, "Leave wrong lines of --jsonl out and count them");
     app->add_option("--limit-tokens", verb->jsonl.limit_tokens,
-                    "End with the text of --jsonl that reaches N tokens")
+                    "End with the text of --jsonl or --text that reaches N tokens")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
-    app->add_option(
-           "--sample", verb->jsonl.sample,
-           "Take this part of the lines of --jsonl, each by a draw from --seed and its number: whoever "
-           "reads, the same texts")
+    app->add_option("--sample", verb->jsonl.sample,
+                    "Take this part of the lines of --jsonl, or of the files of --text, each by a draw from "
+                    "--seed and "
+                    "its number: whoever reads, the same texts")
         ->type_name("0.01")
         ->check(CLI::Range(1e-9, 1.0));
     app->add_option("-o,--output", verb->trace, "Trace file; a run is added when it exists")
@@ -507,6 +471,13 @@ void add_record(CLI::App& program) {
                     "Put states of another token, step, layer or run in the place of computed ones, as the "
                     "JSON file says (resources/docs/states.md), and record that beside the run without")
         ->type_name("FILE");
+    app->add_option(
+           "--check", verb->checked_tokens,
+           "With --dtype tf32, bfloat16 or float16: before the run compute the first N tokens in float32 "
+           "as well, and say what the lower precision costs (NLL) and gains (time) on this model, "
+           "text and machine")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
     app->add_flag("--patched-only", verb->patched_only, "With --patch: leave the run without it away");
     app->add_flag("--no-candidates", verb->no_candidates,
                   "Leave out the ten likeliest tokens of each step, which take most of what basic takes");
@@ -516,9 +487,13 @@ void add_record(CLI::App& program) {
         ->type_name("N")
         ->check(CLI::PositiveNumber);
     app->add_flag(
-        "--compress", verb->compress,
-        "Compress the values of signals by zstd where that takes less (scalars always are); the trace is "
-        "then of version 3 of its schema");
+        "--depth-sums", verb->options.depth_sums,
+        "Keep of the weights of depth mixing what they add up to over all tokens: mean and variance "
+        "by step, layer, source and head, as much for a billion tokens as for one");
+    app->add_flag("--compress", verb->compress,
+                  "Compress the values of signals by zstd where that takes less (scalars, and weights by "
+                  "source, always "
+                  "are); the trace is then of version 3 of its schema");
     app->add_flag(
         "--resume", verb->resume,
         "Go on with a run that was cut off, behind the sequences that it finished: the same line with "
@@ -542,12 +517,16 @@ void add_record(CLI::App& program) {
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     add_sampling(*app, verb->generate);
+    verb->processes.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "
                 "sample_models/texts/passage.txt -o story.ponder\n"
                 "  zcat corpus.jsonl.gz | ponderscope record sample_models/ponderlm-neox-1m --jsonl - "
                 "--group-field author -o corpus.ponder\n"
+                "What bfloat16 costs and gains:\n"
+                "  ponderscope record Ouro-1.4B --dtype bfloat16 --check 2048 --text story.txt -o "
+                "story.ponder\n"
                 "Started by torchrun, srun or mpirun, each process records its share:\n"
                 "  mpirun -n 4 ponderscope record sample_models/ponderlm-neox-1m --jsonl corpus.jsonl -o "
                 "corpus.ponder\n"

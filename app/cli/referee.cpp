@@ -209,6 +209,17 @@ std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
     return text;
 }
 
+/// What a rule looks at, and the NLL.
+std::vector<PolicySignal> signals_of(const std::string& rule) {
+    std::vector<PolicySignal> signals{PolicySignal::nll};
+    for (const PolicyKind& kind : policy_kinds()) {
+        if (kind.name == rule) {
+            signals.insert(signals.end(), kind.needs.begin(), kind.needs.end());
+        }
+    }
+    return signals;
+}
+
 std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
     const std::vector<std::string> known = matched_rules(table);
     std::string list;
@@ -281,24 +292,48 @@ void RefereeVerb::run() {
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
-    const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
-    const std::vector<std::string> rules = rules_of(table);
-    const ScoredRows scored(table);
-    std::vector<double> wanted = costs.empty() ? even_costs(table, scored, 4) : costs;
-    std::sort(wanted.begin(), wanted.end());
     RefereeReport report;
-    report.run = table.run;
-    report.scored = static_cast<std::int64_t>(scored.rows.size());
-    const auto base =
-        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
-    report.replayed = compare_matched(
-        rules.size(), [&](std::size_t i) { return replayed_rule(table, scored, rules[i], settings); }, base,
-        wanted, scored.layout, bootstrap);
-    if (reruns.wanted()) {
-        report.exact = rerun(reader, run, table, scored, report.replayed, printer);
+    bool halted = false;
+    const auto match = [&](const ReplayTable& table, double reached, const RowLayout& rows,
+                           const std::function<MatchedRule(const std::string&)>& rule) {
+        const std::vector<std::string> rules = rules_of(table);
+        std::vector<double> wanted = costs.empty() ? even_costs(reached, 4) : costs;
+        std::sort(wanted.begin(), wanted.end());
+        report.run = table.run;
+        report.scored = rows.tokens();
+        const auto base =
+            static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
+        report.replayed = compare_matched(
+            rules.size(), [&](std::size_t i) { return rule(rules[i]); }, base, wanted, rows, bootstrap);
+    };
+    const ReplayScan scan(reader, run, {}, bootstrap);
+    if (scan.suffices() && !reruns.wanted()) {
+        const ReplayScan::Setting own{"", [](const ReplayTable& part, ReplayResult& result) {
+                                          result.steps = part.ran;
+                                          read_replay(part, false, result);
+                                      }};
+        const ClusterReplays as_run =
+            ReplayScan(reader, run, {PolicySignal::nll}, bootstrap).replays(std::span(&own, 1));
+        halted = as_run.halted;
+        match(scan.reader().none(), as_run.totals.front().mean_steps, as_run.rows,
+              [&](const std::string& name) {
+                  // Of a long run no more is read than a rule looks at.
+                  return replayed_rule(ReplayScan(reader, run, signals_of(name), bootstrap), as_run.rows,
+                                       name, settings);
+              });
+    } else {
+        const ReplayTable table = ReplayTable::load(reader, run, printer.sink(), bootstrap.stop);
+        const ScoredRows scored(table);
+        const RowLayout rows = scored.layout;
+        halted = table.halted;
+        match(table, scored.rows.empty() ? 0 : rows.mean(scored.of(table.ran)), rows,
+              [&](const std::string& name) { return replayed_rule(table, scored, name, settings); });
+        if (reruns.wanted()) {
+            report.exact = rerun(reader, run, table, scored, report.replayed, printer);
+        }
     }
     printer.finish();
-    if (table.halted) {
+    if (halted) {
         report.notices.emplace_back(
             "tokens of this run halted, so no rule can be seen beyond the steps that ran; "
             "record with --policy full to see all of them.");

@@ -30,7 +30,8 @@ void RerunOptions::add_to(CLI::App& verb) {
     verb.add_option("--batch", batch, "Of reruns: windows computed together")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
-    verb.add_option("--device", model.device, "Of reruns: cpu, cuda or cuda:N")->capture_default_str();
+    verb.add_option("--device", model.device, "Of reruns: cpu, cuda, cuda:N, several with commas, or auto")
+        ->capture_default_str();
 }
 
 void RerunOptions::check() const {

@@ -5,9 +5,9 @@
 #include "core/trace/shard.h"
 
 #include <optional>
+#include <vector>
 
 namespace ponderscope::cli {
-
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume) {
     std::error_code error;
     const Share own{world.rank, world.size,
@@ -26,9 +26,8 @@ std::vector<Share> shares_of(const World& world, const std::filesystem::path& tr
     }
     // Shards that others began may have been of more processes, or of fewer.
     std::optional<std::int64_t> size;
-    for (const std::filesystem::path& file :
-         find_shards(shard_path(trace, 0, 1).parent_path() / trace.filename())) {
-        const std::int64_t found = parse_shard_name(file)->world;
+    for (const std::filesystem::path& shard : shards_of(trace)) {
+        const std::int64_t found = parse_shard_name(shard)->world;
         if (size && *size != found) {
             throw InputError(trace, "shards of one recording",
                              "some of " + std::to_string(*size) + " processes and some of " +

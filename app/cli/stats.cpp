@@ -10,9 +10,7 @@
 #include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/stats/labels.h"
-#include "core/stats/paired.h"
-#include "core/stats/rank_correlation.h"
-#include "core/stats/token_groups.h"
+#include "core/stats/run_study.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -168,6 +166,7 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     std::cout << "Classes and tokens: the token at which the steps were spent. q: the false-discovery rate ("
               << (control == "by" ? "Benjamini-Yekutieli" : "Benjamini-Hochberg")
               << ") at which the mean steps differ from those elsewhere, by sign flips of "
+              << (groups.joined ? with_separators(groups.units) + " groups of " : "")
               << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".\n"
               << lines_of(estimate.by_block, "NLL") << intervals.sentence(estimate.resampling) << "\n";
     for (const std::string& notice : estimate.notices) {
@@ -276,11 +275,12 @@ void StatsVerb::run() {
     result.max_steps = run.max_steps;
     result.unit = run.step_unit;
     result.control = control;
-    result.estimate = estimate_run(reader, run, bootstrap, sensitivity);
     const DiscoveryControl how =
         control == "by" ? DiscoveryControl::benjamini_yekutieli : DiscoveryControl::benjamini_hochberg;
-    result.groups = group_tokens(reader, run, {least, how, bootstrap}, printer.sink(), bootstrap.stop);
-    result.correlations = correlate_steps(reader, run, bootstrap);
+    RunStudy study = study_run(reader, run, {least, how, bootstrap}, sensitivity);
+    result.estimate = std::move(study.estimate);
+    result.groups = std::move(study.groups);
+    result.correlations = std::move(study.correlations);
     for (const std::string& text : others) {
         const RunReference other = parse_run_reference(text);
         const TraceReader other_reader = TraceReader::open(other.trace);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
+#include "app/cli/join_world.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
+#include "core/dist/agree.h"
 #include "core/train/collect_curves.h"
 #include "core/train/corpus.h"
 #include "core/train/trainer.h"
@@ -12,6 +14,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,7 @@ struct TrainVerb {
     std::vector<std::string> changes;
     TrainOptions options;
     ProgressOption progress;
+    JoinWorld processes;
     bool resume = false;
     bool overwrite = false;
     bool json = false;
@@ -35,10 +39,17 @@ void TrainVerb::run() {
                        : overwrite ? ExistingOutput::overwrite
                                    : ExistingOutput::refuse;
     options.token_cache = default_token_cache();
+    processes.enter(options.device, progress.style, true, "into " + options.output.string());
+    options.world = processes.world;
+    options.collectives = processes.collectives.get();
+    const bool writes = options.world.rank == 0;
     ProgressPrinter printer(progress.style);
     options.progress = printer.sink();
     options.stop = stop_on_interrupt();
-    options.notice = [&printer](const std::string& sentence) {
+    options.notice = [&printer, writes](const std::string& sentence) {
+        if (!writes) {
+            return;
+        }
         printer.finish();
         std::fprintf(stderr, "note: %s\n", sentence.c_str());
     };
@@ -55,8 +66,21 @@ void TrainVerb::run() {
                          also("held-out NLL", row.held_out_nll).c_str());
         };
     }
-    const TrainResult result = train(read_recipe(recipe, changes), options);
+    std::optional<Recipe> read;
+    const auto look = [&] {
+        read = read_recipe(recipe, changes);
+        return Findings{};
+    };
+    if (processes.collectives) {
+        agree(*processes.collectives, processes.world, look); // else the others would wait for this one
+    } else {
+        look();
+    }
+    const TrainResult result = train(*read, options);
     printer.finish();
+    if (!writes) {
+        return;
+    }
     if (json) {
         nlohmann::json report{{"output", options.output.string()},
                               {"steps", result.steps},
@@ -104,10 +128,14 @@ void add_train(CLI::App& program) {
     CLI::Option* resume = app->add_flag("--resume", verb->resume, "Go on with an interrupted training");
     app->add_flag("--overwrite", verb->overwrite, "Begin anew in a folder that is not empty")
         ->excludes(resume);
+    verb->processes.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer(
-        "Example:\n  ponderscope train sample_models/recipes/vanilla-neox-1m.json -o build/vanilla-neox-1m");
+        "Example:\n  ponderscope train sample_models/recipes/vanilla-neox-1m.json -o build/vanilla-neox-1m\n"
+        "Started by torchrun, srun or mpirun, the processes share each step:\n"
+        "  mpirun -n 2 ponderscope train sample_models/recipes/vanilla-neox-1m.json -o "
+        "build/vanilla-neox-1m");
     app->callback([verb] { verb->run(); });
 }
 

@@ -53,6 +53,12 @@ bool runs_in_engine(std::string_view name) {
     return verb != nullptr && verb->where == Where::engine;
 }
 
+const char* verb_of(int argc, char** argv) {
+    const auto found =
+        std::find_if(argv + std::min(argc, 1), argv + argc, [](const char* word) { return *word != '-'; });
+    return found != argv + argc ? *found : nullptr;
+}
+
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     // Before any library starts a thread, so that all of them inherit the blocked signals.
     stop_on_interrupt();
@@ -64,6 +70,10 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     program.require_subcommand(1);
     program.set_help_all_flag("--help-all", "Print the help of every verb and exit");
     add_verbs(program);
+    if (const char* verb = verb_of(argc, argv); verb != nullptr && find(verb) == nullptr) {
+        return fail(wrong_input,
+                    "There is no verb '" + std::string(verb) + "'; ponderscope --help lists them.");
+    }
     try {
         program.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

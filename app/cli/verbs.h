@@ -18,6 +18,8 @@ namespace ponderscope::cli {
 CLI::App* add_verb(CLI::App& program, const char* name);
 /// Whether verbs.def has it as one of the engine's.
 bool runs_in_engine(std::string_view name);
+/// The first argument that is no option; nullptr: there is none.
+const char* verb_of(int argc, char** argv);
 
 /// A program with these verbs, its help, and the exit codes of console.h for what they throw.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));

@@ -1,242 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Compares what we compute with what another implementation computed: a folder with config.json,
 // model.safetensors, golden.safetensors and case.json.
-#include "app/cli/arrays.h"
 #include "app/cli/console.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/json.h"
-#include "core/policy/policy_spec.h"
-#include "core/ponder/halting/halting_rules.h"
-#include "core/ponder/halting/policy_halting.h"
+#include "core/ponder/engine/reference.h"
 
-#include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <map>
 #include <memory>
-#include <set>
 
 namespace ponderscope::cli {
 namespace {
-
-struct Comparison {
-    std::string name;
-    double difference = 0; ///< largest absolute difference; counts of unequal entries for integers
-    bool exact = false;    ///< integers: must be equal
-    bool decides = false;  ///< logits, NLL and generated ids decide; intermediates are shown to find a fault
-    bool shape_fits = true;
-    bool passed = true;
-};
-
-struct CaseResult {
-    std::vector<Comparison> comparisons;
-    std::vector<std::string> missing; ///< arrays of the reference that we do not produce
-    double tolerance = 0;
-    [[nodiscard]] bool passed() const {
-        return std::all_of(comparisons.begin(), comparisons.end(),
-                           [](const Comparison& c) { return c.passed || !c.decides; });
-    }
-};
-
-/// NaN against NaN is equal, NaN against a number infinitely far.
-double largest_difference(const std::vector<float>& ours, const std::vector<float>& theirs) {
-    double largest = 0;
-    for (std::size_t i = 0; i < ours.size(); ++i) {
-        if (std::isnan(ours[i]) && std::isnan(theirs[i])) {
-            continue;
-        }
-        const double difference = std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs[i]));
-        largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
-    }
-    return largest;
-}
-
-Comparison compare(const std::string& name, const NamedArray& ours, const NamedArray& theirs,
-                   double tolerance, bool decides) {
-    Comparison result;
-    result.name = name;
-    result.decides = decides;
-    result.exact = theirs.dtype == DType::i64;
-    result.shape_fits = ours.shape == theirs.shape && ours.dtype == theirs.dtype;
-    if (!result.shape_fits) {
-        result.difference = INFINITY;
-        result.passed = false;
-    } else if (result.exact) {
-        std::int64_t unequal = 0;
-        for (std::size_t i = 0; i < ours.integers.size(); ++i) {
-            unequal += ours.integers[i] != theirs.integers[i] ? 1 : 0;
-        }
-        result.difference = static_cast<double>(unequal);
-        result.passed = unequal == 0;
-    } else {
-        result.difference = largest_difference(ours.floats, theirs.floats);
-        result.passed = result.difference <= tolerance;
-    }
-    return result;
-}
-
-/// The last positions of logits [B,T,V], as many as the reference kept.
-NamedArray tail(const NamedArray& logits, std::int64_t positions) {
-    NamedArray last = logits;
-    const std::int64_t batch = logits.shape[0];
-    const std::int64_t tokens = logits.shape[1];
-    const std::int64_t vocabulary = logits.shape[2];
-    positions = std::min(positions, tokens);
-    last.shape[1] = positions;
-    last.floats.clear();
-    for (std::int64_t row = 0; row < batch; ++row) {
-        const auto begin = logits.floats.begin() + (row * tokens + tokens - positions) * vocabulary;
-        last.floats.insert(last.floats.end(), begin, begin + positions * vocabulary);
-    }
-    return last;
-}
-
-/// Weights of depth attention, ours [B, T, head, source], in the reference's order [B, head, T, source].
-NamedArray heads_first(const NamedArray& ours) {
-    NamedArray result = ours;
-    const std::int64_t batch = ours.shape[0];
-    const std::int64_t tokens = ours.shape[1];
-    const std::int64_t heads = ours.shape[2];
-    const std::int64_t sources = ours.shape[3];
-    std::swap(result.shape[1], result.shape[2]);
-    for (std::int64_t i = 0; i < batch * heads * tokens; ++i) {
-        const std::int64_t b = i / (heads * tokens);
-        const std::int64_t head = i / tokens % heads;
-        const std::int64_t from = ((b * tokens + i % tokens) * heads + head) * sources;
-        std::copy_n(ours.floats.begin() + from, sources, result.floats.begin() + i * sources);
-    }
-    return result;
-}
-
-std::vector<std::vector<std::int32_t>> rows_of(const NamedArray& ids, const std::filesystem::path& path,
-                                               std::int64_t length) {
-    if (ids.shape.size() != 2 || ids.dtype != DType::i64) {
-        throw InputError(path, "input_ids as integers [B, T]", "another shape or type",
-                         "make the reference again");
-    }
-    std::vector<std::vector<std::int32_t>> rows;
-    for (std::int64_t row = 0; row < ids.shape[0]; ++row) {
-        std::vector<std::int32_t> values;
-        for (std::int64_t t = 0; t < length; ++t) {
-            values.push_back(
-                static_cast<std::int32_t>(ids.integers[static_cast<std::size_t>(row * ids.shape[1] + t)]));
-        }
-        rows.push_back(std::move(values));
-    }
-    return rows;
-}
-
-NamedArray generate_like(const Engine& engine, const NamedArray& ids, const NamedArray& expected,
-                         const nlohmann::json& description, const std::filesystem::path& path) {
-    std::int64_t prompt = ids.shape[1];
-    if (const auto settings = description.find("settings");
-        settings != description.end() && settings->is_object()) {
-        prompt = std::clamp<std::int64_t>(settings->value("greedy_prompt_tokens", prompt), 1, ids.shape[1]);
-    }
-    GenerateOptions options;
-    options.max_new_tokens = expected.shape.back();
-    NamedArray result;
-    result.dtype = DType::i64;
-    result.shape = expected.shape;
-    for (const std::vector<std::int32_t>& row : engine.generate(rows_of(ids, path, prompt), options)) {
-        result.integers.insert(result.integers.end(), row.begin(), row.end());
-    }
-    return result;
-}
-
-/// The name under which we compute what the reference calls \p theirs.
-std::string our_name(const std::string& theirs) {
-    static const std::map<std::string, std::string> others{
-        {"gate", "signal.gate"},
-        {"lambda", "signal.gate"},
-        {"p", "signal.exit_probability"},
-        {"cdf", "signal.exit_cdf"},
-        {"expected.nll", "signal.expected_nll"},
-        {"reach", "signal.reach"},
-        {"halting_mass", "signal.halting_mass"},
-        {"router.probability", "signal.router_probability"},
-        {"router.log_tail_mass", "signal.router_log_tail_mass"}};
-    const std::string weights = "depth_weights.";
-    if (theirs.starts_with(weights + "layer")) {
-        return weights + "step0." + theirs.substr(weights.size()); // one pass only
-    }
-    if (theirs.starts_with("hidden.step") && theirs.find(".layer") != std::string::npos) {
-        return "layer_output" + theirs.substr(std::string("hidden").size());
-    }
-    const auto found = others.find(theirs);
-    return found != others.end()              ? found->second
-           : theirs.starts_with("input.step") ? "embeds" + theirs.substr(5)
-                                              : theirs;
-}
-
-/// Row 0 of a signal [B, T, K] of exits over layers as the reference has it, [layers, T]: \p first the first
-/// step that it holds.
-NamedArray exit_rows(const NamedArray& signal, std::int64_t first) {
-    NamedArray rows;
-    rows.dtype = signal.dtype;
-    const std::int64_t tokens = signal.shape[1];
-    const std::int64_t steps = signal.shape[2];
-    rows.shape = {steps - first, tokens};
-    for (std::int64_t k = first; k < steps; ++k) {
-        for (std::int64_t t = 0; t < tokens; ++t) {
-            const auto from = static_cast<std::size_t>(t * steps + k);
-            if (signal.dtype == DType::i64) {
-                rows.integers.push_back(signal.integers[from]);
-            } else {
-                rows.floats.push_back(signal.floats[from]);
-            }
-        }
-    }
-    return rows;
-}
-
-/// What the reference says of exits after blocks: without its first row, which is of the embeddings, or of
-/// them and the first block.
-NamedArray without_embeddings(const NamedArray& theirs) {
-    NamedArray rows = theirs;
-    rows.shape[0] -= 1;
-    const auto width = static_cast<std::ptrdiff_t>(theirs.shape[1]);
-    if (theirs.dtype == DType::i64) {
-        rows.integers.erase(rows.integers.begin(), rows.integers.begin() + width);
-    } else {
-        rows.floats.erase(rows.floats.begin(), rows.floats.begin() + width);
-    }
-    return rows;
-}
-
-/// The policy of a rerun, as the case describes it among its replays.
-std::string policy_of(const nlohmann::json& description, const std::string& name) {
-    for (const nlohmann::json& entry : description.value("replay", nlohmann::json::array())) {
-        if (entry.value("name", "") != name) {
-            continue;
-        }
-        const std::string policy = entry.value("policy", "");
-        std::string text = policy;
-        char separator = ':';
-        const auto add = [&](const char* key, const char* field) {
-            if (entry.contains(field)) {
-                text += separator + std::string(key) + "=" + entry[field].dump();
-                separator = ',';
-            }
-        };
-        add(policy.starts_with("calm") ? "lambda" : "theta", "threshold");
-        add("n", "steps");
-        add("rate", "rate");
-        add("seed", "seed");
-        return text;
-    }
-    return "full";
-}
-
-/// What we compute, in the form of the reference.
-ArrayMap compute(const Engine& engine, const std::vector<std::vector<std::int32_t>>& rows) {
-    ArrayMap arrays = engine.inspect_batch(rows);
-    put_zeros_where_nothing_ran(arrays);
-    return arrays;
-}
 
 struct VerifyVerb {
     std::vector<std::filesystem::path> cases;
@@ -246,121 +22,11 @@ struct VerifyVerb {
     bool json = false;
     bool quiet = false;
 
-    CaseResult verify(const std::filesystem::path& folder) const;
+    ReferenceResult verify(const std::filesystem::path& folder) const;
     void run() const;
 };
 
-/// Runs in which nothing halts, and reruns of policies, where the reference has them. Leaves the engine with
-/// another rule.
-void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t>>& rows,
-                      const ArrayMap& golden, const nlohmann::json& description, ArrayMap& ours) {
-    const bool exits = golden.contains("exit_entropy");
-    if (golden.contains("full.signal.nll") || golden.contains("full.logits") || exits) {
-        engine.use_halting(rule_of(PolicySpec::parse("full"), engine));
-        ArrayMap full = compute(engine, rows);
-        for (const auto& [name, theirs] : golden) {
-            const std::string block = "hidden.block";
-            if (name.starts_with("full.")) {
-                if (const auto found = full.find(our_name(name.substr(5))); found != full.end()) {
-                    ours[name] = found->second;
-                }
-            } else if (name.starts_with(block)) {
-                if (const auto found = full.find("hidden.step" + name.substr(block.size()));
-                    found != full.end()) {
-                    ours[name] = found->second;
-                }
-            }
-        }
-        static const std::pair<const char*, const char*> signals[] = {
-            {"exit_margin", "signal.margin"}, {"exit_entropy", "signal.entropy"},
-            {"exit_argmax", "signal.argmax"}, {"exit_kl", "signal.kl_previous_current"},
-            {"exit_cosine", "signal.cosine"}, {"exit_latent_diff", "signal.latent_difference"}};
-        for (const auto& [theirs, mine] : signals) {
-            if (exits && golden.contains(theirs)) {
-                const bool pairs = golden.at(theirs).shape[0] < golden.at("exit_entropy").shape[0];
-                ours[theirs] = exit_rows(full.at(mine), pairs ? 1 : 0);
-            }
-        }
-    }
-    for (const nlohmann::json& entry : description.value("rerun", nlohmann::json::array())) {
-        const std::string name = entry.value("name", "");
-        engine.use_halting(rule_of(PolicySpec::parse(policy_of(description, name)), engine));
-        ArrayMap arrays = compute(engine, rows);
-        for (const char* const what : {"steps", "nll", "logits"}) {
-            ours["rerun." + name + "." + what] = std::move(arrays.at(what));
-        }
-    }
-}
-
-/// Exits of released models (methods-released.md section 9's two ways): replays by the thresholds of the
-/// case, and runs whose tokens stop, under each policy of what later tokens see. Given steps are prescribed.
-void compute_exits(Engine& engine, const std::vector<std::vector<std::int32_t>>& rows, const ArrayMap& golden,
-                   const nlohmann::json& description, ArrayMap& ours) {
-    const auto take = [&](const std::string& prefix, ArrayMap arrays) {
-        for (const char* const what : {"steps", "nll", "logits"}) {
-            if (golden.contains(prefix + what)) {
-                ours[prefix + what] = std::move(arrays.at(what));
-            }
-        }
-    };
-    const nlohmann::json exits = description.value("exits", nlohmann::json::array());
-    for (std::size_t i = 0; i < exits.size(); ++i) {
-        const std::string number = std::to_string(i) + ".";
-        const std::string policy = "learned:theta=" + exits[i].at("threshold").dump();
-        engine.use_halting(rule_of(PolicySpec::parse(policy), engine));
-        engine.use_kv(KvPolicy::full);
-        take("exit." + number, engine.inspect_batch(rows));
-        for (const KvPolicy kv : {KvPolicy::per_step, KvPolicy::shared, KvPolicy::skip}) {
-            const std::string prefix = "rerun." + number + to_string(kv) + ".";
-            if (golden.contains(prefix + "nll") || golden.contains(prefix + "logits")) {
-                engine.use_kv(kv);
-                take(prefix, engine.inspect_batch(rows));
-            }
-        }
-    }
-    const auto given = golden.find("rerun.steps");
-    if (given == golden.end() || given->second.shape.size() != 2) {
-        return;
-    }
-    std::vector<std::vector<std::int32_t>> steps;
-    const auto length = static_cast<std::size_t>(given->second.shape[1]);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        const auto begin = given->second.integers.begin() + static_cast<std::ptrdiff_t>(row * length);
-        steps.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(length));
-    }
-    engine.use_halting(prescribed_halting("given", steps));
-    for (const auto& [name, kv] : {std::pair{"latest", KvPolicy::per_step},
-                                   {"per_step", KvPolicy::per_step},
-                                   {"shared", KvPolicy::shared},
-                                   {"skip", KvPolicy::skip}}) {
-        const std::string prefix = std::string("rerun.") + name + ".";
-        if (golden.contains(prefix + "logits")) {
-            engine.use_kv(kv);
-            ArrayMap arrays = engine.inspect_batch(rows);
-            ours["rerun.steps"] = arrays.at("steps");
-            take(prefix, std::move(arrays));
-        }
-    }
-}
-
-/// What the authors of stacks of prelude, core and coda call the parts of a step.
-void rename_parts(const ModelConfig& config, ArrayMap& ours) {
-    ArrayMap renamed;
-    for (const auto& [name, array] : ours) {
-        const std::string block = ".layer";
-        if (name.starts_with("embeds.step")) {
-            renamed["adapter" + name.substr(6)] = array;
-            renamed["injected" + name.substr(6)] = array;
-        } else if (const std::size_t at = name.find(block);
-                   name.starts_with("layer_output.step") && at != std::string::npos) {
-            const std::int64_t l = std::stoll(name.substr(at + block.size())) - config.core_begin();
-            renamed["latent" + name.substr(12, at - 12) + block + std::to_string(l)] = array;
-        }
-    }
-    ours.merge(renamed);
-}
-
-CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
+ReferenceResult VerifyVerb::verify(const std::filesystem::path& folder) const {
     const nlohmann::json description = read_json_file(folder / "case.json");
     ModelOptions options = model;
     RunOptions ways = how;
@@ -391,66 +57,9 @@ CaseResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         }
     }
     ProgressPrinter printer(ProgressStyle::none);
-    const Checkpoint checkpoint = options.open();
-    const std::filesystem::path golden_path = folder / "golden.safetensors";
-    const ArrayMap golden = read_arrays(golden_path);
-    const auto ids = golden.find("input_ids");
-    if (ids == golden.end()) {
-        throw InputError(golden_path, "a tensor input_ids", "none", "make the reference again");
-    }
-    Engine engine = Engine::load(checkpoint, options.load_options(printer, stop_on_interrupt()));
+    Engine engine = Engine::load(options.open(), options.load_options(printer, stop_on_interrupt()));
     ways.apply(engine);
-    const std::vector<std::vector<std::int32_t>> rows =
-        rows_of(ids->second, golden_path, ids->second.shape[1]);
-    ArrayMap ours = compute(engine, rows);
-    // A reference that scores by refreshes holds the exact result beside it.
-    const bool exact_too = golden.contains("logits_sequential");
-    const bool exact_only = exact_too && engine.scoring() == "exact";
-    if (exact_too) {
-        if (!exact_only) {
-            engine.use_scoring(std::nullopt);
-        }
-        ArrayMap exact = exact_only ? ours : compute(engine, rows);
-        for (const char* const name : {"logits", "nll"}) {
-            ours[std::string(name) + "_sequential"] = std::move(exact.at(name));
-        }
-    }
-
-    if (const auto generated = golden.find("generated"); generated != golden.end()) {
-        ours["generated"] = generate_like(engine, ids->second, generated->second, description, golden_path);
-    }
-    compute_policies(engine, rows, golden, description, ours);
-    compute_exits(engine, rows, golden, description, ours);
-    if (engine.config().recurs()) {
-        rename_parts(engine.config(), ours);
-    }
-
-    CaseResult result;
-    result.tolerance = tolerance > 0 ? tolerance : description.value("tolerance", 1e-4);
-    static const std::set<std::string> deciding{
-        "logits", "logits_tail", "nll", "generated", "steps", "flops", "logits_sequential", "nll_sequential"};
-    for (const auto& [name, theirs] : golden) {
-        if (name == "input_ids") {
-            continue;
-        }
-        const bool rerun = name.starts_with("rerun.") || name.starts_with("exit.") || name == "full.logits";
-        const bool decides =
-            (deciding.contains(name) || rerun) && !(exact_only && (name == "logits" || name == "nll"));
-        if (name == "logits_tail" && theirs.shape.size() == 3) {
-            result.comparisons.push_back(
-                compare(name, tail(ours.at("logits"), theirs.shape[1]), theirs, result.tolerance, decides));
-        } else if (const auto exits = ours.find(name); name.starts_with("exit_") && exits != ours.end()) {
-            result.comparisons.push_back(
-                compare(name, exits->second, without_embeddings(theirs), result.tolerance, false));
-        } else if (const auto found = ours.find(our_name(name)); found != ours.end()) {
-            const bool turned = name.starts_with("depth_weights") && found->second.shape.size() == 4;
-            result.comparisons.push_back(compare(name, turned ? heads_first(found->second) : found->second,
-                                                 theirs, result.tolerance, decides));
-        } else {
-            result.missing.push_back(name);
-        }
-    }
-    return result;
+    return compare_with_reference(engine, folder, tolerance);
 }
 
 std::string scientific(double value) {
@@ -468,7 +77,7 @@ void VerifyVerb::run() const {
             name = folder.parent_path().filename().string();
         }
         nlohmann::json entry{{"case", name}};
-        CaseResult result;
+        ReferenceResult result;
         std::string error;
         try {
             result = verify(folder);
@@ -488,7 +97,7 @@ void VerifyVerb::run() const {
         if (!json) {
             std::cout << (good ? "pass  " : "FAIL  ") << name << (error.empty() ? "" : "  " + error) << '\n';
         }
-        for (const Comparison& comparison : result.comparisons) {
+        for (const ReferenceComparison& comparison : result.comparisons) {
             entry["tensors"][comparison.name] =
                 comparison.shape_fits ? nlohmann::json(comparison.difference) : nlohmann::json("shape");
             if (json || (quiet && comparison.passed) || (quiet && !comparison.decides)) {

@@ -2,6 +2,7 @@
 #include "app/desktop/checkpoint_inquiry.h"
 
 #include "app/desktop/record_command.h"
+#include "app/desktop/remote_command.h"
 #include "views/common/format.h"
 
 #include <QJsonArray>
@@ -80,8 +81,10 @@ void CheckpointInquiry::ask(const QString& folder) {
             emit failed(folder_, sentence);
         }
     });
-    process_->setProgram(program);
-    process_->setArguments({QStringLiteral("inspect"), QStringLiteral("--json"), folder});
+    const EngineCommand command =
+        engine_command(program, {QStringLiteral("inspect"), QStringLiteral("--json"), folder});
+    process_->setProgram(command.program);
+    process_->setArguments(command.arguments);
     process_->setStandardInputFile(QProcess::nullDevice());
     process_->start();
 }

@@ -45,7 +45,7 @@ void collect(QMenu* menu, const QString& path, int depth, std::vector<CommandMod
                         into);
             }
         } else if (!action->isSeparator() && action->isVisible() && !action->text().isEmpty()) {
-            into.push_back({action, path, plain(action->text())});
+            into.push_back({action, path, plain(action->text()), false});
         }
     }
 }
@@ -131,8 +131,8 @@ std::vector<CommandModel::Command> commands_of(const QList<QAction*>& menus) {
 
 void CommandModel::setCommands(std::vector<Command> commands) {
     beginResetModel();
-    commands_ = std::move(commands);
     shown_.clear();
+    commands_ = std::move(commands);
     endResetModel();
     setFilter(filter_);
 }
@@ -152,15 +152,23 @@ void CommandModel::setFilter(const QString& text) {
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     beginResetModel();
     shown_.clear();
-    for (const auto& [score, i] : fitting) {
-        shown_.push_back(i);
+    extra_ = typed_ && !text.trimmed().isEmpty() ? typed_(text) : std::vector<Command>();
+    for (const bool last : {false, true}) {
+        for (const Command& one : extra_) {
+            if (one.last == last) {
+                shown_.push_back(&one);
+            }
+        }
+        for (std::size_t i = 0; i < fitting.size() && !last; ++i) {
+            shown_.push_back(&commands_[fitting[i].second]);
+        }
     }
     endResetModel();
 }
 
 QAction* CommandModel::action(const QModelIndex& index) const {
     return index.isValid() && index.row() < static_cast<int>(shown_.size())
-               ? commands_[shown_[static_cast<std::size_t>(index.row())]].action.data()
+               ? shown_[static_cast<std::size_t>(index.row())]->action.data()
                : nullptr;
 }
 
@@ -172,7 +180,7 @@ QVariant CommandModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid() || index.row() >= static_cast<int>(shown_.size())) {
         return {};
     }
-    const Command& command = commands_[shown_[static_cast<std::size_t>(index.row())]];
+    const Command& command = *shown_[static_cast<std::size_t>(index.row())];
     switch (role) {
     case Qt::DisplayRole:
         return command.text;
@@ -204,7 +212,8 @@ CommandPalette::CommandPalette(std::vector<CommandModel::Command> commands, Them
       model_(new CommandModel(this)) {
     setAttribute(Qt::WA_DeleteOnClose);
     setAccessibleName(tr("Command palette"));
-    edit_->setPlaceholderText(tr("Type what you want to do"));
+    edit_->setPlaceholderText(
+        tr("What you want to do, or what the find bar takes: token 100, colour entropy, a run"));
     edit_->setAccessibleName(tr("Command"));
     edit_->installEventFilter(this);
     list_->setModel(model_);

@@ -6,6 +6,8 @@
 #include <QDialog>
 #include <QPointer>
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 class QLineEdit;
@@ -25,13 +27,17 @@ public:
     };
     struct Command {
         QPointer<QAction> action;
-        QString path; ///< of the menus that lead to it
-        QString text; ///< without mnemonics
+        QString path;      ///< of the menus that lead to it
+        QString text;      ///< without mnemonics
+        bool last = false; ///< of typed ones: behind those that fit, not before them
     };
+    using Typed = std::function<std::vector<Command>(const QString& text)>;
 
     explicit CommandModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
     void setCommands(std::vector<Command> commands);
     void setFilter(const QString& text);
+    /// Commands that what is typed is itself, beside those that fit it.
+    void setTyped(Typed typed) { typed_ = std::move(typed); }
     [[nodiscard]] QAction* action(const QModelIndex& index) const;
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -40,7 +46,9 @@ public:
 
 private:
     std::vector<Command> commands_;
-    std::vector<std::size_t> shown_;
+    std::vector<Command> extra_; ///< that typed_ made
+    Typed typed_;
+    std::vector<const Command*> shown_;
     QString filter_;
 };
 

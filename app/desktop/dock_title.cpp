@@ -58,7 +58,7 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
     connect(large, &QToolButton::clicked, this, &DockTitle::maximiseRequested);
     QToolButton* out = button(QStringLiteral("❐"), tr("Take the panel out of the window, or put it back"));
     connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
-    QToolButton* close = button(QStringLiteral("×"), tr("Close the panel; the View menu brings it back"));
+    QToolButton* close = button(QStringLiteral("×"), tr("Close the panel; View → Panels brings it back"));
     connect(close, &QToolButton::clicked, dock, &QDockWidget::close);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     connect(dock, &QDockWidget::topLevelChanged, this, qOverload<>(&QWidget::update));

@@ -2,6 +2,8 @@
 #include "app/desktop/engine_process.h"
 
 #include "app/desktop/record_command.h"
+#include "app/desktop/remote_command.h"
+#include "core/remote/host.h"
 
 #include <csignal>
 #include <utility>
@@ -45,7 +47,7 @@ EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
 EngineProcess::~EngineProcess() {
     process_.disconnect(this);
     if (isRunning()) {
-        ::kill(static_cast<pid_t>(process_.processId()), SIGINT);
+        interrupt();
         if (!process_.waitForFinished(3000)) {
             process_.kill();
             process_.waitForFinished(1000);
@@ -65,18 +67,33 @@ QString EngineProcess::start(const QStringList& arguments) {
     output_.clear();
     errors_.clear();
     sentence_.clear();
-    cancelling_ = false;
-    process_.setProgram(program);
-    process_.setArguments(arguments);
-    process_.setStandardInputFile(QProcess::nullDevice());
+    cancelling_ = heard_ = false;
+    const EngineCommand command = engine_command(program, arguments);
+    if (!command.problem.isEmpty()) {
+        return command.problem;
+    }
+    machine_ = command.machine;
+    process_.setProgram(command.program);
+    process_.setArguments(command.arguments);
+    // On another machine a byte is what a signal is here.
+    process_.setStandardInputFile(machine_.isEmpty() ? QProcess::nullDevice() : QString());
     process_.start();
     return {};
+}
+
+void EngineProcess::interrupt() {
+    if (machine_.isEmpty()) {
+        ::kill(static_cast<pid_t>(process_.processId()), SIGINT);
+    } else {
+        process_.write("c");
+        process_.waitForBytesWritten(100);
+    }
 }
 
 void EngineProcess::cancel() {
     if (isRunning() && !cancelling_) {
         cancelling_ = true;
-        ::kill(static_cast<pid_t>(process_.processId()), SIGINT);
+        interrupt();
         patience_.start();
     }
 }
@@ -88,6 +105,7 @@ void EngineProcess::cut(QByteArray& partial, const QByteArray& more, Signal sign
         const QByteArray line = partial.mid(from, end - from).trimmed();
         from = end + 1;
         if (!line.isEmpty()) {
+            heard_ = heard_ || signal == &EngineProcess::outputLine || line.startsWith('{');
             emit(this->*signal)(line);
         }
     }
@@ -104,11 +122,24 @@ void EngineProcess::end(int code, QProcess::ExitStatus status) {
     cut(errors_, process_.readAllStandardError() + '\n', &EngineProcess::errorLine);
     if (cancelling_ || (status == QProcess::NormalExit && code == exit_cancelled)) {
         emit ended(End::cancelled, {});
+    } else if (constexpr int ssh_failed = 255; !machine_.isEmpty() && code == ssh_failed) {
+        const QString why = std::exchange(sentence_, {});
+        emit ended(End::refused,
+                   heard_ ? tr("The connection to %1 was cut (%2). What was begun there goes on, and what it "
+                               "records is followed when the connection is back.")
+                                .arg(machine_.mid(6), why)
+                          : tr("ssh found no way to %1 (%2). Nothing was begun there; try `ssh %1` in a "
+                               "terminal first.")
+                                .arg(machine_.mid(6), why));
     } else if (status == QProcess::CrashExit) {
         emit ended(End::crashed, {});
+    } else if (!machine_.isEmpty() && (code == 126 || code == 127)) {
+        emit ended(End::refused, QString::fromStdString(remote::no_program(
+                                     machine_.toStdString(), std::exchange(sentence_, {}).toStdString())));
     } else if (code != 0) {
-        emit ended(End::refused, sentence_.isEmpty() ? tr("The engine ended with exit code %1.").arg(code)
-                                                     : std::exchange(sentence_, {}));
+        const QString said = sentence_.isEmpty() ? tr("The engine ended with exit code %1.").arg(code)
+                                                 : std::exchange(sentence_, {});
+        emit ended(End::refused, machine_.isEmpty() ? said : tr("On %1: %2").arg(machine_.mid(6), said));
     } else {
         emit ended(End::done, {});
     }

@@ -10,7 +10,9 @@
 namespace ponderscope {
 
 /// The command line as a child process: the engine may run out of memory or die without taking the window
-/// with it. Cuts its two streams into lines and says how it ended. GUI thread only.
+/// with it. Where its paths are names on another machine (ssh://…), it runs there (remote_command.h), and
+/// goes on there when the connection is cut. Cuts its two streams into lines and says how it ended. GUI
+/// thread only.
 class EngineProcess : public QObject {
     Q_OBJECT
 public:
@@ -44,14 +46,17 @@ private:
     using Signal = void (EngineProcess::*)(const QByteArray&);
     void cut(QByteArray& partial, const QByteArray& more, Signal signal);
     void end(int code, QProcess::ExitStatus status);
+    void interrupt();
 
     QString program_;
+    QString machine_; ///< where it runs: "ssh://host"; empty: here
     QProcess process_;
     QTimer patience_;
     QByteArray output_;
     QByteArray errors_;
     QString sentence_;
     bool cancelling_ = false;
+    bool heard_ = false; ///< the program said something: it was started
 };
 
 } // namespace ponderscope

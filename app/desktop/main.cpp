@@ -4,6 +4,7 @@
 #include "app/desktop/main_window.h"
 #include "app/desktop/screenshot.h"
 #include "app/desktop/settings.h"
+#include "core/remote/address.h"
 #include "views/common/style.h"
 #include "views/figure/command.h"
 
@@ -77,6 +78,9 @@ int main(int argc, char** argv) {
     restyle();
     QObject::connect(&theme, &Theme::changed, &application, restyle);
 
+    // A window goes on without what another machine does not say; its answers are awaited in other threads.
+    remote::settings().patience = 2;
+    remote::settings().terminal = false;
     MainWindow window(theme, *settings);
     if (picture) {
         window.resize(launch.size);

@@ -9,9 +9,9 @@
 #include "app/desktop/tour.h"
 #include "app/desktop/welcome.h"
 #include "core/trace/recorded_choices.h"
-#include "core/trace/shard.h"
 #include "views/common/background.h"
 #include "views/common/format.h"
+#include "views/common/trace_name.h"
 #include "views/compare/compare_view.h"
 #include "views/figure/export_dialog.h"
 #include "views/library/library_panel.h"
@@ -20,7 +20,6 @@
 #include "views/text/text_view.h"
 
 #include <QCloseEvent>
-#include <QDir>
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QLabel>
@@ -30,7 +29,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 namespace ponderscope {
 
@@ -38,15 +36,6 @@ namespace {
 
 /// How often a growing trace is looked at.
 constexpr int poll_ms = 500;
-
-/// "TRACE#RUN" as typed: the run is what follows the last '#', unless a file of the whole name exists.
-std::pair<QString, QString> split_reference(const QString& path) {
-    const qsizetype hash = path.lastIndexOf(u'#');
-    if (hash <= 0 || QFileInfo::exists(path)) {
-        return {path, {}};
-    }
-    return {path.left(hash), path.mid(hash + 1)};
-}
 
 } // namespace
 
@@ -67,7 +56,7 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     arrange(size());
     if (!settings_.geometry().isEmpty()) {
         restoreGeometry(settings_.geometry());
-        restoreState(settings_.layout());
+        restoreLayout(settings_.layout());
         fitPanels();
     }
     showStatus();
@@ -96,7 +85,7 @@ void MainWindow::connectData() {
     connect(&data_, &TraceData::traceChanged, this, &MainWindow::traceChanged);
     connect(&data_, &TraceData::traceClosed, this, [this](const QString& path) {
         opening_.remove(path);
-        if (QFileInfo(recorder_.request().trace).absoluteFilePath() == path) {
+        if (absolute_name(recorder_.request().trace) == path) {
             followed_ = false; // what goes on being recorded does not bring it back
         }
         if (selection_.runB().trace == path) {
@@ -110,6 +99,7 @@ void MainWindow::connectData() {
     });
     connect(&data_, &TraceData::failed, this, [this](const QString& path, const QString& sentence) {
         opening_.remove(path);
+        messages_->retract(connectingTo(path));
         followed_ = followed_ && recorder_.isRunning(); // not again and again
         errors_ << sentence;
         messages_->show(sentence);
@@ -142,11 +132,12 @@ void MainWindow::connectRecorder() {
     connect(&recorder_, &Recorder::started, this, [this] {
         hideWelcome();
         const RecordRequest& request = recorder_.request();
+        log_.ran(record_arguments(request));
         followed_ = true;
         seen_ = false;
         recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
         runsBefore_.clear();
-        for (const RunInfo& run : data_.runs(QFileInfo(request.trace).absoluteFilePath())) {
+        for (const RunInfo& run : data_.runs(absolute_name(request.trace))) {
             runsBefore_.push_back(run.id);
         }
     });
@@ -154,16 +145,15 @@ void MainWindow::connectRecorder() {
             [this](const RecordingProgress& progress) { recording_->show(progress); });
     connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
         recording_->end();
-        recordedRun(QFileInfo(trace).absoluteFilePath(), run);
+        recordedRun(absolute_name(trace), run);
         poll();
     });
     connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
         whatIf_ = {};
         recording_->end();
-        messages_->show(
-            tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
-                .arg(data_.isScratch(QFileInfo(trace).absoluteFilePath()) ? tr("Scratch") : trace),
-            MessageBar::Kind::notice);
+        messages_->show(tr("The recording was cancelled; %1 holds what was finished, marked as partial.")
+                            .arg(data_.isScratch(absolute_name(trace)) ? tr("Scratch") : trace),
+                        MessageBar::Kind::notice);
         poll();
     });
     connect(&recorder_, &Recorder::failed, this, [this](const QString& sentence) {
@@ -190,7 +180,7 @@ void MainWindow::connectRerun() {
             if (folder.isEmpty() && why_no_rerun(*run).empty()) {
                 locateCheckpoint(key, [this, key, policy] { emit lab_->rerunRequested(key, policy); });
             } else {
-                rerun_.start(key, *run, policy, folder, scratch_.trace());
+                rerun_.start(key, *run, policy, folder, scratchFor(key.trace));
             }
         }
     });
@@ -198,10 +188,14 @@ void MainWindow::connectRerun() {
         recording_->cancelling();
         recorder_.cancel();
     });
-    connect(&rerun_, &Rerun::failed, this, [this](const QString& sentence) { messages_->show(sentence); });
+    connect(&rerun_, &Rerun::failed, this, [this](const QString& sentence) {
+        messages_->show(sentence);
+        lab_->endRerun(false);
+    });
     connect(&rerun_, &Rerun::prepared, this, [this](const RecordRequest& request) {
         if (const QString problem = problem_of(request); !problem.isEmpty()) {
             messages_->show(tr("The rerun needs something from you. %1").arg(problem));
+            lab_->endRerun(false);
             showRecordDialog(request);
             return;
         }
@@ -216,78 +210,22 @@ void MainWindow::connectRerun() {
                                                       : 0);
         }
     });
-    const auto ended = [this] {
+    const auto ended = [this](bool done) {
         if (rerunning_ && !recorder_.isRunning()) {
             rerunning_ = false;
-            lab_->setRerunProgress(-1);
+            lab_->endRerun(done);
         }
     };
-    connect(&recorder_, &Recorder::finished, this, ended);
-    connect(&recorder_, &Recorder::cancelled, this, ended);
-    connect(&recorder_, &Recorder::failed, this, ended);
-}
-
-namespace {
-
-bool holds_shards(const QFileInfo& folder) {
-    const QStringList names =
-        QDir(folder.absoluteFilePath()).entryList({QStringLiteral("*-of-*.ponder")}, QDir::Files);
-    return std::any_of(names.begin(), names.end(), [](const QString& name) {
-        return parse_shard_name(std::filesystem::path(name.toStdU16String())).has_value();
-    });
-}
-
-} // namespace
-
-void MainWindow::open(const QString& path) {
-    const QFileInfo whole(path);
-    // The folder of a training: its curves are what one wants to see, while it trains or afterwards.
-    if (const QFileInfo training(whole.absoluteFilePath() + QStringLiteral("/training.ponder"));
-        whole.isDir() && training.isFile()) {
-        raisePanel(QStringLiteral("training"));
-        open(training.absoluteFilePath());
-        return;
-    }
-    // A folder of shards is one run (TraceReader); any other is a checkpoint to record.
-    if (whole.isDir() && !holds_shards(whole)) {
-        settings_.addRecent(whole.absoluteFilePath());
-        RecordRequest request;
-        request.checkpoint = whole.absoluteFilePath();
-        showRecordDialog(request);
-        return;
-    }
-    if (is_session_file(path) && whole.exists()) {
-        openSession(whole.absoluteFilePath());
-        return;
-    }
-    const auto [trace, run] = split_reference(path);
-    const QFileInfo info(trace);
-    if (!info.exists()) {
-        const QString sentence = tr("%1 does not exist.").arg(trace);
-        errors_ << sentence;
-        messages_->show(sentence);
-        return;
-    }
-    const QString absolute = info.absoluteFilePath();
-    hideWelcome();
-    if (!run.isEmpty()) {
-        wanted_.emplace_back(absolute, run);
-    }
-    opening_.insert(absolute);
-    data_.open(absolute);
+    connect(&recorder_, &Recorder::finished, this, [ended] { ended(true); });
+    connect(&recorder_, &Recorder::cancelled, this, [ended] { ended(false); });
+    connect(&recorder_, &Recorder::failed, this, [ended] { ended(false); });
+    connect(lab_, &PolicyLab::figureWanted, this, [this] { exportFigure(figure::FigureKind::policy_table); });
 }
 
 void MainWindow::apply(const Launch& launch) {
     launch_ = launch;
-    static const std::map<QString, Quantity> quantities{
-        {QStringLiteral("nll"), Quantity::nll},
-        {QStringLiteral("entropy"), Quantity::entropy},
-        {QStringLiteral("rank"), Quantity::rank},
-        {QStringLiteral("steps"), Quantity::steps},
-        {QStringLiteral("flops"), Quantity::flops},
-        {QStringLiteral("probability"), Quantity::maxProbability}};
-    if (const auto place = quantities.find(launch.quantity); place != quantities.end()) {
-        text_->setQuantity(place->second);
+    if (const auto quantity = quantity_called(launch.quantity)) {
+        text_->setQuantity(*quantity);
     }
     text_->setDifference(launch.difference);
     for (const QString& name : launch.tabs) {
@@ -296,6 +234,10 @@ void MainWindow::apply(const Launch& launch) {
 }
 
 bool MainWindow::raisePanel(const QString& name) {
+    if (name == QLatin1String("policies")) {
+        lab_->setTableShown(true);
+        return raisePanel(QStringLiteral("lab"));
+    }
     const auto dock = dockByName_.find(name);
     if (dock == dockByName_.end()) {
         return false;
@@ -326,6 +268,7 @@ QString MainWindow::statusText() const {
 
 void MainWindow::traceOpened(const QString& path) {
     opening_.remove(path);
+    messages_->retract(connectingTo(path));
     if (!data_.isLive(path) && !data_.isScratch(path)) {
         settings_.addRecent(path);
     }
@@ -342,7 +285,7 @@ void MainWindow::traceOpened(const QString& path) {
 void MainWindow::traceChanged(const QString& path) {
     const std::vector<RunInfo> runs = data_.runs(path);
     showWantedRun(path);
-    if (recorder_.isRunning() && QFileInfo(recorder_.request().trace).absoluteFilePath() == path) {
+    if (recorder_.isRunning() && absolute_name(recorder_.request().trace) == path) {
         // The run that is being recorded is what one wants to watch.
         const auto fresh = std::find_if(runs.begin(), runs.end(), [this](const RunInfo& run) {
             return std::find(runsBefore_.begin(), runsBefore_.end(), run.id) == runsBefore_.end();
@@ -406,19 +349,19 @@ void MainWindow::chooseRuns() {
         selection_.setRunA(pondering.isValid() ? pondering : first);
     }
     if (!selection_.runB().isValid()) {
-        const RunInfo* a = data_.run(selection_.runA());
-        if (a == nullptr) {
-            return;
-        }
-        const std::string digest = a->text_digest;
-        const QStringList traces = data_.traces();
-        for (const QString& trace : traces) {
-            for (const RunInfo& run : data_.runs(trace)) {
-                const RunKey key{trace, run.id};
-                if (key != selection_.runA() && run.text_digest == digest) {
-                    selection_.setRunB(key);
-                    return;
-                }
+        compareOverTheSameText();
+    }
+}
+
+void MainWindow::compareOverTheSameText() {
+    const RunInfo* a = data_.run(selection_.runA());
+    const QStringList traces = data_.traces();
+    for (const QString& trace : traces) {
+        for (const RunInfo& run : data_.runs(trace)) {
+            const RunKey key{trace, run.id};
+            if (a != nullptr && key != selection_.runA() && run.text_digest == a->text_digest) {
+                selection_.setRunB(key);
+                return;
             }
         }
     }
@@ -426,15 +369,20 @@ void MainWindow::chooseRuns() {
 
 void MainWindow::poll() {
     // The trace that is recorded into opens as soon as it exists.
-    const QString recorded = followed_ ? QFileInfo(recorder_.request().trace).absoluteFilePath() : QString();
+    const QString recorded = followed_ ? absolute_name(recorder_.request().trace) : QString();
     if (!recorded.isEmpty() && !data_.isOpen(recorded) && !opening_.contains(recorded) &&
-        QFileInfo(recorded).size() > 0) {
+        watch_.hasCome(recorded)) {
         opening_.insert(recorded);
         data_.open(recorded);
     }
     // A recording in another process is followed too.
     bool moved = recorder_.isRunning();
-    for (const TraceWatch::Change& change : watch_.check(data_.traces())) {
+    QStringList files;
+    for (const QString& trace : data_.traces()) {
+        files << data_.files(trace);
+    }
+    files.removeDuplicates();
+    for (const TraceWatch::Change& change : watch_.check(files)) {
         const QString name = QFileInfo(change.trace).fileName();
         switch (change.event) {
         case TraceWatch::Event::moved:
@@ -446,8 +394,25 @@ void MainWindow::poll() {
         case TraceWatch::Event::replaced:
             messages_->show(tr("%1 was replaced by another file, which is shown now.").arg(name),
                             MessageBar::Kind::notice);
-            opening_.insert(change.trace);
-            data_.open(change.trace);
+            for (const QString& trace : data_.traces()) {
+                if (data_.files(trace).contains(change.trace)) {
+                    opening_.insert(trace);
+                    data_.open(trace);
+                }
+            }
+            break;
+        case TraceWatch::Event::cut:
+            messages_->show(watch_.machineFault(change.trace));
+            break;
+        case TraceWatch::Event::back:
+            for (const QString& sentence : messages_->sentences()) {
+                if (sentence.startsWith(machine_of(change.trace) + u':')) {
+                    messages_->retract(sentence);
+                }
+            }
+            messages_->show(tr("The connection to %1 is back.").arg(machine_of(change.trace).mid(6)),
+                            MessageBar::Kind::notice);
+            moved = true; // what could not be read is asked for again
             break;
         case TraceWatch::Event::shrunk:
             messages_->show(tr("%1 has become shorter, so a part of it is missing; what is on the screen was "
@@ -499,6 +464,9 @@ void MainWindow::showStatus() {
         parts << tr("steps %1").arg(format_nats(steps));
     }
     parts << QString::fromStdString(run->device) + u' ' + QString::fromStdString(run->dtype);
+    if (is_elsewhere(selection_.runA().trace)) {
+        parts << tr("read from %1").arg(machine_of(selection_.runA().trace).mid(6));
+    }
     const QStringList faults = data_.faults(selection_.runA());
     if (!run->complete) {
         parts << (faults.isEmpty() ? tr("partial") : tr("partial: %1").arg(faults.back()));
@@ -511,11 +479,12 @@ void MainWindow::showTitle() {
     const RunKey a = selection_.runA();
     const bool file = a.isValid() && !data_.isLive(a.trace);
     const bool scratch = data_.isScratch(a.trace);
+    const QString place = is_elsewhere(a.trace) ? tr(" on %1").arg(machine_of(a.trace).mid(6)) : QString();
     setWindowTitle(scratch       ? tr("Scratch")
-                   : file        ? QFileInfo(a.trace).fileName()
+                   : file        ? QFileInfo(a.trace).fileName() + place
                    : a.isValid() ? tr("thinking")
                                  : QString());
-    setWindowFilePath(file && !scratch ? a.trace : QString());
+    setWindowFilePath(file && !scratch && place.isEmpty() ? a.trace : QString());
 }
 
 void MainWindow::showRecordDialog(const RecordRequest& wanted) {
@@ -537,6 +506,10 @@ void MainWindow::showRecordDialog(const RecordRequest& wanted) {
     } else if (!wanted.checkpoint.isEmpty()) {
         RecordRequest request = recordDialog_->request();
         request.checkpoint = wanted.checkpoint;
+        if (is_elsewhere(wanted.checkpoint)) { // what a run reads and writes lies where it is made
+            request.fromPrompt = request.fromPrompt || !is_elsewhere(request.textFile);
+            request.trace = wanted.checkpoint + QStringLiteral(".ponder");
+        }
         recordDialog_->setRequest(request);
     }
     recordDialog_->show();
@@ -553,6 +526,13 @@ void MainWindow::closeEvent(QCloseEvent* event) {
             event->ignore();
             return;
         }
+    }
+    if (!leavesScratch()) {
+        event->ignore();
+        return;
+    }
+    if (presenting_) {
+        present(); // its layout is none to come back to
     }
     leaveMaximised();
     settings_.setWindow(saveGeometry(), saveState());

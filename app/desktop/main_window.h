@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/action_log.h"
 #include "app/desktop/launch.h"
 #include "app/desktop/recorder.h"
 #include "app/desktop/rerun.h"
@@ -24,13 +25,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 class QAction;
 class QDockWidget;
+class QFileDialog;
 class QLabel;
 class QMenu;
+class QShortcut;
 
 namespace ponderscope {
 
@@ -74,6 +78,7 @@ public:
 
     [[nodiscard]] TraceData& data() { return data_; }
     [[nodiscard]] Selection& selection() { return selection_; }
+    void compareOverTheSameText(); ///< B reads what A reads, where another run does
     [[nodiscard]] Recorder& recorder() { return recorder_; }
     [[nodiscard]] TextPanel& text() { return *text_; }
     [[nodiscard]] const Scratch& scratch() const { return scratch_; }
@@ -100,10 +105,16 @@ public:
     [[nodiscard]] ExportDialog* exportDialog() { return exportDialog_; }    ///< null unless it is open
     [[nodiscard]] QString statusText() const;
     [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
+    [[nodiscard]] const ActionLog& log() const { return log_; }
+    [[nodiscard]] const std::vector<SavedView>& views() const { return views_; }
+    [[nodiscard]] bool isPresenting() const { return presenting_.has_value(); }
     [[nodiscard]] Tour* tour() { return tour_; } ///< null unless one is going on
 
 public slots:
     void openFiles();
+    /// File > Connect: another machine's traces and checkpoints; at once those of \p place
+    /// (ssh://host/folder).
+    void connectTo(const QString& place = {});
     void showRecordDialog(const ponderscope::RecordRequest& request = {});
     /// Whether the checkpoints of two runs have a common origin; begins at once when both are there.
     void showRelated(const ponderscope::RunKey& a, const ponderscope::RunKey& b);
@@ -146,6 +157,14 @@ public slots:
     /// To the clipboard: what makes again, outside the window, what \p panel shows. Says so, or why there is
     /// nothing.
     void copyCommand(QWidget* panel);
+    /// Keeps what is looked at, for presenting and in the session.
+    void keepView();
+    /// Large letters and nothing but the text, or the panel that fills the window; Page down and Page up go
+    /// through the views that were kept, Escape ends it. The same again ends it, too.
+    void present();
+    void presentView(int by);
+    /// What was done in this window as a script for a shell.
+    void saveScript();
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -163,6 +182,10 @@ private:
     void arrange(QSize window);
     void fitPanels(); ///< the same after the window was resized, for panels that are where they came
     void leaveMaximised();
+    /// Drops what hangs on the mouse: in a drag Qt keeps places of the layout, which must not change then.
+    void putDown();
+    /// What saveState() gave; all that changes the whole layout goes through here. False: of another version.
+    bool restoreLayout(const QByteArray& layout);
     void buildMenus();
     [[nodiscard]] const ponderscope::Samples& samples();
     void buildWelcome();
@@ -171,6 +194,12 @@ private:
     void buildViewMenu(QMenu* view);
     void showState(const ViewState& state);
     void showHistory();
+    void showCaption();
+    void fillViews(QMenu* menu);
+    /// Whether the window may close as far as Scratch goes; asks where not.
+    [[nodiscard]] bool leavesScratch();
+    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< of Scratch, here and on other machines
+    void keepAllOfScratch();
     void openSession(const QString& file);
     void showSession();
     /// Run A again with one thing changed.
@@ -200,7 +229,11 @@ private:
     void sayPair();
     void unsayPair();
     /// Works on a trace in the background, then reads it anew and shows what \p edit gave, if anything.
-    void editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace);
+    /// \p then: when it was done.
+    void editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace,
+                  const std::function<void()>& then = {});
+    /// Asks for a trace to copy runs into, beside the one that was looked at.
+    QFileDialog* keepDialog(const QString& title);
     void renameRun(const ponderscope::RunKey& key, const QString& name);
     void removeRun(const ponderscope::RunKey& key);
     void keepRun(const ponderscope::RunKey& key);
@@ -218,12 +251,20 @@ private:
     void connectData();
     void connectRecorder();
     void connectRerun();
+    void openTrace(const QString& trace, const QString& run);
+    /// ssh://…: what it is, its machine says.
+    void openElsewhere(const QString& path);
+    void askElsewhere();
+    [[nodiscard]] static QString connectingTo(const QString& place); ///< what is said meanwhile
+    /// Where runs that nobody asked to keep go: to the machine that computes them.
+    [[nodiscard]] QString scratchFor(const QString& lies);
     void traceOpened(const QString& path);
     void traceChanged(const QString& path);
     void chooseRuns();
     void showStatus();
     void showTitle();
     void poll();
+    static void emptyMenu(QMenu& menu);
     void fillRecent(QMenu* menu);
     void checkTrace(const QString& path);
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
@@ -268,6 +309,21 @@ private:
     ViewHistory history_;
     QTimer settling_;         ///< until what changes holds still
     bool travelling_ = false; ///< undo and redo change what is looked at, and are no step of their own
+    std::vector<SavedView> views_;
+    /// While it is presented: what was there before.
+    struct Presenting {
+        ViewState view;
+        Qt::WindowStates window;
+        QDockWidget* filled; ///< the panel that filled the window; null: none
+        QByteArray layout;
+        int at = -1; ///< of views_; -1: what was looked at
+        QList<QShortcut*> keys = {};
+    };
+    std::optional<Presenting> presenting_;
+    QLabel* caption_ = nullptr; ///< what is presented
+    ActionLog log_;
+    std::set<RunKey> kept_;                ///< runs of Scratch that were copied elsewhere
+    bool scratchAsked_ = false;            ///< they may go
     std::optional<ViewState> sessionView_; ///< to be shown once the session's traces are open
     Samples samples_;
     /// A run to be looked at when its trace has been read.
@@ -286,6 +342,8 @@ private:
     Background edits_{this};
     Background checking_{this};
     Background locating_{this};
+    QStringList elsewhereAsked_; ///< names on other machines of which it is asked what they are, in turn
+    Background elsewhere_{this};
     bool tourWanted_ = false; ///< as soon as a run is there
     bool greeted_ = false;    ///< the welcome page was shown, or something was opened before it could be
     QLabel* status_ = nullptr;

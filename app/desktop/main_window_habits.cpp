@@ -10,9 +10,11 @@
 #include "app/desktop/top_bar.h"
 #include "views/notes/notes_panel.h"
 #include "views/text/find_bar.h"
+#include "views/text/find_query.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
+#include <QAction>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenu>
@@ -49,6 +51,7 @@ void MainWindow::buildHabits() {
     connect(&selection_, &Selection::attributionChanged, this, moved);
     connect(text_, &TextPanel::viewChanged, this, moved);
     connect(&theme_, &Theme::changed, this, moved);
+    connect(&text_->view().ranges(), &ColourRanges::changed, this, moved);
 
     Notes& notes = notes_->notes();
     const auto flag = [this] {
@@ -74,6 +77,8 @@ ViewState MainWindow::viewState() const {
     state.quantity = text_->view().quantity();
     state.annotation = text_->view().annotation();
     state.bars = text_->view().bars();
+    state.barAnnotation = text_->view().barAnnotation();
+    state.ranges = text_->view().ranges().all();
     state.difference = text_->view().showsDifference();
     state.zoom = text_->zoom();
     state.textSize = theme_.textSize();
@@ -90,12 +95,18 @@ void MainWindow::showState(const ViewState& state) {
         selection_.setSequence(state.sequence);
     }
     theme_.setTextSize(state.textSize);
-    settings_.setTextSize(theme_.textSize());
+    if (!presenting_) {
+        settings_.setTextSize(theme_.textSize());
+    }
     text_->setQuantity(state.quantity);
     if (!state.annotation.isEmpty()) {
         text_->setAnnotation(state.annotation);
     }
     text_->setBars(state.bars);
+    if (!state.barAnnotation.isEmpty()) {
+        text_->setBarAnnotation(state.barAnnotation);
+    }
+    text_->view().ranges().setAll(state.ranges);
     text_->setDifference(state.difference);
     text_->setZoom(state.zoom);
     selection_.setAttribution(state.attribution);
@@ -159,7 +170,7 @@ void MainWindow::saveSession() {
 
 bool MainWindow::saveSessionTo(const QString& file) {
     const QString problem = save_session(
-        {data_.traces(), viewState(), maximised_ == nullptr ? saveState() : beforeMaximised_}, file);
+        {data_.traces(), viewState(), maximised_ == nullptr ? saveState() : beforeMaximised_, views_}, file);
     if (!problem.isEmpty()) {
         errors_ << problem;
         messages_->show(problem);
@@ -179,8 +190,9 @@ void MainWindow::openSession(const QString& file) {
     }
     settings_.addRecent(QFileInfo(file).absoluteFilePath());
     sessionView_ = session->view;
+    views_ = session->views;
     leaveMaximised();
-    if (!session->layout.isEmpty() && !restoreState(session->layout)) {
+    if (!session->layout.isEmpty() && !restoreLayout(session->layout)) {
         messages_->show(tr("The session's layout is of another version; the panels stay as they are."),
                         MessageBar::Kind::notice);
     }
@@ -208,6 +220,32 @@ void MainWindow::newWindow() {
 
 void MainWindow::showPalette() {
     auto* palette = new CommandPalette(commands_of(top_->menus().actions()), theme_, this);
+    // One box: what the find bar takes as a command is one here, and everything else can be looked for. The
+    // actions outlive the palette, which is gone when they are done.
+    auto* given = new QAction(this);
+    auto* found = new QAction(this);
+    for (QAction* action : {given, found}) {
+        connect(palette, &QObject::destroyed, action, &QObject::deleteLater);
+    }
+    const auto command = [this](const QString& line) {
+        return text_command(line, command_names(data_, selection_, text_->view().sequence().get()));
+    };
+    connect(given, &QAction::triggered, this, [this, given, command] {
+        if (const auto wanted = command(given->data().toString())) {
+            text_->obey(*wanted);
+        }
+    });
+    connect(found, &QAction::triggered, this, [this, found] { text_->findText(found->data().toString()); });
+    palette->model().setTyped([given, found, command](const QString& line) {
+        std::vector<CommandModel::Command> typed;
+        given->setData(line);
+        found->setData(line);
+        if (const auto wanted = command(line)) {
+            typed.push_back({given, {}, wanted->words, false});
+        }
+        typed.push_back({found, {}, tr("Find “%1” in the text").arg(line), true});
+        return typed;
+    });
     palette->move(mapToGlobal(QPoint((width() - palette->width()) / 2, 60)));
     palette->show();
 }

@@ -9,6 +9,8 @@
 
 #include <QCoreApplication>
 #include <QDockWidget>
+#include <QLayout>
+#include <QMouseEvent>
 
 #include <algorithm>
 #include <utility>
@@ -105,6 +107,7 @@ void MainWindow::fitPanels() {
     if (maximised_ != nullptr || (low == low_ && narrow == narrow_)) {
         return;
     }
+    putDown();
     const auto docked = [this](QDockWidget* dock, Qt::DockWidgetArea area) {
         return !dock->isFloating() && !dock->isHidden() && dockWidgetArea(dock) == area;
     };
@@ -183,11 +186,31 @@ void MainWindow::maximise(QDockWidget* dock) {
 }
 
 void MainWindow::leaveMaximised() {
+    putDown();
     if (QDockWidget* dock = std::exchange(maximised_, nullptr)) {
         centralWidget()->show();
-        restoreState(std::exchange(beforeMaximised_, {}));
+        restoreLayout(std::exchange(beforeMaximised_, {}));
         dock->raise();
     }
+}
+
+void MainWindow::putDown() {
+    if (QWidget* const dock = qobject_cast<QDockWidget*>(QWidget::mouseGrabber())) { // it hangs on the mouse
+        QMouseEvent release(QEvent::MouseButtonRelease, dock->mapFromGlobal(QCursor::pos()), QCursor::pos(),
+                            Qt::LeftButton, Qt::NoButton, {});
+        QCoreApplication::sendEvent(dock, &release);
+    }
+}
+
+bool MainWindow::restoreLayout(const QByteArray& layout) {
+    putDown();
+    // Qt 6.4 ends by showing each tab bar of a list. What is shown activates the layout, and that makes the
+    // list anew under the loop: it is activated once, afterwards.
+    QMainWindow::layout()->setEnabled(false);
+    const bool restored = restoreState(layout);
+    QMainWindow::layout()->setEnabled(true);
+    QMainWindow::layout()->activate();
+    return restored;
 }
 
 } // namespace ponderscope

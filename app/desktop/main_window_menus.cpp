@@ -16,6 +16,7 @@
 #include "views/library/library_panel.h"
 #include "views/notes/notes_panel.h"
 #include "views/policy/policy_lab.h"
+#include "views/text/find_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -40,7 +41,10 @@ namespace ponderscope {
 
 void MainWindow::buildPanels() {
     const ViewContext context{data_, selection_, theme_};
-    setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks | GroupedDragging);
+    // Not animated: while a panel glides into its place, Qt 6 keeps paths into a layout that may be another
+    // by then. Not dragged in groups: the windows of groups that Qt 6.4 makes for that crash when what they hold
+    // is dragged out, shown elsewhere or goes.
+    setDockOptions(AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
@@ -82,12 +86,25 @@ void MainWindow::buildPanels() {
     connect(text_, &TextPanel::replayDismissed, this, [this] { lab_->setColoursText(false); });
     connect(halting_, &HaltingView::tokenTypeChosen, this,
             [this](int id) { text_->findText(QStringLiteral("#%1").arg(id)); });
+    connect(&text_->findBar(), &FindBar::sent, this, [this](const QString& panel, const TokenSubset& subset) {
+        if (panel == QLatin1String("halting")) {
+            halting_->setSubset(subset);
+        } else {
+            compare_->setSubset(subset);
+        }
+        raisePanel(panel);
+    });
     status_ = new QLabel(this);
     status_->setTextFormat(Qt::PlainText);
     status_->setForegroundRole(QPalette::PlaceholderText);
     status_->setContentsMargins(10, 0, 0, 0);
     recording_ = new RecordingStatus(theme_, this);
+    caption_ = new QLabel(this);
+    caption_->setTextFormat(Qt::PlainText);
+    caption_->setContentsMargins(24, 0, 0, 12);
+    caption_->hide();
     statusBar()->addWidget(status_, 1);
+    statusBar()->addWidget(caption_, 1);
     statusBar()->addPermanentWidget(recording_);
     statusBar()->setSizeGripEnabled(false);
     statusBar()->setMinimumHeight(30);
@@ -112,6 +129,7 @@ void MainWindow::buildMenus() {
 
     QMenu* file = bar.addMenu(tr("&File"));
     file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::openFiles);
+    file->addAction(tr("Co&nnect…"), this, [this] { connectTo(); });
     QMenu* recent = file->addMenu(tr("Open &recent"));
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(recent); });
     file->addAction(tr("&Save the session…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this,
@@ -127,8 +145,8 @@ void MainWindow::buildMenus() {
     file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
 
     QMenu* edit = bar.addMenu(tr("&Edit"));
-    undo_ = edit->addAction(tr("&Undo what was looked at"), QKeySequence::Undo, this, &MainWindow::undo);
-    redo_ = edit->addAction(tr("&Redo"), QKeySequence::Redo, this, &MainWindow::redo);
+    undo_ = edit->addAction(tr("&Undo the change of view"), QKeySequence::Undo, this, &MainWindow::undo);
+    redo_ = edit->addAction(tr("&Redo the change of view"), QKeySequence::Redo, this, &MainWindow::redo);
     edit->addSeparator();
     edit->addAction(tr("&Find a token"), QKeySequence::Find, text_, &TextPanel::find);
     edit->addAction(tr("Find &next"), QKeySequence::FindNext, text_, &TextPanel::findNext);
@@ -145,6 +163,7 @@ void MainWindow::buildMenus() {
     edit->addSeparator();
     edit->addAction(tr("Copy as co&mmand"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
                     [this] { copyCommand(focusedPanel()); });
+    edit->addAction(tr("Save what was done as a s&cript…"), this, &MainWindow::saveScript);
     edit->addAction(tr("&Command palette…"), QKeySequence(Qt::CTRL | Qt::Key_K), this,
                     &MainWindow::showPalette);
 
@@ -168,7 +187,7 @@ void MainWindow::buildMenus() {
     run->addSeparator();
     QMenu* whatIf = run->addMenu(tr("&What if, for the selected token"));
     connect(whatIf, &QMenu::aboutToShow, this, [this, whatIf] {
-        whatIf->clear();
+        emptyMenu(*whatIf);
         fillWhatIf(*whatIf, selection_.token());
     });
     connect(run, &QMenu::aboutToShow, this, [this, cancel] { cancel->setEnabled(recorder_.isRunning()); });
@@ -221,11 +240,11 @@ void MainWindow::buildViewMenu(QMenu* view) {
         action->setChecked(checked);
         group->addAction(action);
     };
-    QMenu* values = view->addMenu(tr("&Values are shown"));
+    QMenu* values = view->addMenu(tr("Show &values"));
     auto* valueGroup = new QActionGroup(values);
-    choice(values, valueGroup, tr("at the token that was &predicted"), true,
+    choice(values, valueGroup, tr("at the &predicted token"), true,
            [this] { selection_.setAttribution(Attribution::predicted); });
-    choice(values, valueGroup, tr("at the token that &computed"), false,
+    choice(values, valueGroup, tr("at the token that pr&edicted it"), false,
            [this] { selection_.setAttribution(Attribution::predicting); });
     QMenu* appearance = view->addMenu(tr("&Appearance"));
     auto* appearanceGroup = new QActionGroup(appearance);
@@ -261,7 +280,8 @@ void MainWindow::buildViewMenu(QMenu* view) {
     };
     view->addAction(tr("Zoom &in"), QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
     view->addAction(tr("Zoom &out"), QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
-    view->addAction(tr("One &line a token"), QKeySequence(Qt::CTRL | Qt::Key_1), text_,
+    view->addAction(tr("&Normal size"), QKeySequence(Qt::CTRL | Qt::Key_0), this, [size] { size(19); });
+    view->addAction(tr("One token per &line"), QKeySequence(Qt::CTRL | Qt::Key_1), text_,
                     [this] { text_->setZoom(TextZoom::tokens); });
     view->addAction(tr("Running &text"), QKeySequence(Qt::CTRL | Qt::Key_2), text_,
                     [this] { text_->setZoom(TextZoom::text); });
@@ -272,14 +292,29 @@ void MainWindow::buildViewMenu(QMenu* view) {
                     [this] { text_->setDifference(!text_->view().showsDifference()); });
     view->addAction(tr("Blink between A and B"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), text_,
                     [this] { text_->setBlink(!text_->blinks()); });
-    view->addAction(tr("&Normal text"), QKeySequence(Qt::CTRL | Qt::Key_0), this, [size] { size(19); });
     view->addSeparator();
+    QMenu* shown = view->addMenu(tr("&Panels"));
     for (QDockWidget* dock : docks_) {
-        view->addAction(dock->toggleViewAction());
+        shown->addAction(dock->toggleViewAction());
     }
+    view->addAction(tr("&Keep this view"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), this,
+                    &MainWindow::keepView);
+    QMenu* kept = view->addMenu(tr("Kept vie&ws"));
+    connect(kept, &QMenu::aboutToShow, this, [this, kept] { fillViews(kept); });
+    view->addAction(tr("P&resent"), QKeySequence(Qt::Key_F5), this, &MainWindow::present);
+    view->addSeparator();
     view->addAction(tr("Fi&ll the window with the panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
                     this, [this] { maximise(focusedDock()); });
     view->addAction(tr("Restore &default layout"), this, &MainWindow::restoreDefaultLayout);
+}
+
+void MainWindow::emptyMenu(QMenu& menu) {
+    menu.clear();
+    // That takes submenus out and leaves them alive, as children of the menu. Who holds one now may use it.
+    const QList<QMenu*> left = menu.findChildren<QMenu*>(Qt::FindDirectChildrenOnly);
+    for (QMenu* one : left) {
+        one->deleteLater();
+    }
 }
 
 void MainWindow::fillRecent(QMenu* menu) {
@@ -321,6 +356,9 @@ figure::FigureSpec MainWindow::figureSpec(figure::FigureKind kind) const {
     if (kind == figure::FigureKind::step_heatmap && !heatmap_->signalName().isEmpty()) {
         spec.signal = heatmap_->signalName().toStdString();
     }
+    if (kind == figure::FigureKind::policy_table || kind == figure::FigureKind::policy_front) {
+        lab_->fillFigure(spec);
+    }
     return spec;
 }
 
@@ -338,6 +376,7 @@ void MainWindow::exportFigure(figure::FigureKind kind) {
             names << QFileInfo(file).fileName();
         }
         const QString spec = names.takeLast();
+        log_.ran({QStringLiteral("figure"), files.last(), QStringLiteral("-o"), files.first()});
         messages_->show(
             tr("Wrote %1 to %2. The same again: ponderscope figure %3 -o %4")
                 .arg(names.join(tr(" and ")), QFileInfo(files.first()).absolutePath(), spec, names.first()),

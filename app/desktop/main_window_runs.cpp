@@ -12,6 +12,7 @@
 #include "app/desktop/message_bar.h"
 #include "app/desktop/settings.h"
 #include "views/common/format.h"
+#include "views/common/trace_name.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -46,8 +47,7 @@ void MainWindow::connectRuns() {
 
 bool MainWindow::scratchReady() {
     // One at a time writes there.
-    const bool recording =
-        recorder_.isRunning() && data_.isScratch(QFileInfo(recorder_.request().trace).absoluteFilePath());
+    const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
     const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
                                 ? tr("Scratch is being written just now; wait for that or cancel it.")
                                 : scratch_.prepare();
@@ -55,8 +55,14 @@ bool MainWindow::scratchReady() {
     return problem.isEmpty();
 }
 
+QString MainWindow::scratchFor(const QString& lies) {
+    const QString scratch = scratch_.on(machine_of(lies));
+    data_.setScratch(scratch);
+    return scratch;
+}
+
 void MainWindow::showRun(const QString& trace, const QString& run, const RunKey& before, bool asB) {
-    const QString absolute = QFileInfo(trace).absoluteFilePath();
+    const QString absolute = absolute_name(trace);
     wantedRun_ = {absolute, run, before, asB};
     if (data_.isOpen(absolute)) {
         showWantedRun(absolute); // it may be known already
@@ -147,7 +153,8 @@ void MainWindow::unsayPair() {
     }
 }
 
-void MainWindow::editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace) {
+void MainWindow::editRuns(std::function<QString(const std::stop_token&)> edit, const QString& trace,
+                          const std::function<void()>& then) {
     if (edits_.isBusy()) {
         messages_->show(tr("Runs of a trace are being written just now; wait for that."),
                         MessageBar::Kind::notice);
@@ -163,9 +170,12 @@ void MainWindow::editRuns(std::function<QString(const std::stop_token&)> edit, c
     };
     edits_.start(
         std::move(edit),
-        [this, again](const QString& done) {
+        [this, again, then](const QString& done) {
             again();
             messages_->show(done, MessageBar::Kind::notice);
+            if (then) {
+                then();
+            }
         },
         [this, again](const QString& sentence) {
             again();
@@ -180,7 +190,10 @@ void MainWindow::renameRun(const RunKey& key, const QString& name) {
                 rename_run(trace, run, name);
                 return QString();
             },
-            key.trace);
+            key.trace,
+            [this, key, old = QString::fromStdString(run->name), name] {
+                log_.remark(tr("renamed “%1” of %2 to “%3”").arg(old, key.trace, name));
+            });
     }
 }
 
@@ -206,18 +219,16 @@ void MainWindow::removeRun(const RunKey& key) {
                 remove_run(trace, run, stop);
                 return QString();
             },
-            key.trace);
+            key.trace,
+            [this, key, name = QString::fromStdString(run.name)] {
+                log_.remark(tr("removed “%1” from %2").arg(name, key.trace));
+            });
     });
     question->open();
 }
 
-void MainWindow::keepRun(const RunKey& key) {
-    const RunInfo* run = data_.run(key);
-    if (run == nullptr) {
-        return;
-    }
-    auto* dialog = new QFileDialog(this, tr("Keep “%1” in a trace").arg(QString::fromStdString(run->name)),
-                                   {}, tr("Traces (*.ponder)"));
+QFileDialog* MainWindow::keepDialog(const QString& title) {
+    auto* dialog = new QFileDialog(this, title, {}, tr("Traces (*.ponder)"));
     dialog->setObjectName(QStringLiteral("keep"));
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(QStringLiteral("ponder"));
@@ -226,11 +237,21 @@ void MainWindow::keepRun(const RunKey& key) {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     // Beside the trace that was looked at, as a rule.
     const QStringList traces = data_.traces();
-    const auto own = std::find_if(traces.begin(), traces.end(),
-                                  [this](const QString& trace) { return !data_.isScratch(trace); });
+    const auto own = std::find_if(traces.begin(), traces.end(), [this](const QString& trace) {
+        return !data_.isScratch(trace) && !is_elsewhere(trace);
+    });
     if (own != traces.end()) {
         dialog->setDirectory(QFileInfo(*own).absolutePath());
     }
+    return dialog;
+}
+
+void MainWindow::keepRun(const RunKey& key) {
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr) {
+        return;
+    }
+    QFileDialog* dialog = keepDialog(tr("Keep “%1” in a trace").arg(QString::fromStdString(run->name)));
     connect(dialog, &QFileDialog::fileSelected, this, [this, key, id = run->id](const QString& file) {
         const QString target = QFileInfo(file).absoluteFilePath();
         editRuns(
@@ -238,7 +259,45 @@ void MainWindow::keepRun(const RunKey& key) {
                 const std::string name = copy_run(path_of(key.trace), id, path_of(target), {}, stop);
                 return tr("Kept as “%1” in %2.").arg(QString::fromStdString(name), target);
             },
-            target);
+            target,
+            [this, key, id, target] {
+                log_.remark(tr("copied run %1 of %2 into %3").arg(QString::number(id), key.trace, target));
+                if (data_.isScratch(key.trace)) {
+                    kept_.insert(key);
+                }
+            });
+        settings_.addRecent(target);
+    });
+    dialog->open();
+}
+
+std::vector<RunKey> MainWindow::runsNotKept() const {
+    std::vector<RunKey> keys;
+    const QStringList traces = data_.traces();
+    for (const QString& trace : traces) {
+        for (const RunInfo& run : data_.runs(trace)) {
+            if (const RunKey key{trace, run.id}; data_.isScratch(trace) && !kept_.contains(key)) {
+                keys.push_back(key);
+            }
+        }
+    }
+    return keys;
+}
+
+void MainWindow::keepAllOfScratch() {
+    QFileDialog* dialog = keepDialog(tr("Keep the runs of this session in a trace"));
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
+        const QString target = QFileInfo(file).absoluteFilePath();
+        editRuns(
+            [this, keys = runsNotKept(), target](const std::stop_token& stop) {
+                for (const RunKey& key : keys) {
+                    copy_run(path_of(key.trace), key.run, path_of(target), {}, stop);
+                    // Also where the next one fails.
+                    QMetaObject::invokeMethod(this, [this, key] { kept_.insert(key); });
+                }
+                return tr("Kept in %1.").arg(target);
+            },
+            target, [this] { close(); });
         settings_.addRecent(target);
     });
     dialog->open();
@@ -288,6 +347,7 @@ void MainWindow::locateCheckpoint(const RunKey& key, const std::function<void()>
 
 void MainWindow::checkTrace(const QString& path) {
     constexpr std::size_t most = 3; // sentences of a message
+    log_.ran({QStringLiteral("check"), path});
     const QString name = QFileInfo(path).fileName();
     const QString working = tr("Checking every byte of %1…").arg(name);
     messages_->show(working, MessageBar::Kind::notice);
@@ -307,7 +367,7 @@ void MainWindow::checkTrace(const QString& path) {
             }
             messages_->show(found.without_digest == 0
                                 ? tr("%1 is sound: every byte is what was written.").arg(name)
-                                : tr("%1 keeps every promise of its schema, but %2 of its arrays and texts "
+                                : tr("%1 is as its schema says, but %2 of its arrays and texts "
                                      "were written without "
                                      "a CRC-32: changed bytes in these cannot be noticed.")
                                       .arg(name, format_count(found.without_digest)),

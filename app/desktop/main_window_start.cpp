@@ -85,6 +85,7 @@ void MainWindow::showWelcome() {
     samples_ = find_samples(QCoreApplication::applicationDirPath());
     welcome_->setSamples(samples_);
     welcome_->setRecent(settings_.recent());
+    welcome_->setTip(settings_.nextTip());
     placeWelcome();
     welcome_->show();
     welcome_->raise();
@@ -172,6 +173,7 @@ void MainWindow::copyCommand(QWidget* panel) {
         return;
     }
     QApplication::clipboard()->setText(command.text);
+    command.kind == ViewCommand::Kind::shell ? log_.command(command.text) : log_.python(command.text);
     messages_->show(command.kind == ViewCommand::Kind::shell
                         ? tr("Copied, for a terminal: %1").arg(command.text.section(u'\n', 0, 0))
                         : tr("Copied, for Python: the lines that read these numbers (import ponderscope)."),
@@ -206,6 +208,9 @@ void MainWindow::startTour() {
         // surprised by most.
         const TextView& view = text_->view();
         const auto a = view.sequence();
+        if (!a) {
+            return; // closed meanwhile, or still being read
+        }
         const auto b =
             selection_.runB().isValid() ? data_.sequence(selection_.runB(), selection_.sequence()) : nullptr;
         const bool alike = b && b->tokens.id == a->tokens.id;

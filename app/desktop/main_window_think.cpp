@@ -11,6 +11,7 @@
 #include "app/desktop/welcome.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
+#include "views/common/trace_name.h"
 #include "views/common/view_command.h"
 #include "views/notes/notes_panel.h"
 #include "views/text/text_panel.h"
@@ -69,7 +70,7 @@ void MainWindow::buildThink() {
                                     .arg(format_count(tokens - thinker_.promptTokens())));
     });
     connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
-        const bool scratch = data_.isScratch(QFileInfo(trace).absoluteFilePath());
+        const bool scratch = data_.isScratch(absolute_name(trace));
         think_->setStatus(scratch ? tr("“%1” lies in Scratch; its menu in the Library keeps it").arg(run)
                                   : tr("Recorded as “%1” in %2").arg(run, trace));
         showRun(trace, run, {});
@@ -92,8 +93,9 @@ QStringList MainWindow::offeredCheckpoints() {
         folders << model.checkpoint;
     }
     const QStringList recent = settings_.recent();
-    std::copy_if(recent.begin(), recent.end(), std::back_inserter(folders),
-                 [](const QString& path) { return QFileInfo(path).isDir(); });
+    std::copy_if(recent.begin(), recent.end(), std::back_inserter(folders), [](const QString& path) {
+        return is_elsewhere(path) ? !path.endsWith(QLatin1String(".ponder")) : QFileInfo(path).isDir();
+    });
     folders.removeDuplicates();
     return folders;
 }
@@ -112,12 +114,15 @@ void MainWindow::think(const ThinkRequest& request) {
         if (!scratchReady()) {
             return;
         }
-        wanted.trace = scratch_.trace();
+        wanted.trace = scratchFor(wanted.checkpoint);
     }
     if (data_.isLive(selection_.runA().trace)) {
         selection_.setRunA({}); // the run that was said before goes
     }
     thinker_.start(wanted);
+    if (thinker_.isRunning()) {
+        log_.ran(generate_arguments(wanted));
+    }
 }
 
 QString MainWindow::checkpointOf(const RunKey& key) const {
@@ -134,6 +139,8 @@ void MainWindow::showRelated(const RunKey& a, const RunKey& b) {
         relatedDialog_ = new RelatedDialog(theme_, this);
         relatedDialog_->setAttribute(Qt::WA_DeleteOnClose);
         connect(relatedDialog_, &QObject::destroyed, this, [this] { relatedDialog_ = nullptr; });
+        connect(&relatedDialog_->engine(), &EngineProcess::started, this,
+                [this] { log_.command(relatedDialog_->commandLine()); });
     }
     if (relatedDialog_->engine().isRunning()) {
         relatedDialog_->raise();
@@ -196,7 +203,7 @@ void MainWindow::startWhatIf(const WhatIf& question) {
     if (!scratchReady()) {
         return;
     }
-    request.trace = scratch_.trace();
+    request.trace = scratchFor(key.trace);
     whatIf_ = key;
     recorder_.start(request);
     whatIf_ = recorder_.isRunning() ? key : RunKey{};
@@ -296,7 +303,7 @@ void MainWindow::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ra
     });
     const bool chosen = run.step_unit != "layer" && !by_sublayer && selection_.layer() < run.layers;
     const int layer = chosen ? selection_.layer() : -1;
-    QMenu* take = menu.addMenu(tr("Take the state of “%1”").arg(word));
+    QMenu* take = menu.addMenu(tr("Remember the state of “%1” for patching").arg(word));
     for (int step = 0; step <= most; ++step) {
         take->addAction(after(step, -1), this, [this, token, step] { takeState(token, step, -1); });
         if (layer >= 0) {
@@ -305,12 +312,12 @@ void MainWindow::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ra
         }
     }
     if (!taken_.run.isValid() || !(taken_.run == selection_.runA())) {
-        menu.addAction(tr("Carry a state over there"))->setEnabled(false);
+        menu.addAction(tr("Patch a state in here"))->setEnabled(false);
         return;
     }
     QString from = taken_.word;
     QMenu* put =
-        menu.addMenu(tr("Carry the state of “%1” (%2) over there")
+        menu.addMenu(tr("Patch the state of “%1” (%2) in here")
                          .arg(from.replace(u'&', QStringLiteral("&&")), after(taken_.step, taken_.layer)));
     for (int step = 0; step <= most; ++step) {
         put->addAction(after(step, taken_.layer), this, [this, token, step] { putState(token, step); });
@@ -341,7 +348,7 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
         action->setEnabled(step != now);
     }
     fillCarry(menu, token, *run, now, named);
-    QMenu* sources = menu.addMenu(tr("Leave a layer out of the depth attention"));
+    QMenu* sources = menu.addMenu(tr("Ablate a source of the depth attention"));
     sources->setEnabled(run->depth_mixing == "depth_attention");
     for (int layer = 0; layer + 1 < std::min<qint64>(run->layers, 256); ++layer) {
         sources->addAction(tr("Source: layer %1").arg(layer), this,
@@ -350,7 +357,7 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
     if (selection_.layer() > 0 && selection_.layer() < run->layers &&
         run->depth_mixing == "depth_attention") {
         const int at = selection_.layer();
-        QMenu* here = menu.addMenu(tr("Leave a source out of layer %1 only").arg(at));
+        QMenu* here = menu.addMenu(tr("Ablate a source in layer %1 only").arg(at));
         for (int layer = 0; layer < at; ++layer) {
             here->addAction(tr("Source: layer %1").arg(layer), this,
                             [this, layer, at] { leaveSourceOut(layer, at); });
@@ -359,25 +366,26 @@ void MainWindow::fillWhatIf(QMenu& menu, qint64 token) {
 }
 
 void MainWindow::showTextMenu(qint64 token, const QPoint& place) {
-    QMenu menu(this);
+    auto* menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
     const auto block = text_->view().sequence();
     if (block && token >= 0 && token < static_cast<qint64>(block->tokens.size())) {
         selection_.setToken(token);
-        fillWhatIf(menu, token);
-        menu.addSeparator();
+        fillWhatIf(*menu, token);
+        menu->addSeparator();
         const int id = block->tokens.id[static_cast<std::size_t>(token)];
-        menu.addAction(tr("Find all of this token"), this,
-                       [this, id] { text_->findText(QStringLiteral("#%1").arg(id)); });
-        menu.addAction(tr("Bookmark"), notes_, &NotesPanel::toggleBookmark);
-        menu.addAction(tr("Note…"), notes_, &NotesPanel::editSelected);
-        menu.addAction(tr("Copy its numbers"), this,
-                       [this, token] { QApplication::clipboard()->setText(text_->view().describe(token)); });
+        menu->addAction(tr("Find all of this token"), this,
+                        [this, id] { text_->findText(QStringLiteral("#%1").arg(id)); });
+        menu->addAction(tr("Bookmark"), notes_, &NotesPanel::toggleBookmark);
+        menu->addAction(tr("Note…"), notes_, &NotesPanel::editSelected);
+        menu->addAction(tr("Copy its numbers"), this,
+                        [this, token] { QApplication::clipboard()->setText(text_->view().describe(token)); });
     } else {
-        menu.addAction(tr("Find…"), text_, &TextPanel::find);
+        menu->addAction(tr("Find…"), text_, &TextPanel::find);
     }
-    menu.addAction(tr("Copy as command"), this, [this] { copyCommand(text_); });
-    menu.addSeparator();
-    menu.addAction(tr("Think from here…"), this, [this, token, block] {
+    menu->addAction(tr("Copy as command"), this, [this] { copyCommand(text_); });
+    menu->addSeparator();
+    menu->addAction(tr("Think from here…"), this, [this, token, block] {
         // The text up to here, for the model to go on with.
         ThinkRequest request = think_->request();
         if (block && token >= 0) {
@@ -389,7 +397,7 @@ void MainWindow::showTextMenu(qint64 token, const QPoint& place) {
         request.checkpoint = think_->request().checkpoint;
         think_->setRequest(request);
     });
-    menu.exec(place);
+    menu->popup(place);
 }
 
 } // namespace ponderscope

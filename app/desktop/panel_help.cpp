@@ -8,6 +8,8 @@
 #include <QGuiApplication>
 #include <QLabel>
 #include <QScreen>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -36,22 +38,29 @@ constexpr PanelHelp list[] = {
           "that "
           "more was computed, not that more was understood. A trace keeps a prediction with the token that "
           "made it; "
-          "the window shows it at the token that was predicted, unless View → Values are shown says "
-          "otherwise."),
+          "the window shows it at the token that was predicted, unless View → Show values says otherwise."),
      HELP("surprise of the model, not difficulty of the word"),
      HELP(
-         "Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token a line to a "
+         "Hover shows a token, a click pins it, arrows move. Ctrl+wheel zooms from one token per line to a "
          "map of "
          "all sequences. Dragging, or Shift with a click or an arrow, chooses a span: its means stand below "
          "the text with the interval that its blocks allow, it can be copied, labelled and made a figure. A "
-         "click on the colour scale holds its ends for every run and sequence. Of a step… in the list of "
+         "click on the colour scale holds its ends for every run and sequence, in the maps of that signal "
+         "too. Of a step… in the list of "
          "colours "
-         "makes a column of a signal at a step, of what the steps between gained, or of B minus A. A "
+         "or of bars makes a column of a signal at a step, of what the steps between gained, or of B minus "
+         "A. A "
          "character that several tokens share is drawn once, its place divided among them. The context menu "
          "asks what if. Columns of your own (ponderscope annotate, "
          "ponderscope.annotate) colour the text, stand in the table and are found by name: tag = VERB. While "
          "a "
-         "condition is looked for, the rest of the text steps back. The scale of A − B never ends below what "
+         "condition is looked for, the rest of the text steps back; below stands how many of which class "
+         "were "
+         "found and what they cost, with intervals from blocks of the whole sequence, and Send to makes "
+         "Halting or Compare speak of them alone. The same line takes commands, done with Enter: token 100, "
+         "colour entropy, bars rank, colour nll@0-nll@last, run NAME (NAME alone where the text has no such "
+         "words), against NAME; it completes names. The "
+         "scale of A − B never ends below what "
          "the mean of A is known to: smaller differences stay pale.")},
     {"library", HELP("Library"),
      HELP(
@@ -68,7 +77,9 @@ constexpr PanelHelp list[] = {
      HELP("Click makes a run A, Ctrl+click or the context menu makes it B, and asks whether the "
           "checkpoints of two runs are related. What ifs, reruns and what was thought lie in Scratch, in no "
           "trace of yours, until Keep in a trace… copies one there. F2 renames a run; its menu hides or "
-          "removes it. Check every byte, in the menu of a trace, compares it with what was written. "
+          "removes it. A trace on another machine (File › Connect…) is only read: Fetch into a trace here… "
+          "brings a run of it home. Check every byte, in the menu of a trace, compares it with what was "
+          "written. "
           "Ctrl+PageUp and Ctrl+PageDown change the sequence.")},
     {"notes", HELP("Notes"),
      HELP("Words that you bookmarked or wrote something about. A note belongs to the text, so it shows in "
@@ -161,8 +172,10 @@ constexpr PanelHelp list[] = {
      HELP("early and easy go together; that is not a gain"),
      HELP("A click on a token type finds it in the text.")},
     {"lab", HELP("Policy lab"),
-     HELP("What another halting rule would have done with the recorded steps: mean steps, mean NLL with an "
-          "interval, and the steps of every word in the text."),
+     HELP("What another halting rule would have done with the recorded steps: mean steps, mean NLL, and the "
+          "steps of every word in the text. Table: all policies in rows, replay and rerun beside each other, "
+          "Δ "
+          "NLL to full with its interval and the share of the FLOPs that is saved."),
      HELP(
          "learned(θ), fixed, uniform and geometric at an equal mean, CALM margin and cosine, entropy and its "
          "difference, KL(P_{k−1} ‖ P_k), latent difference, stable argmax; a token stops at the first k at "
@@ -173,7 +186,11 @@ constexpr PanelHelp list[] = {
          "token "
          "can differ by nats from what the model would do. The oracle knows the answer: it is a bound, not a "
          "policy."),
-     HELP("replay is not rerun"), HELP("Choose a rule, move its threshold, look at the text.")},
+     HELP("replay is not rerun"),
+     HELP("Choose a rule, move its threshold, look at the text. A click on a row or on a point of a front "
+          "chooses its policy. The table sorts by its headings, copies as text, CSV or Markdown, becomes a "
+          "figure, and Rerun runs the rows that are selected one after the other; every rerun stays, in the "
+          "table and on the front.")},
     {"think", HELP("Think"),
      HELP("The model reads the prompt and goes on, token by token. Each token comes with the steps it took, "
           "its gates, "
@@ -206,14 +223,17 @@ constexpr PanelHelp list[] = {
      HELP("intervals are of this text and these two checkpoints"),
      HELP("Ctrl+Shift+B swaps A and B; a click on a dot selects its token.")},
     {"pareto", HELP("Pareto"),
-     HELP("NLL against computation, one point a setting of a policy, one line a policy; the front is drawn."),
+     HELP("Perplexity, exp(mean NLL), against compute: one line a policy, one point of it a threshold; "
+          "single runs are dots. Bands are 95 % of the loss against full: paired over the same tokens, one "
+          "point at a time, about full's own perplexity."),
      HELP("FLOPs of a token: 2 per multiply–add, matrix products only, visible keys counted; what is "
           "computed only "
           "to be recorded is not counted."),
-     HELP("Points of replays and of reruns are not the same thing and are marked. Fewer FLOPs are not less "
-          "time: "
-          "the bench measures that."),
-     HELP("FLOPs are not seconds; replay is not rerun"), HELP("Hover names a point.")},
+     HELP("Points of replays and of reruns are not the same thing and are marked. Fewer FLOPs need not take "
+          "less time."),
+     HELP("FLOPs are not seconds; replay is not rerun"),
+     HELP("Hover names a point, a click chooses its policy for the lab. Axes and bands: intervals, "
+          "logarithmic axes, their ends.")},
     {"training", HELP("Training"),
      HELP("How the models of the open trainings learned: loss and NLL of held-out text, mean steps, gates by "
           "step, over steps, tokens or time. A training that is running is followed."),
@@ -251,8 +271,18 @@ public:
         label->setFont(theme.body());
         label->setFixedWidth(440);
         auto* column = new QVBoxLayout(this);
-        column->setContentsMargins(20, 16, 20, 16);
-        column->addWidget(label);
+        column->setContentsMargins(20, 16, 8, 16);
+        auto* scroll = new QScrollArea(this);
+        scroll->setFrameShape(QFrame::NoFrame);
+        scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        scroll->setWidget(label);
+        scroll->setFocusPolicy(Qt::StrongFocus);
+        label->adjustSize();
+        column->addWidget(scroll);
+        const int bar =
+            scroll->verticalScrollBar()->sizeHint().width() + 8; // and what a style puts beside it
+        const int most = parent->screen()->availableGeometry().height() - 60;
+        setFixedSize(label->width() + bar + 28, std::min(label->height() + 32, most));
     }
 };
 
@@ -284,7 +314,6 @@ QString panel_help_brief(const PanelHelp& help) {
 
 QWidget* show_panel_help(const PanelHelp& help, QWidget* anchor, const Theme& theme) {
     auto* sheet = new Sheet(panel_help_text(help), theme, anchor->window());
-    sheet->adjustSize();
     QPoint place = anchor->mapToGlobal(QPoint(anchor->width() - sheet->width(), anchor->height() + 2));
     if (const QScreen* screen = anchor->screen()) {
         const QRect room = screen->availableGeometry();

@@ -10,6 +10,7 @@
 #include "views/inspector/inspector_view.h"
 #include "views/library/library_panel.h"
 #include "views/notes/notes_panel.h"
+#include "views/policy/pareto_view.h"
 #include "views/policy/policy_lab.h"
 #include "views/training/training_view.h"
 
@@ -29,28 +30,28 @@ QWidget* make(const ViewContext& context, QWidget* parent) {
 constexpr Panel list[] = {
     {"library", QT_TRANSLATE_NOOP("Panels", "Library"), PanelPlace::left,
      QT_TRANSLATE_NOOP("Panels", "Open runs"), true, make<LibraryPanel>},
-    {"notes", QT_TRANSLATE_NOOP("Panels", "Notes"), PanelPlace::left,
-     QT_TRANSLATE_NOOP("Panels", "Bookmarks and notes"), false, make<NotesPanel>},
+    {"notes", QT_TRANSLATE_NOOP("Panels", "Notes"), PanelPlace::left, QT_TRANSLATE_NOOP("Panels", "Notes"),
+     false, make<NotesPanel>},
     {"inspector", QT_TRANSLATE_NOOP("Panels", "Inspector"), PanelPlace::right,
-     QT_TRANSLATE_NOOP("Panels", "Inside one token"), true, make<InspectorView>},
+     QT_TRANSLATE_NOOP("Panels", "One token"), true, make<InspectorView>},
     {"heatmap", QT_TRANSLATE_NOOP("Panels", "Steps"), PanelPlace::upper,
      QT_TRANSLATE_NOOP("Panels", "Signals by token and step"), true, make<HeatmapView>},
     {"depth", QT_TRANSLATE_NOOP("Panels", "Depth"), PanelPlace::upper,
      QT_TRANSLATE_NOOP("Panels", "Weights by layer and source"), true, make<DepthView>},
     {"attention", QT_TRANSLATE_NOOP("Panels", "Attention"), PanelPlace::upper,
-     QT_TRANSLATE_NOOP("Panels", "What a token read"), true, make<AttentionView>},
+     QT_TRANSLATE_NOOP("Panels", "What the pinned token attends to"), true, make<AttentionView>},
     {"think", QT_TRANSLATE_NOOP("Panels", "Think"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "Let a model go on"), true, make<ThinkPanel>},
+     QT_TRANSLATE_NOOP("Panels", "Live generation"), true, make<ThinkPanel>},
     {"halting", QT_TRANSLATE_NOOP("Panels", "Halting"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "When tokens stopped"), true, make<HaltingView>},
+     QT_TRANSLATE_NOOP("Panels", "Halting by step and token type"), true, make<HaltingView>},
     {"lab", QT_TRANSLATE_NOOP("Panels", "Policy lab"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "What another rule would have done"), false, make<PolicyLab>},
+     QT_TRANSLATE_NOOP("Panels", "Other halting rules, by replay"), false, make<PolicyLab>},
     {"compare", QT_TRANSLATE_NOOP("Panels", "Compare"), PanelPlace::lower,
      QT_TRANSLATE_NOOP("Panels", "Runs over the same text"), false, make<CompareView>},
     {"pareto", QT_TRANSLATE_NOOP("Panels", "Pareto"), PanelPlace::lower,
      QT_TRANSLATE_NOOP("Panels", "Perplexity against compute"), false, make<ParetoView>},
     {"training", QT_TRANSLATE_NOOP("Panels", "Training"), PanelPlace::lower,
-     QT_TRANSLATE_NOOP("Panels", "How models learned"), true, make<TrainingView>},
+     QT_TRANSLATE_NOOP("Panels", "Training curves"), true, make<TrainingView>},
 };
 
 } // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/record_command.h"
 
+#include "app/desktop/remote_command.h"
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/policy_spec.h"
+#include "views/common/trace_name.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -22,6 +24,11 @@ bool holds_ids(const QString& file) {
            file.endsWith(QLatin1String(".safetensors"), Qt::CaseInsensitive);
 }
 
+/// JSON Lines, packed or not: a text in each line's field "text".
+bool holds_lines(const QString& file) {
+    return QFileInfo(file).fileName().contains(QLatin1String(".jsonl"), Qt::CaseInsensitive);
+}
+
 } // namespace
 
 bool is_start_file(const QString& start) {
@@ -31,7 +38,7 @@ bool is_start_file(const QString& start) {
 
 QString problem_of(const RunSettings& settings, const QString& checkpoint) {
     const QString& start = settings.startState;
-    if (is_start_file(start) && !QFileInfo(checkpoint + u'/' + start).isFile() &&
+    if (is_start_file(start) && !is_elsewhere(checkpoint) && !QFileInfo(checkpoint + u'/' + start).isFile() &&
         !QFileInfo(start).isFile()) {
         return tr("Start state: %1 is not a file; choose a safetensors file with initial_state.").arg(start);
     }
@@ -53,6 +60,9 @@ void add_settings(QStringList& arguments, const RunSettings& settings) {
 QString problem_of_checkpoint(const QString& folder) {
     if (folder.isEmpty()) {
         return tr("Choose a checkpoint folder.");
+    }
+    if (is_elsewhere(folder)) {
+        return {}; // its machine says what is wrong
     }
     const QFileInfo info(folder);
     if (!info.exists()) {
@@ -94,7 +104,7 @@ QString problem_of(const RecordRequest& request) {
         if (request.textFile.isEmpty()) {
             return tr("Choose a text file.");
         }
-        if (!QFileInfo(request.textFile).isFile()) {
+        if (!is_elsewhere(request.textFile) && !QFileInfo(request.textFile).isFile()) {
             return tr("%1 is not a file.").arg(request.textFile);
         }
     }
@@ -117,6 +127,12 @@ QString problem_of(const RecordRequest& request) {
     }
     if (request.trace.isEmpty()) {
         return tr("Choose where the trace is written.");
+    }
+    if (const QString found = engine_command({}, record_arguments(request)).problem; !found.isEmpty()) {
+        return found;
+    }
+    if (is_elsewhere(request.trace)) {
+        return {};
     }
     const QFileInfo trace(request.trace);
     if (trace.isDir()) {
@@ -159,7 +175,9 @@ QStringList record_arguments(const RecordRequest& request) {
         option(QStringLiteral("--prompt"), request.prompt);
         number(QStringLiteral("--generate"), request.generate);
     } else {
-        option(holds_ids(request.textFile) ? QStringLiteral("--ids") : QStringLiteral("--text"),
+        option(holds_ids(request.textFile)     ? QStringLiteral("--ids")
+               : holds_lines(request.textFile) ? QStringLiteral("--jsonl")
+                                               : QStringLiteral("--text"),
                request.textFile);
     }
     option(QStringLiteral("--output"), request.trace);

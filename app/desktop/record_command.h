@@ -28,7 +28,9 @@ void add_settings(QStringList& arguments, const RunSettings& settings);
 struct RecordRequest {
     QString checkpoint; ///< folder
     bool fromPrompt = false;
-    QString textFile; ///< also a file of ids (.json, .safetensors) for checkpoints without a tokenizer
+    /// Also JSON Lines (.jsonl, packed too), and ids (.json, .safetensors) for checkpoints without a
+    /// tokenizer.
+    QString textFile;
     QString prompt;
     QString fromRun;    ///< TRACE#RUN: its sequences again, instead of a text
     QString forceSteps; ///< "SEQUENCE/POSITION:STEPS"; empty: none

@@ -101,7 +101,8 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       fromFile_(new QRadioButton(tr("Text file"), this)),
       fromPrompt_(new QRadioButton(tr("Prompt"), this)),
       textFile_(new PathEdit(PathEdit::Kind::openFile, tr("Text file"),
-                             tr("Texts (*.txt *.md);;Token ids (*.json *.safetensors);;All files (*)"),
+                             tr("Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
+                                "Token ids (*.json *.safetensors);;All files (*)"),
                              this)),
       prompt_(new QPlainTextEdit(this)),
       generate_(new QSpinBox(this)),
@@ -141,12 +142,12 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
         box->setToolTip(tip);
         box->setAccessibleName(tip);
     };
-    number(generate_, 100'000, tr("none"), tr("Tokens that the model adds to the prompt"));
+    number(generate_, 100'000, tr("none"), tr("Tokens that the model generates after the prompt"));
     number(context_, 1'000'000, tr("automatic"),
-           tr("Tokens a window; automatic: what the model was made for, at most 2,048"));
+           tr("Tokens in a window; automatic: the model's context length, at most 2,048"));
     number(stride_, 1'000'000, tr("automatic"),
            tr("Tokens from one window to the next; automatic: half the context"));
-    number(batch_, 4096, tr("automatic"), tr("Windows computed together"));
+    number(batch_, 4096, tr("automatic"), tr("Windows in one batch"));
     method_->setObjectName(QStringLiteral("method"));
     method_->setMinimumWidth(236);
     method_->setAccessibleName(tr("Method"));
@@ -166,13 +167,16 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     jacobi_->setToolTip(
         tr("Where slots follow each other (ponderlm2, ponderlm3): refreshes of all at once, or exact"));
     device_->setEditable(true);
-    device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda")});
+    device_->addItems({QStringLiteral("cpu"), QStringLiteral("cuda"), QStringLiteral("auto")});
     device_->setMinimumWidth(92);
-    device_->setToolTip(tr("cpu, cuda or cuda:N"));
+    device_->setToolTip(tr("cpu, cuda, cuda:N, several GPUs with commas between them, or auto"));
     device_->setAccessibleName(tr("Device"));
-    dtype_->addItems({QStringLiteral("float32"), QStringLiteral("bfloat16"), QStringLiteral("float16")});
-    dtype_->setToolTip(tr("Precision of the products. bfloat16 is several times faster on processors that "
-                          "have it, and less exact"));
+    dtype_->addItems({QStringLiteral("float32"), QStringLiteral("tf32"), QStringLiteral("bfloat16"),
+                      QStringLiteral("float16")});
+    dtype_->setToolTip(tr(
+        "Precision of matrix products. tf32 is float32 with faster, rounded products on a GPU. bfloat16 is "
+        "several times faster on processors that have it, and less exact; ponderscope record ... --dtype "
+        "bfloat16 --check 2048 measures both on a text"));
     dtype_->setAccessibleName(tr("Precision"));
     for (const Level& one : levels) {
         level_->addItem(tr(one.name), QString::fromLatin1(one.level));
@@ -227,7 +231,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     grid->addWidget(textFile_, row++, 1);
     grid->addWidget(fromPrompt_, row, 0, Qt::AlignTop);
     grid->addWidget(prompt_, row++, 1);
-    several({{QString(), generate_}, {tr("tokens added by the model"), nullptr}});
+    several({{QString(), generate_}, {tr("tokens generated after it"), nullptr}});
     label(tr("Method"), method_);
     several({{QString(), method_}, {tr("Device"), device_}, {tr("Precision"), dtype_}});
     label(tr("Policy"), policy_);
@@ -381,8 +385,8 @@ void RecordDialog::offerPolicies() {
     const auto say = [this] {
         const QString text = policy_->currentText().trimmed();
         const QString name = text.section(u':', 0, 0);
-        QString tip =
-            tr("Who goes on to the next step. full: nothing halts, which is what replays start from");
+        QString tip = tr("The rule that decides which tokens run another step. full: no token stops early, "
+                         "which is what replays start from");
         for (int i = 1; i < policy_->count(); ++i) {
             if (policy_->itemText(i).section(u':', 0, 0) == name) {
                 tip = policy_->itemData(i, Qt::ToolTipRole).toString();

@@ -4,6 +4,8 @@
 
 #include "app/desktop/recorder.h"
 
+#include "views/common/trace_name.h"
+
 #include <QJsonDocument>
 #include <QJsonObject>
 
@@ -57,7 +59,7 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
         break;
     case EngineProcess::End::crashed: {
         const QString activity = progress_.activity.isEmpty() ? tr("starting") : progress_.activity;
-        if (activity == QLatin1String("recording")) {
+        if (activity == QLatin1String("recording") && !is_elsewhere(request_.trace)) {
             TraceWriter::note_death(std::filesystem::path(request_.trace.toStdU16String()),
                                     "The engine ended unexpectedly while recording.");
         }
@@ -71,7 +73,9 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
         break;
     case EngineProcess::End::done: {
         const QJsonObject result = QJsonDocument::fromJson(result_).object();
-        emit finished(result.value(QLatin1String("trace")).toString(request_.trace),
+        emit finished(is_elsewhere(request_.trace)
+                          ? request_.trace
+                          : result.value(QLatin1String("trace")).toString(request_.trace),
                       result.value(QLatin1String("run")).toString());
         break;
     }

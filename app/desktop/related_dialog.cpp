@@ -299,7 +299,7 @@ void RelatedDialog::end(EngineProcess::End end, const QString& sentence) {
     result_ = LineageResult::parse(output_);
     output_.clear();
     if (!result_) {
-        say(tr("Not compared"), tr("The program said nothing that is a result; is it of another version?"));
+        say(tr("Not compared"), tr("The program ended without a result; is it of another version?"));
         return;
     }
     QString verdict = result_->verdict;

@@ -7,6 +7,7 @@
 #include "core/base/files.h"
 #include "core/checkpoint/method_info.h"
 #include "core/trace/recorded_choices.h"
+#include "views/common/trace_name.h"
 #include "views/depth/ablation.h"
 
 #include <QDir>
@@ -45,6 +46,11 @@ std::string ids_of(const TraceReader& reader, std::int64_t run, const std::stop_
 /// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
 /// empty when it is nowhere.
 QString find_named(const QString& named, const QString& trace, bool (QFileInfo::*is)() const) {
+    if (is_elsewhere(trace)) { // whether it is there, its machine says
+        return named.isEmpty()          ? QString()
+               : named.startsWith(u'/') ? machine_of(trace) + named
+                                        : trace.section(u'/', 0, -2) + QStringLiteral("/.../") + named;
+    }
     if (const QFileInfo here(named); (here.*is)()) {
         return here.absoluteFilePath();
     }
@@ -108,6 +114,14 @@ void Rerun::start(const RunKey& key, const RunInfo& run, const QString& policy, 
                   const QString& into) {
     if (const std::string why = why_no_rerun(run); !why.empty()) {
         emit failed(QString::fromStdString(why));
+        return;
+    }
+    if (is_elsewhere(key.trace)) { // the tokens are read where they lie
+        RecordRequest there = rerun_request(run, key.trace, policy, QString::fromStdString(kv_of_rerun(run)));
+        there.fromRun = key.trace + u'#' + QString::number(run.id);
+        there.checkpoint = checkpoint;
+        there.trace = into;
+        emit prepared(there);
         return;
     }
     auto folder = std::make_shared<QTemporaryDir>();

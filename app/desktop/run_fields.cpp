@@ -84,7 +84,7 @@ RunFields::RunFields(QWidget* parent)
     seed_->setAccessibleName(tr("Seed of the start state"));
     seed_->setToolTip(tr("Runs of several seeds show how much of a result is the start's"));
     seed_->setPlaceholderText(QStringLiteral("0"));
-    seed_->setFixedWidth(72);
+    seed_->setFixedWidth(52);
     seed_->setValidator(
         new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{0,19}")), seed_));
     auto* row = new QHBoxLayout(start_);
@@ -111,17 +111,17 @@ void RunFields::setModel(const CheckpointAbout& about, const QString& chosenMeth
     const MethodInfo* info = method_info(method.toStdString());
     const QStringList before{whyNoSteps_, whyNoKv_, whyNoStart_, ownSteps_, ownKv_};
     whyNoSteps_ = whyNoKv_ = whyNoStart_ = QString();
-    ownSteps_ = tr("config's");
+    ownSteps_ = tr("as config");
     ownKv_ = tr("the method's own");
     if (info != nullptr) {
         const bool pondersNot = info->kind == MethodKind::vanilla;
         if (!info->any_steps) {
             whyNoSteps_ = pondersNot ? tr("none") : tr("fixed");
         } else if (!about.method.isEmpty() && method == about.method) {
-            ownSteps_ = tr("%1, config's").arg(about.maxSteps + 1);
+            ownSteps_ = tr("%1 (config)").arg(about.maxSteps + 1);
         }
         if (pondersNot) {
-            whyNoKv_ = tr("no steps to see");
+            whyNoKv_ = tr("no steps");
         } else if (info->sees_by_own_rule) {
             whyNoKv_ = tr("%1's own rule").arg(method);
         } else {

@@ -75,18 +75,23 @@ Samples find_samples(const QString& start) {
     }
     const QDir samples(found.folder);
     // Those that ponder first: they are what the program is for.
-    const auto add = [&found](const QDir& shelf, bool cabinet) {
+    const auto add = [&found](const QDir& shelf, bool cabinet, bool stories = false) {
         const QStringList names = shelf.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
         for (const QString& name : names) {
             const QString path = shelf.filePath(name);
             if (QFileInfo::exists(path + QStringLiteral("/config.json"))) {
-                const SampleModel model{name, path, summary_of(path), cabinet};
-                const bool last = cabinet || model.summary.startsWith(QLatin1String("vanilla"));
+                const SampleModel model{name, path, summary_of(path), cabinet, stories};
+                const bool last = cabinet || stories || model.summary.startsWith(QLatin1String("vanilla"));
                 found.models.insert(last ? found.models.end() : found.models.begin(), model);
             }
         }
     };
     add(samples, false);
+    const QString stories = samples.filePath(QStringLiteral("texts/stories.txt"));
+    found.stories = QFileInfo(stories).isFile() ? stories : QString();
+    if (!found.stories.isEmpty()) {
+        add(QDir(samples.filePath(QStringLiteral("chains"))), false, true);
+    }
     add(QDir(samples.filePath(QStringLiteral("cabinet"))), true);
     const QString text = samples.filePath(QStringLiteral("texts/passage.txt"));
     found.text = QFileInfo(text).isFile() ? text : QString();
@@ -98,7 +103,12 @@ Samples find_samples(const QString& start) {
 RecordRequest sample_request(const Samples& samples, const SampleModel& model, const QString& folder) {
     RecordRequest request;
     request.checkpoint = model.checkpoint;
-    request.textFile = samples.text;
+    request.textFile = model.stories ? samples.stories : samples.text;
+    if (model.stories) {
+        constexpr int story = 31; // tokens, with the line's end
+        request.context = story;
+        request.stride = story;
+    }
     request.trace = QDir(folder).filePath(QStringLiteral("samples.ponder"));
     return request;
 }

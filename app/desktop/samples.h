@@ -11,10 +11,11 @@ namespace ponderscope {
 
 /// A checkpoint that comes with the program.
 struct SampleModel {
-    QString name;       ///< "ponderlm-neox-1m"
-    QString checkpoint; ///< folder
-    QString summary;    ///< "ponderlm · 3 pondering steps · 4 layers"; what its config.json says
-    bool cabinet;       ///< one of many that are alike but for their method
+    QString name;         ///< "ponderlm-neox-1m"
+    QString checkpoint;   ///< folder
+    QString summary;      ///< "ponderlm · 3 pondering steps · 4 layers"; what its config.json says
+    bool cabinet;         ///< one of many that are alike but for their method
+    bool stories = false; ///< of those that read the stories, whose answers need a known number of steps
 };
 
 /// What comes with the program: in the source tree that it was built from, or below share/ponderscope.
@@ -23,12 +24,14 @@ struct Samples {
     std::vector<SampleModel> models; ///< those of the cabinet last
     QString text;                    ///< passage that they are recorded over; empty: none
     QString recorded;                ///< a trace of them that exists already; empty: none
+    QString stories = {};            ///< what those of the stories are recorded over; empty: none
 };
 
 /// Looks from \p start (the program's folder) upwards; reads the config files and nothing else.
 Samples find_samples(const QString& start);
 
-/// Records a sample over the passage. Into a folder of the user's: the samples' may be read-only.
+/// Records a sample over the passage, or a story a window. Into a folder of the user's: the samples' may be
+/// read-only.
 RecordRequest sample_request(const Samples& samples, const SampleModel& model, const QString& folder);
 
 } // namespace ponderscope

@@ -34,6 +34,11 @@ Scratch::Scratch()
                  .arg(QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss")),
                       QUuid::createUuid().toString(QUuid::Id128).left(8))) {}
 
+QString Scratch::on(const QString& machine) const {
+    return machine.isEmpty() ? trace_
+                             : machine + QStringLiteral("/tmp/ponderscope-") + QFileInfo(trace_).fileName();
+}
+
 QString Scratch::prepare() const {
     const QString folder = QFileInfo(trace_).path();
     const bool there = QDir().mkpath(folder);

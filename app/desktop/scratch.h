@@ -13,6 +13,8 @@ public:
     [[nodiscard]] const QString& trace() const { return trace_; } ///< absolute; perhaps not there yet
     /// Makes its folder. Why it cannot be written, one sentence; empty: it can.
     [[nodiscard]] QString prepare() const;
+    /// The same for what is computed on \p machine ("ssh://host"): a file in /tmp there. Empty: trace().
+    [[nodiscard]] QString on(const QString& machine) const;
 
 private:
     QString trace_;

@@ -9,6 +9,7 @@
 #include "app/desktop/tour.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/preview.h"
+#include "views/policy/policy_lab.h"
 #include "views/text/find_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
@@ -82,6 +83,7 @@ void show_run_for(MainWindow& window, const QString& panel) {
         for (const RunInfo& run : window.data().runs(trace)) {
             if (fits(run)) {
                 window.selection().setRunA({trace, run.id});
+                window.compareOverTheSameText();
                 return;
             }
         }
@@ -165,6 +167,11 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
             window.raisePanel(QString::fromLatin1(panel.name));
             good = good && shoot(QStringLiteral("panel-") + QString::fromLatin1(panel.name));
         }
+        show_run_for(window, QStringLiteral("halting"));
+        window.raisePanel(QStringLiteral("policies"));
+        good = good && shoot(QStringLiteral("panel-lab-table"));
+        window.lab().setTableShown(false);
+        window.raisePanel(QStringLiteral("compare")); // with the lab go the colours of its replay
         show_run_for(window, {});
         window.text().setZoom(TextZoom::tokens);
         good = good && shoot(QStringLiteral("text-tokens"));
@@ -206,9 +213,11 @@ int write_all_screenshots(MainWindow& window, Theme& theme, const Launch& launch
         good = good && floating(QStringLiteral("palette"));
         window.showHelp();
         good = good && floating(QStringLiteral("help"));
-        QMenu* view = window.topBar().menus().actions().at(3)->menu();
-        view->popup(window.mapToGlobal(QPoint(100, 40)));
-        good = good && floating(QStringLiteral("menu"));
+        const QList<QAction*> menus = window.topBar().menus().actions();
+        for (const QAction* menu : menus) {
+            menu->menu()->popup(window.mapToGlobal(QPoint(100, 40)));
+            good = good && floating(QStringLiteral("menu-") + menu->text().remove(u'&').toLower());
+        }
         window.topBar().runA().showPopup();
         good = good && floating(QStringLiteral("choices"));
         window.topBar().runA().hidePopup();

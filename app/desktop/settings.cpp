@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/settings.h"
 
+#include "views/common/trace_name.h"
+
 #include <QFileInfo>
 
 #include <array>
@@ -20,11 +22,17 @@ Settings::Settings()
 
 Settings::Settings(const QString& file) : file_(std::make_unique<QSettings>(file, QSettings::IniFormat)) {}
 
+int Settings::nextTip() {
+    const int now = std::max(file_->value(QStringLiteral("tip")).toInt(), 0) % 1000;
+    file_->setValue(QStringLiteral("tip"), now + 1);
+    return now;
+}
+
 QStringList Settings::recent() const {
     QStringList existing;
     const QStringList all = file_->value(QStringLiteral("recent")).toStringList();
     for (const QString& path : all) {
-        if (QFileInfo::exists(path)) {
+        if (is_elsewhere(path) || QFileInfo::exists(path)) {
             existing << path;
         }
     }
@@ -108,7 +116,7 @@ void Settings::setWindow(const QByteArray& geometry, const QByteArray& layout) {
 QString Settings::located(const QString& digest) const {
     const QString folder =
         digest.isEmpty() ? QString() : file_->value(QStringLiteral("located/") + digest).toString();
-    return QFileInfo(folder).isDir() ? folder : QString();
+    return is_elsewhere(folder) || QFileInfo(folder).isDir() ? folder : QString();
 }
 
 void Settings::setLocated(const QString& digest, const QString& folder) {

@@ -54,7 +54,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     checkpoint_->setMinimumContentsLength(12);
     checkpoint_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     name(prompt_, tr("Prompt"), tr("What the model begins with (Ctrl+Enter starts)"));
-    prompt_->setPlaceholderText(tr("Type a prompt. Ctrl+Enter lets the model go on."));
+    prompt_->setPlaceholderText(tr("Type a prompt; Ctrl+Enter generates."));
     prompt_->setTabChangesFocus(true);
     prompt_->installEventFilter(this);
     prompt_->setMinimumHeight(40);
@@ -81,8 +81,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     policy_->addItem(tr("no step"), QStringLiteral("fixed:n=0"));
     policy_->addItem(tr("one step"), QStringLiteral("fixed:n=1"));
     name(policy_, tr("Halting"), tr("Who decides when a token stops"));
-    name(think_, tr("Think"), tr("Let the model read the prompt and go on, token by token (Ctrl+Enter)"));
-    name(stop_, tr("Stop"), tr("Stop; what was said is recorded"));
+    name(think_, tr("Think"), tr("Generate from the prompt, token by token (Ctrl+Enter)"));
+    name(stop_, tr("Stop"), tr("Stop; what was generated so far is recorded"));
     stop_->setEnabled(false);
     name(time_, tr("Time"), tr("Step back through time: the text up to this token, and what was known then"));
     time_->setPageStep(8);
@@ -135,7 +135,10 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     seen->addWidget(&fields_->kv(), 1);
     options->addLayout(seen, 4, 0, 1, 4);
     fields_->kv().setMinimumContentsLength(12);
-    fields_->steps().setMinimumWidth(84);
+    fields_->steps().setMinimumWidth(112);
+    for (QWidget* field : {static_cast<QWidget*>(topK_), static_cast<QWidget*>(topP_)}) {
+        field->setMinimumWidth(74); // both can be read in the narrowest window
+    }
     auto* buttons = new QVBoxLayout;
     buttons->setSpacing(4);
     buttons->addWidget(think_);

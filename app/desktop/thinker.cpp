@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/thinker.h"
 
+#include "views/common/trace_name.h"
+
 namespace ponderscope {
 
 namespace {
@@ -27,6 +29,7 @@ void Thinker::start(const ThinkRequest& request) {
         isRunning() ? tr("The model is thinking already; wait for it or stop it.") : problem_of(request);
     if (problem.isEmpty()) {
         forget();
+        trace_ = request.trace;
         run_ = std::make_unique<LiveRunBuilder>(name());
         problem = engine_.start(generate_arguments(request));
     }
@@ -55,7 +58,7 @@ void Thinker::read(const QByteArray& line) {
         break;
     case LiveRunBuilder::Event::recorded:
         show();
-        emit recorded(run_->recordedTrace(), run_->recordedRun());
+        emit recorded(is_elsewhere(trace_) ? trace_ : run_->recordedTrace(), run_->recordedRun());
         break;
     case LiveRunBuilder::Event::nothing:
         break;

@@ -47,6 +47,7 @@ private:
     void end(EngineProcess::End end, const QString& sentence);
 
     TraceData& data_;
+    QString trace_; ///< that is recorded into
     EngineProcess engine_;
     std::unique_ptr<LiveRunBuilder> run_;
     QTimer showing_; ///< many tokens a frame are one picture

@@ -2,7 +2,9 @@
 #include "app/desktop/top_bar.h"
 
 #include "views/common/format.h"
+#include "views/common/tables.h"
 
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -36,10 +38,14 @@ QIcon badge(const QString& letter, const QColor& fill, const QColor& text, const
     return icon;
 }
 
-/// A list of runs. Names that begin alike differ at their ends.
+constexpr int name_role = Qt::UserRole + 1; ///< what the box shows of an entry
+
+/// A list of runs, each behind its colour; closed it wears the letter of its role. Names that begin alike
+/// differ at their ends.
 class RunBox : public QComboBox {
 public:
-    using QComboBox::QComboBox;
+    explicit RunBox(QWidget* parent) : QComboBox(parent) { setItemDelegate(dot_delegate(this, 6)); }
+    void setBadge(const QIcon& icon) { badge_ = icon; }
 
 protected:
     void paintEvent(QPaintEvent*) override {
@@ -47,13 +53,20 @@ protected:
         QStyleOptionComboBox option;
         initStyleOption(&option);
         painter.drawComplexControl(QStyle::CC_ComboBox, option);
+        option.currentIcon = badge_;
+        option.iconSize = iconSize();
         constexpr int padding = 14; // of the label, and behind the icon
         const QRect field =
             style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
-        option.currentText = option.fontMetrics.elidedText(option.currentText, Qt::ElideMiddle,
-                                                           field.width() - iconSize().width() - padding);
+        const QString name = currentData(name_role).toString();
+        option.currentText =
+            option.fontMetrics.elidedText(name.isEmpty() ? option.currentText : name, Qt::ElideMiddle,
+                                          field.width() - iconSize().width() - padding);
         painter.drawControl(QStyle::CE_ComboBoxLabel, option);
     }
+
+private:
+    QIcon badge_;
 };
 
 /// The field that opens the find bar: looks like a field, names its shortcut.
@@ -62,7 +75,8 @@ public:
     FindField(const Theme& theme, QWidget* parent) : QToolButton(parent), theme_(theme) {
         setText(QObject::tr("Find a token"));
         setAccessibleName(text());
-        setToolTip(QObject::tr("Find text or #id in the sequence (Ctrl+F)"));
+        setToolTip(QObject::tr(
+            "Find words, /patterns/, #ids or a condition such as steps = 3 and nll > 4 (Ctrl+F)"));
         setFixedHeight(28);
         setMinimumWidth(120);
         setMaximumWidth(220);
@@ -122,11 +136,11 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
     row->setContentsMargins(6, 5, 14, 6);
     row->setSpacing(14);
     row->addWidget(menus_);
+    row->addStretch(1);
+    row->addWidget(a_, 6);
+    row->addWidget(b_, 6);
     row->addStretch(2);
-    row->addWidget(a_, 5);
-    row->addWidget(b_, 5);
-    row->addStretch(3);
-    row->addWidget(find_, 4);
+    row->addWidget(find_, 3);
 
     connect(find_, &QToolButton::clicked, this, &TopBar::findRequested);
     connect(a_, &QComboBox::activated, this, [this] {
@@ -162,32 +176,48 @@ void TopBar::restyle() {
 
 void TopBar::fill() {
     const Palette& colours = context_.theme.colours();
-    const QIcon iconA = badge(QStringLiteral("A"), colours.a, colours.onA, context_.theme.caps());
-    const QIcon iconB = badge(QStringLiteral("B"), colours.b, colours.onB, context_.theme.caps());
+    const auto wear = [&](QComboBox* box, const QString& letter, const QColor& fill, const QColor& text) {
+        static_cast<RunBox*>(box)->setBadge(badge(letter, fill, text, context_.theme.caps()));
+    };
+    wear(a_, QStringLiteral("A"), colours.a, colours.onA);
+    wear(b_, QStringLiteral("B"), colours.b, colours.onB);
     a_->clear();
     b_->clear();
-    b_->addItem(iconB, tr("nothing to compare with"), QVariant::fromValue(RunKey{}));
+    b_->addItem(tr("nothing to compare with"), QVariant::fromValue(RunKey{}));
     if (const RunKey live = context_.selection.runA(); context_.data.isLive(live.trace)) {
         if (const RunInfo* run = context_.data.run(live)) {
-            a_->addItem(iconA, tr("%1 · thinking").arg(QString::fromStdString(run->name)),
+            a_->addItem(tr("%1 · thinking").arg(QString::fromStdString(run->name)),
                         QVariant::fromValue(live));
         }
     }
     const QStringList traces = context_.data.traces();
+    const RunInfo* a = context_.data.run(context_.selection.runA());
     for (const QString& trace : traces) {
         const QString stem =
             context_.data.isScratch(trace) ? tr("scratch") : QFileInfo(trace).completeBaseName();
         for (const RunInfo& run : context_.data.runs(trace)) {
-            const QVariant key = QVariant::fromValue(RunKey{trace, run.id});
-            const QString name = QString::fromStdString(run.name) + QStringLiteral(" · ") + stem;
-            for (auto [box, icon] : {std::pair(a_, &iconA), std::pair(b_, &iconB)}) {
-                box->addItem(*icon, name, key);
+            const RunKey key{trace, run.id};
+            // One trace needs no name; of several, and of Scratch, it tells runs apart.
+            QString name = QString::fromStdString(run.name);
+            if (traces.size() > 1 || context_.data.isScratch(trace)) {
+                name += QStringLiteral(" · ") + stem;
+            }
+            for (QComboBox* box : {a_, b_}) {
+                const bool other = box == b_ && a != nullptr && run.text_digest != a->text_digest;
+                box->addItem(other ? tr("%1 (another text)").arg(name) : name, QVariant::fromValue(key));
+                box->setItemData(box->count() - 1, context_.theme.runColour(key, context_.selection),
+                                 Qt::DecorationRole);
+                box->setItemData(box->count() - 1, name, name_role);
                 box->setItemData(box->count() - 1, plain_tip(name), Qt::ToolTipRole);
             }
         }
     }
+    for (QComboBox* box : {a_, b_}) { // what drops down shows whole names, however narrow the box is
+        box->view()->setMinimumWidth(
+            std::min(box->view()->sizeHintForColumn(0) + 36, std::max(width() * 2 / 3, 250)));
+    }
     if (a_->count() == 0) {
-        a_->addItem(iconA, tr("no run"), QVariant::fromValue(RunKey{}));
+        a_->addItem(tr("no run"), QVariant::fromValue(RunKey{}));
     }
     const auto choose = [](QComboBox* box, const RunKey& key) {
         for (int i = 0; i < box->count(); ++i) {

@@ -6,26 +6,40 @@
 
 #include <array>
 #include <map>
+#include <memory>
+#include <optional>
 
 namespace ponderscope {
 
+namespace remote {
+class Watch;
+}
+
 /// What happens to open files from outside: they grow while another process records, vanish, are replaced, or
-/// become shorter. Asked now and then; says each thing once. Looks at names and sizes, never inside.
+/// become shorter. Asked now and then; says each thing once. Looks at names and sizes, never inside, and
+/// never waits for another machine.
 class TraceWatch {
 public:
     enum class Event {
-        moved,    ///< its time stamp, or that of its WAL or annotations: look for what is new
+        moved,    ///< its time stamp, or that of its WAL or annotations, or seen first: look for what is new
         gone,     ///< no file of that name; what was read stays
         replaced, ///< another file has its name: also when one comes back
         shrunk,   ///< cut off: pages that it promises are missing
+        cut,      ///< it lies on another machine, and there is no connection; machineFault() says why
+        back,     ///< there is one again, even where nobody looked while there was none
     };
     struct Change {
-        QString trace;
+        QString trace; ///< or one of its shards
         Event event;
     };
     QList<Change> check(const QStringList& traces);
     /// What happened to it until now is known.
     void forget(const QString& trace) { seen_.erase(trace); }
+    /// Whether a file that may come is there and has something in it. On another machine the answer takes a
+    /// while.
+    [[nodiscard]] bool hasCome(const QString& trace);
+    /// Why there is no connection to where a trace lies, a sentence.
+    [[nodiscard]] QString machineFault(const QString& trace) const;
 
 private:
     struct Seen {
@@ -35,7 +49,14 @@ private:
         std::array<qint64, 3> stamps{}; ///< nanoseconds, of file, WAL and annotations; 0: none
         bool gone = false;
     };
+    [[nodiscard]] std::optional<Seen> look(const QString& trace);
     std::map<QString, Seen> seen_;
+    std::map<QString, std::shared_ptr<remote::Watch>> far_;
+    struct Line {
+        bool cut = false;
+        int times = 0; ///< that a connection stood
+    };
+    std::map<QString, Line> lines_; ///< of those there, as it was at the last check
 };
 
 } // namespace ponderscope

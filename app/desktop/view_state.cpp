@@ -2,6 +2,7 @@
 #include "app/desktop/view_state.h"
 
 #include "core/trace/annotations.h"
+#include "views/common/trace_name.h"
 
 #include <QCoreApplication>
 #include <QDir>
@@ -21,6 +22,7 @@ namespace {
 constexpr std::size_t most_states = 200;
 constexpr qint64 largest_session = 4 << 20;
 constexpr qsizetype most_traces = 100;
+constexpr std::size_t most_views = 500;
 constexpr int version = 1;
 
 QString tr(const char* text) {
@@ -28,8 +30,15 @@ QString tr(const char* text) {
 }
 
 QString relative(const QString& path, const QDir& folder) {
+    if (is_elsewhere(path)) {
+        return path;
+    }
     const QString shorter = folder.relativeFilePath(path);
     return shorter.startsWith(QLatin1String("../../../")) ? path : shorter;
+}
+
+QString absolute(const QString& path, const QDir& folder) {
+    return is_elsewhere(path) ? path : QDir::cleanPath(folder.absoluteFilePath(path));
 }
 
 QJsonObject to_json(const RunKey& key, const QDir& folder) {
@@ -37,10 +46,33 @@ QJsonObject to_json(const RunKey& key, const QDir& folder) {
             {QStringLiteral("run"), key.run}};
 }
 
+QJsonObject to_json(const ColourRanges::All& ranges) {
+    QJsonObject object;
+    for (const auto& [of, ends] : ranges) {
+        object.insert(of, QJsonArray{ends[0], ends[1]});
+    }
+    return object;
+}
+
+/// Those that are two finite numbers in order.
+ColourRanges::All ranges_of(const QJsonObject& object) {
+    constexpr std::size_t most = 1000;
+    ColourRanges::All ranges;
+    for (auto entry = object.begin(); entry != object.end() && ranges.size() < most; ++entry) {
+        const QJsonArray ends = entry.value().toArray();
+        const double low = ends.at(0).toDouble(std::nan(""));
+        const double high = ends.at(1).toDouble(std::nan(""));
+        if (std::isfinite(low) && std::isfinite(high) && low < high) {
+            ranges[entry.key()] = {low, high};
+        }
+    }
+    return ranges;
+}
+
 RunKey run_key(const QJsonValue& value, const QDir& folder) {
     const QJsonObject object = value.toObject();
     const QString trace = object.value(QLatin1String("trace")).toString();
-    return {trace.isEmpty() ? QString() : QDir::cleanPath(folder.absoluteFilePath(trace)),
+    return {trace.isEmpty() ? QString() : absolute(trace, folder),
             trace.isEmpty() ? 0 : object.value(QLatin1String("run")).toInteger()};
 }
 
@@ -49,6 +81,56 @@ template <typename Enum>
 Enum checked(const QJsonValue& value, int count, Enum otherwise) {
     const int number = value.toInt(-1);
     return number >= 0 && number < count ? static_cast<Enum>(number) : otherwise;
+}
+
+QJsonObject to_json(const ViewState& view, const QDir& folder) {
+    return {{QStringLiteral("a"), to_json(view.a, folder)},
+            {QStringLiteral("b"), to_json(view.b, folder)},
+            {QStringLiteral("sequence"), view.sequence},
+            {QStringLiteral("token"), view.token},
+            {QStringLiteral("step"), view.step},
+            {QStringLiteral("layer"), view.layer},
+            {QStringLiteral("head"), view.head},
+            {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
+            {QStringLiteral("quantity"), static_cast<int>(view.quantity)},
+            {QStringLiteral("annotation"), view.annotation},
+            {QStringLiteral("bars"), view.bars ? QJsonValue(static_cast<int>(*view.bars)) : QJsonValue()},
+            {QStringLiteral("bar_annotation"), view.barAnnotation},
+            {QStringLiteral("ranges"), to_json(view.ranges)},
+            {QStringLiteral("difference"), view.difference},
+            {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
+            {QStringLiteral("text_size"), view.textSize},
+            {QStringLiteral("find"), view.find}};
+}
+
+/// What is missing or wrong is as it is at the beginning.
+ViewState view_state(const QJsonObject& object, const QDir& folder) {
+    const auto number = [&](const char* key, qint64 least) {
+        return std::max(object.value(QLatin1String(key)).toInteger(least), least);
+    };
+    const int quantities = static_cast<int>(std::size(all_quantities));
+    ViewState view;
+    view.a = run_key(object.value(QLatin1String("a")), folder);
+    view.b = run_key(object.value(QLatin1String("b")), folder);
+    view.sequence = number("sequence", 0);
+    view.token = number("token", -1);
+    view.step = static_cast<int>(std::min<qint64>(number("step", -1), 1 << 20));
+    view.layer = static_cast<int>(std::min<qint64>(number("layer", -1), 1 << 20));
+    view.head = static_cast<int>(std::min<qint64>(number("head", -1), 1 << 20));
+    view.attribution = checked(object.value(QLatin1String("attribution")), 2, Attribution::predicted);
+    view.quantity = checked(object.value(QLatin1String("quantity")), quantities, Quantity::nll);
+    const QString annotation = object.value(QLatin1String("annotation")).toString();
+    view.annotation = fault_of_annotation_name(annotation.toStdString()).empty() ? annotation : QString();
+    const QJsonValue bars = object.value(QLatin1String("bars"));
+    view.bars = bars.isNull() ? std::nullopt : std::optional(checked(bars, quantities, Quantity::steps));
+    const QString bar = object.value(QLatin1String("bar_annotation")).toString();
+    view.barAnnotation = fault_of_annotation_name(bar.toStdString()).empty() ? bar : QString();
+    view.ranges = ranges_of(object.value(QLatin1String("ranges")).toObject());
+    view.difference = object.value(QLatin1String("difference")).toBool();
+    view.zoom = checked(object.value(QLatin1String("zoom")), 3, TextZoom::text);
+    view.textSize = std::clamp(object.value(QLatin1String("text_size")).toInt(19), 9, 48);
+    view.find = object.value(QLatin1String("find")).toString();
+    return view;
 }
 
 } // namespace
@@ -81,26 +163,18 @@ QString save_session(const Session& session, const QString& file) {
     for (const QString& trace : session.traces) {
         traces.append(relative(trace, folder));
     }
-    const ViewState& view = session.view;
-    const QJsonObject object{
-        {QStringLiteral("ponderscope_session"), version},
-        {QStringLiteral("traces"), traces},
-        {QStringLiteral("a"), to_json(view.a, folder)},
-        {QStringLiteral("b"), to_json(view.b, folder)},
-        {QStringLiteral("sequence"), view.sequence},
-        {QStringLiteral("token"), view.token},
-        {QStringLiteral("step"), view.step},
-        {QStringLiteral("layer"), view.layer},
-        {QStringLiteral("head"), view.head},
-        {QStringLiteral("attribution"), static_cast<int>(view.attribution)},
-        {QStringLiteral("quantity"), static_cast<int>(view.quantity)},
-        {QStringLiteral("annotation"), view.annotation},
-        {QStringLiteral("bars"), view.bars ? QJsonValue(static_cast<int>(*view.bars)) : QJsonValue()},
-        {QStringLiteral("difference"), view.difference},
-        {QStringLiteral("zoom"), static_cast<int>(view.zoom)},
-        {QStringLiteral("text_size"), view.textSize},
-        {QStringLiteral("find"), view.find},
-        {QStringLiteral("layout"), QString::fromLatin1(session.layout.toBase64())}};
+    QJsonObject object = to_json(session.view, folder);
+    object[QStringLiteral("ponderscope_session")] = version;
+    object[QStringLiteral("traces")] = traces;
+    object[QStringLiteral("layout")] = QString::fromLatin1(session.layout.toBase64());
+    QJsonArray views;
+    for (const SavedView& saved : session.views) {
+        QJsonObject one = to_json(saved.view, folder);
+        one[QStringLiteral("name")] = saved.name;
+        one[QStringLiteral("panel")] = saved.panel;
+        views.append(one);
+    }
+    object[QStringLiteral("views")] = views;
     if (const QFileInfo there(file); there.exists() && !there.isFile()) {
         return tr("%1 is no file; choose another name for the session.").arg(file);
     }
@@ -138,31 +212,19 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
     const QJsonArray traces = object.value(QLatin1String("traces")).toArray();
     for (const QJsonValue& trace : traces) {
         if (session.traces.size() < most_traces && !trace.toString().isEmpty()) {
-            session.traces << QDir::cleanPath(folder.absoluteFilePath(trace.toString()));
+            session.traces << absolute(trace.toString(), folder);
         }
     }
-    const auto number = [&](const char* key, qint64 least) {
-        return std::max(object.value(QLatin1String(key)).toInteger(least), least);
-    };
-    const int quantities = static_cast<int>(std::size(all_quantities));
-    ViewState& view = session.view;
-    view.a = run_key(object.value(QLatin1String("a")), folder);
-    view.b = run_key(object.value(QLatin1String("b")), folder);
-    view.sequence = number("sequence", 0);
-    view.token = number("token", -1);
-    view.step = static_cast<int>(std::min<qint64>(number("step", -1), 1 << 20));
-    view.layer = static_cast<int>(std::min<qint64>(number("layer", -1), 1 << 20));
-    view.head = static_cast<int>(std::min<qint64>(number("head", -1), 1 << 20));
-    view.attribution = checked(object.value(QLatin1String("attribution")), 2, Attribution::predicted);
-    view.quantity = checked(object.value(QLatin1String("quantity")), quantities, Quantity::nll);
-    const QString annotation = object.value(QLatin1String("annotation")).toString();
-    view.annotation = fault_of_annotation_name(annotation.toStdString()).empty() ? annotation : QString();
-    const QJsonValue bars = object.value(QLatin1String("bars"));
-    view.bars = bars.isNull() ? std::nullopt : std::optional(checked(bars, quantities, Quantity::steps));
-    view.difference = object.value(QLatin1String("difference")).toBool();
-    view.zoom = checked(object.value(QLatin1String("zoom")), 3, TextZoom::text);
-    view.textSize = std::clamp(object.value(QLatin1String("text_size")).toInt(19), 9, 48);
-    view.find = object.value(QLatin1String("find")).toString();
+    session.view = view_state(object, folder);
+    const QJsonArray views = object.value(QLatin1String("views")).toArray();
+    for (const QJsonValue& one : views) {
+        if (session.views.size() < most_views) {
+            const QJsonObject saved = one.toObject();
+            session.views.push_back({saved.value(QLatin1String("name")).toString(),
+                                     saved.value(QLatin1String("panel")).toString(),
+                                     view_state(saved, folder)});
+        }
+    }
     session.layout = QByteArray::fromBase64(object.value(QLatin1String("layout")).toString().toLatin1());
     return session;
 }

@@ -28,6 +28,8 @@ struct ViewState {
     Quantity quantity = Quantity::nll;
     QString annotation; ///< that colours the text instead; empty: the quantity
     std::optional<Quantity> bars = Quantity::steps;
+    QString barAnnotation;    ///< that makes the bars instead; empty: the quantity
+    ColourRanges::All ranges; ///< ends of colour scales that are held
     bool difference = false;
     TextZoom zoom = TextZoom::text;
     int textSize = 19;
@@ -51,12 +53,20 @@ private:
     std::size_t at_ = 0;
 };
 
+/// A view that was kept to be shown again: in a talk, one after the other.
+struct SavedView {
+    QString name;
+    QString panel; ///< the one that filled the window; empty: the text
+    ViewState view;
+};
+
 /// Which traces are open, what is looked at, and how the panels stand: a small JSON file beside the traces,
 /// whose paths it keeps relative to itself where it can.
 struct Session {
     QStringList traces; ///< absolute
     ViewState view;
     QByteArray layout;
+    std::vector<SavedView> views = {};
 };
 
 /// What could not be done, or empty.

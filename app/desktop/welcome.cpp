@@ -4,6 +4,7 @@
 #include "views/common/format.h"
 #include "views/common/theme.h"
 
+#include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <QGridLayout>
@@ -16,6 +17,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace ponderscope {
@@ -23,6 +25,26 @@ namespace ponderscope {
 namespace {
 
 constexpr int most_recent = 6;
+
+constexpr const char* tips[] = {
+    QT_TRANSLATE_NOOP("Tips",
+                      "Ctrl+D colours the text by A − B: where the extra steps paid stands out at once."),
+    QT_TRANSLATE_NOOP("Tips",
+                      "F1, or the ? of a panel, says what is computed and what must not be concluded."),
+    QT_TRANSLATE_NOOP(
+        "Tips",
+        "$ above a panel copies the ponderscope line, or the lines of Python, that make what it shows."),
+    QT_TRANSLATE_NOOP("Tips", "Find takes conditions: steps = 3 and nll > 4 dims the rest of the text."),
+    QT_TRANSLATE_NOOP(
+        "Tips", "Drag over words: their mean with its interval, to be copied, labelled or made a figure."),
+    QT_TRANSLATE_NOOP(
+        "Tips",
+        "A word's context menu asks what if: another number of steps, a source ablated, a state patched in."),
+    QT_TRANSLATE_NOOP("Tips",
+                      "Ctrl+Shift+K keeps a view, F5 presents the kept ones: large letters, no panels."),
+    QT_TRANSLATE_NOOP("Tips", "Edit → Save what was done as a script: the recordings, reruns and figures of "
+                              "a session, to run again."),
+};
 
 /// A card to be clicked: a name in bold, below it what happens.
 class Card : public QPushButton {
@@ -108,6 +130,7 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
              "whether the extra step paid."),
           this)),
       drop_(new DropField(theme, this)),
+      tip_(new QLabel(this)),
       samples_(new QVBoxLayout),
       recent_(new QVBoxLayout) {
     setObjectName(QStringLiteral("welcome"));
@@ -164,6 +187,16 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     column->addLayout(buttons);
     column->addSpacing(16);
     column->addLayout(grid);
+    column->addSpacing(12);
+    column->addWidget(heading(tr("A tip")));
+    auto* tipRow = new QHBoxLayout;
+    auto* another = new QPushButton(tr("Another"), this);
+    another->setAccessibleName(tr("Another tip"));
+    tip_->setWordWrap(true);
+    tipRow->addWidget(tip_, 1);
+    tipRow->addWidget(another, 0, Qt::AlignTop);
+    column->addLayout(tipRow);
+    connect(another, &QPushButton::clicked, this, [this] { setTip(tipShown_ + 1); });
     column->addStretch(1);
     auto* middle = new QWidget;
     auto* row = new QHBoxLayout(middle);
@@ -190,6 +223,12 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
     restyle();
     setRecent({});
     setSamples({});
+    setTip(0);
+}
+
+void WelcomePage::setTip(int number) {
+    tipShown_ = number % static_cast<int>(std::size(tips));
+    tip_->setText(QCoreApplication::translate("Tips", tips[tipShown_]));
 }
 
 void WelcomePage::restyle() {
@@ -198,6 +237,7 @@ void WelcomePage::restyle() {
     title_->setFont(big);
     lead_->setFont(theme_.reading());
     drop_->setFont(theme_.body());
+    tip_->setFont(theme_.body());
     for (QLabel* label : {lead_, drop_}) {
         label->setForegroundRole(QPalette::PlaceholderText);
     }
@@ -213,7 +253,7 @@ void WelcomePage::setSamples(const Samples& samples) {
     if (!samples.recorded.isEmpty()) {
         auto* card =
             new Card(tr("Recorded samples"),
-                     tr("a text with every pondering step of every word; opens at once"), theme_, this);
+                     tr("the stories and a passage, every step of every word; opens at once"), theme_, this);
         card->setObjectName(QStringLiteral("recordedSample"));
         const QString path = samples.recorded;
         connect(card, &QPushButton::clicked, this, [this, path] { emit pathChosen(path); });
@@ -221,7 +261,7 @@ void WelcomePage::setSamples(const Samples& samples) {
     }
     for (std::size_t i = 0; i < samples.models.size() && !samples.text.isEmpty(); ++i) {
         const SampleModel& model = samples.models[i];
-        if (model.cabinet) {
+        if (model.cabinet || model.stories) {
             continue;
         }
         auto* card = new Card(tr("Record %1").arg(model.name), tr("%1; a few seconds").arg(model.summary),
@@ -231,23 +271,32 @@ void WelcomePage::setSamples(const Samples& samples) {
         samples_->addWidget(card);
     }
     // Many that differ in their method only: one card with a menu.
-    const auto kept = std::count_if(samples.models.begin(), samples.models.end(),
-                                    [](const SampleModel& model) { return model.cabinet; });
-    if (kept > 0 && !samples.text.isEmpty()) {
-        auto* card =
-            new Card(tr("Record one of the cabinet…"),
-                     tr("%1 small models, one a method, trained on the same text").arg(kept), theme_, this);
-        card->setObjectName(QStringLiteral("cabinet"));
+    const auto shelf = [&](const QString& object, const QString& name, const auto& detail, auto member) {
+        const auto kept = std::count_if(samples.models.begin(), samples.models.end(),
+                                        [&](const SampleModel& model) { return model.*member; });
+        if (kept == 0 || (samples.text.isEmpty() && samples.stories.isEmpty())) {
+            return;
+        }
+        auto* card = new Card(name, detail(kept), theme_, this);
+        card->setObjectName(object);
         auto* menu = new QMenu(card);
         for (std::size_t i = 0; i < samples.models.size(); ++i) {
-            if (const SampleModel& model = samples.models[i]; model.cabinet) {
+            if (const SampleModel& model = samples.models[i]; model.*member) {
                 menu->addAction(QStringLiteral("%1\t%2").arg(model.name, model.summary), this,
                                 [this, i] { emit sampleChosen(static_cast<int>(i)); });
             }
         }
         card->setMenu(menu);
         samples_->addWidget(card);
-    }
+    };
+    shelf(
+        QStringLiteral("stories"), tr("Record the stories…"),
+        [](auto) { return tr("answers one to four steps away; the plain model guesses"); },
+        &SampleModel::stories);
+    shelf(
+        QStringLiteral("cabinet"), tr("Record one of the cabinet…"),
+        [](auto kept) { return tr("%1 small models, one a method, trained on the same text").arg(kept); },
+        &SampleModel::cabinet);
     if (samples_->count() == 0) {
         auto* none =
             new QLabel(tr("No samples lie beside this program. Open a trace, or record a checkpoint."), this);

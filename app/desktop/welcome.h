@@ -21,6 +21,8 @@ public:
     WelcomePage(Theme& theme, QWidget* parent);
     void setSamples(const Samples& samples);
     void setRecent(const QStringList& paths);
+    /// One of a few, in turn.
+    void setTip(int number);
     /// Something that can be dropped is over the window.
     void setDropHint(bool on);
 
@@ -44,6 +46,8 @@ private:
     QLabel* title_;
     QLabel* lead_;
     QLabel* drop_;
+    QLabel* tip_;
+    int tipShown_ = 0;
     QVBoxLayout* samples_;
     QVBoxLayout* recent_;
     QList<QLabel*> headings_;

@@ -130,13 +130,8 @@ class Annotations:
         if not self.path.exists():
             return
         layout.check_header(self.path, layout.ANNOTATIONS)
-        self._database = sqlite3.connect(
-            layout.uri_of(self.path), timeout=0.3, uri=True, isolation_level=None, check_same_thread=False
-        )
         try:
-            for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
-                self._database.execute(f"PRAGMA {pragma}")
-            layout.check_tables(self._database, self.path, layout.ANNOTATIONS)
+            self._database = layout.connect_for_reading(layout.uri_of(self.path), self.path, layout.ANNOTATIONS)
             self._read_list()
         except sqlite3.DatabaseError as error:
             self.close()

@@ -79,26 +79,15 @@ class Trace:
         self.version = layout.check_header(self.path)
         uri = layout.uri_of(self.path)
         try:
-            self._database = self._connect(uri)
+            self._database = layout.connect_for_reading(uri, self.path)
         except sqlite3.OperationalError:
             # A trace in WAL mode wants helper files beside it; where none can be made, nobody else writes either.
             try:
-                self._database = self._connect(uri + "&immutable=1")
+                self._database = layout.connect_for_reading(uri + "&immutable=1", self.path)
             except sqlite3.DatabaseError as error:
                 raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
         except sqlite3.DatabaseError as error:
             raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
-
-    def _connect(self, uri: str) -> sqlite3.Connection:
-        database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-        try:
-            for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
-                database.execute(f"PRAGMA {pragma}")
-            layout.check_tables(database, self.path)
-        except BaseException:
-            database.close()
-            raise
-        return database
 
     def close(self) -> None:
         self._database.close()

@@ -193,13 +193,8 @@ def _read_rows(
     return _Rows(signals, (log_p, p))
 
 
-def anatomy(model: Any, sample: torch.Tensor) -> Anatomy:
-    """Finds the parts of a causal model that reading its states out needs, by watching it compute ``sample`` [1, T]."""
-    return Anatomy(model, sample)
-
-
 class Anatomy:
-    """Where a transformers causal model keeps what.
+    """Where a transformers causal model keeps what, found by watching it compute ``sample`` [1, T].
 
     ``base``: the model without its head; ``head``: from states to logits; ``norm``: the module that makes the base's
     last states, if one does; ``plain``: the model's logits are exactly ``head(base(ids))``, so that they can be made
@@ -216,25 +211,16 @@ class Anatomy:
                 "(base_model, get_output_embeddings); load it as a causal model."
             )
         self.base, self.head = base, head
-        seen: list[tuple[str, torch.Tensor]] = []
+        seen: list[tuple[Any, torch.Tensor]] = []
         self.linear_flops = 0
         self.module_flops: dict[str, int] = {}
         """Of matrix products a token, by the module that has the matrix."""
         self.calls: dict[str, int] = {}
-        handles = []
-        for name, module in base.named_modules():
-            if module is not base:
-                handles.append(module.register_forward_hook(self._watch(name, seen)))
-        try:
-            with torch.inference_mode():
-                whole = model(input_ids=sample, use_cache=False)
-                states = self._last_states(base, sample, seen)
-        finally:
-            for handle in handles:
-                handle.remove()
+        with torch.inference_mode():
+            whole = model(input_ids=sample, use_cache=False)
+            states = self._last_states(base, sample, seen)
         self.norm: Any = None
-        for name, output in seen:
-            module = base.get_submodule(name)
+        for module, output in seen:
             if not list(module.children()) and output.shape == states.shape and torch.equal(output, states):
                 self.norm = module
                 break
@@ -246,17 +232,8 @@ class Anatomy:
         self.vocab_size = int(whole.logits.shape[-1])
         self.width = int(states.shape[-1])
 
-    def _watch(self, name: str, seen: list[tuple[str, torch.Tensor]]) -> Callable[..., None]:
-        def hook(module: Any, inputs: Any, output: Any) -> None:
-            states = states_in(output)
-            if states is not None:
-                seen.append((name, states))
-
-        return hook
-
-    def _last_states(self, base: Any, sample: torch.Tensor, seen: list[tuple[str, torch.Tensor]]) -> torch.Tensor:
-        """Runs the base once more, now counting calls and products."""
-        seen.clear()
+    def _last_states(self, base: Any, sample: torch.Tensor, seen: list[tuple[Any, torch.Tensor]]) -> torch.Tensor:
+        """Runs the base alone, keeping what its modules give and counting their calls and products."""
         handles = []
 
         def count(name: str) -> Callable[..., None]:
@@ -264,6 +241,8 @@ class Anatomy:
                 self.calls[name] = self.calls.get(name, 0) + 1
                 weight = getattr(module, "weight", None)
                 states = states_in(output)
+                if states is not None and module is not base:
+                    seen.append((module, states))
                 if weight is not None and weight.dim() == 2 and states is not None and "Embedding" not in type(module).__name__:
                     flops = 2 * weight.numel() * (states.numel() // states.shape[-1])
                     self.module_flops[name] = self.module_flops.get(name, 0) + flops

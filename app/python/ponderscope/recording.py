@@ -18,7 +18,7 @@ from .checkpoint import digest_of_checkpoint
 from .columns import KNOWN_SIGNALS, Signal
 from .reader import Run
 from .reader import open as open_trace
-from .readout import Anatomy, Distributions, anatomy, find_module, read_out, states_in
+from .readout import Anatomy, Distributions, find_module, read_out, states_in
 from .token_bytes import TokenBytes
 from .writer import SequenceWriter, Writer
 
@@ -264,7 +264,7 @@ class Forward:
         self.model, self.candidates = model, candidates
         self.device = next(model.parameters()).device
         sample = torch.arange(min(8, context), device=self.device).view(1, -1) % _vocabulary(model)
-        self.parts: Anatomy = anatomy(model, sample)
+        self.parts = Anatomy(model, sample)
         self.readout = readout or self.parts.head
         self.whole_logits = not self.parts.plain and readout is None
         self.callback = steps if callable(steps) else None

@@ -110,7 +110,7 @@ def check_header(path: Path, kind: Kind = TRACE) -> int:
         raise refusal(path, kind.what, "an empty file", kind.otherwise)
     for more in ("", "&immutable=1"):  # in a folder that cannot be written, a trace in WAL mode opens in no other way
         try:
-            database = sqlite3.connect(uri_of(path) + more, timeout=0.3 if kind is ANNOTATIONS else 5, uri=True)
+            database = sqlite3.connect(uri_of(path) + more, timeout=_patience(kind), uri=True)
             try:
                 application, version = (database.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
                 break
@@ -155,6 +155,24 @@ def check_tables(database: sqlite3.Connection, path: Path, kind: Kind = TRACE) -
                 continue
             if hidden.get(column.name) != 0:
                 raise refusal(path, f"a plain column {table}.{column.name}", "none", DAMAGED)
+
+
+def connect_for_reading(uri: str, path: Path, kind: Kind = TRACE) -> sqlite3.Connection:
+    """A connection to a file that a stranger may have made, its tables checked."""
+    database = sqlite3.connect(uri, timeout=_patience(kind), uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+            database.execute(f"PRAGMA {pragma}")
+        check_tables(database, path, kind)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _patience(kind: Kind) -> float:
+    """Seconds that a lock is waited for: none of ours is held on annotations."""
+    return 0.3 if kind is ANNOTATIONS else 5
 
 
 def add_what_came_later(database: sqlite3.Connection) -> None:

@@ -15,7 +15,7 @@ CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequence
   policy TEXT NOT NULL, -- what decides halting: learned, full, ...
   scoring TEXT NOT NULL, -- exact, jacobi:3
   device TEXT NOT NULL, -- cpu, cuda:0 with the name of the GPU
-  dtype TEXT NOT NULL, -- float32, bfloat16, float16
+  dtype TEXT NOT NULL, -- float32, tf32, bfloat16, float16
   record_level TEXT NOT NULL, -- scalars, basic, steps
   text_source TEXT NOT NULL, -- file, prompt or ids
   text_digest TEXT NOT NULL, -- SHA-256 of the text, or of the ids as little-endian int32
@@ -179,6 +179,12 @@ CREATE TABLE piece ( -- What the sequences of a shard are: parts of those of the
   text_begin INTEGER NOT NULL, -- byte of its text where the text here begins
   next_bytes INTEGER NOT NULL, -- of the token behind the piece, which its last token predicts
   label_goes_on INTEGER NOT NULL -- 1: its first label is the rest of one of the piece before
+) STRICT;
+CREATE TABLE signal_sum ( -- What the values of a signal add up to over the finished sequences of a run.
+  signal INTEGER PRIMARY KEY, -- signal.id, of a name that ends in .sum
+  shape TEXT NOT NULL, -- JSON array, along the signal's axes behind token
+  data BLOB NOT NULL, -- int64, little-endian: values that are numbers, their sum in 2^-24, that of their squares in 2^-28
+  crc32 INTEGER NOT NULL -- CRC-32 of data
 ) STRICT;
 CREATE VIEW token AS -- Scalars of each token, with its place. Filters on run and sequence are fast.
   SELECT s.run AS run, s.number AS sequence, t.row & 4294967295 AS position, t.id AS id, t.text_begin AS text_begin,

@@ -182,11 +182,7 @@ class SequenceWriter:
             if name not in run.signals:
                 raise ValueError(f"signal {name} was not announced when its run began.")
             checked[name] = signal_values(name, run.signals[name], values, whole["steps"], run.max_steps, nll_column)
-        now = {
-            name: (v.dtype, v.shape[1:-1] + (0,) if run.signals[name].axes[-1] == "back" else v.shape[1:])
-            for name, v in checked.items()
-        }
-        if self._layout is not None and n and now != self._layout:
+        if self._layout is not None and n and self._layout_of(checked) != self._layout:
             raise ValueError(f"the signals of a sequence changed their names, types or shapes at token {self._tokens}.")
         columns = {
             "id": id_column, "begin": span_column[:, 0], "end": span_column[:, 1], "nll": nll_column,
@@ -196,6 +192,13 @@ class SequenceWriter:
         }  # fmt: skip
         return Block(columns, checked)
 
+    def _layout_of(self, signals: Mapping[str, NDArray[Any]]) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+        """What stays the same from part to part."""
+        return {
+            name: (v.dtype, v.shape[1:-1] + (0,) if self._run.signals[name].axes[-1] == "back" else v.shape[1:])
+            for name, v in signals.items()
+        }
+
     def _write(self, block: Block, ends: bool) -> None:
         run, writer = self._run, self._run._writer
         writer._begin()
@@ -203,10 +206,7 @@ class SequenceWriter:
             if not self._began:
                 self._begin_sequence()
             if len(block):
-                self._layout = {
-                    name: (v.dtype, v.shape[1:-1] + (0,) if run.signals[name].axes[-1] == "back" else v.shape[1:])
-                    for name, v in block.signals.items()
-                }
+                self._layout = self._layout_of(block.signals)
                 self._insert_tokens(block)
                 self._insert_signals(block)
                 run._put_vocabulary(block.columns["id"])

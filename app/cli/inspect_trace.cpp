@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/inspect_trace.h"
+
+#include "app/cli/console.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/remote/address.h"
+#include "core/trace/reader.h"
+#include "core/trace/shard.h"
+#include "core/trace/summary.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <memory>
+
+namespace ponderscope::cli {
+
+bool is_trace(const std::filesystem::path& path) {
+    if (remote::is_remote(path)) {
+        return true; // of checkpoints only the machine says something where they lie
+    }
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) {
+        return path.extension() != ".json" && path.extension() != ".safetensors";
+    }
+    if (std::filesystem::exists(path / "config.json", error)) {
+        return false;
+    }
+    try {
+        return !find_shards(path).empty();
+    } catch (const InputError&) {
+        return false;
+    }
+}
+
+void inspect_trace(const std::filesystem::path& path, bool check, bool json) {
+    const TraceReader reader = TraceReader::open(path);
+    if (check) {
+        if (const std::string fault = reader.check(); !fault.empty()) {
+            throw CheckFailed(fault);
+        }
+    }
+    if (json) {
+        std::cout << trace_summary_json(reader).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << '\n';
+    } else {
+        std::cout << trace_summary(reader);
+    }
+}
+
+void add_inspect_trace(CLI::App& program) {
+    struct Verb {
+        std::filesystem::path path;
+        bool check = false;
+        bool json = false;
+    };
+    auto verb = std::make_shared<Verb>();
+    CLI::App* app = add_verb(program, "inspect");
+    app->add_option("path", verb->path, "Trace")->required();
+    app->add_flag("--check", verb->check, "Read every page of a trace and check it");
+    app->add_flag("--json", verb->json, "Print the result as JSON");
+    app->callback([verb] { inspect_trace(verb->path, verb->check, verb->json); });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+namespace ponderscope::cli {
+
+/// Whether `inspect` takes that for a trace: a file or shards of one; else it is a checkpoint's.
+bool is_trace(const std::filesystem::path& path);
+
+/// What a trace is, in words or as JSON. CheckFailed, where \p check finds a page that is damaged.
+void inspect_trace(const std::filesystem::path& path, bool check, bool json);
+
+/// `inspect` of traces alone, which needs no LibTorch.
+void add_inspect_trace(CLI::App& program);
+
+} // namespace ponderscope::cli

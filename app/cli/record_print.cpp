@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What `record` says of the run that it made.
+#include "app/cli/record_verb.h"
+#include "core/base/utf8.h"
+#include "core/model/local_gpu.h"
+#include "core/remote/address.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+namespace ponderscope::cli {
+
+std::string RecordVerb::say_unreached(const TraceReader& reader, const RunInfo& run,
+                                      const Engine& engine) const {
+    std::int64_t unreached = 0;
+    std::string first;
+    for (const PlannedPatch& patch : patches) {
+        const StatePlace& to = patch.to;
+        const TokenColumns token = reader.tokens(run.id, to.sequence, to.token, to.token + 1);
+        if (engine.kv() != "full" && token.size() == 1 && token.steps.front() < to.step) {
+            first = ++unreached == 1
+                        ? to_string(to) + ": the token stopped at step " + std::to_string(token.steps.front())
+                        : first;
+        }
+    }
+    return unreached == 0 ? ""
+                          : with_separators(unreached) + " of " +
+                                with_separators(static_cast<std::int64_t>(patches.size())) +
+                                " patches changed nothing, their steps did not run (" + first + ").";
+}
+
+void RecordVerb::print_difference(const TraceReader& reader, const RunInfo& run,
+                                  const RunInfo& before) const {
+    struct Moved {
+        std::int64_t sequence, token;
+        double from, to;
+    };
+    std::vector<Moved> moved;
+    for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+        const TokenColumns now = reader.tokens(run.id, sequence.index);
+        const TokenColumns was = reader.tokens(before.id, sequence.index);
+        for (std::size_t t = 0; t < std::min(now.size(), was.size()); ++t) {
+            if (now.nll[t] != was.nll[t] && !std::isnan(now.nll[t])) {
+                moved.push_back({sequence.index, static_cast<std::int64_t>(t), was.nll[t], now.nll[t]});
+            }
+        }
+    }
+    std::cout << with_separators(static_cast<std::int64_t>(moved.size())) << " predictions moved";
+    constexpr std::size_t most = 3;
+    const auto shown = moved.begin() + static_cast<std::ptrdiff_t>(std::min(moved.size(), most));
+    std::partial_sort(moved.begin(), shown, moved.end(), [](const Moved& a, const Moved& b) {
+        return std::abs(a.to - a.from) > std::abs(b.to - b.from);
+    });
+    for (auto one = moved.begin(); one != shown; ++one) {
+        std::cout << (one == moved.begin() ? ", most at " : ", ") << "token " << one->token
+                  << (run.sequences > 1 ? " of sequence " + std::to_string(one->sequence) : "") << " (NLL "
+                  << fixed(one->from, 3) << " to " << fixed(one->to, 3) << ")";
+    }
+    std::cout << '\n'
+              << visible("ponderscope compare " + remote::shell_quoted(run_reference(trace, before)) + " " +
+                         remote::shell_quoted(run_reference(trace, run)) + " shows all of it")
+              << '\n';
+}
+
+void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo run = run_of_number(reader, report.run);
+    if (plain && plain->run != report.run && !json && progress.style != ProgressStyle::json) {
+        const RunInfo before = run_of_number(reader, plain->run);
+        print_run(before, *plain, engine);
+        print_run(run, report, engine);
+        print_difference(reader, run, before);
+    } else {
+        print_run(run, report, engine);
+    }
+    if (report.cancelled) {
+        return; // the tokens of the patches may not be there
+    }
+    if (const std::string unreached = say_unreached(reader, run, engine); !unreached.empty()) {
+        std::cerr << unreached << '\n';
+    }
+}
+
+void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const {
+    const std::string& run_name = run.name;
+    const double mean_nll = run.nll_sum / static_cast<double>(run.scored_tokens);
+    if (json || progress.style == ProgressStyle::json) {
+        nlohmann::json result{{"trace", trace.string()},
+                              {"run", run_name},
+                              {"sequences", run.sequences},
+                              {"tokens", run.tokens},
+                              {"scored_tokens", run.scored_tokens},
+                              {"mean_nll", nullptr},
+                              {"seconds", run.seconds},
+                              {"scoring", engine.scoring()},
+                              {"policy", engine.policy()},
+                              {"complete", !report.cancelled}};
+        if (run.scored_tokens > 0) {
+            result["mean_nll"] = mean_nll;
+        }
+        if (!patches.empty()) {
+            const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
+            result["patches"] = is_plain ? 0 : patches.size();
+            result["without_patches"] =
+                plain && !is_plain ? nlohmann::json(run_of_number(TraceReader::open(trace), plain->run).name)
+                                   : nlohmann::json();
+        }
+        if (precision) {
+            result["precision"] = {{"dtype", model.dtype},
+                                   {"predictions", precision->predictions},
+                                   {"mean_nll", precision->mean_nll},
+                                   {"mean_nll_float32", precision->mean_nll_float32},
+                                   {"mean_change", precision->mean_change},
+                                   {"largest_change", precision->largest_change},
+                                   {"seconds", precision->seconds},
+                                   {"seconds_float32", precision->seconds_float32}};
+        }
+        if (const auto peak = peak_gpu_memory()) {
+            result["gpu_memory_peak"] = *peak; // bytes
+        }
+        if (!jsonl.file.empty()) {
+            result["lines_left_out"] = lines_left_out;
+        }
+        std::cout << result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        return;
+    }
+    std::cout << visible(trace.string()) << "#" << visible(run_name) << "  " << with_separators(run.tokens)
+              << " tokens";
+    if (run.scored_tokens > 0) {
+        std::cout << "  NLL " << fixed(mean_nll, 4) << "  perplexity " << fixed(std::exp(mean_nll), 2);
+    }
+    if (engine.scoring() != "exact") {
+        std::cout << "  " << engine.scoring();
+    }
+    std::cout << "  "
+              << with_separators(std::llround(static_cast<double>(run.tokens) / std::max(run.seconds, 1e-9)))
+              << " tokens/s" << (report.found_complete ? "  (complete; there was nothing to resume)" : "")
+              << (report.cancelled ? "  (cancelled: the run is partial)" : "") << '\n';
+    if (!left_out.empty()) {
+        std::cout << left_out << '\n';
+    }
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/cli/console.h"
+#include "app/cli/join_world.h"
+#include "app/cli/options.h"
+#include "app/cli/shares.h"
+#include "core/dist/agree.h"
+#include "core/record/jsonl.h"
+#include "core/record/kept_signals.h"
+#include "core/record/patch_file.h"
+#include "core/record/precision_cost.h"
+#include "core/record/record_choice.h"
+#include "core/record/session.h"
+#include "core/trace/reader.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ponderscope::cli {
+
+/// `record`: its options, and what it does with them (record.cpp) and says of it (record_print.cpp).
+struct RecordVerb {
+    ModelOptions model;
+    RunOptions how;
+    InputOptions input;
+    JsonlOptions jsonl;
+    ProgressOption progress;
+    std::filesystem::path trace;
+    std::string level = "steps";
+    RecordOptions options;
+    GenerateOptions generate;
+    std::vector<std::string> ablated_sources;
+    std::filesystem::path patch_file;
+    bool patched_only = false;
+    std::int64_t checked_tokens = 0; ///< that are computed in float32 as well, before the run; 0: none
+    bool resume = false;
+    bool compress = false;
+    bool no_candidates = false;
+    bool json = false;
+    JoinWorld processes;
+    bool compared = false; ///< with what they were given
+
+    void run();
+    void enter_world();
+    void record_mine();
+    void compare(const std::function<Findings()>& look);
+    [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
+                                            const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
+                                            ProgressPrinter& printer, const std::stop_token& stop);
+    void check_input() const;
+    void check_choice(const RecordChoice& what, const ModelConfig& config) const;
+    void check_precision(const Engine& engine, const Checkpoint& checkpoint, const RecordChoice& what,
+                         const std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
+                         const std::stop_token& stop);
+    /// What lies in memory, or is read as it is recorded.
+    [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
+                                            const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
+                                            ProgressPrinter& printer, const std::stop_token& stop);
+    [[nodiscard]] RecordReport record_corpus(const Engine& engine, const Checkpoint& checkpoint,
+                                             const Tokenizer* tokenizer, ProgressPrinter& printer,
+                                             const std::stop_token& stop);
+    /// --text that is read as it is recorded, not into memory before.
+    [[nodiscard]] bool streams_texts() const;
+    void print(const RecordReport& report, const Engine& engine) const;
+    void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
+    /// What the patches changed.
+    void print_difference(const TraceReader& reader, const RunInfo& run, const RunInfo& before) const;
+    /// A sentence about patches of steps that their tokens no longer ran; empty: there are none.
+    [[nodiscard]] std::string say_unreached(const TraceReader& reader, const RunInfo& run,
+                                            const Engine& engine) const;
+    std::unique_ptr<TextSource> corpus; ///< read through before the model is loaded; null: texts in memory
+    bool corpus_taken = false;          ///< by the first share
+    std::optional<PrecisionCost> precision; ///< what check_precision found
+    std::vector<PlannedPatch> patches;
+    std::optional<RecordReport> plain; ///< of the run without patches that stands beside the one with them
+    std::string left_out;              ///< of the lines: a sentence, or nothing
+    std::int64_t lines_left_out = 0;
+    /// The checkpoint, changed as the user wants it; the run says what was changed.
+    [[nodiscard]] Checkpoint open();
+    void say_price(const std::string& what, const RecordingPrice& price) const;
+    void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,
+                          std::vector<SequenceInput>& sequences, const std::stop_token& stop) const;
+};
+
+} // namespace ponderscope::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the window and the other verbs of another machine talk to, through ssh.
+#include "core/trace/serve.h"
+
+#include "app/cli/console.h"
+#include "app/cli/verbs.h"
+#include "core/base/error.h"
+#include "core/remote/transport.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <unistd.h>
+
+namespace ponderscope::cli {
+namespace {
+
+/// What only this machine can tell of a path, alone or as the value of an option: "/~/runs" is below the home
+/// folder, and "/a/b/.../c" is c in /a/b, or in the first folder above that has it.
+std::string resolved(std::string word) {
+    const std::size_t value = word.starts_with("--") ? word.find('=') + 1 : 0;
+    const char* home = std::getenv("HOME");
+    if (home != nullptr && word.compare(value, 3, "/~/") == 0) {
+        word.replace(value, 2, home);
+    }
+    constexpr std::string_view above = "/.../";
+    if (const std::size_t dots = word.find(above); dots != std::string::npos) {
+        namespace fs = std::filesystem;
+        const fs::path named = word.substr(dots + above.size());
+        std::error_code error;
+        fs::path folder = word.substr(value, dots - value);
+        while (!fs::exists(folder / named, error) && folder.has_relative_path()) {
+            folder = folder.parent_path();
+        }
+        if (fs::exists(folder / named, error)) {
+            word.replace(value, std::string::npos, (folder / named).string());
+        }
+    }
+    return word;
+}
+
+/// False: nobody reads it any more.
+bool pass_on(int descriptor, std::string& bytes) {
+    while (!bytes.empty()) {
+        const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+        if (put <= 0) {
+            return false;
+        }
+        bytes.erase(0, static_cast<std::size_t>(put));
+    }
+    return true;
+}
+
+/// Runs a verb for somebody on another machine. A byte on standard input is a Ctrl+C; its end is a connection
+/// that was cut, and the verb goes on. Its exit code.
+int run_verb(const std::vector<std::string>& words) {
+    std::vector<std::string> command{"/proc/self/exe"};
+    for (const std::string& word : words) {
+        command.push_back(resolved(word));
+    }
+    remote::Transport verb(command, false);
+    int input = STDIN_FILENO;
+    bool open = true;
+    bool heard = true;
+    std::string out;
+    std::string errors;
+    while (open) {
+        const remote::Transport::Ready ready = verb.wait(false, input, -1);
+        if (ready.wake) {
+            char byte = 0;
+            const ssize_t got = ::read(input, &byte, 1);
+            if (got > 0) {
+                verb.interrupt();
+            } else if (got == 0) {
+                input = -1;
+            }
+        }
+        // Nobody may read any more: what the verb says is taken from it all the same, so that it goes on.
+        if (ready.read) {
+            open = verb.read(out);
+        }
+        if (ready.errors) {
+            verb.read_errors(errors);
+        }
+        heard = heard && pass_on(STDERR_FILENO, errors) && pass_on(STDOUT_FILENO, out);
+        if (!heard) {
+            out.clear();
+            errors.clear();
+        }
+    }
+    const int code = verb.end();
+    verb.read_errors(errors);
+    pass_on(STDERR_FILENO, errors);
+    return code;
+}
+
+} // namespace
+
+void add_serve(CLI::App& program) {
+    struct Verb {
+        ServeOptions options;
+        std::vector<std::string> run;
+    };
+    auto verb = std::make_shared<Verb>();
+    CLI::App* app = add_verb(program, "serve");
+    CLI::Option* root =
+        app->add_option("--root", verb->options.root, "Serve what lies in this folder, and nothing else")
+            ->type_name("DIR");
+    app->add_option(
+           "run", verb->run,
+           "Behind --: run this verb instead, on behalf of the other machine: any byte on standard input "
+           "is a Ctrl+C, and it goes on where the connection is cut")
+        ->type_name("VERB ARGUMENT...")
+        ->excludes(root);
+    app->footer(
+        "Started by the ponderscope of another machine, through ssh: no port is opened and no password "
+        "asked for.\nExample, on the other machine:\n  ponderscope stats ssh://server/runs/story.ponder");
+    app->callback([verb] {
+        std::signal(SIGPIPE, SIG_IGN); // who asked is gone: that is the end, and no fault
+        if (verb->run.empty()) {
+            return serve(verb->options, stop_on_interrupt());
+        }
+        // The exit code is that of the verb, which said why.
+        std::_Exit(run_verb(verb->run));
+    });
+}
+
+} // namespace ponderscope::cli

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/connect_dialog.h"
+
+#include "app/desktop/settings.h"
+#include "core/remote/address.h"
+#include "core/trace/shard.h"
+#include "views/common/format.h"
+#include "views/common/theme.h"
+#include "views/common/trace_name.h"
+
+#include <QComboBox>
+#include <QDateTime>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QLocale>
+#include <QPushButton>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <map>
+
+namespace ponderscope {
+
+namespace {
+
+constexpr int most_hosts = 10;
+constexpr int kind_role = Qt::UserRole;
+
+QString words_of(remote::Kind kind) {
+    switch (kind) {
+    case remote::Kind::trace:
+        return ConnectDialog::tr("trace");
+    case remote::Kind::checkpoint:
+        return ConnectDialog::tr("checkpoint");
+    case remote::Kind::training:
+        return ConnectDialog::tr("training");
+    default:
+        return ConnectDialog::tr("folder");
+    }
+}
+
+} // namespace
+
+ConnectDialog::ConnectDialog(Settings& settings, const Theme& theme, QWidget* parent)
+    : QDialog(parent), settings_(settings) {
+    setWindowTitle(tr("Connect to another machine"));
+    host_ = new QComboBox(this);
+    host_->setEditable(true);
+    host_->setInsertPolicy(QComboBox::NoInsert);
+    host_->addItems(settings.dialog(QStringLiteral("hosts"), QStringList()).toStringList());
+    host_->lineEdit()->setPlaceholderText(tr("user@server, or a name from ~/.ssh/config"));
+    host_->setAccessibleName(tr("Host"));
+    connect_ = new QPushButton(tr("Connect"), this);
+    connect_->setAutoDefault(false);
+    auto* row = new QHBoxLayout;
+    row->addWidget(host_, 1);
+    row->addWidget(connect_);
+    folder_ = new QLineEdit(this);
+    folder_->setEnabled(false);
+    folder_->setAccessibleName(tr("Folder there"));
+    list_ = new QTreeWidget(this);
+    list_->setObjectName(QStringLiteral("far"));
+    list_->setHeaderLabels({tr("Name"), tr("What"), tr("Size"), tr("Changed")});
+    list_->setRootIsDecorated(false);
+    list_->setUniformRowHeights(true);
+    list_->setAllColumnsShowFocus(true);
+    list_->setAccessibleName(tr("Traces and checkpoints there"));
+    list_->header()->setStretchLastSection(false);
+    list_->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    list_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+    list_->header()->setAccessibleName(tr("Columns"));
+    said_ = new QLabel(this);
+    said_->setObjectName(QStringLiteral("said"));
+    said_->setTextFormat(Qt::PlainText);
+    said_->setWordWrap(true);
+    said_->setFont(theme.body());
+    said_->setText(tr("The way there is your own ssh: its keys, its configuration. ponderscope has to be "
+                      "installed there; nothing is copied before you fetch it."));
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Open | QDialogButtonBox::Close, this);
+    open_ = buttons->button(QDialogButtonBox::Open);
+    open_->setAutoDefault(false);
+    open_->setEnabled(false);
+    auto* form = new QFormLayout;
+    form->addRow(tr("Host"), row);
+    form->addRow(tr("Folder"), folder_);
+    auto* column = new QVBoxLayout(this);
+    column->addLayout(form);
+    column->addWidget(list_, 1);
+    column->addWidget(said_);
+    column->addWidget(buttons);
+    resize(640, 520);
+
+    const auto go = [this] { look(urlOf(host_->currentText().trimmed())); };
+    connect(connect_, &QPushButton::clicked, this, go);
+    connect(host_->lineEdit(), &QLineEdit::returnPressed, this, go);
+    connect(folder_, &QLineEdit::returnPressed, this, [this] {
+        look(machine_of(url_) + (folder_->text().startsWith(u'/') ? QString() : QStringLiteral("/")) +
+             folder_->text());
+    });
+    connect(list_, &QTreeWidget::itemActivated, this, &ConnectDialog::follow);
+    connect(list_, &QTreeWidget::itemSelectionChanged, this,
+            [this] { open_->setEnabled(!list_->selectedItems().isEmpty()); });
+    connect(open_, &QPushButton::clicked, this, &ConnectDialog::follow);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+}
+
+QString ConnectDialog::said() const {
+    return said_->text();
+}
+
+QString ConnectDialog::urlOf(const QString& typed) const {
+    const QString machine = is_elsewhere(typed) ? typed : QStringLiteral("ssh://") + typed;
+    if (machine.count(u'/') > 2) {
+        return machine;
+    }
+    return machine +
+           settings_.dialog(QStringLiteral("folder of ") + machine, QStringLiteral("/~/")).toString();
+}
+
+void ConnectDialog::look(const QString& place) {
+    said_->setText(tr("Asking %1…").arg(machine_of(place)));
+    listing_.start(
+        [place](const std::stop_token&) {
+            const std::string url = place.toStdString();
+            const remote::Looked looked = remote::look(url);
+            if (looked.kind == remote::Kind::none) {
+                throw InputError(url, "a folder", "nothing", "check its name");
+            }
+            Listing listing{QString::fromStdString(remote::parse_address(url).machine() + looked.path), {}};
+            if (looked.kind == remote::Kind::file || looked.kind == remote::Kind::trace) {
+                listing.url = listing.url.section(u'/', 0, -2);
+            }
+            listing.entries = remote::list(listing.url.toStdString());
+            return listing;
+        },
+        [this](const Listing& listing) { showListing(listing); },
+        [this](const QString& sentence) { said_->setText(sentence); });
+}
+
+void ConnectDialog::showListing(const Listing& listing) {
+    url_ = listing.url;
+    const QString machine = machine_of(url_);
+    QStringList hosts = settings_.dialog(QStringLiteral("hosts"), QStringList()).toStringList();
+    const QString host = machine.mid(6);
+    hosts.removeAll(host);
+    hosts.prepend(host);
+    settings_.setDialog(QStringLiteral("hosts"), QStringList(hosts.mid(0, most_hosts)));
+    settings_.setDialog(QStringLiteral("folder of ") + machine, url_.mid(machine.size()));
+    host_->setCurrentText(host);
+    folder_->setEnabled(true);
+    folder_->setText(url_.mid(machine.size()));
+    list_->clear();
+    const auto add = [this](const QString& name, remote::Kind kind, qint64 size, qint64 time) {
+        auto* item = new QTreeWidgetItem(
+            list_, {name, words_of(kind), size > 0 ? format_bytes(size) : QString(),
+                    time > 0 ? QLocale().toString(QDateTime::fromMSecsSinceEpoch(time / 1'000'000),
+                                                  QLocale::ShortFormat)
+                             : QString()});
+        item->setData(0, kind_role, static_cast<int>(kind));
+        item->setTextAlignment(2, Qt::AlignRight | Qt::AlignVCenter);
+        return item;
+    };
+    if (url_.size() > machine.size() + 1) {
+        add(QStringLiteral(".."), remote::Kind::folder, 0, 0);
+    }
+    int traces = 0;
+    int checkpoints = 0;
+    // Shards are one run, which opens under the name that they share.
+    struct Whole {
+        qint64 shards = 0, size = 0, time = 0;
+    };
+    std::map<QString, Whole> wholes;
+    for (const remote::Entry& entry : listing.entries) {
+        const QString name = QString::fromStdString(entry.name);
+        if (const auto shard = parse_shard_name(entry.name); shard && entry.kind == remote::Kind::trace) {
+            Whole& whole = wholes[QString::fromStdString(shard->trace.string())];
+            ++whole.shards;
+            whole.size += static_cast<qint64>(entry.size);
+            whole.time = std::max<qint64>(whole.time, entry.time);
+            continue;
+        }
+        if (entry.kind != remote::Kind::file && entry.kind != remote::Kind::none && !name.startsWith(u'.')) {
+            add(name, entry.kind, entry.kind == remote::Kind::trace ? static_cast<qint64>(entry.size) : 0,
+                entry.time);
+            traces += entry.kind == remote::Kind::trace ? 1 : 0;
+            checkpoints += entry.kind == remote::Kind::checkpoint ? 1 : 0;
+        }
+    }
+    for (const auto& [name, whole] : wholes) {
+        add(name, remote::Kind::trace, whole.size, whole.time)
+            ->setText(1, tr("trace, %1 shards").arg(whole.shards));
+        ++traces;
+    }
+    said_->setText(
+        tr("Connected to %1. Traces here: %2, checkpoints: %3.").arg(host).arg(traces).arg(checkpoints));
+    if (list_->topLevelItemCount() > 0) {
+        list_->setCurrentItem(list_->topLevelItem(0));
+    }
+    list_->setFocus();
+}
+
+void ConnectDialog::follow() {
+    const QTreeWidgetItem* item = list_->currentItem();
+    if (item == nullptr) {
+        return;
+    }
+    const QString name = item->text(0);
+    const QString slash = url_.endsWith(u'/') ? QString() : QStringLiteral("/");
+    if (name == QLatin1String("..")) {
+        const QString above = url_.section(u'/', 0, -2);
+        return look(above == machine_of(url_) ? above + u'/' : above);
+    }
+    const QString url = url_ + slash + name;
+    if (static_cast<remote::Kind>(item->data(0, kind_role).toInt()) == remote::Kind::folder) {
+        return look(url);
+    }
+    emit chosen(url);
+    accept();
+}
+
+} // namespace ponderscope
