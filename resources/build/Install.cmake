@@ -42,7 +42,10 @@ set(CPACK_COMPONENT_ENGINE_DESCRIPTION
     "The command line and the engine behind it, with sample models. LibTorch ${PONDERSCOPE_TORCH_VERSION} is looked for at run time: Torch_DIR, or where ./run of the sources put it.")
 set(CPACK_DEBIAN_ENGINE_PACKAGE_RECOMMENDS "ponderscope-desktop")
 # LibTorch is no package of the distribution: dependencies are those of the program that reads traces, and what the engine adds.
-set(CPACK_DEBIAN_ENGINE_PACKAGE_DEPENDS "libc6, libstdc++6, libsqlite3-0, zlib1g, libzstd1, libpcre2-8-0, libutf8proc2 | libutf8proc3")
+find_library(utf8proc_library utf8proc HINTS ${UTF8PROC_LIBRARY_DIRS} REQUIRED)
+get_filename_component(utf8proc_library "${utf8proc_library}" REALPATH)
+string(REGEX REPLACE ".*\\.so\\.([0-9]+).*" "libutf8proc\\1" utf8proc_package "${utf8proc_library}") # by its soname, as it is linked
+set(CPACK_DEBIAN_ENGINE_PACKAGE_DEPENDS "libc6, libstdc++6, libsqlite3-0, zlib1g, libzstd1, libpcre2-8-0, ${utf8proc_package}, libssl3 | libssl3t64")
 set(CPACK_COMPONENTS_ALL "")
 foreach(component engine desktop)
   string(TOUPPER ${component} name)

@@ -50,7 +50,7 @@ endif()
 if(PONDERSCOPE_SANITIZE)
   list(JOIN PONDERSCOPE_SANITIZE "," ponderscope_sanitizers)
   target_compile_options(ponderscope_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ponderscope_sanitizers} -fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ponderscope_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(ponderscope_options INTERFACE -fsanitize=${ponderscope_sanitizers})
 endif()
 

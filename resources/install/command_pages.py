@@ -21,11 +21,11 @@ def parse(text):
     head, _, rest = text.partition("\nUsage:")
     sections, section, examples = {}, None, []
     for line in rest.split("\n")[1:]:
-        if re.match(r"^\S.*:$", line):
+        if section and section.startswith("Example"):  # the last one: its lines may end in a colon, too
+            examples.append(line)
+        elif re.match(r"^\S.*:$", line):
             section = line[:-1]
             sections.setdefault(section, [])
-        elif section and section.startswith("Example"):
-            examples.append(line)
         elif section and (entry := re.match(r"^  (\S.*?)(?:\s{2,}(\S.*))?$", line)):
             sections[section].append([entry[1], entry[2] or ""])
         elif section and line.startswith("    ") and sections[section]:
