@@ -39,12 +39,15 @@ cp -r "$here/recipes" "$here/texts" "$out/"
     "$venv/bin/python" "$here/make_tokenizer.py" "$texts" "$out/tokenizer/tokenizer.json" --held-out "${held_out[@]}"
 
 # The bytes of the weights depend on the number of threads; the shipped ones were made with one.
-models=(vanilla-neox-1m ponderlm-neox-1m)
+models=(vanilla-neox-1m ponderlm-neox-1m adaponderlm-neox-1m)
 for recipe in "$here"/recipes/cabinet/*.json; do
     models+=("cabinet/$(basename "$recipe" .json)")
 done
 for model in "${models[@]}"; do
-    OMP_NUM_THREADS=1 "$ponderscope" train "$out/recipes/$model.json" --texts "$texts" -o "$out/$model" --resume
+    recipe=$out/recipes/$model.json
+    [ -f "$recipe" ] || recipe=$out/recipes/language/$model.json
+    OMP_NUM_THREADS=1 "$ponderscope" train "$recipe" --texts "$texts" -o "$out/$model" --resume
+    ln -sfr "$out/tokenizer/tokenizer.json" "$out/$model/tokenizer.json" # one file for all
 done
 for model in "${models[@]}"; do
     PYTHONPATH="$deps/torch-$TORCH_VERSION" "$venv/bin/python" "$here/make_reference.py" "$out/$model" "$out/texts/passage.txt"

@@ -6,7 +6,7 @@
                  [--out build/reproduce]
 
 Runs `ponderscope` alone (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv: the claim, the paper's figure,
-ours with its interval, and whether ours says the same. HELD_OUT.txt is a text that no model was trained on; of the novels, those that
+ours with its interval, whether ours says the same, and where that is not decided, what would decide it. HELD_OUT.txt is a text that no model was trained on; of the novels, those that
 training.json names. --known-difficulty: a folder with what known_difficulty/generate.py wrote, and perhaps models trained on it in folders
 of the recipes' names; else those that are shipped are asked. --more: what more_models.sh trained, the same models from other seeds and the curves of the penalty. Recordings
 are kept in OUT and used again. A claim whose models are not there says so; "not decided" is an interval that holds both answers, or
@@ -17,6 +17,7 @@ import argparse
 import array
 import csv
 import json
+import math
 import pathlib
 import random
 import sqlite3
@@ -76,20 +77,62 @@ class Bench:
                 rows += [values[at : at + width] for at in range(0, len(values), width)]
         return [row for row in rows if all(value == value for value in row)]
 
-    def say(self, claim, paper, ours, verdict):
-        self.rows.append((claim, paper, ours, verdict))
+    def say(self, claim, paper, ours, verdict, scale=""):
+        self.rows.append((claim, paper, ours, verdict, scale))
 
-    def interval(self, claim, paper, value, wanted, what="", seeds=()):
-        """`wanted`: the sign that the claim gives the figure. `seeds`: the same figure of models from other seeds."""
+    def interval(self, claim, paper, value, wanted, what="", seeds=(), bound=0.0):
+        """`wanted`: the sign that the claim gives the figure, seen from `bound`. `seeds`: the same figure of models from other seeds."""
         values = [value, *seeds]
         if any(one[key] is None for one in values for key in ("value", "low", "high")):
             self.say(claim, paper, "not enough data for an interval", "not decided")
             return
-        shown = f"{value['value']:+.4f} [{value['low']:+.4f}, {value['high']:+.4f}]{what}"
+        shown = f"{figure(value['value'])} [{figure(value['low'])}, {figure(value['high'])}]{what}"
         if seeds:
-            shown += "; other seeds " + ", ".join(f"{one['value']:+.4f}" for one in seeds)
-        answers = {"not decided" if one["low"] <= 0 <= one["high"] else "yes" if (one["low"] > 0) == (wanted > 0) else "no" for one in values}
-        self.say(claim, paper, shown, answers.pop() if len(answers) == 1 else "not decided")
+            shown += "; other seeds " + ", ".join(figure(one["value"]) for one in seeds)
+        if bound:
+            shown += f"; margin {abs(bound):g}"
+        answers = {"not decided" if one["low"] <= bound <= one["high"] else "yes" if (one["low"] > bound) == (wanted > 0) else "no" for one in values}
+        verdict = answers.pop() if len(answers) == 1 else "not decided"
+        self.say(claim, paper, shown, verdict, scale_needed([{key: one[key] - bound for key in one} for one in map(bare, values)]) if verdict == "not decided" else "")
+
+
+def figure(value):
+    return f"{value:+.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:+.1e}"
+
+
+def bare(value):
+    return {key: value[key] for key in ("value", "low", "high")}
+
+
+def scale_needed(values):
+    """What would decide a figure, if it stays what it is: text where one model was asked, as an interval shrinks with the root of the
+    tokens; seeds where several differ, for a chance of four in five at the 5 % level."""
+    mean = sum(one["value"] for one in values) / len(values)
+    if mean == 0:
+        return "no scale: the figure is 0"
+    if len(values) == 1:
+        times = ((values[0]["high"] - values[0]["low"]) / 2 / abs(mean)) ** 2
+        return f"{max(times, 1):,.1f} times the text" if times < 1e4 else "no text that there is"
+    spread = math.sqrt(sum((one["value"] - mean) ** 2 for one in values) / (len(values) - 1))
+    return f"{max(len(values) + 1, math.ceil((2.8 * spread / mean) ** 2) + 1):,} seeds"
+
+
+def share_interval(count, of):
+    """Wilson's interval of a share, 95 %."""
+    z, share = 1.96, count / of
+    middle, half = (share + z * z / (2 * of)) / (1 + z * z / of), z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return {"value": share, "low": middle - half, "high": middle + half}
+
+
+def share_difference(a, b):
+    """Newcombe's interval of a difference of shares, each (count, of)."""
+    a, b = share_interval(*a), share_interval(*b)
+    value = a["value"] - b["value"]
+    return {
+        "value": value,
+        "low": value - math.hypot(a["value"] - a["low"], b["high"] - b["value"]),
+        "high": value + math.hypot(a["high"] - a["value"], b["value"] - b["low"]),
+    }
 
 
 def steps_of_tokens(bench):
@@ -115,10 +158,14 @@ def steps_of_tokens(bench):
         paper_words = '"the", "of" 66–74 %, "a" 0.07 % (PonderLM-3)'
         shares = [entry for entry in figures["types"] if entry["name"] in (" the", " of", " a")]
         shown = ", ".join(f'"{entry["name"].strip()}" {100 * entry["drops_last_step"]:.0f} %' for entry in shares)
-        all_tokens = 1 - sum(e["count"] * (1 - e["drops_last_step"]) for e in figures["types"]) / max(1, sum(e["count"] for e in figures["types"]))
-        the = next((entry["drops_last_step"] for entry in shares if entry["name"] == " the"), None)
-        verdict = "not decided" if the is None else "yes" if the > all_tokens else "no"
-        bench.say(f"{method}: frequent function words drop the last step more often than others", paper_words, f"{shown}; all {100 * all_tokens:.0f} %", verdict)
+        # The words of the claim against all others.
+        groups = [[sum(e["count"] * e["drops_last_step"] for e in found), sum(e["count"] for e in found)] for found in (
+            shares, [e for e in figures["types"] if e not in shares])]
+        claim = f"{method}: frequent function words drop the last step more often than others"
+        if not shares or not groups[1][1]:
+            bench.say(claim, paper_words, shown, "not decided")
+        else:
+            bench.interval(claim, paper_words, share_difference(*groups), +1, f" of the tokens: {shown}; others {100 * groups[1][0] / groups[1][1]:.0f} %")
         steps = figures["mean_steps"]
         published = "about 2.4 of 3 at 1.4B" if "latent" in method else "3.7–3.8 of 4 passes" if method == "AdaPonderLM" else "0.90 of PonderLM-2's FLOPs"
         bench.say(f"{method}: mean steps", published, f"{steps['value']:.3f} [{steps['low']:.3f}, {steps['high']:.3f}] of {figures['max_steps']}", "a figure, not a claim")
@@ -141,14 +188,19 @@ def learned_against_random(bench):
                 bench.say(claim.format(rule), "the learned gate wins", "the fronts share no FLOPs", "not decided")
 
 
-def compared(bench, claim, paper, better, worse):
-    """That `better` has the lower NLL."""
+# What counts as as good, in nats a token: a hundredth of the perplexity, twice what AdaPonderLM's paper has between the two.
+MARGIN = 0.01
+
+
+def compared(bench, claim, paper, better, worse, bound=0.0):
+    """That `better` has the lower NLL, or with `bound` -MARGIN one that is not higher by more than that: the interval's lower end is
+    then one of the two one-sided tests of equivalence, at 2.5 %."""
     runs = [bench.run(model) for model in (better, worse)]
     if None in runs:
         bench.say(claim, paper, "", NO_MODEL)
         return
     difference = bench.figures("compare", *runs)["pairs"][0]["difference"]
-    bench.interval(claim, paper, difference, +1, " nats", list(other_seeds(bench, better, worse)))
+    bench.interval(claim, paper, difference, +1, " nats", list(other_seeds(bench, better, worse)), bound)
 
 
 def other_seeds(bench, better, worse):
@@ -170,14 +222,30 @@ def jacobi(bench, iterations=8):
             bench.say(claim, paper, "", NO_MODEL)
             continue
         rows = bench.signal(name, "jacobi_difference")
-        means = [sum(row[i] for row in rows) / len(rows) for i in range(len(rows[0]))] if rows else []
-        moving = [value for value in means if value > 1e-5 * means[0]]
-        if len(moving) < 2:
-            bench.say(claim, paper, f"still after {len(moving)} iteration(s)", "not decided")
+        means = column_means(rows)
+        moving = sum(value > 1e-5 * means[0] for value in means)
+        if moving < 2:
+            bench.say(claim, paper, f"still after {moving} iteration(s)", "not decided", f"more than {moving} iteration(s) that move something")
             continue
-        factor = (moving[-1] / moving[0]) ** (1 / (len(moving) - 1))
-        shown = f"to {factor:.3f} an iteration on average: " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
-        bench.say(claim, paper, shown, "yes" if all(b < a for a, b in zip(moving, moving[1:])) else "no")
+        # Of tokens drawn anew: the mean factor, and the largest one, which decides.
+        chance = random.Random(20261122)
+        drawn = [column_means(chance.choices(rows, k=len(rows)))[:moving] for _ in range(400)]
+        mean = spread_of(values[-1] / values[0] for values in drawn)
+        low, high = (value ** (1 / (moving - 1)) for value in mean)
+        worst = spread_of(max(b / a for a, b in zip(values, values[1:])) for values in drawn)
+        factor = (means[moving - 1] / means[0]) ** (1 / (moving - 1))
+        shown = f"to {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, the slowest to {worst[0]:.2f}–{worst[1]:.2f}: " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
+        bench.say(claim, paper, shown, "yes" if worst[1] < 1 else "no" if worst[0] > 1 else "not decided")
+
+
+def column_means(rows):
+    return [sum(column) / len(rows) for column in zip(*rows)]
+
+
+def spread_of(values):
+    """Percentile interval, 95 %."""
+    values = sorted(values)
+    return values[int(0.025 * len(values))], values[math.ceil(0.975 * len(values)) - 1]
 
 
 def penalty_curves(bench):
@@ -222,11 +290,11 @@ def methods_against_each_other(bench):
     lower = "lower perplexity at every size"
     compared(bench, "PonderLM predicts better than the plain model at equal tokens", lower, "ponderlm-neox", "vanilla-neox")
     compared(bench, "PonderLM predicts better than the looped model at equal tokens", lower, "ponderlm-neox", "looped-neox")
-    compared(bench, "AdaPonderLM predicts as well as PonderLM with fewer steps", "14.32 against 14.40 at 70M", "adaponderlm-neox", "ponderlm-neox")
+    compared(bench, "AdaPonderLM predicts as well as PonderLM with fewer steps", "14.32 against 14.40 at 70M", "adaponderlm-neox", "ponderlm-neox", -MARGIN)
     for other, name in (("vanilla", "the plain model"), ("denseformer", "DenseFormer"), ("attnres", "Block AttnRes"), ("mhc", "mHC")):
         compared(bench, f"Depth-Attention predicts better than {name} at equal tokens", "lower perplexity", "depth_attention-llama", f"{other}-llama")
     compared(bench, "PonderLM-2 predicts better than the plain model at equal tokens", lower, "ponderlm2-llama", "vanilla-llama")
-    compared(bench, "PonderLM-3 predicts as well as PonderLM-2 or better, at fewer FLOPs", "46.4 against 46.0 at 0.90 of the FLOPs", "ponderlm3-llama", "ponderlm2-llama")
+    compared(bench, "PonderLM-3 predicts as well as PonderLM-2 or better, at fewer FLOPs", "46.4 against 46.0 at 0.90 of the FLOPs", "ponderlm3-llama", "ponderlm2-llama", -MARGIN)
 
 
 def ranks(values):
@@ -290,7 +358,7 @@ def known_difficulty(bench):
 def write(bench):
     with open(bench.options.out / "claims.csv", "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["claim", "paper", "ours", "verdict"])
+        rows.writerow(["claim", "paper", "ours", "verdict", "to decide"])
         rows.writerows(bench.rows)
     options = bench.options
     lines = [
@@ -298,9 +366,10 @@ def write(bench):
         "",
         f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
         "These models have about a million parameters and, most of them, half a million tokens behind them: a line says what holds for them, not for the method.",
+        "`to decide`: how much more text, or how many seeds, would decide it if the figure stays what it is.",
         "",
-        "| claim | paper | ours | verdict |",
-        "| --- | --- | --- | --- |",
+        "| claim | paper | ours | verdict | to decide |",
+        "| --- | --- | --- | --- | --- |",
     ]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in bench.rows]
     (bench.options.out / "claims.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
