@@ -42,7 +42,7 @@ else
     echo "## writing and reading traces from Python: skipped, this Python has no NumPy, pandas and pyarrow"
 fi
 echo "## memory of record --jsonl"
-python3 "$here/record/jsonl_memory.py" --ponderscope "$build/bin/ponderscope" --megabytes 1 10
+python3 "$here/record/memory.py" --ponderscope "$build/bin/ponderscope" --megabytes 1 10
 if python3 -c 'import torch, safetensors' 2>/dev/null; then
     echo "## loading, against safetensors"
     python3 "$here/loading/compare_with_safetensors.py" "$build/bench/loading/loading_bench"

@@ -12,6 +12,7 @@
 #include "core/trace/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
+#include "tests/fuzz/read_everything.h"
 #include "tests/support/test_data.h"
 
 #include <chrono>
@@ -49,62 +50,8 @@ struct Outcome {
 /// Asks for everything that a view or a command asks for. Sentences are fine; anything else fails the test.
 void read_everything(const fs::path& path, const std::string& what, Outcome& outcome) {
     const auto begin = std::chrono::steady_clock::now();
-    bool whole = true;
-    const auto attempt = [&](auto&& ask) {
-        try {
-            ask();
-        } catch (const Error& error) {
-            whole = false;
-            const std::string sentence = error.what();
-            EXPECT_FALSE(sentence.empty()) << what;
-        } catch (const std::exception& error) {
-            ADD_FAILURE() << what << ": " << error.what();
-        }
-    };
-    attempt([&] {
-        const TraceReader reader = TraceReader::open(path);
-        attempt([&] { (void)reader.check(); });
-        attempt([&] { (void)trace_summary(reader); });
-        attempt([&] { (void)trace_summary_json(reader).dump(); });
-        for (const RunInfo& run : reader.runs()) {
-            std::vector<SignalInfo> signals;
-            attempt([&] { signals = reader.signals(run.id); });
-            attempt([&] { (void)reader.vocabulary(run.id); });
-            attempt([&] { (void)reader.token_bytes(run.id, 7); });
-            attempt([&] { (void)reader.faults(run.id); });
-            std::vector<SequenceInfo> sequences;
-            attempt([&] { sequences = reader.sequences(run.id); });
-            for (const SequenceInfo& sequence : sequences) {
-                std::string text;
-                attempt([&] { text = reader.text(run.id, sequence.index); });
-                attempt([&] {
-                    const TokenColumns tokens = reader.tokens(run.id, sequence.index);
-                    for (std::size_t i = 0; i < tokens.size(); ++i) {
-                        // What views rely on.
-                        ASSERT_LE(tokens.begin[i], tokens.end[i]) << what;
-                        ASSERT_LE(tokens.end[i], fs::file_size(path)) << what;
-                    }
-                });
-                for (const SignalInfo& signal : signals) {
-                    for (const auto& [from, to] :
-                         {std::pair<std::int64_t, std::int64_t>{0, -1}, {100, 120}, {299, 300}}) {
-                        attempt([&] {
-                            const auto chunk = reader.signal(run.id, sequence.index, signal.name, from, to);
-                            if (chunk) {
-                                std::size_t bytes = size_of(chunk->dtype);
-                                for (const std::int64_t length : chunk->shape) {
-                                    bytes *= static_cast<std::size_t>(length);
-                                }
-                                ASSERT_EQ(chunk->shape.size(), signal.axes.size()) << what;
-                                ASSERT_EQ(chunk->data.size(), bytes) << what;
-                                (void)to_floats(*chunk);
-                            }
-                        });
-                    }
-                }
-            }
-        }
-    });
+    const bool whole = fuzz::read_everything(
+        path, [&](const std::string& broken) { ADD_FAILURE() << what << ": " << broken; });
     (whole ? outcome.readable : outcome.refused)++;
     outcome.slowest = std::max(
         outcome.slowest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

@@ -61,7 +61,8 @@ std::string test_device() {
 }
 
 double device_slack() {
-    return test_device() == "cpu" ? 1 : 10;
+    // Half precision rounds what products of other shapes sum up in another order once more, to 2^-8 of it.
+    return test_dtype() != "float32" ? 100 : test_device() == "cpu" ? 1 : 10;
 }
 
 std::string test_dtype() {

@@ -7,11 +7,12 @@
 
 namespace ponderscope::testing {
 
-/// Reference data made by others: PONDERSCOPE_TEST_DATA, or ../shared/data beside the source tree. Empty when there is none.
+/// Reference data made by others: PONDERSCOPE_TEST_DATA, or ../shared/data beside the source tree. Empty when
+/// there is none.
 std::filesystem::path test_data();
 
-/// A reference case by its folder's name: of test_data(), with all its intermediates, or as tests/golden ships it. Empty
-/// where neither has it.
+/// A reference case by its folder's name: of test_data(), with all its intermediates, or as tests/golden
+/// ships it. Empty where neither has it.
 std::filesystem::path golden_case(const std::string& name);
 /// Every reference case that is there, sorted by name.
 std::vector<std::filesystem::path> golden_cases();
@@ -43,20 +44,21 @@ private:
 } // namespace ponderscope::testing
 
 /// First line of a test that needs a reference case; skips, saying so, where it is absent.
-#define PONDERSCOPE_REQUIRE_GOLDEN(name)                                                                               \
-    do {                                                                                                               \
-        if (::ponderscope::testing::golden_case(name).empty()) {                                                       \
-            GTEST_SKIP() << "the reference case " << (name)                                                            \
-                         << " is not among those in tests/golden; set PONDERSCOPE_TEST_DATA to run this test";         \
-        }                                                                                                              \
+#define PONDERSCOPE_REQUIRE_GOLDEN(name)                                                                     \
+    do {                                                                                                     \
+        if (::ponderscope::testing::golden_case(name).empty()) {                                             \
+            GTEST_SKIP()                                                                                     \
+                << "the reference case " << (name)                                                           \
+                << " is not among those in tests/golden; set PONDERSCOPE_TEST_DATA to run this test";        \
+        }                                                                                                    \
     } while (false)
 
 /// First line of a test that needs reference data; skips, saying so, where it is absent.
-#define PONDERSCOPE_REQUIRE_TEST_DATA(relative)                                                                        \
-    do {                                                                                                               \
-        if (::ponderscope::testing::test_data().empty() ||                                                             \
-            !std::filesystem::exists(::ponderscope::testing::test_data() / (relative))) {                              \
-            GTEST_SKIP() << "reference data " << (relative)                                                            \
-                         << " is absent; set PONDERSCOPE_TEST_DATA to run this test";                                  \
-        }                                                                                                              \
+#define PONDERSCOPE_REQUIRE_TEST_DATA(relative)                                                              \
+    do {                                                                                                     \
+        if (::ponderscope::testing::test_data().empty() ||                                                   \
+            !std::filesystem::exists(::ponderscope::testing::test_data() / (relative))) {                    \
+            GTEST_SKIP() << "reference data " << (relative)                                                  \
+                         << " is absent; set PONDERSCOPE_TEST_DATA to run this test";                        \
+        }                                                                                                    \
     } while (false)

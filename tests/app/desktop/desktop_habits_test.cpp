@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Habits: undo and redo, sessions, notes, the command palette, names for screen readers, several windows.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
 #include "app/desktop/command_palette.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/panels.h"
@@ -20,9 +23,11 @@
 #include <QComboBox>
 #include <QDir>
 #include <QDockWidget>
+#include <QFileDialog>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
+#include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QScrollBar>
 #include <QSet>
@@ -34,6 +39,7 @@
 
 using namespace ponderscope;
 using testing::Stage;
+using testing::write_sample_trace;
 
 namespace {
 
@@ -121,6 +127,8 @@ private slots:
         stage.window.text().setQuantity(Quantity::entropy);
         stage.window.text().setAnnotation(QStringLiteral("score"));
         stage.window.text().setBars(Quantity::rank);
+        stage.window.text().setBarAnnotation(QStringLiteral("score"));
+        stage.window.text().view().ranges().hold(QStringLiteral("nll"), std::array{1.0, 4.5});
         stage.window.findChild<QDockWidget*>(QStringLiteral("compare"))->hide();
         QVERIFY(stage.window.saveSessionTo(file));
         const ViewState before = stage.window.viewState();
@@ -132,6 +140,8 @@ private slots:
         QTRY_COMPARE(other.selection().token(), 17);
         QTRY_VERIFY(!other.isBusy());
         QVERIFY(other.viewState() == before);
+        QCOMPARE(other.text().view().barAnnotation(), QStringLiteral("score"));
+        QCOMPARE((*other.text().view().ranges().held(QStringLiteral("nll")))[1], 4.5);
         QVERIFY(!other.findChild<QDockWidget*>(QStringLiteral("compare"))->isVisible());
         // The file names its trace beside it: both can be moved together.
         QFile text(file);
@@ -251,6 +261,36 @@ private slots:
         stage.window.notesPanel().notes().put(stage.window.selection().runA(), 0, 1, QStringLiteral("x"));
         QVERIFY(file.open(QIODevice::ReadOnly));
         QCOMPARE(file.readAll(), QByteArray("my shopping list"));
+    }
+
+    void thePaletteTakesWhatTheFindBarTakes() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("box.ponder")));
+        QVERIFY(stage.settle());
+        const auto type = [&](const QString& line) {
+            stage.window.showPalette();
+            auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
+            palette->edit().setText(line);
+            return palette;
+        };
+        CommandPalette* palette = type(QStringLiteral("colour rank"));
+        QCOMPARE(palette->model().index(0).data().toString(), QStringLiteral("Colours the text by Rank"));
+        QTest::keyClick(&palette->edit(), Qt::Key_Return);
+        QTRY_COMPARE(stage.window.text().view().quantity(), Quantity::rank);
+        palette = type(QStringLiteral("vanilla-1m"));
+        QTest::keyClick(&palette->edit(), Qt::Key_Return);
+        QTRY_COMPARE(stage.window.data().run(stage.window.selection().runA())->name, "vanilla-1m");
+        // What is no command can be looked for: the last row.
+        palette = type(QStringLiteral("nll > 3"));
+        const int rows = palette->model().rowCount();
+        QCOMPARE(palette->model().index(rows - 1).data().toString(),
+                 QStringLiteral("Find “nll > 3” in the text"));
+        for (int row = 1; row < rows; ++row) {
+            QTest::keyClick(&palette->edit(), Qt::Key_Down);
+        }
+        QTest::keyClick(&palette->edit(), Qt::Key_Return);
+        QTRY_COMPARE(stage.window.text().findBar().query(), QStringLiteral("nll > 3"));
     }
 
     void thePaletteFindsEveryAction() {
@@ -397,6 +437,110 @@ private slots:
         second->close();
         QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
         QVERIFY(stage.window.selection().runA().isValid());
+    }
+
+    void presentsWhatWasKept() {
+        Stage stage;
+        stage.window.resize(1200, 800);
+        stage.window.restoreDefaultLayout();
+        stage.window.show();
+        stage.window.present();
+        QVERIFY2(!stage.window.isPresenting(), "there is nothing to present");
+        stage.window.open(stage.make(QStringLiteral("talk.ponder")));
+        QVERIFY(stage.settle());
+        const QString trace = stage.window.selection().runA().trace;
+        stage.window.selection().setRunA({trace, 1});
+        stage.window.selection().setToken(7);
+        stage.window.keepView();
+        stage.window.text().setQuantity(Quantity::entropy);
+        stage.window.selection().setRunA({trace, 2});
+        stage.window.maximise(stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap")));
+        stage.window.keepView();
+        QCOMPARE(stage.window.views().size(), 2U);
+        QCOMPARE(stage.window.views()[1].panel, QStringLiteral("heatmap"));
+        stage.window.maximise(nullptr);
+        QVERIFY(stage.settle());
+        const ViewState before = stage.window.viewState();
+        const QByteArray layout = stage.window.saveState();
+        const int letters = stage.theme.textSize();
+
+        stage.window.present();
+        QVERIFY(stage.window.isPresenting() && stage.window.isFullScreen());
+        QVERIFY(stage.theme.textSize() >= 32);
+        QVERIFY(!stage.window.topBar().isVisible());
+        for (const QDockWidget* dock : stage.window.findChildren<QDockWidget*>()) {
+            QVERIFY2(!dock->isVisible(), qPrintable(dock->objectName()));
+        }
+        QVERIFY(stage.window.text().isVisible());
+        const auto press = [&](Qt::Key key) {
+            QTest::keyClick(&stage.window, key);
+            QVERIFY(stage.settle());
+        };
+        press(Qt::Key_PageDown);
+        QCOMPARE(stage.window.selection().runA().run, qint64(1));
+        QCOMPARE(stage.window.selection().token(), qint64(7));
+        QCOMPARE(stage.window.text().view().quantity(), Quantity::nll);
+        press(Qt::Key_PageDown);
+        QCOMPARE(stage.window.selection().runA().run, qint64(2));
+        QVERIFY(!stage.window.text().isVisible());
+        QVERIFY(stage.window.findChild<QDockWidget*>(QStringLiteral("heatmap"))->isVisible());
+        press(Qt::Key_PageDown); // there is no third
+        QCOMPARE(stage.window.selection().runA().run, qint64(2));
+        press(Qt::Key_PageUp);
+        QVERIFY(stage.window.text().isVisible() && stage.theme.textSize() >= 32);
+        press(Qt::Key_Escape);
+        QVERIFY(!stage.window.isPresenting() && !stage.window.isFullScreen());
+        QVERIFY(stage.window.viewState() == before);
+        QCOMPARE(stage.theme.textSize(), letters);
+        QCOMPARE(stage.settings.textSize(), letters);
+        QTRY_COMPARE(stage.window.saveState(), layout);
+        QVERIFY(stage.window.topBar().isVisible());
+
+        // Sessions bring them back; those of a file from elsewhere are checked like the rest.
+        const QString file = stage.folder.filePath(QStringLiteral("talk.ponder-session"));
+        QVERIFY(stage.window.saveSessionTo(file));
+        QString problem;
+        const auto session = load_session(file, problem);
+        QVERIFY2(session.has_value(), qPrintable(problem));
+        QCOMPARE(session->views.size(), 2U);
+        QVERIFY(session->views[0].view == stage.window.views()[0].view);
+        QCOMPARE(session->views[1].panel, QStringLiteral("heatmap"));
+        QCOMPARE(session->views[1].name, stage.window.views()[1].name);
+    }
+
+    void whatLiesInScratchIsAskedFor() {
+        Stage stage;
+        stage.window.show();
+        const QString scratch = stage.window.scratch().trace();
+        QVERIFY(stage.window.scratch().prepare().isEmpty());
+        write_sample_trace(scratch.toStdString(), {.sequences = 1, .tokens = 60});
+        stage.window.open(scratch);
+        QVERIFY(stage.settle());
+        const auto question = [&] {
+            return stage.window.findChild<QMessageBox*>(QStringLiteral("scratchLeft"));
+        };
+        QVERIFY(!stage.window.close());
+        QVERIFY(question() != nullptr && question()->isVisible());
+        // Not now.
+        question()->button(QMessageBox::Cancel)->click();
+        QTRY_VERIFY(question() == nullptr);
+        QVERIFY(stage.window.isVisible());
+        // Kept, and closed once that is done.
+        QVERIFY(!stage.window.close());
+        for (QAbstractButton* button : question()->buttons()) {
+            if (question()->buttonRole(button) == QMessageBox::AcceptRole) {
+                button->click();
+                break;
+            }
+        }
+        auto* dialog = stage.window.findChild<QFileDialog*>(QStringLiteral("keep"));
+        QVERIFY(dialog != nullptr);
+        const QString kept = stage.folder.filePath(QStringLiteral("kept.ponder"));
+        emit dialog->fileSelected(kept);
+        QTRY_VERIFY(!stage.window.isVisible());
+        QCOMPARE(TraceReader::open(kept.toStdString()).runs().size(),
+                 TraceReader::open(scratch.toStdString()).runs().size());
+        QFile::remove(scratch);
     }
 };
 

@@ -103,6 +103,8 @@ private slots:
         request.fromPrompt = false;
         request.textFile = QStringLiteral("/texts/ids.json");
         QVERIFY(record_arguments(request).contains(QStringLiteral("--ids=/texts/ids.json")));
+        request.textFile = QStringLiteral("/texts/corpus.jsonl.gz");
+        QVERIFY(record_arguments(request).contains(QStringLiteral("--jsonl=/texts/corpus.jsonl.gz")));
     }
 
     void policiesAreAListThatIsCheckedWhileOneTypes() {

@@ -4,12 +4,17 @@
 #include "app/desktop/dock_title.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/panel_frame.h"
+#include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/related_dialog.h"
 #include "app/desktop/top_bar.h"
+#include "app/desktop/welcome.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "tests/views/figure/page_fit.h"
 #include "views/common/style.h"
 #include "views/figure/chart_view.h"
+#include "views/figure/export_dialog.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
 #include "views/text/text_panel.h"
@@ -23,7 +28,9 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
+#include <QScreen>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QSlider>
 #include <QStyleOption>
 #include <QTabBar>
@@ -97,6 +104,10 @@ QString cut(const QWidget& widget) {
         return short_by(std::min(button->sizeHint().width(), button->maximumWidth()), button->width() + 1,
                         "width");
     }
+    if (const auto* box = qobject_cast<const QAbstractSpinBox*>(&widget)) {
+        const auto* field = box->findChild<const QLineEdit*>();
+        return short_by(field->fontMetrics().horizontalAdvance(box->text()), field->width() - 2, "width");
+    }
     if (const auto* tabs = qobject_cast<const QTabBar*>(&widget)) {
         for (int i = 0; i < tabs->count(); ++i) {
             const QString fault = short_by(tabs->fontMetrics().horizontalAdvance(tabs->tabText(i)),
@@ -127,13 +138,14 @@ bool scrolls(const QWidget& widget) {
     return false;
 }
 
-QStringList faults_of(MainWindow& window, const figure::Fonts& fonts) {
+/// Of a window or a dialog, in which \p fewest controls are expected.
+QStringList faults_of(QWidget& window, const figure::Fonts& fonts, std::size_t fewest = 20) {
     QStringList faults;
     std::vector<std::pair<QWidget*, QRect>> controls; // that are on the screen
     const QList<QWidget*> all = window.findChildren<QWidget*>();
     for (QWidget* widget : all) {
-        if (!widget->isVisible() || widget->window() != &window || widget->visibleRegion().isEmpty() ||
-            !is_control(*widget)) {
+        if (!widget->isVisible() || widget->window() != window.window() ||
+            widget->visibleRegion().isEmpty() || !is_control(*widget)) {
             continue;
         }
         if (const QString fault = cut(*widget); !fault.isEmpty()) {
@@ -151,7 +163,7 @@ QStringList faults_of(MainWindow& window, const figure::Fonts& fonts) {
         }
         controls.emplace_back(widget, rect);
     }
-    if (controls.size() < 20) {
+    if (controls.size() < fewest) {
         faults << QStringLiteral("only %1 controls were found").arg(controls.size());
     }
     for (std::size_t i = 0; i < controls.size(); ++i) {
@@ -215,6 +227,67 @@ private slots:
         }
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
         QApplication::setStyle(QStringLiteral("Fusion")); // the stage's theme goes
+    }
+
+    void dialogsHaveRoom() {
+        Stage stage;
+        QApplication::setStyle(new Style(stage.theme));
+        QApplication::setPalette(stage.theme.qtPalette());
+        QApplication::setFont(stage.theme.body());
+        const figure::Fonts fonts = figure::Fonts::load();
+        stage.window.resize(1024, 700);
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("dialogs.ponder")));
+        QVERIFY(stage.settle());
+        QStringList faults;
+        const auto look = [&](QWidget* shown, const char* name) {
+            QVERIFY2(shown != nullptr, name);
+            shown->resize(shown->size().boundedTo(stage.window.size()));
+            QTest::qWait(60);
+            for (const QString& fault : faults_of(*shown, fonts, 1)) {
+                faults << QLatin1String(name) + QStringLiteral(": ") + fault;
+            }
+            for (const QScrollArea* area : shown->findChildren<QScrollArea*>()) {
+                if (area->horizontalScrollBar()->maximum() > 0) {
+                    faults << QLatin1String(name) + QStringLiteral(": scrolls sideways");
+                }
+            }
+            shown->close();
+        };
+        stage.window.showRecordDialog();
+        look(stage.window.recordDialog(), "record");
+        stage.window.showRelated(stage.window.selection().runA(), {});
+        look(stage.window.relatedDialog(), "related");
+        stage.window.exportFigure(figure::FigureKind::policy_front);
+        QTRY_VERIFY(stage.window.exportDialog()->maker().figure() != nullptr);
+        look(stage.window.exportDialog(), "workbench");
+        stage.window.showWelcome();
+        QTest::qWait(30);
+        faults << faults_of(*stage.window.findChild<WelcomePage*>(), fonts, 10); // it covers the rest
+        stage.window.hideWelcome();
+        QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
+        QApplication::setStyle(QStringLiteral("Fusion"));
+    }
+
+    void helpIsNeverHigherThanTheScreen() {
+        Stage stage;
+        stage.window.show();
+        stage.window.open(stage.make(QStringLiteral("help.ponder")));
+        QVERIFY(stage.settle());
+        for (const PanelHelp& help : all_panel_help()) {
+            QWidget* sheet = show_panel_help(help, &stage.window, stage.theme);
+            const auto* scroll = sheet->findChild<QScrollArea*>();
+            QVERIFY(scroll != nullptr);
+            // The offscreen platform gives popups a frame of two pixels.
+            QVERIFY2(sheet->y() >= 0 && sheet->y() + sheet->height() <=
+                                            stage.window.screen()->availableGeometry().bottom() + 3,
+                     help.panel);
+            // What is not seen at once can be scrolled to.
+            const int hidden = scroll->widget()->height() - scroll->viewport()->height();
+            QVERIFY2(scroll->verticalScrollBar()->maximum() >= hidden, help.panel);
+            QVERIFY2(scroll->widget()->width() <= scroll->viewport()->width(), help.panel);
+            sheet->close();
+        }
     }
 
     void panelsFoldAndComeBack() {

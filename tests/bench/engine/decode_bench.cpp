@@ -5,10 +5,10 @@
 //   decode_bench [--model FOLDER] [--method vanilla] [--hidden 512] [--layers 6] [--vocabulary 50304]
 //                [--batches 1,8] [--prompt 32] [--tokens 64] [--rounds 5]
 // Without a model: the shape, whose defaults are Pythia-70M's.
-#include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/ponder/engine/engine.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/program.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
@@ -20,7 +20,6 @@
 #include <cstdio>
 #include <functional>
 #include <map>
-#include <sstream>
 #include <string>
 
 namespace ponderscope {
@@ -58,7 +57,6 @@ int run(int argc, char** argv) {
         return 2;
     }
     const Options& options = *given;
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const testing::TemporaryFolder folder;
     const Checkpoint checkpoint = options.at("--model").empty() ? make_checkpoint(folder.path(), options)
                                                                 : Checkpoint::open(options.at("--model"));
@@ -80,9 +78,7 @@ int run(int argc, char** argv) {
                 static_cast<long long>(engine.config().hidden_size),
                 static_cast<long long>(engine.config().layers), static_cast<long long>(elements * 4 >> 20),
                 at::get_num_threads());
-    std::istringstream batches(options.at("--batches"));
-    for (std::string text; std::getline(batches, text, ',');) {
-        const std::int64_t batch = std::stoll(text);
+    for (const std::int64_t batch : bench::numbers_of(options.at("--batches"))) {
         std::vector<std::vector<std::int32_t>> prompts(static_cast<std::size_t>(batch));
         for (std::size_t row = 0; row < prompts.size(); ++row) {
             for (std::int64_t t = 0; t < std::stoll(options.at("--prompt")); ++t) {
@@ -122,10 +118,5 @@ int run(int argc, char** argv) {
 } // namespace ponderscope
 
 int main(int argc, char** argv) {
-    try {
-        return ponderscope::run(argc, argv);
-    } catch (const ponderscope::Error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 2;
-    }
+    return ponderscope::bench::run_program(ponderscope::run, argc, argv);
 }

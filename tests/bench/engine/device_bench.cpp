@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a device makes of the engine's parts, as ratios against something measured beside it in the same run:
 //   mixing     bytes a second of depth mixing over those of a copy
-//   attention  time of the library's causal kernel over that of ranges that say the same
-//   read-out   time of the head's product over that of NLL, and of every statistic
+//   attention  time of the library's causal kernel over that of ranges that say the same, and of ranges that
+//              the device knows to be causal, with a bias of rows
+//   read-out   time of the head's product over that of NLL, of what is said of exits, and of every statistic
 //   recording  time of scoring that records (basic, steps) over that of scoring for the NLL alone
 //   decoding   tokens a second times the bytes of the weights over the copy's bytes a second
-//   device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5]
-// A GPT-NeoX and a PonderLM on it, weights drawn. Rounds are interleaved, figures are medians; none is
-// asserted.
-#include "core/base/error.h"
+//   device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5] [--parts all]
+// --parts: those of the names above that are wanted, with commas between. A GPT-NeoX and a PonderLM on it,
+// of the same drawn weights. Rounds are interleaved, figures are medians; none is asserted.
+#include "core/base/files.h"
 #include "core/base/splitmix.h"
 #include "core/model/attend.h"
 #include "core/model/depth_mix.h"
@@ -16,6 +17,7 @@
 #include "core/model/head.h"
 #include "core/ponder/engine/engine.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/program.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
@@ -29,6 +31,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -40,25 +43,43 @@ struct Shape {
 
 class DeviceBench {
 public:
-    DeviceBench(at::Device device, Precision precision, Shape shape, int rounds)
+    DeviceBench(at::Device device, Precision precision, Shape shape, int rounds, std::string parts)
         : device_(device),
           precision_(precision),
           type_(scalar_type_of(precision)),
           shape_(shape),
-          rounds_(rounds) {}
+          rounds_(rounds),
+          parts_("," + std::move(parts) + ",") {}
 
     void run() {
         copy_speed();
-        mixing();
-        attention();
-        read_out_speed();
+        if (wanted("mixing")) {
+            mixing();
+        }
+        if (wanted("attention")) {
+            attention();
+        }
+        if (wanted("read-out")) {
+            read_out_speed();
+        }
+        if (!wanted("recording") && !wanted("decoding")) {
+            return;
+        }
+        const testing::TemporaryFolder folder;
+        (void)bench::make_random_checkpoint(folder.path(), config(false),
+                                            type_ == at::kBFloat16 ? DType::bf16 : DType::f32);
         for (const bool ponders : {false, true}) {
-            engine(ponders);
+            write_file_atomically(folder.path() / "config.json", config(ponders).dump(1));
+            engine(Checkpoint::open(folder.path()), ponders);
         }
     }
 
 private:
     using Actions = std::vector<std::function<void()>>;
+
+    [[nodiscard]] bool wanted(const std::string& part) const {
+        return parts_ == ",all," || parts_.find("," + part + ",") != std::string::npos;
+    }
 
     /// Each action until the device is done with it.
     [[nodiscard]] std::vector<bench::Timed> timed(const Actions& actions) const {
@@ -80,7 +101,7 @@ private:
     }
 
     void copy_speed() {
-        const std::int64_t bytes = device_.is_cpu() ? std::int64_t{256} << 20 : std::int64_t{2} << 30;
+        const std::int64_t bytes = !device_.is_cuda() ? std::int64_t{256} << 20 : std::int64_t{2} << 30;
         const at::Tensor from = at::zeros({bytes}, at::TensorOptions(at::kChar).device(device_));
         at::Tensor to = at::empty_like(from);
         const auto all = timed({[&] { to.copy_(from); }});
@@ -89,7 +110,7 @@ private:
     }
 
     void mixing() {
-        const std::int64_t rows = device_.is_cpu() ? 4096 : 32768;
+        const std::int64_t rows = !device_.is_cuda() ? 4096 : 32768;
         const std::int64_t size = shape_.d / shape_.heads;
         const at::Tensor q = drawn({rows, shape_.heads, size}), k = drawn({rows, shape_.heads, size}),
                          v = drawn({rows, shape_.heads, size});
@@ -106,16 +127,20 @@ private:
     }
 
     void attention() {
-        const std::int64_t sequences = 8, length = device_.is_cpu() ? 512 : 2048;
+        const std::int64_t sequences = 8, length = !device_.is_cuda() ? 512 : 2048;
         const std::int64_t n = sequences * length, size = shape_.d / shape_.heads;
         const at::Tensor q = drawn({n, shape_.heads, size}), k = drawn({n, shape_.heads, size}),
                          v = drawn({n, shape_.heads, size});
         const double scale = 1 / std::sqrt(static_cast<double>(size));
-        Visibility causal, ranges;
+        Visibility causal, ranges, runs;
         for (std::int64_t s = 0; s < sequences; ++s) {
             causal.causal.push_back({s * length, length, s * length, 0});
         }
         ranges.ranges = visible_ranges(causal, n, device_).to(at::kInt);
+        runs.ranges = ranges.ranges;
+        runs.runs = at::arange(0, n + 1, length, at::TensorOptions(at::kInt).device(device_));
+        runs.longest_run = length;
+        const at::Tensor bias = at::rand({n}, at::kFloat).neg().to(device_);
         const auto stacked = [&](const at::Tensor& rows) {
             return rows.view({sequences, length, shape_.heads, size}).transpose(1, 2);
         };
@@ -124,30 +149,34 @@ private:
                                                                            {}, 0.0, true, scale);
                                 },
                                 [&] { (void)attend(q, k, v, causal, scale); },
-                                [&] { (void)attend(q, k, v, ranges, scale); }});
-        std::printf(
-            "attention  8 x %lld: causal %.2f, ranges %.2f of the library's causal kernel (%.2f ms); %s\n",
-            static_cast<long long>(length), all[0].seconds / all[1].seconds, all[0].seconds / all[2].seconds,
-            all[0].seconds * 1e3, all[2].machine.c_str());
+                                [&] { (void)attend(q, k, v, ranges, scale); },
+                                [&] { (void)attend(q, k, v, runs, scale, bias); }});
+        const auto speed = [&](std::size_t i) { return all[0].seconds / all[i].seconds; };
+        std::printf("attention  8 x %lld: causal %.2f, ranges %.2f, runs with a bias %.2f of the library's "
+                    "causal kernel (%.2f ms); %s\n",
+                    static_cast<long long>(length), speed(1), speed(2), speed(3), all[0].seconds * 1e3,
+                    all[2].machine.c_str());
     }
 
     void read_out_speed() {
-        const std::int64_t rows = device_.is_cpu() ? 512 : 8192;
+        const std::int64_t rows = !device_.is_cuda() ? 512 : 8192;
         HeadWeights weights;
         weights.head = weights.embedding = drawn({shape_.vocabulary, shape_.d});
         const at::Tensor h = drawn({rows, shape_.d}), before = drawn({rows, shape_.d});
         HeadRequest nll;
         nll.targets = at::zeros({rows}, at::TensorOptions(at::kLong).device(device_));
-        HeadRequest everything = nll;
-        everything.distribution = true;
-        everything.candidates = 10;
+        HeadRequest exits = nll;
+        exits.distribution = true;
+        exits.candidates = 10;
+        HeadRequest everything = exits;
         everything.previous = before;
-        const auto all =
-            timed({[&] { (void)at::mm(h, weights.head.t()); }, [&] { (void)read_out(h, weights, nll); },
-                   [&] { (void)read_out(h, weights, everything); }});
-        std::printf("read-out   NLL %.2f of its product, every statistic %.2f of its two (%.2f ms); %s\n",
-                    all[0].seconds / all[1].seconds, 2 * all[0].seconds / all[2].seconds,
-                    all[0].seconds * 1e3, all[2].machine.c_str());
+        const auto all = timed(
+            {[&] { (void)at::mm(h, weights.head.t()); }, [&] { (void)read_out(h, weights, nll); },
+             [&] { (void)read_out(h, weights, exits); }, [&] { (void)read_out(h, weights, everything); }});
+        std::printf("read-out   NLL %.2f, exits %.2f of its product, every statistic %.2f of its two (%.2f "
+                    "ms); %s\n",
+                    all[0].seconds / all[1].seconds, all[0].seconds / all[2].seconds,
+                    2 * all[0].seconds / all[3].seconds, all[0].seconds * 1e3, all[3].machine.c_str());
     }
 
     [[nodiscard]] std::vector<std::int32_t> ids(std::int64_t count, std::uint64_t seed) const {
@@ -160,7 +189,7 @@ private:
         return result;
     }
 
-    void engine(bool ponders) {
+    [[nodiscard]] nlohmann::json config(bool ponders) const {
         nlohmann::json config{{"model_type", "gpt_neox"},
                               {"hidden_size", shape_.d},
                               {"intermediate_size", 4 * shape_.d},
@@ -175,15 +204,26 @@ private:
             config["pondering_steps"] = 3;
             config["scale_embeds"] = true;
         }
-        const testing::TemporaryFolder folder;
-        const Checkpoint checkpoint = bench::make_random_checkpoint(folder.path(), config);
+        return config;
+    }
+
+    void engine(const Checkpoint& checkpoint, bool ponders) {
         LoadOptions load;
-        load.device = device_.str() == "cpu" ? "cpu" : device_.str();
+        load.device = device_.str();
         load.precision = precision_;
         const Engine model = Engine::load(checkpoint, load);
         const char* name = ponders ? "ponderlm" : "vanilla ";
 
-        const std::int64_t length = device_.is_cpu() ? 256 : 1024;
+        if (wanted("recording")) {
+            recording(model, name);
+        }
+        if (wanted("decoding")) {
+            decoding(model, name, checkpoint, ponders ? 4 : 1);
+        }
+    }
+
+    void recording(const Engine& model, const char* name) const {
+        const std::int64_t length = !device_.is_cuda() ? 256 : 1024;
         std::vector<std::vector<std::int32_t>> texts;
         std::vector<Window> windows;
         for (std::uint64_t i = 0; i < 8; ++i) {
@@ -200,16 +240,18 @@ private:
         std::printf("recording  %s: NLL %.0f tokens/s, basic %.3f, steps %.3f of its time; %s\n", name,
                     static_cast<double>(8 * length) / all[0].seconds, all[1].seconds / all[0].seconds,
                     all[2].seconds / all[0].seconds, all[2].machine.c_str());
+    }
 
-        double parameters = 0;
+    void decoding(const Engine& model, const char* name, const Checkpoint& checkpoint, int passes) const {
+        double elements = 0; // read for a token: the input's table is multiplied between passes alone
         for (const std::string& tensor : checkpoint.weights.names()) {
-            double elements = 1;
-            for (const std::int64_t size : checkpoint.weights.find(tensor)->shape) {
-                elements *= static_cast<double>(size);
+            double size = 1;
+            for (const std::int64_t axis : checkpoint.weights.find(tensor)->shape) {
+                size *= static_cast<double>(axis);
             }
-            parameters += elements;
+            elements += size * (tensor.find("embed_in") != std::string::npos ? passes - 1 : passes);
         }
-        const double bytes = parameters * static_cast<double>(c10::elementSize(type_)) * (ponders ? 4 : 1);
+        const double bytes = elements * static_cast<double>(c10::elementSize(type_));
         for (const std::size_t batch : {std::size_t{1}, std::size_t{32}}) {
             const std::int64_t more = 16;
             const std::vector<std::vector<std::int32_t>> prompts(batch, ids(32, 9));
@@ -233,12 +275,17 @@ private:
     at::ScalarType type_;
     Shape shape_;
     int rounds_;
-    double copy_ = 0; ///< bytes read and written a second
+    std::string parts_; ///< ",mixing,decoding,"
+    double copy_ = 0;   ///< bytes read and written a second
 };
 
 int run(int argc, char** argv) {
-    const auto given = bench::options_of(
-        argc, argv, {{"--device", "cpu"}, {"--dtype", "float32"}, {"--shape", "tiny"}, {"--rounds", "5"}});
+    const auto given = bench::options_of(argc, argv,
+                                         {{"--device", "cpu"},
+                                          {"--dtype", "float32"},
+                                          {"--shape", "tiny"},
+                                          {"--rounds", "5"},
+                                          {"--parts", "all"}});
     if (!given) {
         return 2;
     }
@@ -249,15 +296,15 @@ int run(int argc, char** argv) {
     const auto shape = shapes.find(given->at("--shape"));
     const std::optional<Precision> precision = precision_from_string(given->at("--dtype"));
     if (shape == shapes.end() || !precision) {
-        std::fprintf(stderr, "--shape: tiny, 160m, 410m or 1.4b; --dtype: float32, bfloat16 or float16\n");
+        std::fprintf(stderr, "--shape: tiny, 160m, 410m or 1.4b; --dtype: %s\n", precision_names().c_str());
         return 2;
     }
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const at::Device device = device_from_string(given->at("--device"));
     std::printf("%s on %s, %s\n", shape->first.c_str(), describe_device(device).c_str(),
                 given->at("--dtype").c_str());
     const c10::NoGradGuard no_grad;
-    DeviceBench(device, *precision, shape->second, std::stoi(given->at("--rounds"))).run();
+    DeviceBench(device, *precision, shape->second, std::stoi(given->at("--rounds")), given->at("--parts"))
+        .run();
     return 0;
 }
 
@@ -265,10 +312,5 @@ int run(int argc, char** argv) {
 } // namespace ponderscope
 
 int main(int argc, char** argv) {
-    try {
-        return ponderscope::run(argc, argv);
-    } catch (const ponderscope::Error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 2;
-    }
+    return ponderscope::bench::run_program(ponderscope::run, argc, argv);
 }

@@ -5,9 +5,11 @@
 //   mixing     the same for the weights of depth mixing
 //   lengths    tokens a second of long texts, with and without a sliding window, and of many short ones
 //   memory     peak RSS after scoring 10,000 and 100,000 tokens in windows
-// No figure is asserted. Shapes: a 6-layer Pythia-70M and the sample models' size, random weights.
+// forward and recording are in bfloat16 too where that word is given. No figure is asserted. Shapes: a
+// 6-layer Pythia-70M and the sample models' size, random weights.
 #include "core/base/files.h"
 #include "core/checkpoint/safetensors.h"
+#include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/engine/model.h"
 #include "core/record/session.h"
@@ -50,7 +52,7 @@ struct ForwardSpeed {
     double product = 0;
 };
 
-ForwardSpeed forward_speed(const std::function<void()>& forward, double flops) {
+ForwardSpeed forward_speed(const std::function<void()>& forward, double flops, at::ScalarType type) {
     struct Product {
         at::Tensor a, b, c;
         std::vector<double> seconds;
@@ -58,9 +60,9 @@ ForwardSpeed forward_speed(const std::function<void()>& forward, double flops) {
     };
     std::vector<Product> products;
     for (const std::int64_t n : {512, 1024, 2048, 4096}) {
-        products.push_back({at::randn({n, 1024}),
-                            at::randn({1024, 2048}),
-                            at::empty({n, 2048}),
+        products.push_back({at::randn({n, 1024}).to(type),
+                            at::randn({1024, 2048}).to(type),
+                            at::empty({n, 2048}, type),
                             {},
                             2.0 * static_cast<double>(n) * 1024 * 2048});
     }
@@ -131,13 +133,17 @@ void reset_peak_rss() {
 }
 
 void measure(const std::filesystem::path& folder, const Shape& shape, std::int64_t steps, std::int64_t batch,
-             bool recording) {
+             bool recording, Precision precision) {
     const Checkpoint checkpoint =
         make_checkpoint(folder / (std::string(shape.name) + "-" + std::to_string(steps)), shape, steps);
     const auto ids = random_ids(batch, shape.context, shape.vocabulary);
     const c10::NoGradGuard no_grad;
-    const Model model(checkpoint.config, Parameters::load(parameter_layout(checkpoint.config), checkpoint,
-                                                          at::kCPU, at::kFloat));
+    const at::ScalarType type = scalar_type_of(precision);
+    const std::string name = std::string(shape.name) + " " + to_string(precision);
+    const Model model(checkpoint.config,
+                      Parameters::load(parameter_layout(checkpoint.config), checkpoint, {at::kCPU}, type));
+    bench::Busy busy;
+    busy.begin();
     const PackedBatch packed = PackedBatch::pack(ids, at::kCPU);
     const double tokens = static_cast<double>(batch * shape.context);
 
@@ -147,10 +153,13 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
         const double flops = tokens * (2.0 * static_cast<double>(model.backbone().block_matrix_elements()) +
                                        static_cast<double>(shape.layers) * 4 * static_cast<double>(shape.d) *
                                            static_cast<double>(shape.context + 1) / 2);
-        const ForwardSpeed speed = forward_speed([&] { static_cast<void>(model.forward(unscored)); }, flops);
-        std::printf("%-11s K=%lld  forward %7.1f GFLOP/s, best product %7.1f: ratio %.2f\n", shape.name,
+        const ForwardSpeed speed =
+            forward_speed([&] { static_cast<void>(model.forward(unscored)); }, flops, type);
+        busy.end();
+        std::printf("%-19s K=%lld  forward %7.1f GFLOP/s, best product %7.1f: ratio %.2f; %s\n", name.c_str(),
                     static_cast<long long>(steps), speed.forward / 1e9, speed.product / 1e9,
-                    speed.forward / speed.product);
+                    speed.forward / speed.product, busy.text().c_str());
+        busy.begin();
     }
     if (!recording) {
         return;
@@ -164,7 +173,20 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
             static_cast<void>(read_out(result.readout, model.backbone().head(), request));
         },
         3);
-    const Engine engine = Engine::load(checkpoint);
+    // What of it are read-outs: an expected embedding a step, and the last NLL.
+    const at::Tensor states = model.forward(unscored).readout;
+    HeadRequest mixture;
+    mixture.mixture = true;
+    HeadRequest last;
+    last.targets = packed.targets;
+    const auto reading = [&](const HeadRequest& request) {
+        return seconds_of([&] { static_cast<void>(read_out(states, model.backbone().head(), request)); }, 3);
+    };
+    const double mixtures = steps == 0 ? 0 : static_cast<double>(steps) * reading(mixture) / unrecorded;
+    const double nll = reading(last) / unrecorded;
+    LoadOptions load;
+    load.precision = precision;
+    const Engine engine = Engine::load(checkpoint, load);
     std::vector<Window> windows;
     for (const auto& row : ids) {
         windows.push_back({row, 0, static_cast<std::int64_t>(row.size())});
@@ -181,15 +203,16 @@ void measure(const std::filesystem::path& folder, const Shape& shape, std::int64
     }
     const double extra =
         tokens * static_cast<double>(steps) * 2 * static_cast<double>(shape.vocabulary * shape.d);
-    std::printf("%-11s K=%lld  NLL alone %.3f s (%.0f tokens/s); record basic %.3f s: ratio %.3f; record "
-                "steps %.3f s: ratio %.3f",
-                shape.name, static_cast<long long>(steps), unrecorded, tokens / unrecorded, basic,
-                basic / unrecorded, all, all / unrecorded);
+    busy.end();
+    std::printf("%-19s K=%lld  NLL alone %.3f s (%.0f tokens/s; layers %.2f of it, expected embeddings %.2f, "
+                "NLL %.2f); record basic %.3f s: ratio %.3f; record steps %.3f s: ratio %.3f",
+                name.c_str(), static_cast<long long>(steps), unrecorded, tokens / unrecorded,
+                1 - mixtures - nll, mixtures, nll, basic, basic / unrecorded, all, all / unrecorded);
     if (extra > 0) {
         std::printf(", time per FLOP of the extra read-outs over the run's %.2f",
                     ((all - basic) / extra) / (basic / flops));
     }
-    std::printf("\n");
+    std::printf("; %s\n", busy.text().c_str());
 }
 
 /// What recording the weights of depth mixing costs beside the NLL alone: both in turn, medians.
@@ -213,22 +236,15 @@ void measure_mixing(const std::filesystem::path& folder, const char* mixing, std
     for (const auto& row : ids) {
         windows.push_back({row, 0, static_cast<std::int64_t>(row.size())});
     }
-    std::vector<double> alone;
-    std::vector<double> recorded;
-    for (int round = -1; round < 5; ++round) { // the first is a warm-up
-        for (const RecordLevel level : {RecordLevel::nll, RecordLevel::basic}) {
-            const double seconds =
-                bench::seconds_of([&] { static_cast<void>(engine.score(windows, level)); });
-            if (round >= 0) {
-                (level == RecordLevel::nll ? alone : recorded).push_back(seconds);
-            }
-        }
+    std::vector<std::function<void()>> actions;
+    for (const RecordLevel level : {RecordLevel::nll, RecordLevel::basic}) {
+        actions.emplace_back([&, level] { static_cast<void>(engine.score(windows, level)); });
     }
-    const double plain = bench::median(alone);
-    const double kept = bench::median(recorded);
-    std::printf(
-        "%-15s stride %lld, 12 layers  NLL alone %.3f s, recorded with its weights %.3f s: ratio %.3f\n",
-        mixing, static_cast<long long>(stride), plain, kept, kept / plain);
+    const std::vector<bench::Timed> timed = bench::interleaved(actions, 5);
+    std::printf("%-15s stride %lld, 12 layers  NLL alone %.3f s, recorded with its weights %.3f s: ratio "
+                "%.3f; %s\n",
+                mixing, static_cast<long long>(stride), timed[0].seconds, timed[1].seconds,
+                timed[1].seconds / timed[0].seconds, timed[1].machine.c_str());
 }
 
 /// What a token costs in texts of other lengths than 512: long ones, whose attention grows, and short ones,
@@ -292,17 +308,20 @@ void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
         input.title = "random";
         input.ids = random_ids(1, tokens, shape.vocabulary).front();
         reset_peak_rss();
+        bench::Busy busy;
+        busy.begin();
         const std::filesystem::path trace = folder / ("memory-" + std::to_string(tokens) + ".ponder");
         TraceWriter writer(trace);
         RecordOptions options;
         options.context = shape.context;
         options.stride = shape.context;
         const RecordReport report = record(engine, checkpoint, {input}, nullptr, writer, options);
-        std::printf(
-            "%-11s K=3  %7lld tokens in windows: peak RSS %.0f MB, trace %.1f bytes/token, %.0f tokens/s\n",
-            shape.name, static_cast<long long>(tokens), peak_rss(),
-            static_cast<double>(std::filesystem::file_size(trace)) / static_cast<double>(tokens),
-            static_cast<double>(tokens) / report.seconds);
+        busy.end();
+        std::printf("%-11s K=3  %7lld tokens in windows: peak RSS %.0f MB, trace %.1f bytes/token, %.0f "
+                    "tokens/s; %s\n",
+                    shape.name, static_cast<long long>(tokens), peak_rss(),
+                    static_cast<double>(std::filesystem::file_size(trace)) / static_cast<double>(tokens),
+                    static_cast<double>(tokens) / report.seconds, busy.text().c_str());
     }
 }
 
@@ -311,8 +330,8 @@ void measure_memory(const std::filesystem::path& folder, const Shape& shape) {
 
 int main(int count, char** words) {
     using namespace ponderscope;
-    // engine_bench [forward] [recording] [mixing] [lengths] [memory] [pythia-70m] [sample]: those parts and
-    // shapes only.
+    // engine_bench [forward] [recording] [mixing] [lengths] [memory] [pythia-70m] [sample] [bfloat16]: those
+    // parts and shapes only.
     const std::vector<std::string> given(words + 1, words + count);
     const auto named = [&](const std::string& one) {
         return std::find(given.begin(), given.end(), one) != given.end();
@@ -328,7 +347,7 @@ int main(int count, char** words) {
         return 2;
     }
     const std::filesystem::path folder = name;
-    std::printf("%d threads, fp32, medians\n", at::get_num_threads());
+    std::printf("%d threads, medians\n", at::get_num_threads());
     const Shape pythia{"pythia-70m", 512, 6, 8, 2048, 50304, 512};
     const Shape sample{"sample", 128, 4, 4, 512, 2048, 256};
     for (const Shape& shape : {pythia, sample}) {
@@ -336,8 +355,11 @@ int main(int count, char** words) {
             continue;
         }
         for (const std::int64_t steps : {0, 3}) {
-            if (wanted("recording") || (wanted("forward") && steps == 0)) {
-                measure(folder, shape, steps, 8, wanted("recording"));
+            for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+                if ((precision == Precision::float32 || named("bfloat16")) &&
+                    (wanted("recording") || (wanted("forward") && steps == 0))) {
+                    measure(folder, shape, steps, 8, wanted("recording"), precision);
+                }
             }
         }
     }

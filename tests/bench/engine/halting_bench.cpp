@@ -2,19 +2,20 @@
 // Does halting save time? Wall time (and, for machines that are never quiet, processor time) saved over FLOPs
 // saved, both against the same model in which nothing halts, measured alternately in one run: 1 means that a
 // token that is not computed costs nothing.
-//   halting_bench [--device cpu] [--tokens 128] [--hidden 256] [--layers 4] [--repeats 5] [--method
-//   adaponderlm] [--model gpt_neox|ouro] [--batches 1,8,32]
+//   halting_bench [--device cpu] [--dtype float32] [--tokens 128] [--hidden 256] [--layers 4] [--repeats 5]
+//   [--method adaponderlm] [--model gpt_neox|ouro] [--batches 1,8,32]
 // Which tokens go on after step 0 is drawn; those that do run all steps. Of ouro also exits at every step,
 // 40, 30, 20 and 10 % of the tokens, which is half of the steps; past tokens are then seen per step. Random
 // weights; no figure is asserted.
-#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
 #include "core/checkpoint/safetensors.h"
+#include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/engine/model.h"
 #include "core/ponder/halting/halting.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/program.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
@@ -25,7 +26,6 @@
 #include <ctime>
 #include <map>
 #include <numeric>
-#include <sstream>
 #include <string>
 
 namespace ponderscope {
@@ -142,13 +142,13 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
                     "ratio %.2f  of processor time %.2f\n",
                     static_cast<long long>(batch), shares[i - 1].first.c_str(), 1e3 * full, 100 * time_saved,
                     100 * flops_saved, time_saved / flops_saved, processor_saved / flops_saved);
-        std::fflush(stdout);
     }
 }
 
 int run(int argc, char** argv) {
     const auto given = bench::options_of(argc, argv,
                                          {{"--device", "cpu"},
+                                          {"--dtype", "float32"},
                                           {"--tokens", "128"},
                                           {"--hidden", "256"},
                                           {"--layers", "4"},
@@ -163,16 +163,20 @@ int run(int argc, char** argv) {
     const testing::TemporaryFolder folder;
     LoadOptions load;
     load.device = options.at("--device");
+    const std::optional<Precision> precision = precision_from_string(options.at("--dtype"));
+    if (!precision) {
+        std::fprintf(stderr, "--dtype: %s\n", precision_names().c_str());
+        return 2;
+    }
+    load.precision = *precision;
     Engine engine = Engine::load(make_checkpoint(folder.path(), options), load);
     const bool ouro = options.at("--model") == "ouro";
     std::printf("%s, d %s, %s layers, %s tokens a sequence, K = 3, %s, load %.1f\n",
                 options.at(ouro ? "--model" : "--method").c_str(), options.at("--hidden").c_str(),
                 options.at("--layers").c_str(), options.at("--tokens").c_str(), engine.device_name().c_str(),
                 bench::load());
-    std::istringstream batches(options.at("--batches"));
-    for (std::string batch; std::getline(batches, batch, ',');) {
-        measure(engine, std::stoll(batch), std::stoll(options.at("--tokens")),
-                std::stoi(options.at("--repeats")), ouro);
+    for (const std::int64_t batch : bench::numbers_of(options.at("--batches"))) {
+        measure(engine, batch, std::stoll(options.at("--tokens")), std::stoi(options.at("--repeats")), ouro);
     }
     return 0;
 }
@@ -181,10 +185,5 @@ int run(int argc, char** argv) {
 } // namespace ponderscope
 
 int main(int argc, char** argv) {
-    try {
-        return ponderscope::run(argc, argv);
-    } catch (const ponderscope::Error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 2;
-    }
+    return ponderscope::bench::run_program(ponderscope::run, argc, argv);
 }

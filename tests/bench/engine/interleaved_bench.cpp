@@ -6,7 +6,6 @@
 //                     [--vocabulary 50304] [--windows 1,8] [--tokens 128] [--rounds 5] [--device cpu]
 // Without a model: random weights of that shape (the defaults are Pythia-70M's), which come to rest sooner
 // than trained ones do.
-#include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/model/device.h"
 #include "core/model/head.h"
@@ -16,6 +15,7 @@
 #include "core/ponder/schedule/steps.h"
 #include "core/trace/reader.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/program.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
@@ -27,7 +27,6 @@
 #include <cstdio>
 #include <functional>
 #include <map>
-#include <sstream>
 #include <string>
 
 namespace ponderscope {
@@ -157,7 +156,6 @@ int run(int argc, char** argv) {
         return 2;
     }
     const Options& options = *given;
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const testing::TemporaryFolder folder;
     const Checkpoint checkpoint = options.at("--model").empty() ? make_checkpoint(folder.path(), options)
                                                                 : Checkpoint::open(options.at("--model"));
@@ -171,9 +169,8 @@ int run(int argc, char** argv) {
                 static_cast<long long>(engine.max_steps()),
                 static_cast<long long>(engine.config().hidden_size),
                 static_cast<long long>(engine.config().layers), engine.device_name().c_str());
-    std::istringstream counts(options.at("--windows"));
-    for (std::string count; std::getline(counts, count, ',');) {
-        measure(engine, model, device, std::stoll(count), std::stoll(options.at("--tokens")),
+    for (const std::int64_t count : bench::numbers_of(options.at("--windows"))) {
+        measure(engine, model, device, count, std::stoll(options.at("--tokens")),
                 std::stoi(options.at("--rounds")));
     }
     return 0;
@@ -183,10 +180,5 @@ int run(int argc, char** argv) {
 } // namespace ponderscope
 
 int main(int argc, char** argv) {
-    try {
-        return ponderscope::run(argc, argv);
-    } catch (const ponderscope::Error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 2;
-    }
+    return ponderscope::bench::run_program(ponderscope::run, argc, argv);
 }

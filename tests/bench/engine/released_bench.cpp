@@ -5,10 +5,10 @@
 //   released_bench [--hidden 2048] [--layers 24] [--steps 4] [--vocabulary 49152] [--dtype bfloat16]
 //                  [--score 128] [--prompt 32] [--new 8] [--rounds 5] [--device cpu]
 // Decoding is measured in pairs, with and without the cache in turn; medians. No figure is asserted.
-#include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/ponder/engine/engine.h"
 #include "tests/bench/engine/random_checkpoint.h"
+#include "tests/bench/program.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
@@ -49,10 +49,9 @@ int run(int argc, char** argv) {
                                  number("--vocabulary")};
     const std::optional<Precision> precision = precision_from_string(options.at("--dtype"));
     if (!precision) {
-        std::fprintf(stderr, "--dtype: float32, bfloat16 or float16\n");
+        std::fprintf(stderr, "--dtype: %s\n", precision_names().c_str());
         return 2;
     }
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const testing::TemporaryFolder folder;
     const Checkpoint checkpoint =
         bench::make_random_checkpoint(folder.path(), bench::ouro_config(shape), DType::bf16);
@@ -117,10 +116,5 @@ int run(int argc, char** argv) {
 } // namespace ponderscope
 
 int main(int argc, char** argv) {
-    try {
-        return ponderscope::run(argc, argv);
-    } catch (const ponderscope::Error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 2;
-    }
+    return ponderscope::bench::run_program(ponderscope::run, argc, argv);
 }

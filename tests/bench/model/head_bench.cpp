@@ -99,10 +99,11 @@ void compare(std::int64_t n, std::int64_t vocabulary, std::int64_t d, at::Scalar
                 static_cast<long>(vocabulary), static_cast<long>(d), at::toString(type),
                 at::get_num_threads(), rounds);
     for (std::size_t i = 0; i < actions.size(); ++i) {
-        std::printf("  %-46s %8.4f s  %6.1f GFLOP/s  %5.2f x its bare products (%s)\n",
-                    actions[i].name.c_str(), timed[i].seconds,
-                    actions[i].products * flops / timed[i].seconds * 1e-9,
-                    timed[i].seconds / (actions[i].products * timed[0].seconds), timed[i].machine.c_str());
+        std::printf(
+            "  %-46s %8.4f s  %6.1f GFLOP/s  %5.2f x its bare products, %.2f x in processor time (%s)\n",
+            actions[i].name.c_str(), timed[i].seconds, actions[i].products * flops / timed[i].seconds * 1e-9,
+            timed[i].seconds / (actions[i].products * timed[0].seconds),
+            timed[i].processor / (actions[i].products * timed[0].processor), timed[i].machine.c_str());
     }
 }
 

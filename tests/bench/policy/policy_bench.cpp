@@ -4,9 +4,9 @@
 //   policy_bench [K]
 #include "core/base/splitmix.h"
 #include "core/policy/replay.h"
+#include "tests/bench/timing.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -68,17 +68,18 @@ int main(int argc, char** argv) {
             PolicySpec spec = PolicySpec::parse(text);
             ReplayResult result;
             std::vector<double> times;
+            bench::Busy busy;
+            busy.begin();
             for (int i = 0; i < 101; ++i) {
                 if (!spec.kind->parameters.empty() && !spec.kind->parameters.front().whole) {
                     spec = spec.with("threshold", 0.1 + 0.008 * i);
                 }
-                const auto begin = std::chrono::steady_clock::now();
-                replay(table, spec, result);
-                const auto end = std::chrono::steady_clock::now();
-                times.push_back(std::chrono::duration<double, std::milli>(end - begin).count());
+                times.push_back(1e3 * bench::seconds_of([&] { replay(table, spec, result); }));
             }
+            busy.end();
             std::sort(times.begin(), times.end());
-            std::printf("%-20s %10zu %12.2f %12.2f\n", spec.kind->name.c_str(), tokens, times[50], times[99]);
+            std::printf("%-20s %10zu %12.2f %12.2f  %s\n", spec.kind->name.c_str(), tokens, times[50],
+                        times[99], busy.text().c_str());
         }
     }
 }

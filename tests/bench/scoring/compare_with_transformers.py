@@ -13,12 +13,17 @@ maximum probability and top 10 as well, for PonderLM at every step; and, for Pon
 neighbouring steps beside them. Every measurement is a process of its own;
 its peak memory is the system's (ru_maxrss). Ours is `ponderscope record`: it computes and writes the trace in the time that counts.
 Its `basic` level stands against "NLL alone", although it writes more, and against "everything", which is what it writes; `steps`
-against the divergences. Loading is left out on both sides.
+against the divergences. Loading is left out on both sides. On a GPU memory is what its tensors held there at most.
+
+With --device-bench, greedy generation of the vanilla model with a cache as well, at batch 1 and 32: tokens a second of
+build/release/bench/device_bench for the same shape (its "decoding" rows) over those of transformers' generate.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -29,6 +34,11 @@ SHAPES = {
     # Pythia-70M: 6 layers, d 512, 8 heads, MLP 2048, vocabulary 50,304.
     "pythia-70m": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048, vocab_size=50304),
     # The size of sample_models.
+    "pythia-160m": dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072, vocab_size=50304),
+    "pythia-410m": dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096, vocab_size=50304),
+    "pythia-1.4b": dict(hidden_size=2048, num_hidden_layers=24, num_attention_heads=16, intermediate_size=8192, vocab_size=50304),
+    # What device_bench calls tiny.
+    "pythia-tiny": dict(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=8192),
     "sample": dict(hidden_size=128, num_hidden_layers=4, num_attention_heads=4, intermediate_size=512, vocab_size=2048),
 }
 PONDERING_STEPS = 3
@@ -50,7 +60,9 @@ def reference(argument):
     job = json.loads(argument)
     torch.set_num_threads(job["threads"])
     torch.set_grad_enabled(False)
-    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation="sdpa").eval().to(job["device"])
+    model = GPTNeoXForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation=job["attention"]).eval().to(job["device"])
+    if "generate" in job:
+        return generation(model, job)
     ids = torch.tensor(json.load(open(job["ids"]))).to(job["device"])
     weight = model.gpt_neox.embed_in.weight
     steps = job["steps"]
@@ -103,18 +115,39 @@ def reference(argument):
         torch.cuda.synchronize()
     seconds = time.perf_counter() - started
     nll = kept[0][-1][0] if job["everything"] else kept[0]
-    print(json.dumps({"seconds": seconds, "nll": float(nll.mean())}))
+    peak = {"gpu_memory_peak": torch.cuda.max_memory_allocated()} if ids.is_cuda else {}
+    print(json.dumps({"seconds": seconds, "nll": float(nll.mean()), **peak}))
+
+
+def generation(model, job):
+    """Tokens a second behind the first one, greedily, with a cache; median of the rounds."""
+    import torch
+
+    prompts = torch.arange(job["prompt"]).remainder(model.config.vocab_size).repeat(job["generate"], 1).to(job["device"])
+
+    def seconds(count):
+        started = time.perf_counter()
+        model.generate(prompts, attention_mask=torch.ones_like(prompts), do_sample=False, use_cache=True, min_new_tokens=count, max_new_tokens=count, pad_token_id=0)
+        if prompts.is_cuda:
+            torch.cuda.synchronize()
+        return time.perf_counter() - started
+
+    seconds(1 + job["more"])  # warm-up
+    rounds = [(seconds(1), seconds(1 + job["more"])) for _ in range(job["rounds"])]
+    first, all_of_them = (statistics.median(side) for side in zip(*rounds))
+    print(json.dumps({"tokens_per_second": job["generate"] * job["more"] / (all_of_them - first)}))
 
 
 def run_child(command, environment):
-    """(printed JSON, peak RSS in MB) of one process."""
+    """(printed JSON, peak memory in MB: the GPU's where it says so, else resident) of one process."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
     out = process.stdout.read()
     errors = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(f"{' '.join(command[:3])} failed:\n{errors}")
-    return json.loads(out.strip().splitlines()[-1]), usage.ru_maxrss / 1024
+    result = json.loads(out.strip().splitlines()[-1])
+    return result, result.get("gpu_memory_peak", usage.ru_maxrss * 1024) / (1 << 20)
 
 
 def make_model(folder, shape, steps, context):
@@ -142,6 +175,9 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="of both sides")
     parser.add_argument("--device", default="cpu", help="of both sides; there, memory is what it holds at most")
+    parser.add_argument("--attention", nargs="+", default=["sdpa"], choices=["sdpa", "eager"], help="of transformers")
+    parser.add_argument("--device-bench", help="our program for the speed of generation; without it that is left out")
+    parser.add_argument("--more", type=int, default=16, help="tokens generated behind the first one")
     parser.add_argument("--noise", type=int, default=0, help="this many processes stream memory meanwhile")
     parser.add_argument("--json", help="also write the rows here")
     options = parser.parse_args()
@@ -162,7 +198,7 @@ def main():
 
 def compare(options, environment, rows):
     print(f"{options.sequences} x {options.context} tokens, batch {options.batch}, {options.dtype}, {options.threads} threads, medians of {options.repeats}")
-    print(f"{'shape':<12}{'method':<10}{'quantities':<13}{'theirs s':>9}{'ours s':>9}{'times faster':>14}{'theirs MB':>11}{'ours MB':>9}{'memory':>8}{'load':>6}")
+    print(f"{'shape':<12}{'method':<10}{'theirs':<6}{'quantities':<13}{'theirs s':>9}{'ours s':>9}{'times faster':>14}{'theirs MB':>11}{'ours MB':>9}{'memory':>8}{'load':>6}")
     with tempfile.TemporaryDirectory() as folder:
         import random
 
@@ -172,13 +208,20 @@ def compare(options, environment, rows):
             ids = os.path.join(folder, f"{shape}.json")
             with open(ids, "w") as file:
                 json.dump([[random.randrange(vocabulary) for _ in range(options.context)] for _ in range(options.sequences)], file)
-            for method, steps in (("vanilla", 0), ("ponderlm", PONDERING_STEPS)):
+            for method, steps, attention in ((method, steps, attention) for method, steps in (("vanilla", 0), ("ponderlm", PONDERING_STEPS)) for attention in options.attention):
                 model = os.path.join(folder, f"{shape}-{method}")
-                make_model(model, shape, steps, options.context)
+                # In a process of its own: what is started by one that holds PyTorch has that one's peak memory, not its own.
+                making = multiprocessing.Process(target=make_model, args=(model, shape, steps, options.context))
+                making.start()
+                making.join()
+                if making.exitcode != 0:
+                    sys.exit(f"{shape}: the model could not be made.")
+                if options.device_bench and not steps and attention == options.attention[0] and shape.startswith("pythia-") and shape != "pythia-70m":
+                    compare_generation(options, environment, shape, model, rows)
                 for quantities in ("nll", "everything") + (("divergences",) if steps else ()):
                     theirs, ours = [], []
                     for repeat in range(options.repeats):
-                        job = dict(model=model, ids=ids, steps=steps, everything=quantities != "nll", divergences=quantities == "divergences", batch=options.batch, threads=options.threads, dtype=options.dtype, device=options.device)
+                        job = dict(model=model, ids=ids, steps=steps, everything=quantities != "nll", divergences=quantities == "divergences", batch=options.batch, threads=options.threads, dtype=options.dtype, device=options.device, attention=attention)
                         theirs.append(run_child([sys.executable, os.path.abspath(__file__), "--reference", json.dumps(job)], environment))
                         trace = os.path.join(folder, f"{shape}-{method}-{quantities}-{repeat}.ponder")
                         level = "steps" if quantities == "divergences" else "basic"
@@ -192,10 +235,27 @@ def compare(options, environment, rows):
                         os.remove(trace)
                     seconds = [statistics.median(run[0]["seconds"] for run in side) for side in (theirs, ours)]
                     memory = [statistics.median(run[1] for run in side) for side in (theirs, ours)]
-                    row = dict(shape=shape, method=method, quantities=quantities, theirs_seconds=seconds[0], ours_seconds=seconds[1],
+                    row = dict(shape=shape, method=method, attention=attention, quantities=quantities, theirs_seconds=seconds[0], ours_seconds=seconds[1],
                                speed_ratio=seconds[0] / seconds[1], theirs_mb=memory[0], ours_mb=memory[1], memory_ratio=memory[1] / memory[0])
                     rows.append(row)
-                    print(f"{shape:<12}{method:<10}{quantities:<13}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}{os.getloadavg()[0]:>6.1f}", flush=True)
+                    print(f"{shape:<12}{method:<10}{attention:<6}{quantities:<13}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}{os.getloadavg()[0]:>6.1f}", flush=True)
+
+
+def compare_generation(options, environment, shape, model, rows):
+    """Batch 1 and 32 of the vanilla model, whose folder is given."""
+    name = shape.removeprefix("pythia-")
+    bench = subprocess.run([options.device_bench, "--device", options.device, "--dtype", options.dtype, "--shape", name, "--parts", "decoding", "--rounds", str(options.repeats)],
+                           env=environment, capture_output=True, text=True)
+    if bench.returncode != 0:
+        sys.exit(f"{options.device_bench} failed:\n{bench.stderr}")
+    ours = {int(batch): float(speed) for batch, speed in re.findall(r"^decoding +vanilla *, batch +(\d+): ([\d.]+) tokens/s", bench.stdout, re.MULTILINE)}
+    for attention in options.attention:
+        for batch in (1, 32):
+            job = dict(model=model, generate=batch, prompt=32, more=options.more, rounds=options.repeats, threads=options.threads, dtype=options.dtype, device=options.device, attention=attention)
+            theirs = run_child([sys.executable, os.path.abspath(__file__), "--reference", json.dumps(job)], environment)[0]["tokens_per_second"]
+            rows.append(dict(shape=shape, method="vanilla", attention=attention, quantities=f"generation, batch {batch}", theirs_tokens_per_second=theirs,
+                             ours_tokens_per_second=ours[batch], speed_ratio=ours[batch] / theirs))
+            print(f"{shape:<12}{'vanilla':<10}{attention:<6}generation, batch {batch:>2}: theirs {theirs:.1f}, ours {ours[batch]:.1f} tokens/s, {ours[batch] / theirs:.2f}x", flush=True)
 
 
 if __name__ == "__main__":

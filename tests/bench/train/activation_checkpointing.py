@@ -42,9 +42,9 @@ def main():
         print(f"{options.threads} threads, batch {options.batch}; MiB a step without and with, their ratio, time with over without")
         for shape in options.shape or WORK:
             model, context = WORK[shape]
-            for method, steps in (("vanilla", 0), ("PonderLM, 3 steps", 3)):
-                job = dict(model=model, steps=steps, context=context, batch=options.batch, count=options.count,
-                           threads=options.threads, tokenizer=str(TOKENIZER))
+            for method in ("vanilla", "ponderlm"):
+                job = dict(model=model, method=method, precision="float32", context=context, batch=options.batch,
+                           count=options.count, threads=options.threads, tokenizer=str(TOKENIZER))
                 floor = ours(dict(job, context=16, batch=1), options.ponderscope, folder)["memory"]
                 pairs = [
                     tuple(ours(dict(job, checkpointing=on), options.ponderscope, folder) for on in (False, True))
@@ -54,7 +54,7 @@ def main():
                 with_it = statistics.median(on["memory"] for _, on in pairs) - floor
                 time = statistics.median(on["seconds"] / off["seconds"] for off, on in pairs)
                 print(
-                    f"{shape:15} context {context:4}  {method:18} {without / MIB:7.0f} {with_it / MIB:7.0f}"
+                    f"{shape:15} context {context:4}  {method:8} {without / MIB:7.0f} {with_it / MIB:7.0f}"
                     f"  {with_it / without:5.2f}  {time:5.2f}   (the rest of the process: {floor / MIB:.0f} MiB)",
                     flush=True,
                 )

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Opening a trace of many gigabytes in the window's own way: time until its runs are known, until the first
 // text and heatmap can be painted, and resident memory. Makes the trace, measures in a process of its own,
-// deletes it.
-//   opening_bench [GIGABYTES] [FOLDER]
+// deletes it. With a delay, it is opened as a trace of another machine, over a line on which every byte is so
+// long under way, each way (tests/support/far_shell.py in the place of ssh), and scrolled while it comes.
+//   opening_bench [GIGABYTES] [FOLDER] [MILLISECONDS]
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/writer.h"
 
+#include "app/desktop/main_window.h"
+#include "app/desktop/settings.h"
 #include "tests/bench/resident.h"
+#include "tests/bench/views/frames.h"
 #include "views/common/style.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -18,8 +22,12 @@
 #include <QElapsedTimer>
 #include <QFileInfo>
 #include <QProcess>
+#include <QScrollBar>
+#include <QStandardPaths>
 #include <QTemporaryDir>
+#include <QThread>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -83,6 +91,31 @@ void write_trace(const QString& path, double gigabytes) {
     writer.finish();
 }
 
+/// Through the whole trace as a reader goes: sequence after sequence, scrolled on whether its text and map
+/// have come or not. What blocks the window would be a long frame, or a long turn of its event loop.
+void scroll(Selection& selection, TextPanel& text, HeatmapView& heatmap, int sequences) {
+    bench::Times frames;
+    int shown = 0;
+    QElapsedTimer clock;
+    clock.start();
+    QScrollBar* bar = text.view().verticalScrollBar();
+    for (int i = 0; i < 60 * sequences; ++i) {
+        frames.frame(text.view().viewport(), [&] {
+            if (i % 60 == 0) {
+                const auto there = text.view().sequence();
+                shown += i > 0 && there && there->sequence == selection.sequence() ? 1 : 0;
+                selection.setSequence(i / 60);
+            }
+            bar->setValue(bar->value() + 40);
+            heatmap.repaint();
+        });
+        QThread::msleep(8); // another thread reads meanwhile, as between frames of a screen
+    }
+    frames.print("scroll, a sequence a second");
+    std::printf("    %d of %d texts were there before the next was asked for; %.0f ms a frame in all\n",
+                shown, sequences - 1, static_cast<double>(clock.nsecsElapsed()) / 1e6 / (60 * sequences));
+}
+
 int measure(const QString& path) {
     Theme theme(Appearance::light);
     TraceData data;
@@ -113,6 +146,36 @@ int measure(const QString& path) {
                 "before, %.0f MB after, %.0f MB at most\n",
                 opened, static_cast<double>(clock.nsecsElapsed()) / 1e6, before,
                 testing::resident_megabytes("VmRSS:"), testing::resident_megabytes("VmHWM:"));
+    scroll(selection, text, heatmap, std::min(20, static_cast<int>(data.sequences(selection.runA()).size())));
+    return 0;
+}
+
+/// The whole window: until its first picture is there, and until the trace stands in it.
+int measure_window(const QString& path) {
+    QElapsedTimer clock;
+    clock.start();
+    QStandardPaths::setTestModeEnabled(true); // nothing of the user's is read or written
+    const QTemporaryDir folder;
+    Theme theme(Appearance::light);
+    Settings settings(folder.filePath(QStringLiteral("settings.ini")));
+    MainWindow window(theme, settings);
+    window.resize(1440, 900);
+    window.show();
+    window.repaint();
+    const double first = static_cast<double>(clock.nsecsElapsed()) / 1e6;
+    window.open(path);
+    while (!window.text().view().sequence()) {
+        QCoreApplication::processEvents();
+    }
+    window.repaint();
+    const double text = static_cast<double>(clock.nsecsElapsed()) / 1e6 - first;
+    while (window.isBusy()) {
+        QCoreApplication::processEvents();
+    }
+    window.repaint();
+    std::printf("window painted after %.0f ms; from there the trace's text after %.0f ms, every panel after "
+                "%.0f ms\n",
+                first, text, static_cast<double>(clock.nsecsElapsed()) / 1e6 - first);
     return 0;
 }
 
@@ -129,6 +192,9 @@ int main(int argc, char** argv) {
     if (arguments.value(1) == QLatin1String("--measure")) {
         return measure(arguments.value(2));
     }
+    if (arguments.value(1) == QLatin1String("--window")) {
+        return measure_window(arguments.value(2));
+    }
     const double gigabytes = arguments.size() > 1 ? arguments[1].toDouble() : 10;
     QTemporaryDir folder(arguments.value(2, QDir::tempPath()) + QStringLiteral("/opening-XXXXXX"));
     const QString path = folder.filePath(QStringLiteral("large.ponder"));
@@ -138,8 +204,17 @@ int main(int argc, char** argv) {
     std::printf("trace of %.2f GB written in %.0f s\n", static_cast<double>(QFileInfo(path).size()) / 1e9,
                 static_cast<double>(clock.elapsed()) / 1e3);
     std::fflush(stdout);
+    const double delay = arguments.size() > 3 ? arguments[3].toDouble() : 0;
+    if (delay > 0) {
+        qputenv("PONDERSCOPE_SSH", PONDERSCOPE_FAR_SHELL);
+        qputenv("PONDERSCOPE_REMOTE", PONDERSCOPE_PROGRAM);
+        qputenv("FAR_SHELL", "{\"delay\": " + QByteArray::number(delay / 1000) + "}");
+    }
+    const QString name = (delay > 0 ? QStringLiteral("ssh://far") : QString()) + path;
     for (int i = 0; i < 3; ++i) {
-        QProcess::execute(QApplication::applicationFilePath(), {QStringLiteral("--measure"), path});
+        for (const char* what : {"--measure", "--window"}) {
+            QProcess::execute(QApplication::applicationFilePath(), {QLatin1String(what), name});
+        }
     }
     return 0;
 }

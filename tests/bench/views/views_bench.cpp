@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Frame times of the text view and of the policy lab: the real widgets, driven through fixed gestures. A
-// frame is the gesture's step and the painting that follows it, up to the window's backing store. Goal: the
-// 99th percentile below the 16.7 ms of a 60 Hz screen.
+// Frame times of the text view, of the maps and of the policy lab: the real widgets, driven through fixed
+// gestures. A frame is the gesture's step and the painting that follows it, up to the window's backing store.
+// Goal: the 99th percentile below the 16.7 ms of a 60 Hz screen.
 #include "core/base/utf8.h"
 #include "tests/bench/resident.h"
+#include "tests/bench/views/frames.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/style.h"
+#include "views/depth/depth_view.h"
+#include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map_canvas.h"
 #include "views/policy/policy_lab.h"
@@ -24,44 +27,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <vector>
 
 using namespace ponderscope;
+using bench::Times;
 
 namespace {
-
-/// Time that this thread has computed, in ms: what a frame costs on a machine that does other things, too.
-double computed() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-struct Times {
-    std::vector<double> ms;
-    std::vector<double> cpu;
-    template <typename Step>
-    void frame(QWidget* viewport, Step step) {
-        QElapsedTimer timer;
-        timer.start();
-        const double before = computed();
-        step();
-        viewport->repaint();
-        ms.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
-        cpu.push_back(computed() - before);
-        QCoreApplication::processEvents();
-    }
-    void print(const char* gesture) {
-        const auto at = [](std::vector<double>& values, double q) {
-            std::sort(values.begin(), values.end());
-            return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
-        };
-        std::printf("    %-28s %5zu frames   median %6.2f ms   p99 %6.2f ms   computing: median %6.2f ms   "
-                    "p99 %6.2f ms\n",
-                    gesture, ms.size(), at(ms, 0.5), at(ms, 0.99), at(cpu, 0.5), at(cpu, 0.99));
-    }
-};
 
 /// The other zooms of the text: one line a token, and the map of one to eight pixels a token.
 void measure_zooms(TextPanel& panel, Selection& selection) {
@@ -305,6 +276,67 @@ void measure_heatmap(std::int64_t tokens) {
     hover.print("hover");
 }
 
+/// The maps as panels, of a recorded run: one, three over one token axis, and the depth attention's.
+void measure_maps(std::int64_t tokens) {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("maps.ponder"));
+    testing::write_sample_trace(path.toStdString(),
+                                {.sequences = 1, .tokens = tokens, .secondRun = false, .withDepth = true});
+    Theme theme(Appearance::light);
+    TraceData data;
+    Selection selection;
+    const ViewContext context{data, selection, theme};
+    HeatmapView maps(context);
+    DepthView depth(context);
+    maps.resize(1200, 260);
+    depth.resize(1200, 600);
+    for (QWidget* panel : {static_cast<QWidget*>(&maps), static_cast<QWidget*>(&depth)}) {
+        panel->show();
+    }
+    maps.setOnScreen(true);
+    depth.setOnScreen(true);
+    data.open(path);
+    while (!data.isOpen(path)) {
+        QCoreApplication::processEvents();
+    }
+    selection.setRunA({path, data.runs(path)[0].id});
+    const auto settle = [&] {
+        do {
+            QCoreApplication::processEvents();
+        } while (!maps.canvas()->map() || !depth.map()->map() || maps.isBusy() || depth.isBusy());
+    };
+    settle();
+    const auto gestures = [&](QWidget& panel, StepMapCanvas& canvas, const QString& name) {
+        const auto all = static_cast<double>(tokens);
+        Times pan;
+        for (int i = 0; i < 200; ++i) {
+            pan.frame(&panel, [&] { canvas.setView(all * i / 400, all * i / 400 + all / 2); });
+        }
+        pan.print(qPrintable(name + QStringLiteral(": pan")));
+        Times zoom;
+        for (int i = 0; i < 200; ++i) {
+            zoom.frame(&panel, [&] { canvas.zoom(i < 100 ? 1.06 : 1 / 1.06, all / 3); });
+        }
+        zoom.print(qPrintable(name + QStringLiteral(": zoom")));
+        Times arrows;
+        for (int i = 0; i < 200; ++i) {
+            arrows.frame(&panel, [&] { selection.setToken(i * 31 % tokens); });
+        }
+        arrows.print(qPrintable(name + QStringLiteral(": choose a token")));
+    };
+    std::printf("maps of a recorded run, %lld tokens\n", static_cast<long long>(tokens));
+    gestures(maps, *maps.canvas(), QStringLiteral("one map"));
+    maps.resize(1200, 600);
+    for (const SignalInfo& info : data.signalsOf(selection.runA())) {
+        if (maps.maps().size() < 2 && info.name != maps.signalName().toStdString() && info.axes.size() == 2) {
+            maps.addMap(QString::fromStdString(info.name));
+        }
+    }
+    settle();
+    gestures(maps, *maps.canvas(), QStringLiteral("%1 maps").arg(maps.maps().size() + 1));
+    gestures(depth, *depth.map(), QStringLiteral("depth map"));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -322,6 +354,9 @@ int main(int argc, char** argv) {
     measure(1'000'000, {cut_characters(1'000'000)});
     for (const std::int64_t tokens : {std::int64_t{100'000}, std::int64_t{1'000'000}}) {
         measure_heatmap(tokens);
+    }
+    for (const std::int64_t tokens : {std::int64_t{10'000}, std::int64_t{100'000}}) {
+        measure_maps(tokens);
     }
     for (const std::int64_t tokens : {std::int64_t{100'000}, std::int64_t{1'000'000}}) {
         std::printf("policy lab beside the text, %lld tokens\n", static_cast<long long>(tokens));

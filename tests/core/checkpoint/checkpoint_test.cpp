@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/checkpoint.h"
 
+#include "core/base/files.h"
 #include "core/base/sha256.h"
 #include "tests/core/checkpoint/support.h"
 
@@ -56,6 +57,18 @@ TEST_F(CheckpointTest, OpensByFolderOrByAFileInside) {
         EXPECT_NE(checkpoint.weights.find("w"), nullptr);
         EXPECT_EQ(checkpoint.tokenizer_json, folder_ / "tokenizer.json");
     }
+}
+
+TEST_F(CheckpointTest, ATokenizerMayBeALinkAndOneThatLeadsNowhereIsNotOverlooked) {
+    put_model();
+    EXPECT_FALSE(Checkpoint::open(folder_.path()).tokenizer_json);
+    fs::create_symlink("../tokenizer/tokenizer.json", folder_ / "tokenizer.json");
+    const auto file = Checkpoint::open(folder_.path()).tokenizer_json;
+    ASSERT_TRUE(file);
+    EXPECT_EQ(
+        sentence(folder_.path(), [&] { (void)read_file(*file); }),
+        "tokenizer.json: expected a file, found a link to something that is not there; get the file that "
+        "it points to.");
 }
 
 TEST_F(CheckpointTest, TheMethodIsPassedOn) {

@@ -19,6 +19,7 @@ namespace {
 
 using testing::ProgramResult;
 using testing::run_ponderscope;
+using testing::succeed;
 
 class Annotate : public ::testing::Test {
 protected:
@@ -60,10 +61,9 @@ protected:
 };
 
 TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
-    const ProgramResult made = run_ponderscope({"annotate", trace("one"), "--derive", "gain=nll@0-nll@last",
-                                                "--derive", "late=rank@last", "--json"});
-    ASSERT_EQ(made.code, 0) << made.err;
-    const auto rows = nlohmann::json::parse(made.out);
+    const std::string made = succeed({"annotate", trace("one"), "--derive", "gain=nll@0-nll@last", "--derive",
+                                      "late=rank@last", "--json"});
+    const auto rows = nlohmann::json::parse(made);
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0]["name"], "gain");
     EXPECT_GT(rows[0]["tokens_with_value"], 600);
@@ -84,10 +84,9 @@ TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
 }
 
 TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
-    const ProgramResult made =
-        run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--category", "code", "--json"});
-    ASSERT_EQ(made.code, 0) << made.err;
-    const nlohmann::json list = nlohmann::json::parse(made.out);
+    const std::string made =
+        succeed({"annotate", trace("one"), "--csv", whole(), "--category", "code", "--json"});
+    const nlohmann::json list = nlohmann::json::parse(made);
     ASSERT_EQ(list.size(), 3U);
     EXPECT_EQ(list[0]["name"], "code");
     EXPECT_EQ(list[0]["kind"], "category");
@@ -133,10 +132,9 @@ TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
     const ProgramResult listed = run_ponderscope({"annotate", trace()});
     EXPECT_NE(listed.out.find("t.ponder#one  score  numbers  700 of 700 tokens"), std::string::npos)
         << listed.out;
-    const ProgramResult removed =
-        run_ponderscope({"annotate", trace(), "--run", "one", "--remove", "code", "--remove", "score"});
-    EXPECT_EQ(removed.code, 0) << removed.err;
-    EXPECT_EQ(removed.out.find("score"), std::string::npos) << removed.out;
+    const std::string removed =
+        succeed({"annotate", trace(), "--run", "one", "--remove", "code", "--remove", "score"});
+    EXPECT_EQ(removed.find("score"), std::string::npos) << removed;
 }
 
 TEST_F(Annotate, NamesFromStrangersDoNotReachTheTerminal) {
@@ -194,25 +192,22 @@ TEST_F(Annotate, BytesOfTheTextFindTheirTokens) {
     const TraceReader reader = TraceReader::open(folder_ / "t.ponder");
     const RunInfo run = find_run(reader, "one");
     const TokenColumns tokens = reader.tokens(run.id, 0);
-    const ProgramResult made =
-        run_ponderscope({"annotate", trace("one"), "--csv",
-                         csv("document,begin,end,name\n0," + std::to_string(tokens.begin[5]) + "," +
-                             std::to_string(tokens.end[7]) + ",person\n")});
-    ASSERT_EQ(made.code, 0) << made.err;
+    succeed({"annotate", trace("one"), "--csv",
+             csv("document,begin,end,name\n0," + std::to_string(tokens.begin[5]) + "," +
+                 std::to_string(tokens.end[7]) + ",person\n")});
     const auto annotations = AnnotationReader::beside(folder_ / "t.ponder");
     const std::vector<double> values = annotations->values(annotations->all()[0], 0, 0, 400);
     for (std::size_t t = 0; t < values.size(); ++t) {
         EXPECT_EQ(!std::isnan(values[t]), t >= 5 && t <= 7) << t;
     }
     // The bytes say it where a token's number stands beside them.
-    const ProgramResult both = run_ponderscope(
-        {"annotate", trace("one"), "--csv",
-         csv("sequence,token,begin,end,name\n0,9," + std::to_string(tokens.begin[5]) + "," +
-             std::to_string(tokens.end[5]) + ",person\n0,9," + std::to_string(tokens.begin[6]) + "," +
-             std::to_string(tokens.end[6]) + ",place\n"),
-         "--json"});
-    ASSERT_EQ(both.code, 0) << both.err;
-    EXPECT_EQ(nlohmann::json::parse(both.out)[0]["tokens_with_value"], 2);
+    const std::string both =
+        succeed({"annotate", trace("one"), "--csv",
+                 csv("sequence,token,begin,end,name\n0,9," + std::to_string(tokens.begin[5]) + "," +
+                     std::to_string(tokens.end[5]) + ",person\n0,9," + std::to_string(tokens.begin[6]) + "," +
+                     std::to_string(tokens.end[6]) + ",place\n"),
+                 "--json"});
+    EXPECT_EQ(nlohmann::json::parse(both)[0]["tokens_with_value"], 2);
 }
 
 TEST_F(Annotate, NumbersMayBeWrittenInAnyCommonWay) {

@@ -17,6 +17,7 @@ namespace {
 
 using testing::ProgramResult;
 using testing::run_ponderscope;
+using testing::succeed;
 using testing::TemporaryFolder;
 using testing::TinyCheckpoint;
 
@@ -63,6 +64,42 @@ TEST_F(CommandLine, EveryVerbHasHelpWithAnExample) {
     }
 }
 
+TEST_F(CommandLine, ALowerPrecisionIsMeasuredBeforeTheRun) {
+    const ProgramResult result =
+        record("ponderlm", "low.ponder", {"--dtype", "bfloat16", "--check", "10", "--context", "8"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const nlohmann::json run = parse(result.out);
+    const nlohmann::json& precision = run.at("precision");
+    EXPECT_EQ(precision.at("predictions"), 9);
+    EXPECT_EQ(precision.at("dtype"), "bfloat16");
+    const double change =
+        precision.at("mean_nll").get<double>() - precision.at("mean_nll_float32").get<double>();
+    EXPECT_NE(change, 0);
+    EXPECT_LE(std::abs(change), precision.at("mean_change").get<double>() + 1e-12);
+    EXPECT_LE(precision.at("mean_change"), precision.at("largest_change"));
+    EXPECT_LT(precision.at("largest_change"), 0.5);
+    EXPECT_GT(precision.at("seconds"), 0);
+    // Whether it was checked changes nothing of the run, line by line neither.
+    const nlohmann::json without =
+        parse(record("ponderlm", "low.ponder", {"--dtype", "bfloat16", "--context", "8"}).out);
+    EXPECT_EQ(run.at("mean_nll"), without.at("mean_nll"));
+    write_file_atomically(folder_ / "lines.jsonl", "{\"text\": " + nlohmann::json(text).dump() + "}\n");
+    const ProgramResult lines =
+        run_ponderscope({"record", at("ponderlm"), "--jsonl", at("lines.jsonl"), "-o", at("lines.ponder"),
+                         "--dtype", "bfloat16", "--check", "10", "--context", "8"});
+    ASSERT_EQ(lines.code, 0) << lines.err;
+    EXPECT_NE(lines.out.find("bfloat16 against float32 on 9 predictions: NLL "), std::string::npos)
+        << lines.out;
+    for (const std::vector<std::string>& wrong :
+         {std::vector<std::string>{"--check", "10"},
+          std::vector<std::string>{"--dtype", "bfloat16", "--check", "1"}}) {
+        const ProgramResult refused = record("ponderlm", "none.ponder", wrong);
+        EXPECT_EQ(refused.code, 2);
+        EXPECT_NE(refused.err.find("--check"), std::string::npos) << refused.err;
+        EXPECT_FALSE(std::filesystem::exists(at("none.ponder")));
+    }
+}
+
 TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     const ProgramResult first = record("vanilla", "both.ponder");
     ASSERT_EQ(first.code, 0) << first.err;
@@ -73,27 +110,23 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     EXPECT_TRUE(run.at("complete"));
     ASSERT_EQ(record("ponderlm", "both.ponder").code, 0);
 
-    const ProgramResult inspected = run_ponderscope({"inspect", at("both.ponder"), "--json", "--check"});
-    ASSERT_EQ(inspected.code, 0) << inspected.err;
-    const nlohmann::json about = parse(inspected.out);
+    const std::string inspected = succeed({"inspect", at("both.ponder"), "--json", "--check"});
+    const nlohmann::json about = parse(inspected);
     ASSERT_EQ(about.at("runs").size(), 2U);
     EXPECT_EQ(about.at("runs")[1].at("method"), "ponderlm");
     EXPECT_DOUBLE_EQ(about.at("runs")[1].at("mean_steps").get<double>(), 3.0);
     EXPECT_NEAR(about.at("runs")[0].at("mean_nll").get<double>(), run.at("mean_nll").get<double>(), 1e-6);
 
-    const ProgramResult compared =
-        run_ponderscope({"compare", at("both.ponder#vanilla"), at("both.ponder#ponderlm"), "--json"});
-    ASSERT_EQ(compared.code, 0) << compared.err;
-    const nlohmann::json comparison = parse(compared.out);
+    const std::string compared =
+        succeed({"compare", at("both.ponder#vanilla"), at("both.ponder#ponderlm"), "--json"});
+    const nlohmann::json comparison = parse(compared);
     EXPECT_EQ(comparison.at("pairs").at(0).at("tokens"), std::strlen(text) - 1);
 
-    ASSERT_EQ(run_ponderscope({"export", at("both.ponder"), "-o", at("tables")}).code, 0);
+    succeed({"export", at("both.ponder"), "-o", at("tables")});
     EXPECT_TRUE(std::filesystem::exists(folder_ / "tables" / "tokens.csv"));
 
     ASSERT_EQ(record("vanilla", "other.ponder").code, 0);
-    const ProgramResult merged =
-        run_ponderscope({"merge", at("both.ponder"), at("other.ponder"), "-o", at("all.ponder")});
-    ASSERT_EQ(merged.code, 0) << merged.err;
+    succeed({"merge", at("both.ponder"), at("other.ponder"), "-o", at("all.ponder")});
     EXPECT_EQ(parse(run_ponderscope({"inspect", at("all.ponder"), "--json"}).out).at("runs").size(), 3U);
 }
 
@@ -123,17 +156,14 @@ TEST_F(CommandLine, TokenizeAndBack) {
     ASSERT_EQ(ids.code, 0) << ids.err;
     EXPECT_EQ(parse(ids.out).at(0).size(), std::strlen(text));
     write_file_atomically(folder_ / "ids.json", ids.out);
-    const ProgramResult back = run_ponderscope({"tokenize", at("vanilla"), "--decode", at("ids.json")});
-    ASSERT_EQ(back.code, 0) << back.err;
-    EXPECT_EQ(back.out, std::string(text) + "\n");
+    const std::string back = succeed({"tokenize", at("vanilla"), "--decode", at("ids.json")});
+    EXPECT_EQ(back, std::string(text) + "\n");
 }
 
 TEST_F(CommandLine, LogitsOfRowsOfDifferentLengthsAreThoseOfEachAlone) {
     const auto logits = [this](const std::string& ids, const std::string& out) {
         write_file_atomically(folder_ / "ids.json", ids);
-        const ProgramResult result =
-            run_ponderscope({"logits", at("ponderlm"), "--ids", at("ids.json"), "-o", at(out)});
-        EXPECT_EQ(result.code, 0) << result.err;
+        succeed({"logits", at("ponderlm"), "--ids", at("ids.json"), "-o", at(out)});
         return SafetensorsFile::open(folder_ / out);
     };
     const SafetensorsFile together = logits("[[1, 2, 3, 4, 5], [7, 8]]", "together.safetensors");
@@ -154,14 +184,12 @@ TEST_F(CommandLine, LogitsOfRowsOfDifferentLengthsAreThoseOfEachAlone) {
 }
 
 TEST_F(CommandLine, GeneratedTokensAreRecordedLikeAnyOthers) {
-    const ProgramResult result =
-        run_ponderscope({"record", at("ponderlm"), "--prompt", "The lamp", "--generate", "12", "-o",
-                         at("generated.ponder"), "--json"});
-    ASSERT_EQ(result.code, 0) << result.err;
-    EXPECT_EQ(parse(result.out).at("tokens"), 20);
+    const std::string result = succeed({"record", at("ponderlm"), "--prompt", "The lamp", "--generate", "12",
+                                        "-o", at("generated.ponder"), "--json"});
+    EXPECT_EQ(parse(result).at("tokens"), 20);
     const ProgramResult again = run_ponderscope({"record", at("ponderlm"), "--prompt", "The lamp",
                                                  "--generate", "12", "-o", at("again.ponder"), "--json"});
-    EXPECT_EQ(parse(result.out).at("mean_nll"), parse(again.out).at("mean_nll")) << "greedy is deterministic";
+    EXPECT_EQ(parse(result).at("mean_nll"), parse(again.out).at("mean_nll")) << "greedy is deterministic";
 }
 
 TEST_F(CommandLine, VerifyFailsWithCodeOneWhenNumbersDiffer) {

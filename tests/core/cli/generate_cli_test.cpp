@@ -16,8 +16,9 @@
 namespace ponderscope {
 namespace {
 
-using testing::ProgramResult;
+using testing::refused;
 using testing::run_ponderscope;
+using testing::succeed;
 
 class Generate : public ::testing::Test {
 protected:
@@ -56,8 +57,7 @@ TEST_F(Generate, RecordedTogetherPromptsGoOnAsAloneWhereverTheyStop) {
             "record",     model.string(), "--ids", (folder_ / "ids.json").string(),
             "--generate", "12",           "-o",    trace_};
         arguments.insert(arguments.end(), more.begin(), more.end());
-        const ProgramResult result = run_ponderscope(arguments);
-        EXPECT_EQ(result.code, 0) << result.err;
+        succeed(arguments);
         const TraceReader reader = TraceReader::open(trace_);
         std::vector<TokenColumns> all;
         for (const SequenceInfo& sequence : reader.sequences(1)) {
@@ -90,11 +90,9 @@ TEST_F(Generate, RecordedTogetherPromptsGoOnAsAloneWhereverTheyStop) {
 }
 
 TEST_F(Generate, EveryLineIsWhatTheTraceHolds) {
-    const ProgramResult result =
-        run_ponderscope({"generate", model_, "--prompt", "The ferry", "--tokens", "6", "-o", trace_, "--name",
-                         "said", "--json", "--progress", "none"});
-    ASSERT_EQ(result.code, 0) << result.err;
-    const std::vector<nlohmann::json> said = lines(result.out);
+    const std::string result = succeed({"generate", model_, "--prompt", "The ferry", "--tokens", "6", "-o",
+                                        trace_, "--name", "said", "--json", "--progress", "none"});
+    const std::vector<nlohmann::json> said = lines(result);
     ASSERT_EQ(said.size(), 1 + 8 + 6 + 1U); // start, the prompt's later tokens, new ones, recorded
     EXPECT_EQ(said.front()["event"], "start");
     EXPECT_EQ(said.front()["prompt_tokens"], 9);
@@ -144,10 +142,9 @@ TEST_F(Generate, GreedyIsTheMostProbableAndSamplingBelongsToItsSeed) {
     const auto ids = [&](const std::vector<std::string>& more) {
         std::vector<std::string> arguments{"generate", model_, "--prompt", "ab", "--tokens", "12", "--json"};
         arguments.insert(arguments.end(), more.begin(), more.end());
-        const ProgramResult result = run_ponderscope(arguments);
-        EXPECT_EQ(result.code, 0) << result.err;
+        const std::string result = succeed(arguments);
         std::vector<int> all;
-        for (const nlohmann::json& line : lines(result.out)) {
+        for (const nlohmann::json& line : lines(result)) {
             if (line["event"] == "token" && line["given"] == false) {
                 all.push_back(line["token"]["id"]);
                 if (more.empty()) {
@@ -166,16 +163,13 @@ TEST_F(Generate, GreedyIsTheMostProbableAndSamplingBelongsToItsSeed) {
 }
 
 TEST_F(Generate, WithoutJsonItWritesTheText) {
-    const ProgramResult result = run_ponderscope({"generate", model_, "--prompt", "Once", "--tokens", "4"});
-    ASSERT_EQ(result.code, 0) << result.err;
-    EXPECT_EQ(result.out.substr(0, 4), "Once");
+    const std::string result = succeed({"generate", model_, "--prompt", "Once", "--tokens", "4"});
+    EXPECT_EQ(result.substr(0, 4), "Once");
 }
 
 TEST_F(Generate, ZeroTokensReadThePrompt) {
-    const ProgramResult result =
-        run_ponderscope({"generate", model_, "--prompt", "Once", "--tokens", "0", "--json"});
-    ASSERT_EQ(result.code, 0) << result.err;
-    EXPECT_EQ(lines(result.out).size(), 4U); // start and three more tokens
+    const std::string result = succeed({"generate", model_, "--prompt", "Once", "--tokens", "0", "--json"});
+    EXPECT_EQ(lines(result).size(), 4U); // start and three more tokens
 }
 
 TEST_F(Generate, WrongInputIsOneSentenceAndLeavesNoTrace) {
@@ -186,9 +180,8 @@ TEST_F(Generate, WrongInputIsOneSentenceAndLeavesNoTrace) {
              {"generate", model_, "--prompt", "x", "--top-p", "2"},
              {"generate", (folder_ / "nowhere").string(), "--prompt", "x"},
              {"generate", model_}}) {
-        const ProgramResult result = run_ponderscope(wrong);
-        EXPECT_EQ(result.code, 2);
-        EXPECT_EQ(result.err.rfind("ponderscope: ", 0), 0U) << result.err;
+        const std::string result = refused(wrong);
+        EXPECT_EQ(result.rfind("ponderscope: ", 0), 0U) << result;
         EXPECT_FALSE(std::filesystem::exists(trace_));
     }
 }
@@ -197,12 +190,9 @@ TEST_F(Generate, FromARunComputesTheSameTokensAgain) {
     ASSERT_EQ(
         run_ponderscope({"generate", model_, "--prompt", "The river", "--tokens", "8", "-o", trace_}).code,
         0);
-    const ProgramResult again =
-        run_ponderscope({"record", model_, "--from", trace_ + "#1", "-o", trace_, "--name", "again"});
-    ASSERT_EQ(again.code, 0) << again.err;
-    const ProgramResult changed = run_ponderscope({"record", model_, "--from", trace_ + "#1", "--force-steps",
-                                                   "5:0", "-o", trace_, "--name", "changed"});
-    ASSERT_EQ(changed.code, 0) << changed.err;
+    succeed({"record", model_, "--from", trace_ + "#1", "-o", trace_, "--name", "again"});
+    succeed({"record", model_, "--from", trace_ + "#1", "--force-steps", "5:0", "-o", trace_, "--name",
+             "changed"});
     const TraceReader reader = TraceReader::open(trace_);
     const std::vector<RunInfo> runs = reader.runs();
     ASSERT_EQ(runs.size(), 3U);
@@ -218,12 +208,9 @@ TEST_F(Generate, FromARunComputesTheSameTokensAgain) {
     EXPECT_EQ(third.nll[3], first.nll[3]); // what stands before does not change
     EXPECT_NE(third.nll[5], first.nll[5]);
 
-    const ProgramResult missing = run_ponderscope({"record", model_, "--from", trace_ + "#9", "-o", trace_});
-    EXPECT_EQ(missing.code, 2);
-    const ProgramResult both =
-        run_ponderscope({"record", model_, "--from", trace_, "--prompt", "x", "-o", trace_});
-    EXPECT_EQ(both.code, 2);
-    EXPECT_NE(both.err.find("exclude each other"), std::string::npos);
+    refused({"record", model_, "--from", trace_ + "#9", "-o", trace_});
+    const std::string both = refused({"record", model_, "--from", trace_, "--prompt", "x", "-o", trace_});
+    EXPECT_NE(both.find("exclude each other"), std::string::npos);
 }
 
 } // namespace

@@ -20,6 +20,7 @@ namespace {
 
 using testing::ProgramResult;
 using testing::run_ponderscope;
+using testing::succeed;
 using testing::TemporaryFolder;
 using testing::test_data;
 
@@ -94,9 +95,8 @@ TEST(Golden, ASourceCanBeLeftOut) {
         std::vector<std::string> arguments{"record", model, "--ids", (temporary / "ids.json").string(),
                                            "-o",     trace, "--json"};
         arguments.insert(arguments.end(), change.begin(), change.end());
-        const ProgramResult result = run_ponderscope(arguments);
-        ASSERT_EQ(result.code, 0) << result.err;
-        const nlohmann::json report = nlohmann::json::parse(result.out);
+        const std::string result = succeed(arguments);
+        const nlohmann::json report = nlohmann::json::parse(result);
         means.insert(report.at("mean_nll").dump());
         names.insert(report.at("run").get<std::string>());
     }
@@ -130,9 +130,7 @@ TEST(Golden, Stories260kAgreesWithItsReferenceIdsAndLogits) {
     const TemporaryFolder temporary;
     write_file_atomically(temporary / "ids.json", nlohmann::json{ids}.dump());
     const std::string out = (temporary / "out.safetensors").string();
-    const ProgramResult result =
-        run_ponderscope({"logits", folder.string(), "--ids", (temporary / "ids.json").string(), "-o", out});
-    ASSERT_EQ(result.code, 0) << result.err;
+    succeed({"logits", folder.string(), "--ids", (temporary / "ids.json").string(), "-o", out});
     const SafetensorsFile file = SafetensorsFile::open(out);
     const TensorView& tensor = *file.find("logits");
     const auto vocabulary = static_cast<std::size_t>(tensor.shape.at(2));
@@ -155,10 +153,9 @@ TEST(Golden, Stories260kAgreesWithItsReferenceIdsAndLogits) {
             << "position " << t;
     }
     write_file_atomically(temporary / "text.txt", golden.at("text").get<std::string>());
-    const ProgramResult tokens =
-        run_ponderscope({"tokenize", folder.string(), "--text", (temporary / "text.txt").string()});
-    ASSERT_EQ(tokens.code, 0) << tokens.err;
-    EXPECT_EQ(nlohmann::json::parse(tokens.out).at(0).get<std::vector<std::int64_t>>(), ids);
+    const std::string tokens =
+        succeed({"tokenize", folder.string(), "--text", (temporary / "text.txt").string()});
+    EXPECT_EQ(nlohmann::json::parse(tokens).at(0).get<std::vector<std::int64_t>>(), ids);
 }
 
 } // namespace

@@ -16,6 +16,7 @@ namespace ponderscope {
 namespace {
 
 using testing::run_ponderscope;
+using testing::succeed;
 
 class JsonlVerb : public ::testing::Test {
 protected:
@@ -66,7 +67,7 @@ TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
 }
 
 TEST_F(JsonlVerb, AStreamIsWhatAFileIs) {
-    ASSERT_EQ(run_ponderscope({"record", model, "--jsonl", corpus, "-o", trace, "--name", "file"}).code, 0);
+    succeed({"record", model, "--jsonl", corpus, "-o", trace, "--name", "file"});
     const auto piped =
         run_ponderscope({"record", model, "--jsonl", pipe_of(corpus), "-o", trace, "--name", "pipe"});
     ASSERT_EQ(piped.code, 0) << piped.err;
@@ -75,7 +76,7 @@ TEST_F(JsonlVerb, AStreamIsWhatAFileIs) {
     ASSERT_EQ(runs.size(), 2U);
     EXPECT_EQ(runs[0].text_digest, runs[1].text_digest);
     EXPECT_EQ(runs[0].nll_sum, runs[1].nll_sum);
-    EXPECT_EQ(run_ponderscope({"compare", trace + "#file", trace + "#pipe"}).code, 0);
+    succeed({"compare", trace + "#file", trace + "#pipe"});
 }
 
 TEST_F(JsonlVerb, AStreamThatBreaksKeepsWhatCameBefore) {
@@ -97,7 +98,7 @@ TEST_F(JsonlVerb, AStreamThatBreaksKeepsWhatCameBefore) {
         std::string::npos)
         << cut.err;
     EXPECT_FALSE(TraceReader::open(trace).runs().at(0).complete);
-    EXPECT_EQ(run_ponderscope({"check", trace}).code, 0);
+    succeed({"check", trace});
 
     const auto skipped =
         run_ponderscope({"record", model, "--jsonl", pipe_of(broken), "--skip-bad", "-o", trace, "--json"});
@@ -128,8 +129,41 @@ TEST_F(JsonlVerb, WrongUseIsASentence) {
               std::string::npos);
 }
 
+TEST_F(JsonlVerb, TextFilesAreStreamsToo) {
+    const std::string text = folder / "text.txt";
+    std::string lines;
+    for (int i = 0; i < 40; ++i) {
+        lines += "Line " + std::to_string(i) + " of one text.\n";
+    }
+    write_file_atomically(text, lines);
+    ASSERT_EQ(std::system(("gzip -k '" + text + "'").c_str()), 0);
+    succeed({"record", model, "--text", text, "-o", trace, "--name", "file"});
+    succeed({"record", model, "--text", pipe_of(text), "-o", trace, "--name", "pipe"});
+    succeed({"record", model, "--text", text + ".gz", "-o", trace, "--name", "packed"});
+    succeed({"record", model, "--text", text, text, "--limit-tokens", "9", "-o", trace, "--name", "limited"});
+    const std::vector<RunInfo> runs = TraceReader::open(trace).runs();
+    ASSERT_EQ(runs.size(), 4U);
+    for (const RunInfo& run : runs) {
+        EXPECT_EQ(run.text_digest, runs[0].text_digest) << run.name;
+        EXPECT_EQ(run.nll_sum, runs[0].nll_sum) << run.name;
+    }
+    std::filesystem::remove(trace);
+    const auto sentence = [&](std::vector<std::string> arguments, const std::string& expected) {
+        arguments.insert(arguments.begin(), {"record", model, "-o", trace});
+        const auto result = run_ponderscope(arguments);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_NE(result.err.find(expected), std::string::npos) << result.err;
+        EXPECT_FALSE(std::filesystem::exists(trace));
+    };
+    sentence({"--text", "-"}, "standard input: expected a text, found an empty one");
+    sentence({"--text", "-", "--generate", "3"}, "--generate continues a prompt");
+    sentence({"--text", text + ".gz", "--force-steps", "0:1"}, "--force-steps names tokens of a text");
+    sentence({"--prompt", "some words", "--limit-tokens", "9"},
+             "--limit-tokens is of --jsonl FILE or --text FILE");
+}
+
 TEST_F(JsonlVerb, CheckSaysALineAFault) {
-    ASSERT_EQ(run_ponderscope({"record", model, "--jsonl", corpus, "-o", trace}).code, 0);
+    succeed({"record", model, "--jsonl", corpus, "-o", trace});
     testing::sql(trace, "UPDATE token_row SET rank = 0 WHERE row = 4294967297; UPDATE run SET tokens = 5");
     const auto broken = run_ponderscope({"check", trace});
     EXPECT_EQ(broken.code, 1);

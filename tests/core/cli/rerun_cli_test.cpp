@@ -17,6 +17,7 @@ namespace {
 
 using testing::ProgramResult;
 using testing::run_ponderscope;
+using testing::succeed;
 
 template <typename T>
 std::vector<T> values(const SafetensorsFile& file, const std::string& name) {
@@ -65,10 +66,8 @@ TEST_P(Rerun, StepsAreEqualAndNllIsClose) {
         const std::string spec = spec_of(description, name);
         SCOPED_TRACE(name + " = " + spec);
         const std::filesystem::path out = output / (name + ".safetensors");
-        const ProgramResult result =
-            run_ponderscope({"logits", where.string(), "--ids", (where / "golden.safetensors").string(),
-                             "--policy", spec, "-o", out.string()});
-        ASSERT_EQ(result.code, 0) << result.err;
+        succeed({"logits", where.string(), "--ids", (where / "golden.safetensors").string(), "--policy", spec,
+                 "-o", out.string()});
         const SafetensorsFile ours = SafetensorsFile::open(out);
         EXPECT_EQ(values<std::int64_t>(ours, "steps"),
                   values<std::int64_t>(golden, "rerun." + name + ".steps"));

@@ -5,6 +5,7 @@
 #include "tests/support/test_data.h"
 
 #include <cstdlib>
+#include <stdexcept>
 
 #include <sys/wait.h>
 
@@ -23,6 +24,19 @@ std::string quoted(const std::string& text) {
     return result + "'";
 }
 
+ProgramResult ends_with(int code, const std::vector<std::string>& arguments) {
+    ProgramResult result = run_ponderscope(arguments);
+    if (result.code != code) {
+        std::string line = "ponderscope";
+        for (const std::string& argument : arguments) {
+            line += " " + quoted(argument);
+        }
+        throw std::runtime_error(line + " ended with " + std::to_string(result.code) + ", not " +
+                                 std::to_string(code) + ": " + result.err);
+    }
+    return result;
+}
+
 } // namespace
 
 ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const std::string& limits) {
@@ -39,6 +53,14 @@ ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const s
     result.out = read_file(folder / "out");
     result.err = read_file(folder / "err");
     return result;
+}
+
+std::string succeed(const std::vector<std::string>& arguments) {
+    return ends_with(0, arguments).out;
+}
+
+std::string refused(const std::vector<std::string>& arguments) {
+    return ends_with(2, arguments).err;
 }
 
 } // namespace ponderscope::testing

@@ -16,4 +16,9 @@ struct ProgramResult {
 /// "-f 64".
 ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const std::string& limits = "");
 
+/// The same where it must end well: what it prints. Anything else is thrown.
+std::string succeed(const std::vector<std::string>& arguments);
+/// And where it must refuse its input (exit code 2): the sentence on stderr.
+std::string refused(const std::vector<std::string>& arguments);
+
 } // namespace ponderscope::testing

@@ -25,7 +25,9 @@ namespace ponderscope {
 namespace {
 
 using testing::ProgramResult;
+using testing::refused;
 using testing::run_ponderscope;
+using testing::succeed;
 
 /// A process of a world, as torchrun starts it.
 class InWorld {
@@ -81,8 +83,7 @@ protected:
     void record_in_world(const std::string& trace, int size) const {
         for (int rank = 0; rank < size; ++rank) {
             const InWorld world(rank, size);
-            const ProgramResult result = run_ponderscope(record_to(trace));
-            ASSERT_EQ(result.code, 0) << result.err;
+            succeed(record_to(trace));
         }
     }
     static std::string shard(const std::string& trace, int rank, int size) {
@@ -93,8 +94,7 @@ protected:
     /// Every file of an export, without the moments in runs.csv.
     [[nodiscard]] std::map<std::string, std::string> exported(const std::string& trace) const {
         const std::string tables = folder / ("tables" + std::to_string(std::rand()));
-        const ProgramResult result = run_ponderscope({"export", trace, "-o", tables});
-        EXPECT_EQ(result.code, 0) << result.err;
+        succeed({"export", trace, "-o", tables});
         std::map<std::string, std::string> files;
         for (const auto& entry : std::filesystem::recursive_directory_iterator(tables)) {
             if (entry.is_regular_file()) {
@@ -145,22 +145,21 @@ protected:
 
 TEST_F(Shards, OfAnyWorldAreJoinedToWhatOneProcessRecords) {
     const std::string alone = folder / "alone.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    succeed(record_to(alone));
     const auto expected = exported(alone);
     ASSERT_GE(expected.size(), 5U);
-    ASSERT_EQ(run_ponderscope({"check", alone}).code, 0);
+    succeed({"check", alone});
     {
         const InWorld world(0, 1); // one process is no world: its trace is whole
         const std::string one = folder / "one.ponder";
-        ASSERT_EQ(run_ponderscope(record_to(one)).code, 0);
+        succeed(record_to(one));
         expect_equal(expected, exported(one), "a world of one");
     }
     for (const int size : {2, 3, 7}) {
         const std::string trace = folder / ("world" + std::to_string(size) + ".ponder");
         record_in_world(trace, size);
         for (int rank = 0; rank < size; ++rank) {
-            const ProgramResult checked = run_ponderscope({"check", shard(trace, rank, size)});
-            EXPECT_EQ(checked.code, 0) << checked.out;
+            succeed({"check", shard(trace, rank, size)});
         }
         // As they are, by the name that they were recorded to; totals are sums of sums, to rounding.
         auto together = exported(trace);
@@ -174,14 +173,10 @@ TEST_F(Shards, OfAnyWorldAreJoinedToWhatOneProcessRecords) {
         }
         EXPECT_EQ(together.size(), expected.size() - 2);
         const std::string joined = folder / ("joined" + std::to_string(size) + ".ponder");
-        const ProgramResult merged = run_ponderscope(
-            {"merge", "--join", folder / ("world" + std::to_string(size) + ".r*"), "-o", joined});
-        ASSERT_EQ(merged.code, 0) << merged.err;
+        succeed({"merge", "--join", folder / ("world" + std::to_string(size) + ".r*"), "-o", joined});
         expect_equal(expected, exported(joined), "joined of " + std::to_string(size));
-        const ProgramResult checked = run_ponderscope({"check", joined});
-        EXPECT_EQ(checked.code, 0) << checked.out;
-        const ProgramResult compared = run_ponderscope({"compare", alone, joined, "--json"});
-        EXPECT_EQ(compared.code, 0) << compared.err;
+        succeed({"check", joined});
+        succeed({"compare", alone, joined, "--json"});
     }
 }
 
@@ -192,12 +187,11 @@ TEST_F(Shards, DrawsDoNotDependOnTheRank) {
     model = folder / "ponderlm";
     how.insert(how.end(), {"--policy", "geometric:rate=0.4,seed=5", "--record", "basic"});
     const std::string alone = folder / "alone.ponder";
-    const ProgramResult first = run_ponderscope(record_to(alone));
-    ASSERT_EQ(first.code, 0) << first.err;
+    succeed(record_to(alone));
     const std::string trace = folder / "drawn.ponder";
     record_in_world(trace, 3);
     const std::string joined = folder / "joined.ponder";
-    ASSERT_EQ(run_ponderscope({"merge", "--join", folder / "drawn.r*", "-o", joined}).code, 0);
+    succeed({"merge", "--join", folder / "drawn.r*", "-o", joined});
     expect_equal(exported(alone), exported(joined), "drawn");
 }
 
@@ -209,18 +203,18 @@ TEST_F(Shards, OneLongTextIsDealtOutByWindows) {
     write_file_atomically(folder / "long.txt", text);
     how = {"--text", folder / "long.txt", "--context", "32", "--batch", "4", "--name", "run"};
     const std::string alone = folder / "alone.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    succeed(record_to(alone));
     const std::string trace = folder / "long.ponder";
     record_in_world(trace, 3);
     std::vector<std::int64_t> tokens;
     for (int rank = 0; rank < 3; ++rank) {
         tokens.push_back(TraceReader::open(shard(trace, rank, 3)).runs().front().tokens);
-        EXPECT_EQ(run_ponderscope({"check", shard(trace, rank, 3)}).code, 0);
+        succeed({"check", shard(trace, rank, 3)});
     }
     EXPECT_LT(*std::max_element(tokens.begin(), tokens.end()),
               *std::min_element(tokens.begin(), tokens.end()) + 4 * 32 * 2); // a batch or two apart
     const std::string joined = folder / "joined.ponder";
-    ASSERT_EQ(run_ponderscope({"merge", "--join", folder / "long.r*", "-o", joined}).code, 0);
+    succeed({"merge", "--join", folder / "long.r*", "-o", joined});
     expect_equal(exported(alone), exported(joined), "long");
 }
 
@@ -232,10 +226,9 @@ TEST_F(Shards, ThatDoNotFitAreNamed) {
     record_in_world(other, 3);
     const auto join = [&](std::vector<std::string> shards) {
         shards.insert(shards.begin(), {"merge", "--join", "-o", folder / "out.ponder"});
-        const ProgramResult result = run_ponderscope(shards);
-        EXPECT_EQ(result.code, 2) << result.out;
+        const std::string result = refused(shards);
         EXPECT_FALSE(std::filesystem::exists(folder / "out.ponder"));
-        return result.err;
+        return result;
     };
     const std::string missing = join({shard(trace, 0, 3), shard(trace, 2, 3)});
     EXPECT_NE(missing.find("expected all 3 shards of the run, found none of rank 1"), std::string::npos)
@@ -250,9 +243,8 @@ TEST_F(Shards, ThatDoNotFitAreNamed) {
     std::filesystem::copy_file(shard(other, 1, 3), shard(trace, 1, 3));
     const std::string mixed = join({folder / "a.r*"});
     EXPECT_NE(mixed.find("--seed"), std::string::npos) << mixed;
-    const ProgramResult opened = run_ponderscope({"stats", trace});
-    EXPECT_EQ(opened.code, 2);
-    EXPECT_NE(opened.err.find("one of another"), std::string::npos) << opened.err;
+    const std::string opened = refused({"stats", trace});
+    EXPECT_NE(opened.find("one of another"), std::string::npos) << opened;
     std::filesystem::rename(folder / "kept", shard(trace, 1, 3));
     EXPECT_NE(join({folder / "*.r*"}).find("expected the shards of one run, found those of 2"),
               std::string::npos);
@@ -270,10 +262,9 @@ TEST_F(Shards, WrongUseIsASentence) {
     const auto sentence = [&](const std::vector<std::string>& more) {
         std::vector<std::string> line{"record", model, "-o", trace};
         line.insert(line.end(), more.begin(), more.end());
-        const ProgramResult result = run_ponderscope(line);
-        EXPECT_EQ(result.code, 2) << result.out;
+        const std::string result = refused(line);
         EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
-        return result.err;
+        return result;
     };
     EXPECT_NE(sentence({"--prompt", "some words", "--generate", "3"}).find("--generate is of one process"),
               std::string::npos);
@@ -287,16 +278,14 @@ TEST_F(Shards, WrongUseIsASentence) {
     ::setenv("WORLD_SIZE", "1", 1);
     EXPECT_NE(sentence({"--prompt", "some words"}).find("rank 1 of 1"), std::string::npos);
     ::setenv("WORLD_SIZE", "2", 1);
-    ASSERT_EQ(run_ponderscope(record_to(trace)).code, 0);
-    const ProgramResult again = run_ponderscope(record_to(trace));
-    EXPECT_EQ(again.code, 2);
-    EXPECT_NE(again.err.find("--resume"), std::string::npos) << again.err;
+    succeed(record_to(trace));
+    const std::string again = refused(record_to(trace));
+    EXPECT_NE(again.find("--resume"), std::string::npos) << again;
     // A run of other options is not gone on with.
     auto other = record_to(trace);
     other.insert(other.end(), {"--resume", "--record", "basic"});
-    const ProgramResult differs = run_ponderscope(other);
-    EXPECT_EQ(differs.code, 2);
-    EXPECT_NE(differs.err.find("--record steps, and --record basic"), std::string::npos) << differs.err;
+    const std::string differs = refused(other);
+    EXPECT_NE(differs.find("--record steps, and --record basic"), std::string::npos) << differs;
     const auto done = record_to(trace);
     auto resumed = done;
     resumed.emplace_back("--resume");
@@ -318,7 +307,7 @@ TEST_F(Shards, EveryLauncherIsUnderstood) {
             ::setenv(variable.c_str(), value.c_str(), 1);
         }
         const std::string trace = folder / (name + ".ponder");
-        EXPECT_EQ(run_ponderscope(record_to(trace)).code, 0);
+        succeed(record_to(trace));
         EXPECT_TRUE(std::filesystem::exists(name == "sbatch" ? trace : shard(trace, 1, 2))) << name;
         for (const auto& [variable, value] : variables) {
             ::unsetenv(variable.c_str());
@@ -326,8 +315,21 @@ TEST_F(Shards, EveryLauncherIsUnderstood) {
     }
 }
 
-/// Starts the program and kills it after a while; whether it was still running.
-bool killed_after(const std::vector<std::string>& arguments, std::chrono::microseconds wait) {
+/// Of a trace and of what SQLite keeps beside it.
+std::uintmax_t bytes_of(const std::string& trace) {
+    std::uintmax_t sum = 0;
+    for (const char* beside : {"", "-wal"}) {
+        std::error_code error;
+        const auto size = std::filesystem::file_size(trace + beside, error);
+        sum += error ? 0 : size;
+    }
+    return sum;
+}
+
+/// Starts the program and kills it as soon as the trace that it writes has reached \p bytes; whether it was
+/// still running.
+bool killed_while_recording(const std::vector<std::string>& arguments, const std::string& trace,
+                            std::uintmax_t bytes) {
     std::vector<char*> line{const_cast<char*>(PONDERSCOPE_PROGRAM)};
     for (const std::string& argument : arguments) {
         line.push_back(const_cast<char*>(argument.c_str()));
@@ -342,14 +344,19 @@ bool killed_after(const std::vector<std::string>& arguments, std::chrono::micros
         ::execv(line[0], line.data());
         ::_exit(127);
     }
-    std::this_thread::sleep_for(wait);
-    ::kill(child, SIGKILL);
     int status = 0;
+    while (bytes_of(trace) < bytes) {
+        if (::waitpid(child, &status, WNOHANG) == child) {
+            return false; // done before
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    ::kill(child, SIGKILL);
     ::waitpid(child, &status, 0);
     return WIFSIGNALED(status);
 }
 
-/// PONDERSCOPE_KILLS: how many kills; a few by default.
+/// PONDERSCOPE_KILLS: how many kills into a recording; a few by default.
 int kills() {
     const char* wanted = std::getenv("PONDERSCOPE_KILLS");
     return wanted != nullptr ? std::atoi(wanted) : 6;
@@ -367,50 +374,45 @@ TEST_F(Shards, AKilledRankResumedIsAnUndisturbedRun) {
     }
     write_file_atomically(corpus, lines);
     const std::string alone = folder / "alone.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    succeed(record_to(alone));
     const std::string trace = folder / "t.ponder";
-    const auto began = std::chrono::steady_clock::now();
     record_in_world(trace, 2);
-    const auto each =
-        std::chrono::duration_cast<std::chrono::microseconds>((std::chrono::steady_clock::now() - began) / 2);
+    const std::uintmax_t full[] = {bytes_of(shard(trace, 0, 2)), bytes_of(shard(trace, 1, 2))};
     std::srand(20);
-    int in_the_middle = 0;
+    int tries = 0;
     for (int kill = 0; kill < kills();) {
+        ASSERT_LT(tries, 10 * kills()) << "kills come too late";
         for (int rank = 0; rank < 2; ++rank) {
             std::filesystem::remove(shard(trace, rank, 2));
         }
         // Several times into the same recording: a resumed one may be killed too.
         auto line = record_to(trace);
         line.emplace_back("--resume");
-        for (int once = 0; once < 3 && kill < kills(); ++once, ++kill) {
+        for (int once = 0; once < 3 && kill < kills(); ++once, ++tries) {
             const int rank = std::rand() % 2;
             const InWorld world(rank, 2);
-            const auto wait = std::chrono::microseconds(each.count() * (std::rand() % 1000) / 1000);
-            if (killed_after(line, wait) && std::filesystem::exists(shard(trace, rank, 2)) &&
-                std::filesystem::file_size(shard(trace, rank, 2)) > 0) {
-                ++in_the_middle;
-            }
+            const std::uintmax_t there = bytes_of(shard(trace, rank, 2));
+            const std::uintmax_t left = full[rank] > there ? full[rank] - there : 0;
+            const auto until = there + 1 + left * static_cast<std::uintmax_t>(std::rand() % 900) / 1000;
+            kill += killed_while_recording(line, shard(trace, rank, 2), until) ? 1 : 0;
         }
         // By a world of any size: here by one process alone.
         if (!std::filesystem::exists(shard(trace, 0, 2)) && !std::filesystem::exists(shard(trace, 1, 2))) {
             record_in_world(trace, 2);
         } else {
-            const ProgramResult resumed = run_ponderscope(line);
-            ASSERT_EQ(resumed.code, 0) << resumed.err;
+            succeed(line);
         }
         const std::string joined = folder / "joined.ponder";
-        const ProgramResult merged = run_ponderscope({"merge", "--join", folder / "t.r*", "-o", joined});
-        ASSERT_EQ(merged.code, 0) << merged.err;
+        succeed({"merge", "--join", folder / "t.r*", "-o", joined});
         expect_equal(exported(alone), exported(joined), "after kill " + std::to_string(kill));
         std::filesystem::remove(joined);
     }
-    std::cout << kills() << " kills, " << in_the_middle << " of them into a recording\n";
-    EXPECT_GT(in_the_middle, 0);
+    std::cout << kills() << " kills into a recording, of " << tries << " tries\n";
 }
 
 TEST_F(Shards, ACutOffRunOfOneProcessIsResumedToo) {
     const std::string alone = folder / "alone.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    succeed(record_to(alone));
     // As a kill leaves it: sequence 9 begun, and all behind it not there.
     const std::string trace = folder / "cut.ponder";
     std::filesystem::copy_file(alone, trace);
@@ -425,48 +427,46 @@ TEST_F(Shards, ACutOffRunOfOneProcessIsResumedToo) {
     const ProgramResult resumed = run_ponderscope(line);
     ASSERT_EQ(resumed.code, 0) << resumed.err;
     expect_equal(exported(alone), exported(trace), "resumed");
-    const ProgramResult checked = run_ponderscope({"check", trace});
-    EXPECT_EQ(checked.code, 0) << checked.out;
+    succeed({"check", trace});
 }
 
 TEST_F(Shards, RanksThatSeeOtherTextsOrOptionsAreRefused) {
     const std::string trace = folder / "a.ponder";
-    const auto refused = [&](const std::vector<std::string>& line, const std::string& why) {
+    const auto refused_as = [&](const std::vector<std::string>& line, const std::string& why) {
         const InWorld world(1, 2);
-        const ProgramResult result = run_ponderscope(line);
-        EXPECT_EQ(result.code, 2) << result.out;
-        EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+        const std::string result = refused(line);
+        EXPECT_NE(result.find(why), std::string::npos) << result;
         EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
     };
     {
         const InWorld world(0, 2);
-        ASSERT_EQ(run_ponderscope(record_to(trace)).code, 0);
+        succeed(record_to(trace));
     }
     auto other = record_to(trace);
     other.insert(other.end(), {"--seed", "4"});
-    refused(other, "--seed 0, and --seed 4");
+    refused_as(other, "--seed 0, and --seed 4");
     other = record_to(trace);
     other[std::find(other.begin(), other.end(), "4") - other.begin()] = "3";
-    refused(other, "--batch 4, and --batch 3");
+    refused_as(other, "--batch 4, and --batch 3");
     write_file_atomically(corpus, read_file(corpus) +
                                       "{\"text\": \"One more.\", \"author\": \"Ann\", \"parts\": \"x\"}\n");
-    refused(record_to(trace), "the texts' digest");
+    refused_as(record_to(trace), "the texts' digest");
     testing::TinyCheckpoint second;
     second.seed = 2;
     second.write(model);
     std::string lines = read_file(corpus);
     lines.erase(lines.rfind("{\"text\": \"One more"));
     write_file_atomically(corpus, lines);
-    refused(record_to(trace), "the checkpoint's digest");
+    refused_as(record_to(trace), "the checkpoint's digest");
 }
 
 TEST_F(Shards, AFullDiskOfOneRankLeavesWhatIsResumed) {
     const std::string alone = folder / "alone.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    succeed(record_to(alone));
     const std::string trace = folder / "t.ponder";
     {
         const InWorld world(0, 2);
-        ASSERT_EQ(run_ponderscope(record_to(trace)).code, 0);
+        succeed(record_to(trace));
     }
     {
         // ulimit -f counts 512-byte blocks: room for a part of the shard.
@@ -478,24 +478,20 @@ TEST_F(Shards, AFullDiskOfOneRankLeavesWhatIsResumed) {
     auto line = record_to(trace);
     line.emplace_back("--resume");
     const InWorld world(1, 2);
-    const ProgramResult resumed = run_ponderscope(line);
-    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    succeed(line);
     const std::string joined = folder / "joined.ponder";
-    const ProgramResult merged = run_ponderscope({"merge", "--join", folder / "t.r*", "-o", joined});
-    ASSERT_EQ(merged.code, 0) << merged.err;
+    succeed({"merge", "--join", folder / "t.r*", "-o", joined});
     expect_equal(exported(alone), exported(joined), "after a full disk");
 }
 
 TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
     const std::string basic = folder / "basic.ponder";
     how.insert(how.end(), {"--record", "basic"});
-    ASSERT_EQ(run_ponderscope(record_to(basic)).code, 0);
+    succeed(record_to(basic));
     how.back() = "scalars";
     const std::string scalars = folder / "scalars.ponder";
-    const ProgramResult recorded = run_ponderscope(record_to(scalars));
-    ASSERT_EQ(recorded.code, 0) << recorded.err;
-    const ProgramResult checked = run_ponderscope({"check", scalars});
-    EXPECT_EQ(checked.code, 0) << checked.out;
+    succeed(record_to(scalars));
+    succeed({"check", scalars});
     EXPECT_EQ(testing::sql_value(scalars, "PRAGMA user_version"), "3");
     EXPECT_EQ(testing::sql_value(basic, "PRAGMA user_version"), "2");
     EXPECT_EQ(testing::sql_value(scalars, "SELECT count(*) FROM token_row"), "0");
@@ -521,16 +517,14 @@ TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
         EXPECT_EQ(some.first, 3);
         EXPECT_EQ(some.id, std::vector<std::int32_t>(a.id.begin() + 3, a.id.begin() + 7));
     }
-    const ProgramResult compared = run_ponderscope({"compare", basic, scalars, "--json"});
-    EXPECT_EQ(compared.code, 0) << compared.err;
+    succeed({"compare", basic, scalars, "--json"});
     // In shards, resumed and joined like any other run.
     const std::string trace = folder / "w.ponder";
     record_in_world(trace, 3);
     const std::string joined = folder / "joined.ponder";
-    const ProgramResult merged = run_ponderscope({"merge", "--join", folder / "w.r*", "-o", joined});
-    ASSERT_EQ(merged.code, 0) << merged.err;
+    succeed({"merge", "--join", folder / "w.r*", "-o", joined});
     expect_equal(exported(scalars), exported(joined), "scalars");
-    EXPECT_EQ(run_ponderscope({"check", joined}).code, 0);
+    succeed({"check", joined});
     // A damaged frame is a sentence, not values.
     testing::sql(scalars,
                  "UPDATE chunk SET data = substr(data, 1, length(data) - 5) WHERE dtype LIKE '%zstd'");
@@ -543,22 +537,21 @@ TEST_F(Shards, CompressedValuesAreTheSame) {
     ASSERT_EQ(run_ponderscope(record_to(plain)).code, 0);
     how.emplace_back("--compress");
     const std::string compressed = folder / "compressed.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(compressed)).code, 0);
+    succeed(record_to(compressed));
     EXPECT_GT(
         std::stoll(testing::sql_value(compressed, "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'")),
         0);
     EXPECT_LT(std::stoll(testing::sql_value(compressed, "SELECT sum(length(data)) FROM chunk")),
               std::stoll(testing::sql_value(plain, "SELECT sum(length(data)) FROM chunk")));
     expect_equal(exported(plain), exported(compressed), "compressed");
-    const ProgramResult checked = run_ponderscope({"check", compressed});
-    EXPECT_EQ(checked.code, 0) << checked.out;
+    succeed({"check", compressed});
     how.emplace_back("--no-candidates");
     const std::string fewer = folder / "fewer.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(fewer)).code, 0);
+    succeed(record_to(fewer));
     for (const SignalInfo& signal : TraceReader::open(fewer).signals(1)) {
         EXPECT_EQ(signal.name.find("candidate"), std::string::npos);
     }
-    EXPECT_EQ(run_ponderscope({"check", fewer}).code, 0);
+    succeed({"check", fewer});
 }
 
 TEST_F(Shards, SamplesAndLimitsAreOfTheTextsAlone) {
@@ -571,7 +564,7 @@ TEST_F(Shards, SamplesAndLimitsAreOfTheTextsAlone) {
     };
     how.insert(how.end(), {"--sample", "0.4", "--seed", "3"});
     const std::string alone = folder / "alone.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(alone)).code, 0);
+    succeed(record_to(alone));
     EXPECT_GT(titles(alone).size(), 3U);
     EXPECT_LT(titles(alone).size(), 18U);
     const std::string trace = folder / "w.ponder";
@@ -579,12 +572,12 @@ TEST_F(Shards, SamplesAndLimitsAreOfTheTextsAlone) {
     EXPECT_EQ(titles(trace), titles(alone));
     how.back() = "4";
     const std::string other = folder / "other.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(other)).code, 0);
+    succeed(record_to(other));
     EXPECT_NE(titles(other), titles(alone));
     how.resize(how.size() - 4);
     how.insert(how.end(), {"--limit-tokens", "300"});
     const std::string limited = folder / "limited.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(limited)).code, 0);
+    succeed(record_to(limited));
     const TraceReader reader = TraceReader::open(limited);
     const std::vector<SequenceInfo> sequences = reader.sequences(1);
     EXPECT_GE(reader.runs().front().tokens, 300);
@@ -598,7 +591,7 @@ TEST_F(Shards, SamplesAndLimitsAreOfTheTextsAlone) {
     write_file_atomically(corpus, lines.substr(0, end));
     how.resize(how.size() - 2);
     const std::string same = folder / "same.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(same)).code, 0);
+    succeed(record_to(same));
     EXPECT_EQ(TraceReader::open(same).runs().front().text_digest, reader.runs().front().text_digest);
 }
 

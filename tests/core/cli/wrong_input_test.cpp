@@ -24,6 +24,7 @@ namespace ponderscope {
 namespace {
 
 using testing::ProgramResult;
+using testing::refused;
 using testing::run_ponderscope;
 using testing::TemporaryFolder;
 using testing::test_data;
@@ -166,6 +167,8 @@ TEST_F(WrongInput, Texts) {
 }
 
 TEST_F(WrongInput, Flags) {
+    expect_refusal(run_ponderscope({"recrod", at("good")}), {"no verb 'recrod'", "--help"});
+    expect_refusal(run_ponderscope({}), {"--help"});
     const std::vector<std::string> good{at("good"), "--text", at("text.txt")};
     const auto with = [&](std::vector<std::string> more) {
         more.insert(more.begin(), good.begin(), good.end());
@@ -183,6 +186,32 @@ TEST_F(WrongInput, Flags) {
         expect_sentence(with({"--device", "cuda"}), {"cuda", "cpu"});
     }
 }
+
+#ifdef PONDERSCOPE_FEIGNED_GPU
+TEST_F(WrongInput, GpusThatCannotBeUsed) {
+    const auto with = [&](const char* gpu, const char* device, const std::vector<std::string>& words) {
+        SCOPED_TRACE(std::string(gpu) + ", " + device);
+        ::setenv("LD_PRELOAD", PONDERSCOPE_FEIGNED_GPU, 1);
+        ::setenv("FEIGNED_GPU", gpu, 1);
+        expect_sentence({at("good"), "--text", at("text.txt"), "--device", device}, words);
+        ::unsetenv("LD_PRELOAD");
+        ::unsetenv("FEIGNED_GPU");
+    };
+    for (const char* device : {"cuda", "cuda:0", "cuda:0,cuda:1"}) {
+        with("old driver", device, {"NVIDIA driver on your system is too old", "11040", "--device cpu"});
+        with("7.5", device, {"cuda", "Feigned GPU", "capability 7.5", "8.0", "--device cpu"});
+    }
+    with("9.0", "cuda:7", {"'cuda:7' is not there", "1 GPU,"});
+    // What is taken by itself is the CPU.
+    ::setenv("LD_PRELOAD", PONDERSCOPE_FEIGNED_GPU, 1);
+    ::setenv("FEIGNED_GPU", "7.5", 1);
+    const ProgramResult result = run_ponderscope(
+        {"record", at("good"), "--text", at("text.txt"), "--device", "auto", "-o", at("auto.ponder")});
+    ::unsetenv("LD_PRELOAD");
+    ::unsetenv("FEIGNED_GPU");
+    EXPECT_EQ(result.code, 0) << result.err;
+}
+#endif
 
 TEST_F(WrongInput, Methods) {
     struct Case {
@@ -437,11 +466,10 @@ TEST_F(WrongInput, DiskFull) {
         text += "A long text that fills the disk, line " + std::to_string(i) + ". ";
     }
     write_file_atomically(folder_ / "long.txt", text);
-    const ProgramResult result =
-        run_ponderscope({"record", at("good"), "--text", at("long.txt"), "-o", at("small/t.ponder")});
-    EXPECT_EQ(result.code, 2);
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_NE(result.err.find("full"), std::string::npos) << result.err;
+    const std::string result =
+        refused({"record", at("good"), "--text", at("long.txt"), "-o", at("small/t.ponder")});
+    EXPECT_EQ(std::count(result.begin(), result.end(), '\n'), 1) << result;
+    EXPECT_NE(result.find("full"), std::string::npos) << result;
     // What was flushed before is a valid trace that says it is partial, or there was no room for any.
     if (std::filesystem::exists(folder_ / "small" / "t.ponder") &&
         std::filesystem::file_size(folder_ / "small" / "t.ponder") > 0) {

@@ -126,7 +126,7 @@ protected:
     }
 
     static Parameters load(const Checkpoint& checkpoint, at::ScalarType dtype = at::kFloat) {
-        return Parameters::load(backbone_layout(checkpoint.config), checkpoint, at::kCPU, dtype);
+        return Parameters::load(backbone_layout(checkpoint.config), checkpoint, {at::kCPU}, dtype);
     }
 
     static std::string message(const Checkpoint& checkpoint) {

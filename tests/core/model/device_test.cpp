@@ -41,7 +41,6 @@ TEST(Device, TheCudaLibraryIsLoadedWhenItIsAskedFor) {
     const CudaKernels* cuda = cuda_kernels(at::Device(at::kCUDA, 0));
     ASSERT_NE(cuda, nullptr);
     EXPECT_NE(cuda->name_of, nullptr);
-    EXPECT_NE(cuda->memory_of, nullptr);
     EXPECT_FALSE(cuda->attend_fits(on_cpu)) << "what lies on the CPU is no business of it";
     EXPECT_EQ(cuda->attend != nullptr, cuda->read_out != nullptr);
     EXPECT_EQ(cuda->attend != nullptr, cuda->depth_mix != nullptr);

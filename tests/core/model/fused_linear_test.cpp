@@ -2,12 +2,16 @@
 #include "core/model/fused_linear.h"
 
 #include "core/model/blocks.h"
+#include "core/model/matrix_unit.h"
+#include "core/model/unit_linear.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -113,6 +117,102 @@ TEST_F(FusedLinear, LeavesOtherTypesAndSmallWorkAlone) {
     EXPECT_FALSE(fused::suits(x.to(at::kBFloat16), weight.to(at::kBFloat16)));
     EXPECT_FALSE(fused::suits(x.narrow(0, 0, 2), weight));
     EXPECT_FALSE(fused::suits(x.t().contiguous().t(), weight));
+}
+
+class UnitLinear : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!MatrixUnit::available()) {
+            GTEST_SKIP() << "this processor multiplies no matrices";
+        }
+        at::manual_seed(2);
+    }
+    at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                       const AfterProduct& after) {
+        at::Tensor out = at::full({x.size(0), weight.size(0)}, 7, x.options());
+        unit_linear(out, x, weight, bias, workspace, after);
+        return out;
+    }
+    static at::Tensor drawn(at::IntArrayRef sizes) { return at::randn(sizes).to(at::kBFloat16); }
+
+    c10::NoGradGuard no_grad;
+    Workspace workspace;
+};
+
+TEST_F(UnitLinear, IsTheProductInDoubleRoundedOnce) {
+    struct Shape {
+        std::int64_t n, in, out;
+    };
+    for (const Shape& shape : {Shape{64, 2, 1}, Shape{65, 34, 63}, Shape{300, 64, 64}, Shape{257, 512, 130},
+                               Shape{1, 32, 16}, Shape{600, 96, 200}}) {
+        const at::Tensor x = drawn({shape.n, shape.in});
+        const at::Tensor weight = drawn({shape.out, shape.in}) / std::sqrt(static_cast<double>(shape.in));
+        const at::Tensor bias = drawn({shape.out});
+        const at::Tensor other = drawn({shape.n, shape.out});
+        for (const Activation activation :
+             {Activation::linear, Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu,
+              Activation::sigmoid, Activation::tanh}) {
+            for (const bool biased : {false, true}) {
+                for (const int then : {0, 1, 2}) {
+                    SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.in) + " x " +
+                                 std::to_string(shape.out) + ", activation " +
+                                 std::to_string(static_cast<int>(activation)) + ", then " +
+                                 std::to_string(then));
+                    at::Tensor expected = at::mm(x.to(at::kDouble), weight.to(at::kDouble).t());
+                    if (biased) {
+                        expected += bias.to(at::kDouble);
+                    }
+                    expected = blocks::activate(expected, activation);
+                    if (then > 0) {
+                        expected =
+                            then == 1 ? expected + other.to(at::kDouble) : expected * other.to(at::kDouble);
+                    }
+                    const at::Tensor got = product(x, weight, biased ? bias : at::Tensor(),
+                                                   {activation, then > 0 ? other : at::Tensor(), then == 2});
+                    const at::Tensor off = (got.to(at::kDouble) - expected).abs() - expected.abs() * 0x1p-8;
+                    EXPECT_LE(off.max().item<double>(), 5e-6);
+                }
+            }
+        }
+    }
+}
+
+TEST_F(UnitLinear, ARowDependsNeitherOnTheOthersNorOnThreads) {
+    at::Tensor x = drawn({601, 128});
+    const at::Tensor weight = drawn({130, 128});
+    const at::Tensor other = drawn({601, 130});
+    const at::Tensor whole = product(x, weight, {}, {Activation::gelu, other});
+    for (const std::int64_t length : {64L, 65L, 255L, 256L, 400L}) {
+        EXPECT_TRUE(at::equal(
+            product(x.narrow(0, 77, length), weight, {}, {Activation::gelu, other.narrow(0, 77, length)}),
+            whole.narrow(0, 77, length)))
+            << length;
+    }
+    const int threads = at::get_num_threads();
+    for (const int some : {1, 2, 3}) {
+        at::set_num_threads(some);
+        EXPECT_TRUE(at::equal(product(x, weight, {}, {Activation::gelu, other}), whole)) << some;
+    }
+    at::set_num_threads(threads);
+    at::Tensor sum = other.clone();
+    unit_linear(sum, x, weight, {}, workspace, {Activation::gelu, sum});
+    EXPECT_TRUE(at::equal(sum, whole)) << "in place";
+    x[5][3] = std::numeric_limits<float>::quiet_NaN();
+    const at::Tensor got = product(x, weight, {}, {Activation::gelu, other});
+    EXPECT_TRUE(got[5].isnan().all().item<bool>());
+    EXPECT_TRUE(at::equal(got.narrow(0, 6, 595), whole.narrow(0, 6, 595)));
+}
+
+TEST_F(UnitLinear, TakesWhatItComputes) {
+    const at::Tensor x = drawn({64, 64});
+    const at::Tensor weight = drawn({32, 64});
+    EXPECT_TRUE(unit_multiplies(x, weight));
+    EXPECT_FALSE(unit_multiplies(x.narrow(0, 0, 1), weight));
+    EXPECT_FALSE(unit_multiplies(x.to(at::kFloat), weight));
+    EXPECT_FALSE(unit_multiplies(x.narrow(1, 0, 63).contiguous(), weight.narrow(1, 0, 63).contiguous()));
+    EXPECT_FALSE(unit_multiplies(x, weight.t().contiguous().t()));
+    const at::AutoGradMode on(true);
+    EXPECT_FALSE(unit_multiplies(x, weight));
 }
 
 } // namespace

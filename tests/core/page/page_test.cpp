@@ -36,9 +36,10 @@ struct Packed {
             std::uint32_t value = 0;
             std::memcpy(&value, data.data() + entry["offset"].get<std::size_t>() + i * width, width);
             const bool real = type == "q16";
-            values.push_back(!real           ? value
-                             : value == 65535 ? std::nan("")
-                                              : entry["low"].get<double>() + value * entry["step"].get<double>());
+            values.push_back(!real ? value
+                             : value == 65535
+                                 ? std::nan("")
+                                 : entry["low"].get<double>() + value * entry["step"].get<double>());
         }
         return values;
     }
@@ -116,20 +117,23 @@ TEST(Page, CandidatesAndSignalsOfStepsComeFromTheirSignals) {
         }
     }
     EXPECT_EQ(packed.head["runs"][0]["maps"][0]["name"], signal::nll);
-    EXPECT_EQ(packed.array("0.map.nll").size(), 200U * packed.head["runs"][0]["maps"][0]["width"].get<std::size_t>());
+    EXPECT_EQ(packed.array("0.map.nll").size(),
+              200U * packed.head["runs"][0]["maps"][0]["width"].get<std::size_t>());
 }
 
 TEST(Page, NothingOfATraceStandsInItAsMarkup) {
     const TemporaryFolder folder;
     SampleTrace what;
-    what.texts = {"</script><script>alert(1)</script> and more of it. <img src=x onerror=alert(2)> @SCRIPT@ @PAYLOAD@"};
+    what.texts = {
+        "</script><script>alert(1)</script> and more of it. <img src=x onerror=alert(2)> @SCRIPT@ @PAYLOAD@"};
     const TraceReader trace = TraceReader::open(sample(folder, what));
     PageOptions options;
     options.title = "</title><script>alert(3)</script>";
     const std::string page = make_page(trace, choose_page_runs(trace, {}), options);
     EXPECT_EQ(page.find("alert("), std::string::npos);
     const std::string payload = bytes_under(page, "id=\"data\">", "</script>");
-    EXPECT_EQ(payload.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="), std::string::npos);
+    EXPECT_EQ(payload.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="),
+              std::string::npos);
     EXPECT_EQ(page.find("@PAYLOAD@"), std::string::npos);
     EXPECT_EQ(make_page(trace, choose_page_runs(trace, {}), options), page) << "the same bytes every time";
 }

@@ -105,7 +105,8 @@ TEST(Matched, FindsTheRuleThatKnowsAndNotTheOneThatDoesNot) {
         (void)compare(table, rules, {3.5});
         ADD_FAILURE() << "no rule runs more steps than there are";
     } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("compare at fewer steps"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("compare at fewer steps"), std::string::npos)
+            << error.what();
         EXPECT_NE(std::string(error.what()).find("from 0.000000 to 3.000000, found 3.500000"),
                   std::string::npos)
             << error.what();
@@ -272,35 +273,33 @@ TEST(Agreement, CountsWhatBothDid) {
 TEST(Split, HalvesOfTheClusters) {
     const ReplayTable table = made_up(41);
     const ScoredRows all(table);
-    const SplitRows split = split_rows(all, 7);
-    EXPECT_EQ(split.choosing.layout.clusters(), 21);
-    EXPECT_EQ(split.reporting.layout.clusters(), 20);
+    const SplitRows split = split_rows(all.layout, 7);
+    EXPECT_EQ(split.choosing.layout.layout().clusters(), 21);
+    EXPECT_EQ(split.reporting.layout.layout().clusters(), 20);
     EXPECT_EQ(split.choosing.layout.tokens(), 21 * 39);
     std::set<std::size_t> rows(split.choosing.rows.begin(), split.choosing.rows.end());
     std::set<std::uint32_t> sequences;
     for (const std::size_t row : split.choosing.rows) {
-        sequences.insert(table.places[row].sequence);
+        sequences.insert(table.places[all.rows[row]].sequence);
     }
     for (const std::size_t row : split.reporting.rows) {
         EXPECT_TRUE(rows.insert(row).second);
-        EXPECT_FALSE(sequences.contains(table.places[row].sequence)); // whole clusters
+        EXPECT_FALSE(sequences.contains(table.places[all.rows[row]].sequence)); // whole clusters
     }
     EXPECT_EQ(rows.size(), all.rows.size());
-    EXPECT_NE(split_rows(all, 8).choosing.rows, split.choosing.rows);
+    EXPECT_NE(split_rows(all.layout, 8).choosing.rows, split.choosing.rows);
     EXPECT_EQ(split.words, "21 clusters chose, the other 20 are reported");
-    const SplitRows one = split_rows(ScoredRows(made_up(1)), 7);
+    const SplitRows one = split_rows(ScoredRows(made_up(1)).layout, 7);
     EXPECT_EQ(one.choosing.rows.size(), 19U);
     EXPECT_EQ(one.reporting.rows.front(), 19U);
-    EXPECT_EQ(one.reporting.layout.stretches, std::vector<std::int64_t>{20});
-    ScoredRows two;
-    two.rows = {0, 1};
-    two.layout.add(0, false);
-    two.layout.add(0, true);
-    EXPECT_EQ(split_rows(two, 7).reporting.rows, std::vector<std::size_t>{1});
-    ScoredRows single;
-    single.rows = {0};
-    single.layout.add(0, false);
-    EXPECT_THROW(split_rows(single, 7), InputError);
+    EXPECT_EQ(one.reporting.layout.layout().stretches, std::vector<std::int64_t>{20});
+    EXPECT_EQ(split_rows({2}, 7).reporting.rows, std::vector<std::size_t>{1});
+    EXPECT_THROW(split_rows({1}, 7), InputError);
+    // Sums of the clusters are split as their tokens are.
+    const SplitRows sums = split_rows(RowLayout::of_clusters(std::vector<std::int64_t>(41, 39)), 7);
+    EXPECT_EQ(sums.words, split.words);
+    EXPECT_EQ(sums.choosing.layout.tokens(), 21 * 39);
+    EXPECT_EQ(std::set<std::uint32_t>(sums.choosing.rows.begin(), sums.choosing.rows.end()), sequences);
 }
 
 } // namespace

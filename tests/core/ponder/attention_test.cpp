@@ -3,8 +3,8 @@
 // the values are the rows of a unit matrix; and as a property of every model.
 #include "core/base/error.h"
 #include "core/base/half.h"
-#include "core/ponder/recording/attention_recorder.h"
 #include "core/ponder/engine/engine.h"
+#include "core/ponder/recording/attention_recorder.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
 

@@ -26,7 +26,7 @@ using testing::with_ponderlm;
 
 Model load(const Checkpoint& checkpoint, at::ScalarType dtype = at::kFloat) {
     return {checkpoint.config,
-            Parameters::load(parameter_layout(checkpoint.config), checkpoint, at::kCPU, dtype)};
+            Parameters::load(parameter_layout(checkpoint.config), checkpoint, {at::kCPU}, dtype)};
 }
 
 std::vector<nlohmann::json> configs() {

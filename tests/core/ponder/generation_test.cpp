@@ -51,7 +51,8 @@ TEST_P(EveryModelGenerates, CachedGenerationEqualsTheFullForward) {
     const WindowResult scored = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
     for (std::size_t t = prompts[0].size() - 1; t + 1 < text.size(); ++t) {
         EXPECT_EQ(scored.tokens.rank[t], 1) << "greedy takes the most likely token";
-        EXPECT_NEAR(scored.tokens.entropy[t], entropies[1][0][t + 1 - prompts[0].size()], 1e-4);
+        EXPECT_NEAR(scored.tokens.entropy[t], entropies[1][0][t + 1 - prompts[0].size()],
+                    1e-4 * device_slack());
     }
 }
 
@@ -147,7 +148,7 @@ std::vector<Continuation> continued(const Engine& engine,
 void expect_equal(const Continuation& together, const Continuation& alone, double tolerance,
                   const std::string& what) {
     std::size_t equal = alone.readouts.size();
-    if (test_device() == "cpu") {
+    if (device_slack() == 1) {
         ASSERT_EQ(together.ids, alone.ids) << what;
         ASSERT_EQ(together.readouts.size(), alone.readouts.size()) << what;
     } else {

@@ -65,16 +65,16 @@ nlohmann::json depth() {
     return patched(with_depth_attention(tiny_llama(), 1), {{"num_hidden_layers", 5}});
 }
 
-std::vector<Key> keys() {
-    const nlohmann::json on = {{"scale_embeds", true}};
-    const nlohmann::json pondering = {{"ponderinglm", true}, {"pondering_steps", 2}};
-    const nlohmann::json ponderlm = patched(tiny_llama(), pondering);
-    const nlohmann::json recurrent =
-        patched(tiny_llama(), {{"recurrent_model", true}, {"num_latent_thoughts", 2}});
-    const nlohmann::json neox_thoughts =
-        patched(tiny_gpt_neox(), {{"recurrent_model", true}, {"num_latent_thoughts", 2}});
-    std::vector<Key> all{
-        // Section 1.
+Key same_as(std::string name, nlohmann::json base, nlohmann::json changed, nlohmann::json other) {
+    return {std::move(name), std::move(base), std::move(changed), Effect::changes, {}, std::move(other)};
+}
+
+const nlohmann::json on = {{"scale_embeds", true}};
+const nlohmann::json pondering = {{"ponderinglm", true}, {"pondering_steps", 2}};
+
+// Section 1.
+std::vector<Key> backbone_keys() {
+    return {
         {"vanilla_ignores_scale_embeds", tiny_llama(), on, Effect::nothing},
         {"hidden_act", tiny_llama(), {{"hidden_act", "relu"}}},
         {"rms_norm_eps", tiny_llama(), {{"rms_norm_eps", 0.1}}},
@@ -93,13 +93,14 @@ std::vector<Key> keys() {
          patched(tiny_nanbeige(), {{"num_loops", 2}}),
          {{"skip_loop_final_norm", true}}},
         {"num_loops", tiny_nanbeige(), {{"num_loops", 2}}},
-        {"loop_loss_weights",
-         tiny_nanbeige(),
-         {{"loop_loss_weights", {0.5, 0.5}}},
-         Effect::changes,
-         {},
-         {{"num_loops", 3}}},
-        // Section 3: mixing.
+        same_as("loop_loss_weights", tiny_nanbeige(), {{"loop_loss_weights", {0.5, 0.5}}},
+                {{"num_loops", 3}}),
+    };
+}
+
+// Section 3.
+std::vector<Key> mixing_keys() {
+    return {
         {"use_depth_attention", depth(), {{"use_depth_attention", false}}},
         {"depth_attention_stride", depth(), {{"depth_attention_stride", 2}}},
         {"depth_attention_stride_0_is_1", depth(), {{"depth_attention_stride", 0}}, Effect::nothing},
@@ -107,35 +108,20 @@ std::vector<Key> keys() {
         {"depth_attention_recent_window",
          patched(depth(), {{"depth_attention_stride", 3}}),
          {{"depth_attention_recent_window", 2}}},
-        {"depth_recent_window",
-         patched(depth(), {{"depth_attention_stride", 3}, {"depth_attention_recent_window", nullptr}}),
-         {{"depth_recent_window", 2}},
-         Effect::changes,
-         {},
-         {{"depth_attention_recent_window", 2}}},
-        {"depth_softmax_stride",
-         patched(depth(), {{"depth_attention_stride", nullptr}}),
-         {{"depth_softmax_stride", 2}},
-         Effect::changes,
-         {},
-         {{"depth_attention_stride", 2}}},
+        same_as("depth_recent_window",
+                patched(depth(), {{"depth_attention_stride", 3}, {"depth_attention_recent_window", nullptr}}),
+                {{"depth_recent_window", 2}}, {{"depth_attention_recent_window", 2}}),
+        same_as("depth_softmax_stride", patched(depth(), {{"depth_attention_stride", nullptr}}),
+                {{"depth_softmax_stride", 2}}, {{"depth_attention_stride", 2}}),
         {"depth_attention_stride_wins", depth(), {{"depth_softmax_stride", 3}}, Effect::nothing},
-        {"cross_layer_pattern",
-         patched(depth(), {{"use_depth_attention", nullptr}}),
-         {{"cross_layer_pattern", "depth_softmax"}},
-         Effect::changes,
-         {},
-         {{"use_depth_attention", true}}},
+        same_as("cross_layer_pattern", patched(depth(), {{"use_depth_attention", nullptr}}),
+                {{"cross_layer_pattern", "depth_softmax"}}, {{"use_depth_attention", true}}),
         {"cross_layer_mode_alone",
          patched(depth(), {{"use_depth_attention", nullptr}}),
          {{"cross_layer_mode", "x"}},
          Effect::nothing},
-        {"depth_recurrent_model_false",
-         depth(),
-         {{"recurrent_model", false}},
-         Effect::changes,
-         {},
-         {{"use_depth_attention", false}}},
+        same_as("depth_recurrent_model_false", depth(), {{"recurrent_model", false}},
+                {{"use_depth_attention", false}}),
         {"depth_scale_embeds", depth(), on},
         {"depth_scale_embeds_with_ponderlm", patched(depth(), pondering), on},
         {"depth_beside_a_baseline", baseline("mhc"), {{"use_depth_attention", true}}, Effect::refused},
@@ -152,7 +138,11 @@ std::vector<Key> keys() {
          patched(tiny_nanbeige(), {{"enable_depth_attention", true}}),
          {{"depth_attention_static_anchor_once", true}},
          Effect::nothing},
-        // Section 3: the baselines.
+    };
+}
+
+std::vector<Key> baseline_keys() {
+    return {
         {"mhc_scale_embeds", baseline("mhc"), on},
         {"attnres_scale_embeds", baseline("attnres"), on},
         {"denseformer_scale_embeds", baseline("denseformer"), on},
@@ -164,129 +154,105 @@ std::vector<Key> keys() {
          baseline("mhc"),
          {{"mhc_pre_init", 3.0}, {"mhc_gating_factor", 0.5}},
          Effect::nothing},
-        {"residual_baseline_num_streams",
-         patched(baseline("mhc"), {{"mhc_num_streams", nullptr}}),
-         {{"residual_baseline_num_streams", 3}},
-         Effect::changes,
-         {},
-         {{"mhc_num_streams", 3}}},
-        {"residual_baseline",
-         patched(baseline("attnres"), {{"baseline_mode", nullptr}}),
-         {{"residual_baseline", "block-attnres"}},
-         Effect::changes,
-         {},
-         {{"baseline_mode", "attnres"}}},
+        same_as("residual_baseline_num_streams", patched(baseline("mhc"), {{"mhc_num_streams", nullptr}}),
+                {{"residual_baseline_num_streams", 3}}, {{"mhc_num_streams", 3}}),
+        same_as("residual_baseline", patched(baseline("attnres"), {{"baseline_mode", nullptr}}),
+                {{"residual_baseline", "block-attnres"}}, {{"baseline_mode", "attnres"}}),
         {"two_baselines", baseline("mhc"), {{"residual_baseline", "attnres"}}, Effect::refused},
         {"attnres_block_size", baseline("attnres"), {{"attnres_block_size", 2}}},
-        {"densetransformer_dwa_dilation",
-         patched(baseline("denseformer"), {{"denseformer_dwa_dilation", nullptr}}),
-         {{"densetransformer_dwa_dilation", 2}},
-         Effect::changes,
-         {},
-         {{"denseformer_dwa_dilation", 2}}},
-        {"densetransformer_dwa_period",
-         patched(baseline("denseformer"), {{"denseformer_dwa_period", nullptr}}),
-         {{"densetransformer_dwa_period", 2}},
-         Effect::changes,
-         {},
-         {{"denseformer_dwa_period", 2}}},
+        same_as("densetransformer_dwa_dilation",
+                patched(baseline("denseformer"), {{"denseformer_dwa_dilation", nullptr}}),
+                {{"densetransformer_dwa_dilation", 2}}, {{"denseformer_dwa_dilation", 2}}),
+        same_as("densetransformer_dwa_period",
+                patched(baseline("denseformer"), {{"denseformer_dwa_period", nullptr}}),
+                {{"densetransformer_dwa_period", 2}}, {{"denseformer_dwa_period", 2}}),
         {"densetransformer",
          baseline("denseformer"),
          {{"baseline_mode", "densetransformer"}},
          Effect::nothing},
-        // Section 4.
-        {"ponderinglm", ponderlm, {{"ponderinglm", false}}},
-        {"pondering_steps", ponderlm, {{"pondering_steps", 3}}},
-        {"ponderlm_scale_embeds", ponderlm, on},
-        {"mutiply_pondering_steps", ponderlm, {{"mutiply_pondering_steps", true}}},
-        {"softmax_temperature", ponderlm, {{"softmax_temperature", 0.3}}},
-        {"softmax_temperature_of_neox",
-         patched(tiny_gpt_neox(), pondering),
-         {{"softmax_temperature", 0.3}},
-         Effect::nothing},
-        {"top_k_of_the_config", ponderlm, {{"top_k", 5}}, Effect::nothing},
-        {"looped_always_scales", recurrent, on, Effect::nothing, MethodKind::looped},
-        {"looped_recurrent_model",
-         recurrent,
-         {{"recurrent_model", false}},
-         Effect::changes,
-         MethodKind::looped},
-        {"num_latent_thoughts", recurrent, {{"num_latent_thoughts", 3}}, Effect::changes, MethodKind::looped},
-        {"pause_always_scales_llama", patched(recurrent, {{"pause_token_id", 7}}), on, Effect::nothing,
-         MethodKind::pause},
-        {"pause_scale_embeds_neox", patched(neox_thoughts, {{"pause_token_id", 7}}), on, Effect::changes,
-         MethodKind::pause},
-        {"pause_token_id",
-         patched(recurrent, {{"pause_token_id", 7}}),
-         {{"pause_token_id", 8}},
-         Effect::changes,
-         MethodKind::pause},
-        {"pause_needs_no_recurrent_model",
-         patched(recurrent, {{"pause_token_id", 7}}),
-         {{"recurrent_model", false}},
-         Effect::nothing,
-         MethodKind::pause},
-        {"ponderlm_reset_scale_embeds", recurrent, on, Effect::changes, MethodKind::ponderlm_reset},
-        {"residual_interpolated_embeds",
-         recurrent,
-         {{"residual_interpolated_embeds", true}},
-         Effect::changes,
-         MethodKind::ponderlm_reset},
-        {"ponderlm_hidden_ignores_scale_embeds", neox_thoughts, on, Effect::nothing,
-         MethodKind::ponderlm_hidden},
-        {"ponderlm_hidden_recurrent_model",
-         neox_thoughts,
-         {{"recurrent_model", false}},
-         Effect::changes,
-         MethodKind::ponderlm_hidden},
-        {"ponderlm2_scale_embeds", ponderlm2_llama(), on, Effect::changes, MethodKind::ponderlm2},
-        {"ponderlm2_num_jacobi_iterations",
-         ponderlm2_llama(),
-         {{"num_jacobi_iterations", 0}},
-         Effect::changes,
-         MethodKind::ponderlm2},
-        {"ponderlm2_num_jacobi_iterations_absent_is_3",
-         patched(ponderlm2_llama(), {{"num_jacobi_iterations", nullptr}}),
-         {{"num_jacobi_iterations", 3}},
-         Effect::nothing,
-         MethodKind::ponderlm2},
-        {"ponderlm2_recurrent_model",
-         ponderlm2_llama(),
-         {{"recurrent_model", false}},
-         Effect::changes,
-         MethodKind::ponderlm2},
-        {"ponderlm2_recurrent_model_of_neox",
-         neox_thoughts,
-         {{"recurrent_model", false}},
-         Effect::nothing,
-         MethodKind::ponderlm2},
-        {"interpolation",
-         ponderlm2_llama(),
-         {{"interpolation", true}},
-         Effect::changes,
-         MethodKind::ponderlm2},
-        {"interpolation_scale_embeds",
-         interpolating(),
-         {{"scale_embeds", false}},
-         Effect::changes,
-         MethodKind::ponderlm2},
-        {"interpolation_use_topk",
-         patched(interpolating(), {{"interpolation_topk", 3}}),
-         {{"interpolation_use_topk", true}},
-         Effect::changes,
-         MethodKind::ponderlm2},
-        {"interpolation_topk_alone",
-         interpolating(),
-         {{"interpolation_topk", 3}},
-         Effect::nothing,
-         MethodKind::ponderlm2},
-        {"interpolation_topk",
-         patched(interpolating(), {{"interpolation_use_topk", true}}),
-         {{"interpolation_topk", 3}},
-         Effect::changes,
-         MethodKind::ponderlm2},
     };
-    // Section 8: our own section, every method.
+}
+
+// Section 4.
+std::vector<Key> method_keys() {
+    const nlohmann::json ponderlm = patched(tiny_llama(), pondering);
+    const nlohmann::json recurrent =
+        patched(tiny_llama(), {{"recurrent_model", true}, {"num_latent_thoughts", 2}});
+    const nlohmann::json neox_thoughts =
+        patched(tiny_gpt_neox(), {{"recurrent_model", true}, {"num_latent_thoughts", 2}});
+    std::vector<Key> all;
+    const auto add = [&all](std::optional<MethodKind> method, std::vector<Key> keys) {
+        for (Key& key : keys) {
+            key.method = method;
+            all.push_back(std::move(key));
+        }
+    };
+    add({}, {
+                {"ponderinglm", ponderlm, {{"ponderinglm", false}}},
+                {"pondering_steps", ponderlm, {{"pondering_steps", 3}}},
+                {"ponderlm_scale_embeds", ponderlm, on},
+                {"mutiply_pondering_steps", ponderlm, {{"mutiply_pondering_steps", true}}},
+                {"softmax_temperature", ponderlm, {{"softmax_temperature", 0.3}}},
+                {"softmax_temperature_of_neox",
+                 patched(tiny_gpt_neox(), pondering),
+                 {{"softmax_temperature", 0.3}},
+                 Effect::nothing},
+                {"top_k_of_the_config", ponderlm, {{"top_k", 5}}, Effect::nothing},
+            });
+    add(MethodKind::looped, {
+                                {"looped_always_scales", recurrent, on, Effect::nothing},
+                                {"looped_recurrent_model", recurrent, {{"recurrent_model", false}}},
+                                {"num_latent_thoughts", recurrent, {{"num_latent_thoughts", 3}}},
+                            });
+    add(MethodKind::pause,
+        {
+            {"pause_always_scales_llama", patched(recurrent, {{"pause_token_id", 7}}), on, Effect::nothing},
+            {"pause_scale_embeds_neox", patched(neox_thoughts, {{"pause_token_id", 7}}), on},
+            {"pause_token_id", patched(recurrent, {{"pause_token_id", 7}}), {{"pause_token_id", 8}}},
+            {"pause_needs_no_recurrent_model",
+             patched(recurrent, {{"pause_token_id", 7}}),
+             {{"recurrent_model", false}},
+             Effect::nothing},
+        });
+    add(MethodKind::ponderlm_reset,
+        {
+            {"ponderlm_reset_scale_embeds", recurrent, on},
+            {"residual_interpolated_embeds", recurrent, {{"residual_interpolated_embeds", true}}},
+        });
+    add(MethodKind::ponderlm_hidden,
+        {
+            {"ponderlm_hidden_ignores_scale_embeds", neox_thoughts, on, Effect::nothing},
+            {"ponderlm_hidden_recurrent_model", neox_thoughts, {{"recurrent_model", false}}},
+        });
+    add(MethodKind::ponderlm2,
+        {
+            {"ponderlm2_scale_embeds", ponderlm2_llama(), on},
+            {"ponderlm2_num_jacobi_iterations", ponderlm2_llama(), {{"num_jacobi_iterations", 0}}},
+            {"ponderlm2_num_jacobi_iterations_absent_is_3",
+             patched(ponderlm2_llama(), {{"num_jacobi_iterations", nullptr}}),
+             {{"num_jacobi_iterations", 3}},
+             Effect::nothing},
+            {"ponderlm2_recurrent_model", ponderlm2_llama(), {{"recurrent_model", false}}},
+            {"ponderlm2_recurrent_model_of_neox",
+             neox_thoughts,
+             {{"recurrent_model", false}},
+             Effect::nothing},
+            {"interpolation", ponderlm2_llama(), {{"interpolation", true}}},
+            {"interpolation_scale_embeds", interpolating(), {{"scale_embeds", false}}},
+            {"interpolation_use_topk",
+             patched(interpolating(), {{"interpolation_topk", 3}}),
+             {{"interpolation_use_topk", true}}},
+            {"interpolation_topk_alone", interpolating(), {{"interpolation_topk", 3}}, Effect::nothing},
+            {"interpolation_topk",
+             patched(interpolating(), {{"interpolation_use_topk", true}}),
+             {{"interpolation_topk", 3}}},
+        });
+    return all;
+}
+
+// Section 8: our own section, every method.
+std::vector<Key> own_keys() {
+    std::vector<Key> all;
     for (const char* method : {"looped", "pause", "ponderlm", "ponderlm_reset", "ponderlm_hidden",
                                "ponderlm2", "adaponderlm", "ponderlm3", "adaptive_latent_cot", "vanilla"}) {
         const std::string name = std::string("own_") + method;
@@ -337,6 +303,20 @@ std::vector<Key> keys() {
     return all;
 }
 
+const std::vector<Key>& keys() {
+    static const std::vector<Key> all = [] {
+        std::vector<Key> result;
+        for (std::vector<Key> (*part)() :
+             {backbone_keys, mixing_keys, baseline_keys, method_keys, own_keys}) {
+            for (Key& key : part()) {
+                result.push_back(std::move(key));
+            }
+        }
+        return result;
+    }();
+    return all;
+}
+
 class ConfigKey : public ::testing::TestWithParam<std::size_t> {
 protected:
     static constexpr std::int64_t tokens = 20;
@@ -360,7 +340,7 @@ protected:
 };
 
 TEST_P(ConfigKey, ChangesTheResultAsItMust) {
-    const Key key = keys().at(GetParam());
+    const Key& key = keys().at(GetParam());
     const TemporaryFolder folder;
     const std::vector<float> before = logits(key.base, key.method, folder / "base");
     const nlohmann::json config = patched(key.base, key.changed);

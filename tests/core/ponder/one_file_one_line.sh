@@ -29,7 +29,7 @@ program=$copy/build/release/bin/ponderscope
 # The sample's weights; only the config says how they ponder.
 printf '%s' '[[5, 9, 200, 17, 33, 1024, 7, 5, 5, 801]]' > "$work/ids.json"
 for method in example ponderlm_hidden vanilla; do
-    cp -r sample_models/vanilla-neox-1m "$work/$method"
+    cp -rL sample_models/vanilla-neox-1m "$work/$method"
     python3 - "$work/$method/config.json" "$method" <<'PYTHON'
 import json, sys
 path, method = sys.argv[1:]

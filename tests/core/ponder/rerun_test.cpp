@@ -6,11 +6,11 @@
 #include "core/policy/policy.h"
 #include "core/policy/policy_spec.h"
 #include "core/ponder/engine/engine.h"
-#include "core/ponder/schedule/flops.h"
 #include "core/ponder/engine/model.h"
 #include "core/ponder/halting/halting_rules.h"
-#include "core/ponder/schedule/layer_steps.h"
 #include "core/ponder/halting/policy_halting.h"
+#include "core/ponder/schedule/flops.h"
+#include "core/ponder/schedule/layer_steps.h"
 #include "core/trace/reader.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
@@ -273,7 +273,7 @@ TEST_P(Exits, EqualTheSlowWay) {
 
     const c10::InferenceMode no_gradients;
     const Model model(checkpoint_->config, Parameters::load(parameter_layout(checkpoint_->config),
-                                                            *checkpoint_, at::kCPU, at::kFloat, {}, {}));
+                                                            *checkpoint_, {at::kCPU}, at::kFloat, {}, {}));
     const Backbone& backbone = model.backbone();
     const TokenBatch batch = TokenBatch::make(backbone, {ids_}, at::kCPU, true);
     const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();

@@ -48,7 +48,7 @@ protected:
         ids_ = random_ids(tokens, vocabulary, 31);
         others_ = random_ids(9, vocabulary, 32);
         model_.emplace(checkpoint_->config, Parameters::load(parameter_layout(checkpoint_->config),
-                                                             *checkpoint_, at::kCPU, at::kFloat));
+                                                             *checkpoint_, {at::kCPU}, at::kFloat));
     }
 
     [[nodiscard]] bool single_stream() const {
@@ -310,7 +310,9 @@ TEST_P(States, TheLastStateIsThePrediction) {
         EXPECT_NEAR(after.tokens.max_probability[9], before.tokens.max_probability[3], 1e-6);
         const std::vector<float>& logits = arrays.at("logits").floats;
         for (std::size_t v = 0; v < static_cast<std::size_t>(vocabulary); ++v) {
-            ASSERT_NEAR(logits[9 * vocabulary + v], logits[3 * vocabulary + v], 1e-5 * testing::device_slack()) << v;
+            ASSERT_NEAR(logits[9 * vocabulary + v], logits[3 * vocabulary + v],
+                        1e-5 * testing::device_slack())
+                << v;
         }
     }
 }

@@ -165,7 +165,7 @@ void copy_with_weights(const Checkpoint& checkpoint, const std::filesystem::path
     std::filesystem::create_directories(folder);
     std::filesystem::copy_file(checkpoint.folder / "config.json", folder / "config.json");
     const Parameters parameters =
-        Parameters::load(parameter_layout(checkpoint.config), checkpoint, at::kCPU, at::kFloat);
+        Parameters::load(parameter_layout(checkpoint.config), checkpoint, {at::kCPU}, at::kFloat);
     for (const auto& [name, tensor] : parameters.items()) {
         change(tensor);
     }

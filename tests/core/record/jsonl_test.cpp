@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/sha256.h"
+#include "core/record/read_ahead.h"
 #include "core/trace/reader.h"
 #include "tests/core/checkpoint/support.h"
 #include "tests/support/test_data.h"
@@ -14,7 +15,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <fcntl.h>
 #include <random>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace ponderscope {
 namespace {
@@ -272,6 +276,24 @@ TEST_F(Jsonl, BadLinesCanBeLeftOutAndAreCounted) {
 
     const std::string hopeless = sentence("not JSON\n", options);
     EXPECT_NE(hopeless.find("found lines that are all wrong, the first: "), std::string::npos) << hopeless;
+}
+
+TEST_F(Jsonl, WhoReadsAheadLeavesAPipeThatSaysNothing) {
+    const std::string pipe = folder / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const int writer = ::open(pipe.c_str(), O_RDWR);
+    ASSERT_GE(writer, 0);
+    const std::string lines = "{\"text\": \"one line\"}\n{\"text\": \"another\"}\n";
+    ASSERT_EQ(::write(writer, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
+    JsonlOptions options{pipe};
+    JsonlSource source(options, *tokenizer, 256);
+    {
+        ReadAhead ahead(source);
+        EXPECT_EQ(ahead.next()->text, "one line");
+        EXPECT_EQ(ahead.next()->text, "another");
+    } // the thread waits for a third line, and nobody will ever write one
+    EXPECT_EQ(source.next(), nullptr);
+    ::close(writer);
 }
 
 /// A source that fails in its middle, as a stream does.

@@ -4,7 +4,6 @@
 #include "core/stats/correlation.h"
 #include "core/stats/paired.h"
 #include "core/stats/rank_correlation.h"
-#include "core/stats/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
@@ -234,33 +233,9 @@ TEST_F(Paired, OneRunAloneAndItsSteps) {
     EXPECT_NEAR(estimate.mean_steps.value, run.steps_sum / static_cast<double>(run.scored_tokens), 1e-12);
     EXPECT_NEAR(estimate.bits_per_byte.value,
                 run.nll_sum / static_cast<double>(run.text_bytes) / std::log(2.0), 1e-12);
-    const RunStatistics statistics = run_statistics(reader, run);
-    EXPECT_EQ(statistics.tokens, 1200);
-    EXPECT_NEAR(statistics.mean_nll, estimate.mean_nll.value, 1e-12);
-    EXPECT_NEAR(statistics.bits_per_byte, estimate.bits_per_byte.value, 1e-12);
-    ASSERT_EQ(statistics.by_steps.size(), 4U);
-    double nll = 0;
-    std::vector<double> losses;
-    for (const TokenColumns& sequence : a.sequences) {
-        for (std::size_t i = 2; i < sequence.size(); i += 4) { // sample tokens halt at position mod 4
-            nll += std::isnan(sequence.nll[i]) ? 0 : sequence.nll[i];
-        }
-        for (const float loss : sequence.nll) {
-            if (!std::isnan(loss)) {
-                losses.push_back(loss);
-            }
-        }
-    }
-    EXPECT_EQ(statistics.by_steps[2].steps, 2);
-    EXPECT_EQ(statistics.by_steps[2].tokens, 300);
-    EXPECT_EQ(statistics.by_steps[3].scored_tokens, 298);
-    EXPECT_NEAR(statistics.by_steps[2].mean_nll, nll / 300, 1e-9);
-    std::sort(losses.begin(), losses.end());
-    EXPECT_EQ(statistics.nll_quantiles[3].first, 0.5);
-    EXPECT_EQ(statistics.nll_quantiles[3].second, quantile_of_sorted(losses, 0.5));
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_THROW((void)run_statistics(reader, run, {}, stop.get_token()), Cancelled);
+    EXPECT_THROW((void)estimate_run(reader, run, {.replicates = 300, .stop = stop.get_token()}), Cancelled);
 }
 
 TEST_F(Paired, LongSequencesAreReadInPages) {
@@ -276,11 +251,10 @@ TEST_F(Paired, LongSequencesAreReadInPages) {
     }
     const TraceReader reader = TraceReader::open(folder / "long.ponder");
     const RunInfo run = find_run(reader, "");
-    const RunStatistics statistics = run_statistics(reader, run);
-    EXPECT_EQ(statistics.tokens, tokens);
-    EXPECT_EQ(statistics.scored_tokens, run.scored_tokens);
-    EXPECT_NEAR(statistics.bits_per_byte, run.nll_sum / static_cast<double>(run.text_bytes) / std::log(2.0),
-                1e-12);
+    const RunEstimate estimate = estimate_run(reader, run, {.replicates = 20});
+    EXPECT_EQ(estimate.scored_tokens, run.scored_tokens);
+    EXPECT_NEAR(estimate.bits_per_byte.value,
+                run.nll_sum / static_cast<double>(run.text_bytes) / std::log(2.0), 1e-12);
     const auto correlations = correlate_steps(reader, run, {.replicates = 20});
     EXPECT_EQ(correlations.at(0).tokens, run.scored_tokens);
 }

@@ -20,8 +20,8 @@ namespace {
 
 /// Made by reference_values.py with NumPy, SciPy and arch.
 const nlohmann::json& reference() {
-    static const auto values = nlohmann::json::parse(
-        read_file(testing::source_tree() / "tests/core/stats/reference_values.json"));
+    static const auto values =
+        nlohmann::json::parse(read_file(testing::source_tree() / "tests/core/stats/reference_values.json"));
     return values;
 }
 

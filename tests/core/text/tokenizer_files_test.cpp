@@ -100,6 +100,16 @@ TEST(TokenizerFile, ByteFallback) {
     EXPECT_EQ(t.decode(e.ids), "aöb");
     EXPECT_EQ(t.token_bytes(20), "\xC3");
     EXPECT_FALSE(t.id_of("").has_value());
+    // The original puts an unknown character behind the bytes that follow it; spans stay in order, also
+    // through a normaliser that moves them.
+    j["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "cc"}}}, {"content", "x"}};
+    for (const bool fuse : {false, true}) {
+        j["model"]["fuse_unk"] = fuse;
+        const Encoding late = load(j).encode("ccöb");
+        EXPECT_EQ(late.ids, (Ids{20, 21, 12, 1}));
+        EXPECT_EQ(late.begin, (Offsets{0, 0, 0, 4}));
+        EXPECT_EQ(late.end, (Offsets{0, 0, 4, 5}));
+    }
 }
 
 TEST(TokenizerFile, IgnoreMerges) {

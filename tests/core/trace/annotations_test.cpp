@@ -17,6 +17,8 @@
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+
+#include <functional>
 #include <limits>
 #include <sqlite3.h>
 #include <sstream>
@@ -289,9 +291,13 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
     put({parts(), numbers()});
     const fs::path output = folder / "all.ponder";
     const fs::path beside = annotations_path(output);
-    const auto merge = [&](const ProgressSink& progress) {
+    const auto merge = [&](const std::function<void()>& meanwhile) {
         try {
-            merge_traces({path}, output, progress);
+            merge_traces({path}, output, [&](const Progress& progress) {
+                if (progress.activity == "merging") {
+                    meanwhile();
+                }
+            });
         } catch (const InputError& error) {
             return std::string(error.what());
         }
@@ -301,13 +307,13 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
         return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
     };
     // Somebody takes the trace's name meanwhile.
-    std::string says = merge([&](const Progress&) { write_file_atomically(output, "another"); });
+    std::string says = merge([&] { write_file_atomically(output, "another"); });
     EXPECT_NE(says.find("something that appeared meanwhile"), std::string::npos) << says;
     EXPECT_EQ(read_file(output), "another");
     EXPECT_FALSE(fs::exists(beside)) << "annotations of another trace";
     fs::remove(output);
     // Somebody takes that of the annotations.
-    says = merge([&](const Progress&) { write_file_atomically(beside, "of the winner"); });
+    says = merge([&] { write_file_atomically(beside, "of the winner"); });
     EXPECT_NE(says.find("something that appeared meanwhile"), std::string::npos) << says;
     EXPECT_EQ(read_file(beside), "of the winner");
     EXPECT_FALSE(fs::exists(output));
@@ -316,7 +322,7 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
     // Damage is found before anything is copied.
     write_file_atomically(annotations_path(path), std::string(200, 'x'));
     bool copied = false;
-    says = merge([&](const Progress&) { copied = true; });
+    says = merge([&] { copied = true; });
     EXPECT_NE(says.find("a file of another kind"), std::string::npos) << says;
     EXPECT_FALSE(copied);
     EXPECT_EQ(left(), 2);

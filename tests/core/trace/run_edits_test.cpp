@@ -167,6 +167,28 @@ TEST(RunEdits, ARenamedRunTakesItsAnnotationsAlong) {
     EXPECT_EQ(names_of(path)[1], "better # name");
 }
 
+TEST(RunEdits, ARenamedRunDoesNotTakeOverWhatWasSaidOfARemovedOne) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "t.ponder";
+    write_three(path);
+    const auto annotate = [&](const std::string& name, std::size_t tokens, double value) {
+        const RunInfo run = run_named(path, name);
+        put_annotations(path, run, TraceReader::open(path).sequences(run.id),
+                        {{"score", false, {}, {std::vector<double>(tokens, value)}}});
+    };
+    annotate("second", 700, 0.5);
+    annotate("third", 400, 2.5);
+    remove_run(path, run_named(path, "second"));
+    // Neither one that has none of its own nor one that has some.
+    rename_run(path, run_named(path, "first"), "second");
+    EXPECT_TRUE(AnnotationReader::beside(path)->of(run_named(path, "second")).empty());
+    EXPECT_EQ(AnnotationReader::beside(path)->of(run_named(path, "third")).size(), 1U);
+    annotate("third", 400, 2.5);
+    remove_run(path, run_named(path, "third"));
+    rename_run(path, run_named(path, "second"), "third");
+    EXPECT_FALSE(AnnotationReader::beside(path)) << "there is nothing left to say";
+}
+
 TEST(RunEdits, ARunIsCopiedIntoAnotherTraceOrANewOne) {
     const TemporaryFolder folder;
     const fs::path path = folder / "t.ponder";

@@ -3,6 +3,7 @@
 
 #include "core/base/half.h"
 #include "core/base/splitmix.h"
+#include "core/trace/shard.h"
 
 #include <algorithm>
 #include <cmath>
@@ -182,6 +183,21 @@ void write_sample_run(TraceWriter& writer, const std::string& name, std::uint64_
     }
     writer.put_vocabulary(vocabulary);
     writer.end_run(12.5);
+}
+
+void write_sample_shards(const std::filesystem::path& trace, const std::string& name, std::int64_t tokens,
+                         std::int64_t world) {
+    for (std::int64_t rank = 0; rank < world; ++rank) {
+        TraceWriter writer(shard_path(trace, rank, world));
+        writer.begin_run(sample_run(name), sample_signals(), ShardInfo{rank, world, 1});
+        writer.begin_sequence("text " + std::to_string(rank), sample_text(tokens), {},
+                              PieceInfo{rank, 0, tokens, 0, 0, false});
+        const auto seed = static_cast<std::uint64_t>(rank);
+        writer.append(sample_tokens(seed, 0, tokens, tokens), sample_chunks(seed, 0, tokens));
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
 }
 
 void sql(const std::filesystem::path& path, const std::string& statements) {

@@ -29,6 +29,10 @@ std::vector<std::pair<std::string, SignalChunk>> sample_chunks(std::uint64_t see
 void write_sample_run(TraceWriter& writer, const std::string& name, std::uint64_t seed,
                       const std::vector<std::int64_t>& lengths, std::int64_t piece);
 
+/// The same of one sequence a shard, as \p world processes record it together; they lie beside \p trace.
+void write_sample_shards(const std::filesystem::path& trace, const std::string& name, std::int64_t tokens,
+                         std::int64_t world);
+
 /// Runs SQL on a file with nothing switched off, as a stranger would. Throws std::runtime_error.
 void sql(const std::filesystem::path& path, const std::string& statements);
 /// First column of the first row, as text.

@@ -120,5 +120,29 @@ TEST_F(Derived, ASignalThatIsNotThereIsSaid) {
     }
 }
 
+TEST_F(Derived, TakesNoMemoryForTokensThatAreNotThere) {
+    testing::sql(path_, "UPDATE sequence SET tokens = 1000000000000 WHERE run = 1 AND number = 0");
+    EXPECT_THROW(
+        {
+            const TraceReader trace = TraceReader::open(path_);
+            (void)annotation_by_step(trace, find_run(trace, "one"), "x", StepColumn::parse("nll@0"));
+        },
+        InputError);
+}
+
+TEST_F(Derived, ADifferenceIsOfRunsOfOneLength) {
+    testing::sql(path_, "UPDATE sequence SET tokens = 12 WHERE run = 2 AND number = 1");
+    const TraceReader trace = TraceReader::open(path_);
+    try {
+        (void)difference_by_step(trace, find_run(trace, "one"), trace, find_run(trace, "two"), "x",
+                                 StepColumn::parse("nll@0"));
+        ADD_FAILURE() << "no error";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("12 tokens in sequence 1 where that has 30"),
+                  std::string::npos)
+            << error.what();
+    }
+}
+
 } // namespace
 } // namespace ponderscope

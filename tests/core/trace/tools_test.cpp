@@ -118,6 +118,56 @@ TEST(TraceMerge, AllRunsInOneFile) {
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "b.ponder", "c.ponder"}));
 }
 
+/// What lies in the new file gets new digests: damage that came with it would look sound from then on.
+TEST(TraceMerge, BytesThatAreNotThoseThatWereRecordedGoNowhere) {
+    const TemporaryFolder folder;
+    const fs::path sound = folder / "sound.ponder";
+    {
+        TraceWriter writer(sound);
+        testing::write_sample_run(writer, "first", 1, {30, 9}, 12);
+        testing::write_sample_run(writer, "second", 2, {8}, 8);
+        writer.finish();
+    }
+    const fs::path from = folder / "damaged.ponder";
+    const fs::path to = folder / "to.ponder";
+    const std::vector<std::pair<std::string, std::string>> damages{
+        {"UPDATE vocabulary SET bytes = CAST('<8>' AS BLOB) WHERE id = 7",
+         "token id 7 in the table vocabulary of run first as recorded"},
+        {"UPDATE text SET bytes = CAST(replace(CAST(bytes AS TEXT), 'stone', 'stove') AS BLOB) WHERE row = "
+         "4294967296",
+         "the text of sequence 0 of run first as recorded"},
+        {"UPDATE token_row SET entropy = entropy / 2 WHERE row = 2 * 4294967296 + 3",
+         "the rows in the table token_row of sequence 1 of run first as recorded"},
+        {"UPDATE chunk SET data = CAST(substr(data, 1, 4) || x'01' || substr(data, 6) AS BLOB) WHERE "
+         "sequence = 1 AND "
+         "signal = (SELECT id FROM signal WHERE run = 1 AND name = 'rank')",
+         "the chunk from token 0 of signal rank of sequence 0 of run first as recorded"},
+    };
+    for (const auto& [damage, named] : damages) {
+        fs::copy_file(sound, from, fs::copy_options::overwrite_existing);
+        testing::sql(from, damage);
+        const auto expect_refusal = [&, what = named](const auto& write) {
+            try {
+                write();
+                ADD_FAILURE() << what << " was taken";
+            } catch (const InputError& error) {
+                const std::string said = error.what();
+                EXPECT_TRUE(said.starts_with(from.string() + ": expected ")) << said;
+                EXPECT_NE(said.find(what + ", found other bytes (their CRC-32 is "), std::string::npos)
+                    << said;
+            }
+            EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"damaged.ponder", "sound.ponder"}));
+        };
+        expect_refusal([&] { merge_traces({sound, from}, to); });
+        expect_refusal([&] { copy_run(from, 1, to); });
+        expect_refusal([&] { export_csv(TraceReader::open(from), to); });
+    }
+    // A run beside the damaged one goes, and so does what was kept without digests.
+    EXPECT_EQ(copy_run(from, 2, to), "second");
+    testing::sql(from, "ALTER TABLE chunk DROP COLUMN crc32");
+    merge_traces({from}, folder / "older.ponder");
+}
+
 TEST(Names, OfSignalsAreThoseThatEverybodyCanType) {
     for (const char* name : {"A", "Z", "a", "z", "0", "9", "_x", "a.b-c", "kl_previous_current"}) {
         EXPECT_TRUE(schema::is_name(name)) << name;

@@ -11,6 +11,7 @@
 #include "tests/core/ponder/tiny_models.h"
 #include "tests/core/train/small_recipe.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -124,8 +125,8 @@ TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
     const Checkpoint start = Checkpoint::open(folder / "start");
     const Checkpoint end = Checkpoint::open(folder / "out");
     EXPECT_EQ(end.config.ponder.method, MethodKind::adaponderlm);
-    const auto before = Parameters::load(parameter_layout(start.config), start, at::kCPU, at::kFloat);
-    const auto after = Parameters::load(parameter_layout(end.config), end, at::kCPU, at::kFloat);
+    const auto before = Parameters::load(parameter_layout(start.config), start, {at::kCPU}, at::kFloat);
+    const auto after = Parameters::load(parameter_layout(end.config), end, {at::kCPU}, at::kFloat);
     for (const auto& [name, tensor] : before.items()) {
         EXPECT_LE((after.at(name) - tensor).abs().max().item<float>(), 1e-10F) << name;
     }

@@ -86,7 +86,7 @@ TEST_P(PenaltyGolden, LossAndGradientsEqualTheReference) {
 
     const Checkpoint checkpoint = Checkpoint::open(folder);
     Parameters parameters =
-        Parameters::load(parameter_layout(checkpoint.config), checkpoint, at::kCPU, at::kFloat);
+        Parameters::load(parameter_layout(checkpoint.config), checkpoint, {at::kCPU}, at::kFloat);
     parameters.requires_grad(true);
     const Model model(checkpoint.config, std::move(parameters));
     const at::Tensor& ids = golden.at("train.input_ids");

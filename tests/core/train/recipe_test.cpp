@@ -2,6 +2,7 @@
 #include "core/train/recipe.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "tests/core/train/small_recipe.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +44,8 @@ TEST(Recipe, ReadsEveryKey) {
                          {"held_out", {"x.txt"}},
                          {"held_out_fraction", 0.125},
                          {"document_end", ""}};
-    document["training"] = {{"tokens", 1000},    {"context", 16}, {"batch", 4},
-                            {"accumulation", 2}, {"seed", 3},     {"precision", "bfloat16"},
+    document["training"] = {{"tokens", 1000},    {"context", 16},   {"batch", 4},
+                            {"accumulation", 2}, {"seed", 3},       {"precision", "bfloat16"},
                             {"clip_norm", 0.5},  {"shifted", false}};
     document["optimizer"] = {{"learning_rate", 0.25}, {"betas", {0.8, 0.99}}, {"eps", 1e-6},
                              {"weight_decay", 0.05},  {"warmup_steps", 1},    {"final_fraction", 0.5}};
@@ -68,7 +69,7 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_EQ(recipe.batch, 4);
     EXPECT_EQ(recipe.accumulation, 2);
     EXPECT_EQ(recipe.seed, 3U);
-    EXPECT_EQ(recipe.precision, TrainPrecision::bfloat16);
+    EXPECT_EQ(recipe.precision, Precision::bfloat16);
     EXPECT_DOUBLE_EQ(recipe.clip_norm, 0.5);
     EXPECT_FALSE(recipe.shifted);
     EXPECT_DOUBLE_EQ(recipe.learning_rate, 0.25);
@@ -139,6 +140,7 @@ TEST(Recipe, RefusesWhatCannotBeMeant) {
         {changed("/training/accumulation", 1e9), "training.accumulation"},
         {changed("/training/seed", -1), "training.seed"},
         {changed("/training/precision", "int8"), "\"int8\""},
+        {changed("/training/precision", "float16"), "\"float16\""},
         {changed("/training/clip_norm", -1), "training.clip_norm"},
         {changed("/optimizer/learning_rate", 0), "optimizer.learning_rate"},
         {changed("/optimizer/betas", json::array({0.9})), "optimizer.betas"},

@@ -351,7 +351,7 @@ TEST_P(EveryModel, ActivationCheckpointingChangesMemoryAlone) {
     Recipe read = read_recipe(testing::write_small_recipe(folder.path(), recipe()));
     read.steps = 4;
     read.log_every = 1;
-    for (const auto precision : {TrainPrecision::float32, TrainPrecision::bfloat16}) {
+    for (const auto precision : {Precision::float32, Precision::bfloat16}) {
         read.precision = precision;
         std::vector<TrainLogRow> rows[2];
         for (const bool again : {false, true}) {
@@ -364,7 +364,7 @@ TEST_P(EveryModel, ActivationCheckpointingChangesMemoryAlone) {
         ASSERT_EQ(rows[0].size(), 4U);
         ASSERT_EQ(rows[1].size(), 4U);
         // Gradients of shared weights may be added up in another order; in bf16 more is lost with it.
-        const double tolerance = precision == TrainPrecision::float32 ? 2e-5 : 2e-2;
+        const double tolerance = precision == Precision::float32 ? 2e-5 : 2e-2;
         for (std::size_t i = 0; i < rows[0].size(); ++i) {
             EXPECT_NEAR(rows[0][i].loss, rows[1][i].loss, tolerance);
             EXPECT_NEAR(rows[0][i].gradient_norm, rows[1][i].gradient_norm,
@@ -377,11 +377,14 @@ TEST(Train, Bfloat16ProductsTrainFp32Weights) {
     const TemporaryFolder folder;
     Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), ponderlm_recipe()));
     const TrainResult exact = train(recipe, into(folder / "fp32"));
-    recipe.precision = TrainPrecision::bfloat16;
+    recipe.precision = Precision::bfloat16;
     const TrainResult rounded = train(recipe, into(folder / "bf16"));
     EXPECT_NE(exact.loss, rounded.loss);
     EXPECT_NEAR(exact.loss, rounded.loss, 0.05);
     EXPECT_EQ(read_json_file(folder / "bf16" / "training.json").at("made_with").at("precision"), "bfloat16");
+    recipe.precision = Precision::tf32; // rounds on a GPU alone
+    EXPECT_EQ(train(recipe, into(folder / "tf32")).loss, exact.loss);
+    EXPECT_EQ(read_json_file(folder / "tf32" / "training.json").at("made_with").at("precision"), "tf32");
 }
 
 TEST(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {

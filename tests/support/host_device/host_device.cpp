@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/host_device/host_device.h"
 
+#include "tests/support/test_data.h"
+
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -22,7 +27,8 @@ namespace ponderscope::testing {
 namespace {
 
 constexpr at::DeviceType device_type = at::DeviceType::PrivateUse1;
-const at::Device device(device_type, 0);
+constexpr at::DeviceIndex device_count = 2;
+thread_local at::Device current(device_type, 0);
 
 std::mutex mutex;
 std::map<std::string, std::int64_t> waits;
@@ -33,7 +39,7 @@ void count_wait(const std::string& what) {
 }
 
 // Addresses. User space ends at 2^47 and the loader fills its upper half; the lower one has no memory there.
-constexpr std::uintptr_t hidden = std::uintptr_t{1} << 46;
+std::uintptr_t hidden = std::uintptr_t{1} << 46;
 
 void* to_device(void* host) {
     return host == nullptr ? nullptr
@@ -44,20 +50,89 @@ void* to_host(const void* there) {
     return to_device(const_cast<void*>(there));
 }
 
-/// Memory of the CPU as memory of the device; the storage is kept as long as that lives.
-c10::DataPtr on_device(c10::DataPtr host) {
-    void* there = to_device(host.get());
-    auto* kept = new c10::DataPtr(std::move(host));
-    return {there, kept, [](void* context) { delete static_cast<c10::DataPtr*>(context); }, device};
+/// What tensors of each device hold, and how much it has.
+struct Account {
+    std::int64_t used = 0, peak = 0, capacity = std::int64_t{1} << 40, until_others = -1, of_others = 0;
+};
+std::array<Account, device_count> accounts;
+
+/// Memory of the CPU that is a device's as long as this lives. c10::OutOfMemoryError, as a GPU's allocator
+/// throws it.
+struct Kept {
+    Kept(at::Device where, std::size_t size, c10::DataPtr of_memory, c10::Storage of_storage = {})
+        : index(static_cast<std::size_t>(where.index())),
+          bytes(static_cast<std::int64_t>(size)),
+          data(std::move(of_memory)),
+          storage(std::move(of_storage)) {
+        const std::scoped_lock lock(mutex);
+        Account& account = accounts[index];
+        if (account.until_others >= 0 && account.until_others-- == 0) {
+            account.capacity = account.of_others;
+        }
+        TORCH_CHECK_WITH(OutOfMemoryError, bytes <= account.capacity - account.used, where, " has ",
+                         account.capacity - account.used, " of ", account.capacity, " bytes free, not ",
+                         bytes);
+        account.used += bytes;
+        account.peak = std::max(account.peak, account.used);
+    }
+    ~Kept() {
+        const std::scoped_lock lock(mutex);
+        accounts[index].used -= bytes;
+    }
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+
+    std::size_t index;
+    std::int64_t bytes;
+    c10::DataPtr data;
+    c10::Storage storage;
+};
+
+c10::DataPtr on_device(void* host, std::unique_ptr<Kept> kept, at::Device device) {
+    return {to_device(host), kept.release(), [](void* context) { delete static_cast<Kept*>(context); },
+            device};
 }
 
-class Memory final : public c10::Allocator {
+/// What an operation made on the CPU, as a device's.
+c10::DataPtr on_device(const c10::Storage& storage, at::Device device) {
+    return on_device(storage.mutable_data(),
+                     std::make_unique<Kept>(device, storage.nbytes(), c10::DataPtr(), storage), device);
+}
+
+class Memory final : public c10::DeviceAllocator {
 public:
     c10::DataPtr allocate(std::size_t bytes) override {
-        return on_device(c10::GetCPUAllocator()->allocate(bytes));
+        c10::DataPtr data = c10::GetCPUAllocator()->allocate(bytes);
+        void* const host = data.get();
+        return on_device(host, std::make_unique<Kept>(current, bytes, std::move(data)), current);
     }
     void copy_data(void* to, const void* from, std::size_t bytes) const override {
         default_copy_data(to_host(to), to_host(from), bytes);
+    }
+    bool initialized() override { return true; }
+    void emptyCache(c10::MempoolId_t) override {}
+    void recordStream(const c10::DataPtr&, c10::Stream) override {}
+    c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+        const std::scoped_lock lock(mutex);
+        const Account& account = accounts.at(static_cast<std::size_t>(device));
+        c10::CachingDeviceAllocator::DeviceStats stats;
+        auto& all =
+            stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+        all.current = account.used;
+        all.peak = account.peak;
+        return stats;
+    }
+    void resetAccumulatedStats(c10::DeviceIndex) override {}
+    void resetPeakStats(c10::DeviceIndex device) override {
+        const std::scoped_lock lock(mutex);
+        Account& account = accounts.at(static_cast<std::size_t>(device));
+        account.peak = account.used;
+    }
+    std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override {
+        const std::scoped_lock lock(mutex);
+        const Account& account = accounts.at(static_cast<std::size_t>(device));
+        return {static_cast<std::size_t>(std::max<std::int64_t>(0, account.capacity - account.used)),
+                static_cast<std::size_t>(account.capacity)};
     }
 };
 Memory memory;
@@ -114,36 +189,34 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     bool isBuilt() const override { return true; }
     bool isAvailable() const override { return true; }
     bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
-    at::DeviceIndex deviceCount() const override { return 1; }
+    at::DeviceIndex deviceCount() const override { return device_count; }
     bool isPinnedPtr(const void* data) const override { return PinnedMemory::instance().holds(data); }
     at::Allocator* getPinnedMemoryAllocator() const override { return &PinnedMemory::instance(); }
-    at::Device getDeviceFromPtr(void*) const override { return device; }
+    at::Device getDeviceFromPtr(void*) const override { return current; }
     const at::Generator& getDefaultGenerator(at::DeviceIndex) const override {
         return at::detail::getDefaultCPUGenerator();
     }
 };
 
-/// One stream and one that copies; work is done when it has been asked for.
+/// A device has one stream and one that copies; work is done when it has been asked for.
 struct Guard final : c10::impl::DeviceGuardImplInterface {
     at::DeviceType type() const override { return device_type; }
-    at::Device exchangeDevice(at::Device) const override { return device; }
-    at::Device getDevice() const override { return device; }
-    void setDevice(at::Device) const override {}
-    void uncheckedSetDevice(at::Device) const noexcept override {}
-    c10::Stream getStream(at::Device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
-    c10::Stream getDefaultStream(at::Device) const override {
+    at::Device exchangeDevice(at::Device device) const override { return std::exchange(current, device); }
+    at::Device getDevice() const override { return current; }
+    void setDevice(at::Device device) const override { current = device; }
+    void uncheckedSetDevice(at::Device device) const noexcept override { current = device; }
+    c10::Stream getStream(at::Device device) const override {
         return c10::Stream(c10::Stream::DEFAULT, device);
     }
-    c10::Stream getStreamFromGlobalPool(at::Device, bool) const override {
+    c10::Stream getDefaultStream(at::Device device) const override { return getStream(device); }
+    c10::Stream getStreamFromGlobalPool(at::Device device, bool) const override {
         return c10::Stream(c10::Stream::UNSAFE, device, 1);
     }
-    c10::Stream getNewStream(at::Device, int) const override {
+    c10::Stream getNewStream(at::Device device, int) const override {
         return c10::Stream(c10::Stream::UNSAFE, device, 1);
     }
-    c10::Stream exchangeStream(c10::Stream) const override {
-        return c10::Stream(c10::Stream::DEFAULT, device);
-    }
-    at::DeviceIndex deviceCount() const noexcept override { return 1; }
+    c10::Stream exchangeStream(c10::Stream stream) const override { return getStream(stream.device()); }
+    at::DeviceIndex deviceCount() const noexcept override { return device_count; }
     void record(void** event, const c10::Stream&, at::DeviceIndex, c10::EventFlag) const override {
         *event = const_cast<Guard*>(this);
     }
@@ -173,6 +246,9 @@ at::Tensor over(c10::Storage storage, c10::DispatchKey key, const at::Tensor& li
 /// The arguments of one operation as the CPU's, and its results as the device's.
 class Exchange {
 public:
+    /// Where results lie.
+    void use(at::Device device) { device_ = device; }
+
     at::Tensor to_cpu(const at::Tensor& there) {
         for (const Pair& pair : pairs_) {
             if (pair.there.is_same(there)) {
@@ -212,13 +288,9 @@ public:
             }
         }
         const c10::Storage& storage = here.storage();
-        auto* kept = new c10::Storage(storage);
-        c10::DataPtr data(
-            to_device(storage.mutable_data()), kept,
-            [](void* context) { delete static_cast<c10::Storage*>(context); }, device);
-        return over(c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
-                                                                       storage.nbytes(), std::move(data),
-                                                                       &memory, true)),
+        return over(c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+                        c10::StorageImpl::use_byte_size_t(), storage.nbytes(), on_device(storage, device_),
+                        &memory, true)),
                     c10::DispatchKey::PrivateUse1, here);
     }
 
@@ -227,10 +299,7 @@ public:
         for (Pair& pair : pairs_) {
             if (pair.here.storage().data_ptr().get() != pair.data) {
                 c10::StorageImpl* there = pair.there.storage().unsafeGetStorageImpl();
-                auto* kept = new c10::Storage(pair.here.storage());
-                there->set_data_ptr_noswap({to_device(pair.here.storage().mutable_data()), kept,
-                                            [](void* context) { delete static_cast<c10::Storage*>(context); },
-                                            device});
+                there->set_data_ptr_noswap(on_device(pair.here.storage(), device_));
                 there->set_nbytes(pair.here.storage().nbytes());
             }
             if (pair.here.sizes() != pair.there.sizes() || pair.here.strides() != pair.there.strides()) {
@@ -245,9 +314,16 @@ private:
         at::Tensor there, here;
         const void* data;
     };
+    at::Device device_ = current;
     std::vector<Pair> pairs_;
     std::unordered_map<const c10::StorageImpl*, c10::Storage> storages_;
 };
+
+/// What a GPU makes of a factor of a product of fp32 where it may: ten digits behind the leading one.
+at::Tensor tf32(const at::Tensor& factor) {
+    const at::Tensor bits = factor.contiguous().view(at::kInt);
+    return (bits + 0x1000).bitwise_and(~0x1fff).view(at::kFloat);
+}
 
 /// Operations whose result's size, or whose very result, the host must know.
 bool waits_for_values(const std::string& name) {
@@ -274,8 +350,10 @@ public:
         for (std::size_t i = begin; i < stack_.size(); ++i) {
             note(stack_[i]);
         }
-        TORCH_CHECK(!mixed_ || !any_there_, handle_.schema().name(),
-                    ": expected all tensors to be on the same device, but found ", device, " and cpu");
+        TORCH_CHECK(!mixed_ || !there_, handle_.schema().name(),
+                    ": expected all tensors to be on the same device, but found ", there_.value_or(current),
+                    " and ", other_);
+        exchange_.use(there_ ? *there_ : named_.value_or(current));
         const bool sized = handle_.schema().name() == "aten::repeat_interleave" && !stack_.back().isNone();
         if ((waits_for_values(handle_.schema().name()) && !sized) || mask_) {
             count_wait(handle_.schema().name().substr(6));
@@ -283,6 +361,7 @@ public:
         for (std::size_t i = begin; i < stack_.size(); ++i) {
             stack_[i] = to_cpu(stack_[i]);
         }
+        round_factors(begin);
         handle_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
         exchange_.take_back_shapes();
         for (c10::IValue& result : stack_) {
@@ -291,8 +370,27 @@ public:
     }
 
 private:
+    /// Where LibTorch was allowed to let a GPU round them.
+    void round_factors(std::size_t begin) {
+        if (!at::globalContext().allowTF32CuBLAS()) {
+            return;
+        }
+        static const std::set<std::string, std::less<>> plain{"aten::mm", "aten::bmm"};
+        static const std::set<std::string, std::less<>> factors{"mat1", "mat2", "batch1", "batch2"};
+        const auto& arguments = handle_.schema().arguments();
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+            c10::IValue& value = stack_[begin + i];
+            const bool factor = factors.contains(arguments[i].name()) ||
+                                (arguments[i].name() == "self" && plain.contains(handle_.schema().name()));
+            if (factor && value.isTensor() && value.toTensor().scalar_type() == at::kFloat) {
+                value = tf32(value.toTensor());
+            }
+        }
+    }
     void note(const c10::IValue& value) {
-        if (value.isTensor()) {
+        if (value.isDevice()) {
+            named_ = at::Device(device_type, std::max<at::DeviceIndex>(value.toDevice().index(), 0));
+        } else if (value.isTensor()) {
             note(value.toTensor());
         } else if (value.isTensorList()) {
             for (const at::Tensor& tensor : value.toTensorList()) {
@@ -309,8 +407,16 @@ private:
         }
     }
     void note(const at::Tensor& tensor) {
-        any_there_ = any_there_ || is_there(tensor);
-        mixed_ = mixed_ || (tensor.defined() && tensor.is_cpu() && tensor.dim() > 0);
+        if (is_there(tensor)) {
+            if (there_ && *there_ != tensor.device()) {
+                mixed_ = true;
+                other_ = tensor.device();
+            }
+            there_ = tensor.device();
+        } else if (tensor.defined() && tensor.is_cpu() && tensor.dim() > 0) {
+            mixed_ = true;
+            other_ = at::kCPU;
+        }
     }
 
     c10::IValue to_cpu(const c10::IValue& value) {
@@ -350,7 +456,9 @@ private:
     const c10::OperatorHandle& handle_;
     torch::jit::Stack& stack_;
     Exchange exchange_;
-    bool any_there_ = false;
+    std::optional<at::Device> there_; ///< of the arguments; the last of them that lies there
+    std::optional<at::Device> named_; ///< an argument that says where
+    at::Device other_ = at::kCPU;
     bool mixed_ = false;
     bool mask_ = false;
 };
@@ -382,22 +490,62 @@ at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool no
 
 void record_stream(at::Tensor&, c10::Stream) {}
 
+/// Products of halves with sums in fp32, which the CPU's library lacks.
+at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+    return at::mm(a.to(type), b.to(type));
+}
+
+at::Tensor& wide_product_out(const at::Tensor& a, const at::Tensor& b, at::ScalarType type, at::Tensor& out) {
+    TORCH_CHECK(out.size(0) == a.size(0) && out.size(1) == b.size(1) && out.scalar_type() == type,
+                "mm: the product's place");
+    return out.copy_(wide_product(a, b, type));
+}
+
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+}
+
+/// Casts are ours to make, where code asks whether autocast is on.
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
+    library.fallback(torch::CppFunction::makeFallthrough());
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     library.impl("_copy_from", copy_from);
     library.impl("record_stream", record_stream);
+    library.impl("mm.dtype", wide_product);
+    library.impl("mm.dtype_out", wide_product_out);
 }
 
 [[maybe_unused]] const bool registered = [] {
+    // Where tests run on a GPU that one is to be LibTorch's accelerator: pinned memory is the accelerator's.
+    if (test_device().starts_with("cuda")) {
+        return false;
+    }
     c10::register_privateuse1_backend("hostgpu");
     at::RegisterPrivateUse1HooksInterface(new Hooks);
     return true;
 }();
 
 } // namespace
+
+void show_host_memory() {
+    hidden = 0;
+}
+
+void set_host_memory(std::int64_t bytes, int device) {
+    const std::scoped_lock lock(mutex);
+    Account& account = accounts.at(static_cast<std::size_t>(device));
+    account.capacity = bytes;
+    account.until_others = -1;
+}
+
+void fill_host_memory_after(std::int64_t allocations, std::int64_t bytes, int device) {
+    const std::scoped_lock lock(mutex);
+    Account& account = accounts.at(static_cast<std::size_t>(device));
+    account.until_others = allocations;
+    account.of_others = bytes;
+}
 
 std::map<std::string, std::int64_t> take_host_waits() {
     const std::scoped_lock lock(mutex);

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "views/common/subset_chip.h"
 #include "views/compare/compare_view.h"
 #include "views/compare/comparison_job.h"
 #include "views/compare/runs_table_model.h"
@@ -13,6 +14,7 @@
 #include "views/figure/figure_command.h"
 
 #include <QAbstractItemModelTester>
+#include <QComboBox>
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -209,6 +211,42 @@ private slots:
         QTRY_VERIFY(f.view.isBusy());
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
         QCOMPARE(f.view.model()->key(0).run, 2);
+    }
+
+    void foundTokensAloneAreCompared() {
+        Fixture f;
+        f.open(folder_ / "story.ponder");
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        const auto all = f.view.comparison();
+        TokenSubset subset{
+            f.selection.runA(), QStringLiteral("nll > 4"), QStringLiteral("in sequence 1"), {}, {}};
+        std::vector<std::int64_t>& rows = subset.rows[0];
+        double a = 0;
+        double b = 0;
+        for (std::size_t i = 0; i < all->places.size(); ++i) {
+            if (all->places[i].sequence == 0 && all->runs[0].token_nll[i] > 4) {
+                rows.push_back(all->places[i].row);
+                a += static_cast<double>(all->runs[0].token_nll[i]);
+                b += static_cast<double>(all->runs[1].token_nll[i]);
+            }
+        }
+        const auto count = static_cast<double>(rows.size());
+        QVERIFY(count > 20);
+        f.view.setSubset(subset);
+        QTRY_VERIFY(!f.view.isBusy());
+        const auto part = f.view.comparison();
+        QCOMPARE(part->places.size(), rows.size());
+        QVERIFY(std::abs(part->runs[0].nll.value - a / count) < 1e-9);
+        const Estimate& difference = part->runs[1].difference;
+        QVERIFY(std::abs(difference.value - (b - a) / count) < 1e-9);
+        QVERIFY(difference.low < difference.value && difference.value < difference.high);
+        QVERIFY(f.view.chip()->words().contains(QStringLiteral("nll > 4")));
+        // The winners are those among them.
+        f.view.detail()->setCurrentIndex(2);
+        QTRY_VERIFY(!f.view.isBusy());
+        emit f.view.chip()->released();
+        QCOMPARE(f.view.comparison(), all);
+        QVERIFY(f.view.chip()->words().isEmpty());
     }
 
     void cancelling() {

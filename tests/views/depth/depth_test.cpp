@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
+#include "core/trace/writer.h"
 
 #include "core/base/error.h"
 #include "tests/support/sample_trace.h"
@@ -259,6 +260,57 @@ private slots:
         QVERIFY(std::abs(stage.view.grid()->value(3, 1) - plain.view.grid()->value(3, 1)) < 1e-5F);
         QCOMPARE(stage.view.flag(), plain.view.flag());
         QVERIFY(!stage.view.grab().isNull());
+    }
+
+    void weightsThatWereAddedUpAreShownAsMeanAndSpread() {
+        Stage plain;
+        QVERIFY(plain.settle());
+        const auto path = plain.folder / "sums.ponder";
+        {
+            const TraceReader reader = TraceReader::open(std::filesystem::path(plain.trace.toStdString()));
+            RunInfo run = reader.runs().front();
+            SignalInfo info = info_of({"token", "step", "layer", "source", "head"});
+            info.name = "depth_weights.sum";
+            const auto weights = reader.signal(run.id, 0, "depth_weights", 0, 200);
+            TraceWriter writer(path);
+            writer.begin_run(run, {info});
+            writer.begin_sequence("s", reader.text(1, 0));
+            writer.append(reader.tokens(1, 0), {{info.name, weights.value()}});
+            writer.end_sequence();
+            writer.end_run(1);
+            writer.finish();
+        }
+        const QString sums = QString::fromStdString(path.string());
+        TraceData data;
+        Selection selection;
+        DepthView view{ViewContext{data, selection, plain.theme}};
+        data.open(sums);
+        QTRY_VERIFY_WITH_TIMEOUT(data.isOpen(sums), 10'000);
+        selection.setRunA({sums, data.runs(sums).front().id});
+        QTRY_VERIFY_WITH_TIMEOUT(view.depth().has_value(), 10'000);
+        for (const int head : {-1, 1}) {
+            for (const DepthView::Shown shown : {DepthView::Shown::mean, DepthView::Shown::spread}) {
+                for (DepthView* one : {&plain.view, &view}) {
+                    one->setShown(shown);
+                }
+                plain.selection.setHead(head);
+                selection.setHead(head);
+                for (int layer = 0; layer < 4; ++layer) {
+                    for (int source = 0; source < 4; ++source) {
+                        const float expected = plain.view.grid()->value(layer, source);
+                        const float found = view.grid()->value(layer, source);
+                        QVERIFY(std::isnan(expected) ? std::isnan(found)
+                                                     : std::abs(expected - found) < 1e-4F);
+                    }
+                }
+                QCOMPARE(view.flag(), plain.view.flag());
+                QCOMPARE(view.readout(), QStringLiteral("over all tokens of the run"));
+            }
+        }
+        view.setShown(DepthView::Shown::token);
+        selection.setToken(7);
+        QTRY_VERIFY_WITH_TIMEOUT(view.grid()->hint().contains(QStringLiteral("no weights")), 10'000);
+        QVERIFY(!view.grab().isNull());
     }
 
     void aRunWithoutWeightsIsToldWhatToDo() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/figure_gallery.h"
+#include "views/figure/parts.h"
 
 #include <QComboBox>
 #include <QFile>
@@ -16,29 +18,36 @@ using namespace ponderscope;
 using namespace ponderscope::figure;
 namespace fs = std::filesystem;
 
+namespace {
+
+/// What a window has open.
+struct Opened {
+    Opened(const fs::path& path, Appearance appearance) : theme(appearance) {
+        data.open(QString::fromStdString(path.string()));
+        QTRY_VERIFY(data.traces().size() == 1);
+    }
+    TraceData data;
+    Selection selection;
+    Theme theme;
+    ViewContext context{data, selection, theme};
+};
+
+} // namespace
+
 class ExportDialogTest : public QObject {
     Q_OBJECT
 private slots:
     void initTestCase() {
-        testing::SampleTrace what;
-        what.sequences = 2;
-        what.tokens = 200;
-        testing::write_sample_trace(folder_ / "story.ponder", what);
+        testing::write_sample_trace(folder_ / "story.ponder", {.sequences = 2, .tokens = 200});
     }
 
     void writesFigureNumbersAndSpecification() {
-        TraceData data;
-        Selection selection;
-        Theme theme(Appearance::light);
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(QString::fromStdString((folder_ / "story.ponder").string()));
-        QTRY_VERIFY(opened.size() > 0);
+        Opened window(folder_ / "story.ponder", Appearance::light);
         FigureSpec initial;
-        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
-                        {folder_ / "story.ponder", "vanilla-1m"}};
+        initial.runs = both();
         initial.sequence = 1;
         initial.tokens = {0, 60};
-        ExportDialog dialog({data, selection, theme}, initial);
+        ExportDialog dialog(window.context, initial);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
         QVERIFY(dialog.message().contains(QStringLiteral("84 × ")));
         QVERIFY(!dialog.grab().isNull());
@@ -58,19 +67,55 @@ private slots:
         QCOMPARE(again.runs.front().trace, folder_ / "story.ponder");
     }
 
-    void nothingIsReplacedUnasked() {
+    void runsHaveTheColoursOfTheWindow() {
         TraceData data;
         Selection selection;
         Theme theme(Appearance::light);
         QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(QString::fromStdString((folder_ / "story.ponder").string()));
+        const QString trace = QString::fromStdString((folder_ / "story.ponder").string());
+        data.open(trace);
         QTRY_VERIFY(opened.size() > 0);
+        const RunKey first{trace, data.runs(trace)[0].id};
+        const RunKey second{trace, data.runs(trace)[1].id};
+        selection.setRunA(second);
         FigureSpec initial;
         initial.kind = FigureKind::nll_comparison;
         initial.replicates = 100;
-        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
-                        {folder_ / "story.ponder", "vanilla-1m"}};
-        ExportDialog dialog({data, selection, theme}, initial);
+        initial.runs = {{folder_ / "story.ponder", data.runs(trace)[0].name},
+                        {folder_ / "story.ponder", data.runs(trace)[1].name}};
+        const Fonts fonts = Fonts::load();
+        {
+            ExportDialog dialog({data, selection, theme}, initial);
+            const FigureSpec made = dialog.spec();
+            QCOMPARE(Style(made, fonts).runs[0], theme.runColour(first, selection));
+            QCOMPARE(Style(made, fonts).runs[1], theme.colours().a);
+            QCOMPARE(Style(made, fonts).runs.size(),
+                     Style(initial, fonts).runs.size()); // none twice, none lost
+            QCOMPARE(parse_figure_spec(write_figure_spec(made, folder_.path()), folder_ / "c.json"), made);
+        }
+        // As they come, nothing needs to be said.
+        selection.setRunA(first);
+        selection.setRunB(second);
+        QVERIFY(ExportDialog({data, selection, theme}, initial).spec().colours.empty());
+        // What a specification says stays.
+        initial.colours = {5, 3};
+        QCOMPARE(ExportDialog({data, selection, theme}, initial).spec().colours, initial.colours);
+        for (const char* wrong : {"[-1]", "[1.5]", "[\"teal\"]", "7"}) {
+            QVERIFY_EXCEPTION_THROWN(
+                parse_figure_spec(std::string(R"({"kind":"nll_comparison","trace":"t","colours":)") + wrong +
+                                      "}",
+                                  folder_ / "c.json"),
+                ponderscope::InputError);
+        }
+    }
+
+    void nothingIsReplacedUnasked() {
+        Opened window(folder_ / "story.ponder", Appearance::light);
+        FigureSpec initial;
+        initial.kind = FigureKind::nll_comparison;
+        initial.replicates = 100;
+        initial.runs = both();
+        ExportDialog dialog(window.context, initial);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() && !dialog.maker().isBusy(), 30'000);
         const fs::path path = folder_ / "mine.pdf";
         dialog.setFile(QString::fromStdString(path.string()));
@@ -87,17 +132,12 @@ private slots:
         QCOMPARE(fs::file_size(path), size);
         QVERIFY2(dialog.write(true), qPrintable(dialog.message()));
         // Another dialog offers a name that is free.
-        ExportDialog next({data, selection, theme}, initial);
+        ExportDialog next(window.context, initial);
         QVERIFY(!QFile::exists(next.file()));
     }
 
     void runsEntriesAndLimits() {
-        TraceData data;
-        Selection selection;
-        Theme theme(Appearance::light);
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(QString::fromStdString((folder_ / "story.ponder").string()));
-        QTRY_VERIFY(opened.size() > 0);
+        Opened window(folder_ / "story.ponder", Appearance::light);
         FigureSpec initial;
         initial.kind = FigureKind::policy_front;
         initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
@@ -113,7 +153,7 @@ private slots:
         QCOMPARE(read_figure_spec(spec), initial);
         FigureSpec plain;
         plain.runs = initial.runs;
-        ExportDialog dialog({data, selection, theme}, plain);
+        ExportDialog dialog(window.context, plain);
         QVERIFY(!dialog.entries()->isEnabled() && !dialog.entries()->toolTip().isEmpty()); // a text has none
         QVERIFY2(dialog.openSpec(QString::fromStdString(spec.string())), qPrintable(dialog.message()));
         QTRY_VERIFY_WITH_TIMEOUT(dialog.entries()->count() > 3, 30'000);
@@ -175,17 +215,12 @@ private slots:
     }
 
     void otherKindsAndFailures() {
-        TraceData data;
-        Selection selection;
-        Theme theme(Appearance::dark);
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(QString::fromStdString((folder_ / "story.ponder").string()));
-        QTRY_VERIFY(opened.size() > 0);
+        Opened window(folder_ / "story.ponder", Appearance::dark);
         FigureSpec initial;
         initial.kind = FigureKind::step_heatmap;
         initial.signal = "gate";
         initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
-        ExportDialog dialog({data, selection, theme}, initial);
+        ExportDialog dialog(window.context, initial);
         QCOMPARE(dialog.spec().signal, std::string("gate"));
         QVERIFY(!dialog.spec().tokens);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
@@ -198,6 +233,9 @@ private slots:
     }
 
 private:
+    [[nodiscard]] std::vector<RunName> both() const {
+        return {{folder_ / "story.ponder", "adaponderlm-1m"}, {folder_ / "story.ponder", "vanilla-1m"}};
+    }
     testing::TemporaryFolder folder_;
 };
 

@@ -2,6 +2,7 @@
 // The figure writer alone: one display list through all back ends.
 #include "core/base/error.h"
 #include "views/figure/backends.h"
+#include "views/figure/chart_axis.h"
 #include "views/figure/parts.h"
 
 #include <QBuffer>
@@ -379,6 +380,85 @@ private slots:
         QVERIFY2(apart < 0.35 * ink, qPrintable(QString::number(apart / ink)));
     }
 
+    void emojiAreThePicturesOfTheirFont() {
+        const QString text = QStringLiteral("a 😀 b 👩‍🚀 🇩🇪 1️⃣ ❤️ 😀 z");
+        TextItem item{text, {20, 60}, {16, false, Qt::black}, Align::left, 0};
+        const std::vector<PlacedPicture> pictures = pictures_of(item, *fonts_);
+        if (pictures.empty()) {
+            QSKIP("no font of coloured pictures on this machine (fonts-noto-color-emoji)");
+        }
+        QCOMPARE(pictures.size(), 6U); // a sequence of characters is one
+        QCOMPARE(pictures.front().glyph, pictures.back().glyph);
+        DisplayList list(QSizeF(300, 120));
+        list.text(text, item.at, item.style);
+        list.text(QStringLiteral("up 😀"), {280, 110}, {12, true, Qt::black}, Align::left, 90);
+        QVERIFY(missing_characters(list, *fonts_).empty());
+        // Where the text leaves room for them, and upright letters beside them.
+        double before = 0;
+        for (const PlacedPicture& picture : pictures) {
+            const QRectF box = picture.place.mapRect(QRectF(0, 0, 1, 1));
+            QVERIFY(box.left() > before && box.width() > 10 && box.width() < 24);
+            QVERIFY(box.top() > 60 - 20 && box.bottom() < 60 + 8);
+            before = box.right() - 1;
+        }
+        // The same bytes each time; each picture once.
+        const QByteArray pdf = to_pdf(list, *fonts_);
+        QCOMPARE(pdf, to_pdf(list, Fonts::load()));
+        QCOMPARE(pdf.count("/SMask"), 5);
+        const QByteArray svg = to_svg(list, *fonts_);
+        QCOMPARE(svg, to_svg(list, Fonts::load()));
+        QCOMPARE(svg.count("<image"), 7);
+        QXmlStreamReader xml(svg);
+        QString said;
+        while (!xml.atEnd()) {
+            if (xml.readNext() == QXmlStreamReader::StartElement && xml.name() == u"text") {
+                said += xml.readElementText(QXmlStreamReader::IncludeChildElements);
+            }
+        }
+        QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
+        QCOMPARE(said, text + QStringLiteral("up 😀"));
+        const auto coloured = [](const QImage& image, const QRectF& where, double scale) {
+            int found = 0;
+            for (int y = qFloor(where.top() * scale); y < where.bottom() * scale; ++y) {
+                for (int x = qFloor(where.left() * scale); x < where.right() * scale; ++x) {
+                    found += QColor(image.pixel(x, y)).hsvSaturation() > 60 ? 1 : 0;
+                }
+            }
+            return found / (where.width() * where.height() * scale * scale);
+        };
+        const QImage ours = to_image(list, *fonts_, 144);
+        QVERIFY(coloured(ours, pictures.front().place.mapRect(QRectF(0, 0, 1, 1)), 2) > 0.4);
+        QVERIFY(coloured(ours, QRectF(266, 60, 20, 35), 2) > 0.15); // the one that is turned
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("emoji.pdf"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(pdf);
+        file.close();
+        if (!QStandardPaths::findExecutable(QStringLiteral("pdftoppm")).isEmpty()) {
+            const QString out = folder.filePath(QStringLiteral("out"));
+            run(QStringLiteral("pdftoppm"),
+                {QStringLiteral("-r"), QStringLiteral("144"), QStringLiteral("-png"),
+                 QStringLiteral("-singlefile"), path, out});
+            const QImage theirs(out + QStringLiteral(".png"));
+            QCOMPARE(theirs.size(), ours.size());
+            for (const PlacedPicture& picture : pictures) {
+                const QRectF box = picture.place.mapRect(QRectF(0, 0, 1, 1));
+                QVERIFY(std::fabs(coloured(theirs, box, 2) - coloured(ours, box, 2)) < 0.1);
+            }
+            const QString copied = run(QStringLiteral("pdftotext"), {path, QStringLiteral("-")});
+            QVERIFY2(copied.contains(QStringLiteral("a 😀 b 👩‍🚀 🇩🇪 1️⃣ ❤️ 😀 z")),
+                     qPrintable(copied));
+        }
+        if (!QStandardPaths::findExecutable(QStringLiteral("qpdf")).isEmpty()) {
+            const QString checked = run(QStringLiteral("qpdf"), {QStringLiteral("--check"), path});
+            QVERIFY2(checked.contains(QStringLiteral("No syntax or stream encoding errors")),
+                     qPrintable(checked));
+        }
+        // A picture is asked for where letters are due, and the other way round: a sentence.
+        QVERIFY_EXCEPTION_THROWN(Fonts::load(pictures.front().face->family()), ponderscope::EnvironmentError);
+    }
+
     void fontsThatAreDamagedAreSaid() {
         const FontFace* face = fonts_->shape(QStringLiteral("a"), false).clusters.front().face;
         QTemporaryDir folder;
@@ -467,6 +547,39 @@ private slots:
         }
         QCOMPARE(tick_label(2, 0.5), QStringLiteral("2.0"));
         QCOMPARE(tick_label(-1.5), QStringLiteral("−1.5"));
+    }
+
+    /// Whatever the values, an axis has a few ticks, and a place for each of them.
+    void axesOfAnyValues() {
+        const double above = std::nextafter(2.5, 3.0);
+        const std::vector<std::vector<double>> all{
+            {},          {0, 0, 0},         {-1, -2},       {2.5, above},   {-above, -2.5},
+            {5e-324, 0}, {1e17, 1e17 + 16}, {-3e38, 3e38},  {1e-38, 3e38},  {std::nan(""), HUGE_VAL},
+            {1, 2},      {0, 1e-300},       {4, 4 + 1e-13}, {4, 4 + 1e-11},
+        };
+        using Limits = std::pair<std::optional<double>, std::optional<double>>;
+        for (const std::vector<double>& values : all) {
+            for (const bool log : {false, true}) {
+                for (const bool whole : {false, true}) {
+                    for (const Limits& limits : {Limits{}, {0, 1}, {-5, {}}, {{}, -3}, {7, {}}}) {
+                        Chart chart;
+                        chart.series.emplace_back();
+                        chart.series.front().x = chart.series.front().y = values;
+                        chart.x.log = log;
+                        chart.x.whole = whole;
+                        chart.x.low = limits.first;
+                        chart.x.high = limits.second;
+                        const ChartAxis axis(chart, true, 6);
+                        QVERIFY(axis.ticks().size() <= 16);
+                        for (const double tick : axis.ticks()) {
+                            QVERIFY2(std::abs(axis.share(tick) - 0.5) <= 0.5 + 1e-6,
+                                     qPrintable(QStringLiteral("tick %1 at %2").arg(tick).arg(axis.share(tick))));
+                            QVERIFY(!axis.label(tick).isEmpty());
+                        }
+                    }
+                }
+            }
+        }
     }
 
     void csvReadsBack() {

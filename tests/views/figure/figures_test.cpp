@@ -126,6 +126,14 @@ private slots:
             }
             row(one ? "fronts, one column" : "fronts, two columns",
                 QStringLiteral(R"("kind":"policy_front","runs":["adaponderlm-1m","vanilla-1m"])"), width);
+            row(one ? "bands, one column" : "bands, two columns",
+                QStringLiteral(
+                    R"("kind":"policy_front","runs":[1],"policies":["kl"],"bands":true,"log":"both","replicates":200)"),
+                width);
+            row(one ? "policies, one column" : "policies, two columns",
+                QStringLiteral(
+                    R"("kind":"policy_table","runs":[1],"policies":["entropy:theta=2","fixed:n=1"],"replicates":200)"),
+                width);
         }
     }
     void kinds() {
@@ -153,6 +161,7 @@ private slots:
             }
         }
         QVERIFY(!figure.tables.empty());
+        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
     }
 
     void frontsHoldTheReplaysNumbers() {

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "views/common/subset_chip.h"
 #include "views/figure/chart_view.h"
 #include "views/halting/halting_view.h"
 #include "views/halting/token_types_model.h"
@@ -73,6 +74,54 @@ private slots:
         QVERIFY(stats.types.front().count >= stats.types.back().count);
         QVERIFY(!stats.gate_by_step.empty());
         QVERIFY(stats.gate_by_step[0].total >= stats.gate_by_step[2].total); // halted tokens have no gate
+    }
+
+    void foundTokensAloneAreCounted() {
+        const TraceReader reader = TraceReader::open(path_);
+        const RunInfo run = find_run(reader, "adaponderlm-1m");
+        const TokenColumns tokens = reader.tokens(run.id, 1);
+        TokenSubset subset{{QString::fromStdString(path_.string()), run.id},
+                           QStringLiteral("nll > 4"),
+                           QStringLiteral("in sequence 2"),
+                           {},
+                           {}};
+        std::vector<std::int64_t>& rows = subset.rows[1];
+        double sum = 0;
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            if (tokens.nll[i] > 4) {
+                rows.push_back(static_cast<std::int64_t>(i));
+                sum += tokens.steps[i];
+            }
+        }
+        QVERIFY(rows.size() > 5);
+        TraceData data;
+        Selection selection;
+        Theme theme(Appearance::light);
+        HaltingView view(ViewContext{data, selection, theme});
+        view.resize(900, 240);
+        view.show();
+        data.open(subset.run.trace);
+        QTRY_VERIFY(data.isOpen(subset.run.trace));
+        selection.setRunA(subset.run);
+        view.setOnScreen(true);
+        view.setSubset(subset);
+        QTRY_VERIFY(!view.isBusy() && view.stats());
+        QCOMPARE(view.stats()->scored, static_cast<std::int64_t>(rows.size()));
+        double steps = 0;
+        const std::vector<std::int64_t> histogram = view.stats()->histogram();
+        for (std::size_t k = 0; k < histogram.size(); ++k) {
+            steps += static_cast<double>(k) * static_cast<double>(histogram[k]);
+        }
+        QCOMPARE(steps, sum);
+        QVERIFY2(view.chip()->words().contains(QStringLiteral("nll > 4")), qPrintable(view.chip()->words()));
+        // Another run over the same text keeps them; letting go counts all again.
+        selection.setRunA({subset.run.trace, data.runs(subset.run.trace)[1].id});
+        QTRY_VERIFY(!view.isBusy());
+        QCOMPARE(view.stats()->scored, static_cast<std::int64_t>(rows.size()));
+        emit view.chip()->released();
+        QTRY_VERIFY(!view.isBusy());
+        QVERIFY(view.stats()->scored > static_cast<std::int64_t>(rows.size()));
+        QVERIFY(view.chip()->words().isEmpty());
     }
 
     void quantilesLieWhereTheyShould() {

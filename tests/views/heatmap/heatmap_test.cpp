@@ -7,6 +7,7 @@
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "tests/views/heatmap/made_up_maps.h"
+#include "views/common/colour_ranges.h"
 #include "views/common/depth_grid.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/layer_map.h"
@@ -354,6 +355,16 @@ private slots:
         QCOMPARE(canvas.scale().high, locked.high);
         options.setScaleLocked(false);
         QVERIFY(canvas.scale().high != locked.high);
+        // Ends that another panel holds for the signal are the map's, too; those of other signals are not.
+        const ColourScale before = canvas.scale();
+        ColourRanges& ranges = ColourRanges::of(stage.data);
+        ranges.hold(QStringLiteral("entropy"), std::array{0.0, 1.0});
+        QCOMPARE(canvas.scale().high, before.high);
+        ranges.hold(QStringLiteral("nll"), std::array{1.5, 3.25});
+        QCOMPARE(canvas.scale().low, 1.5);
+        QCOMPARE(canvas.scale().high, 3.25);
+        ranges.hold(QStringLiteral("nll"), {});
+        QCOMPARE(canvas.scale().high, before.high);
         options.setCentre(MapOptions::Centre::zero);
         QVERIFY(canvas.diverging());
         QCOMPARE(canvas.scale().low, -canvas.scale().high);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/utf8.h"
 #include "tests/support/sample_trace.h"
+#include "tests/views/text/made_up_text.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
 #include "views/common/whole_characters.h"
-#include "views/text/condition.h"
-#include "views/text/find.h"
 #include "views/text/quantity.h"
 #include "views/text/text_layout.h"
 #include "views/text/token_text.h"
@@ -21,6 +20,7 @@
 
 using namespace ponderscope;
 using namespace std::chrono_literals;
+using testing::sequence_of;
 
 namespace {
 
@@ -28,25 +28,6 @@ QFont reading() {
     QFont font = QGuiApplication::font();
     font.setPixelSize(19);
     return font;
-}
-
-std::shared_ptr<SequenceData> sequence_of(const std::vector<std::string>& tokens, bool withText = true) {
-    auto made = std::make_shared<SequenceData>();
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        made->tokens.id.push_back(static_cast<std::int32_t>(100 + i));
-        made->tokens.begin.push_back(withText ? made->text.size() : 0);
-        if (withText) {
-            made->text += tokens[i];
-        }
-        made->tokens.end.push_back(withText ? made->text.size() : 0);
-        made->tokens.nll.push_back(static_cast<float>(i));
-        made->tokens.entropy.push_back(1);
-        made->tokens.max_probability.push_back(0.5f);
-        made->tokens.rank.push_back(1);
-        made->tokens.steps.push_back(0);
-        made->tokens.flops.push_back(10);
-    }
-    return made;
 }
 
 TextLayout laid_out(const std::shared_ptr<const SequenceData>& data, qreal width) {
@@ -467,114 +448,6 @@ private slots:
         QVERIFY2(layout.shapedWords() < 40, qPrintable(QString::number(layout.shapedWords())));
     }
 
-    void findsTextAcrossTokens() {
-        const auto data = sequence_of({"The", " light", "house", " LIGHT", "s", ".", " light"});
-        QCOMPARE(find_tokens(*data, QStringLiteral("light")), (std::vector<qint64>{1, 3, 6}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("LIGHT")), (std::vector<qint64>{3}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("lighthouse")), (std::vector<qint64>{1}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("house l")), (std::vector<qint64>{2}));
-        QCOMPARE(find_tokens(*data, QStringLiteral("#103")), (std::vector<qint64>{3}));
-        QVERIFY(find_tokens(*data, QString()).empty());
-        QVERIFY(find_tokens(*data, QStringLiteral("absent")).empty());
-        QCOMPARE(find_tokens(*sequence_of({"a", "b"}, false), QStringLiteral("101")),
-                 (std::vector<qint64>{1}));
-        QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
-    }
-
-    void aConditionThatIsNoneSaysWhatIsWrong() {
-        std::vector<TokenAnnotation> annotations(1);
-        annotations[0].name = QStringLiteral("pos");
-        annotations[0].category = true;
-        annotations[0].classes = {QStringLiteral("NOUN")};
-        const auto said = [&](const char* text) {
-            return Condition::problem(QString::fromUtf8(text), annotations);
-        };
-        QVERIFY(said("nll >").contains(QStringLiteral("nll > what")));
-        QVERIFY(said("nll > and steps = 2").contains(QStringLiteral("nll > what")));
-        QVERIFY(said("nll > high").contains(QStringLiteral("“high” is no number")));
-        QVERIFY(said("steps = 2 and").contains(QStringLiteral("another comparison is due")));
-        QVERIFY(said("steps = 2 and nlll > 3").contains(QStringLiteral("there is no “nlll”: nll, ")));
-        QVERIFY(said("pos < NOUN").contains(QStringLiteral("pos has classes")));
-        QVERIFY(said("steps = 2 nll > 3").contains(QStringLiteral("“2 nll > 3” is no number")));
-        for (const char* text : {"nll > 3", "pos = NOUN and steps = 2", "ferry", "x = 3", "", "and", "nll"}) {
-            QVERIFY2(said(text).isEmpty(), text);
-        }
-    }
-
-    void conditionsFindTokens() {
-        // nll of row t is t: token t shows row t - 1 when values stand at what was predicted.
-        const auto data = sequence_of({"a", " b", " c", " d", " e"});
-        data->tokens.steps = {0, 1, 2, 3, 1};
-        data->tokens.nll[3] = std::numeric_limits<float>::quiet_NaN();
-        const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
-            const auto condition = Condition::parse(QString::fromLatin1(text));
-            return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
-        };
-        QCOMPARE(where("steps = 1"), (std::vector<qint64>{1, 4}));
-        QCOMPARE(where("steps = 1", Attribution::predicted), (std::vector<qint64>{2}));
-        QCOMPARE(where("Steps >= 1 and nll < 3"), (std::vector<qint64>{1, 2}));
-        QCOMPARE(where("nll<=0 or steps>2"), (std::vector<qint64>{0, 3}));
-        QCOMPARE(where("steps=0 or steps=1 and nll>3.5"), (std::vector<qint64>{0, 4})); // and binds tighter
-        QCOMPARE(where("nll != 1"), (std::vector<qint64>{0, 2, 4})); // what has no value meets nothing
-        QCOMPARE(where("id = 102 or position = 4"), (std::vector<qint64>{2, 4}));
-        QCOMPARE(where("rank > -1e3"), (std::vector<qint64>{0, 1, 2, 3, 4}));
-        // 0.1 in 32 bits is not 0.1 in 64: what is recorded so is found all the same.
-        data->tokens.nll[2] = 0.1F;
-        QCOMPARE(where("nll = 0.1"), (std::vector<qint64>{2}));
-        QCOMPARE(where("nll <= 0.1"), (std::vector<qint64>{0, 2}));
-        QCOMPARE(where("nll < 1e300"), (std::vector<qint64>{0, 1, 2, 4}));
-        for (const char* text : {"", "steps", "steps =", "steps = x", "steps = 1 and", "steps = 1 nll < 2",
-                                 "and steps = 1", "colour = 3", "the sum = 3", "steps = 1 xor nll = 2"}) {
-            QVERIFY2(!Condition::parse(QString::fromLatin1(text)), text);
-        }
-        const auto one = Condition::parse(QStringLiteral("steps >= 0"));
-        QCOMPARE(find_where(*data, *one, Attribution::predicting, 2).size(), 2U);
-    }
-
-    void conditionsKnowAnnotations() {
-        constexpr double none = std::numeric_limits<double>::quiet_NaN();
-        const auto data = sequence_of({"a", " b", " c", " d", " e"});
-        data->annotations = {{QStringLiteral("part_of_speech"),
-                              true,
-                              {QStringLiteral("VERB"), QStringLiteral("proper \"noun\""), QStringLiteral("7"),
-                               QStringLiteral("Überschrift")},
-                              {0, 1, none, 2, 3}},
-                             {QStringLiteral("Score2"), false, {}, {none, -1, 2.5, 3, 4}},
-                             {QStringLiteral("exact"), false, {}, {0.1, 16777216, 16777217, -1e300, none}}};
-        const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
-            const auto condition = Condition::parse(QString::fromUtf8(text), data->annotations);
-            return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
-        };
-        using Hits = std::vector<qint64>;
-        QCOMPARE(where("part_of_speech = \"VERB\""), (Hits{0}));
-        QCOMPARE(where("part_of_speech = VERB"), (Hits{0}));
-        QCOMPARE(where("Part_Of_Speech == \"proper \"\"noun\"\"\""), (Hits{1}));
-        QCOMPARE(where("part_of_speech = 7"), (Hits{3})); // a class by that name, not a number
-        QCOMPARE(where("part_of_speech = Überschrift"), (Hits{4}));
-        QCOMPARE(where("part_of_speech != VERB"), (Hits{1, 3, 4})); // what has no value meets nothing
-        QCOMPARE(where("part_of_speech = verb"), (Hits{}));
-        QCOMPARE(where("part_of_speech != NOUN"), (Hits{0, 1, 3, 4}));
-        QCOMPARE(where("score2 > 2"), (Hits{2, 3, 4}));
-        QCOMPARE(where("score2 > 2 and nll < 4"), (Hits{2, 3}));
-        // As exact as they were given.
-        QCOMPARE(where("exact = 0.1"), (Hits{0}));
-        QCOMPARE(where("exact <= 0.1"), (Hits{0, 3}));
-        QCOMPARE(where("exact = 16777217"), (Hits{2}));
-        for (std::size_t t = 0; t < 4; ++t) { // and as they are shown
-            const QString typed = QStringLiteral("exact = ") + format_annotation(data->annotations[2], t);
-            QCOMPARE(where(typed.toUtf8().constData()), (Hits{static_cast<qint64>(t)}));
-        }
-        // They are the token's own, whichever row it shows.
-        QCOMPARE(where("score2 > 2", Attribution::predicted), (Hits{2, 3, 4}));
-        QCOMPARE(where("part_of_speech = VERB or score2 = -1", Attribution::predicted), (Hits{0, 1}));
-        for (const char* text : {"part_of_speech > VERB", "score2 = VERB", "score2 = \"3\"", "other = 3",
-                                 "part_of_speech = two words", "part_of_speech = \"open", "score2 = nan"}) {
-            QVERIFY2(!Condition::parse(QString::fromLatin1(text), data->annotations), text);
-        }
-        // Without them it is text to be found.
-        QVERIFY(!Condition::parse(QStringLiteral("score2 > 2")));
-    }
-
     void annotationsColour() {
         constexpr double none = std::numeric_limits<double>::quiet_NaN();
         const auto data = sequence_of({"a", " b", " c"});
@@ -606,21 +479,6 @@ private slots:
         QCOMPARE(format_annotation(data->annotations[0], 0), QStringLiteral("y"));
         QCOMPARE(format_annotation(data->annotations[0], 1), QString());
         QCOMPARE(format_annotation(data->annotations[1], 0), QStringLiteral("0.5"));
-    }
-
-    void patternsFindTokens() {
-        const auto data = sequence_of({"na\xc3\xafve", " ten", " times", " 1", "2", "3"});
-        QString problem;
-        QCOMPARE(find_pattern(*data, QStringLiteral("\\bt\\w+"), problem), (std::vector<qint64>{1, 2}));
-        QCOMPARE(find_pattern(*data, QStringLiteral("\\d+"), problem), (std::vector<qint64>{3}));
-        QCOMPARE(find_pattern(*data, QStringLiteral("(?i)VE ten"), problem), (std::vector<qint64>{0}));
-        QVERIFY(find_pattern(*data, QStringLiteral("q*"), problem).empty());
-        QVERIFY(problem.isEmpty());
-        QVERIFY(find_pattern(*data, QStringLiteral("(open"), problem).empty());
-        QVERIFY(!problem.isEmpty());
-        const auto broken = sequence_of({"a\xff", "b"});
-        QVERIFY(find_pattern(*broken, QStringLiteral("b"), problem).empty());
-        QVERIFY(problem.contains(QStringLiteral("UTF-8")));
     }
 
     void valuesFollowTheAttribution() {

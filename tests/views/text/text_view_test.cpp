@@ -2,18 +2,15 @@
 #include "core/base/files.h"
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
-#include "tests/support/sample_trace.h"
+#include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 #include "views/text/span_bar.h"
 #include "views/text/step_column_dialog.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QApplication>
 #include <QClipboard>
-#include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
@@ -21,8 +18,6 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollBar>
-#include <QSignalSpy>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QTextDocument>
 #include <QToolTip>
@@ -31,47 +26,8 @@
 #include <sqlite3.h>
 
 using namespace ponderscope;
-
-namespace {
-
-/// A panel on a trace of its own.
-struct Stage {
-    explicit Stage(const testing::SampleTrace& what) {
-        path = folder.filePath(QStringLiteral("stage.ponder"));
-        testing::write_sample_trace(path.toStdString(), what);
-        panel.resize(800, 500);
-        panel.show();
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        opened.wait();
-        a = {path, data.runs(path)[0].id};
-        selection.setRunA(a);
-    }
-    [[nodiscard]] bool settle() {
-        return QTest::qWaitFor([&] { return panel.view().sequence() && panel.view().settled(); }, 10'000);
-    }
-    TextView& view() { return panel.view(); }
-
-    QTemporaryDir folder;
-    QString path;
-    Theme theme{Appearance::light};
-    TraceData data;
-    Selection selection;
-    RunKey a;
-    TextPanel panel{ViewContext{data, selection, theme}};
-};
-
-/// Panels may have lists of other things before it.
-QComboBox* colour_list(const QWidget& panel) {
-    for (QComboBox* box : panel.findChildren<QComboBox*>()) {
-        if (box->accessibleName() == QStringLiteral("Colour of the text")) {
-            return box;
-        }
-    }
-    return nullptr;
-}
-
-} // namespace
+using testing::list_called;
+using testing::Stage;
 
 class TextViewTest : public QObject {
     Q_OBJECT
@@ -207,7 +163,7 @@ private slots:
     void aColumnOfTheStepsColours() {
         Stage stage({.sequences = 2, .tokens = 200});
         QVERIFY(stage.settle());
-        auto* colour = colour_list(stage.panel);
+        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
         // The dialog asks first what pondering gained.
         QTimer::singleShot(0, [&] {
             auto* dialog = qobject_cast<StepColumnDialog*>(QApplication::activeModalWidget());
@@ -295,7 +251,7 @@ private slots:
     void annotationsAreColoursHitsAndLines() {
         Stage stage({.sequences = 2, .tokens = 60});
         QVERIFY(stage.settle());
-        auto* colour = colour_list(stage.panel);
+        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
         QCOMPARE(colour->accessibleName(), QStringLiteral("Colour of the text"));
         const int before = colour->count();
         const auto annotate = [&](double of_token_3) {
@@ -363,7 +319,7 @@ private slots:
         put_annotations(stage.path.toStdString(), *stage.data.run(stage.a), stage.data.sequences(stage.a),
                         {tag});
         stage.data.refresh();
-        auto* colour = colour_list(stage.panel);
+        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
         QTRY_VERIFY(colour->findText(QStringLiteral("tag")) >= 0);
         colour->setCurrentIndex(colour->findText(QStringLiteral("tag")));
         QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("<b>bold</b>")));
@@ -501,9 +457,22 @@ private slots:
         stage.panel.setDifference(true);
         QVERIFY(!stage.view().values().notice.isEmpty()); // no B yet
         QCOMPARE(stage.panel.legend().meaning(), stage.view().values().notice);
+        QCOMPARE(stage.panel.notice(), stage.view().values().notice + u'.'); // over the text, too
         stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
-        QTRY_VERIFY(stage.view().values().notice.isEmpty());
-        QVERIFY(std::isfinite(stage.view().values().values[5]));
+        QVERIFY(stage.panel.notice().isEmpty()); // it is being read
+        QTRY_VERIFY(std::isfinite(stage.view().values().values[5]));
+        QVERIFY(stage.panel.notice().isEmpty());
+        // A B over another text.
+        const QString other = stage.folder.filePath(QStringLiteral("other.ponder"));
+        testing::write_sample_trace(other.toStdString(), {.seed = 7, .sequences = 1, .tokens = 900});
+        QSignalSpy opened(&stage.data, &TraceData::traceOpened);
+        stage.data.open(other);
+        opened.wait();
+        stage.selection.setRunB({other, stage.data.runs(other)[0].id});
+        QTRY_VERIFY2(stage.panel.notice().contains(QStringLiteral("choose a run over the same text as B")),
+                     qPrintable(stage.panel.notice()));
+        stage.panel.setDifference(false);
+        QVERIFY(stage.panel.notice().isEmpty());
     }
 
     void differencesBelowWhatTheMeanIsKnownToStayPale() {
@@ -530,65 +499,6 @@ private slots:
         const float atPredicted = stage.view().values().values[11];
         stage.selection.setAttribution(Attribution::predicting);
         QCOMPARE(stage.view().values().values[10], atPredicted);
-    }
-
-    void findGoesRoundAndRound() {
-        Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
-        stage.panel.find();
-        FindBar& bar = stage.panel.findBar();
-        QVERIFY(bar.isVisible());
-        bar.setQuery(QStringLiteral("the"));
-        QVERIFY(bar.hits().size() > 3);
-        QCOMPARE(stage.selection.token(), bar.hits().front());
-        bar.next();
-        QCOMPARE(stage.selection.token(), bar.hits()[1]);
-        bar.previous();
-        bar.previous();
-        QCOMPARE(stage.selection.token(), bar.hits().back());
-        QVERIFY(bar.status().contains(QString::number(bar.hits().size())));
-        bar.setQuery(QStringLiteral("zyzzyva"));
-        QCOMPARE(bar.status(), QStringLiteral("not found"));
-        bar.setQuery(QStringLiteral("nll >"));
-        QVERIFY2(bar.status().contains(QStringLiteral("nll > what")), qPrintable(bar.status()));
-        QVERIFY(bar.hits().empty());
-        bar.setQuery(QStringLiteral("token 100"));
-        QCOMPARE(stage.selection.token(), 100);
-        bar.setQuery(QStringLiteral("token 900"));
-        QVERIFY2(bar.status().contains(QStringLiteral("899")), qPrintable(bar.status()));
-        bar.close();
-        QVERIFY(!bar.isVisible());
-    }
-
-    void whatIsAskedOfTokensIsAFilter() {
-        Stage stage({.sequences = 1, .tokens = 300});
-        QVERIFY(stage.settle());
-        FindBar& bar = stage.panel.findBar();
-        stage.panel.find();
-        stage.selection.setToken(-1);
-        // How much of a token's letters is ink, before and while others are looked for.
-        const auto darkest = [&](qint64 token) {
-            const QImage image = stage.panel.view().viewport()->grab().toImage();
-            const QRect box = stage.panel.view().tokenRect(token).toAlignedRect();
-            int least = 255;
-            for (int y = box.top(); y <= box.bottom(); ++y) {
-                for (int x = box.left(); x <= box.right(); ++x) {
-                    least = image.valid(x, y) ? std::min(least, qGray(image.pixel(x, y))) : least;
-                }
-            }
-            return least;
-        };
-        const int before = darkest(5);
-        QVERIFY(before < 80);
-        bar.setQuery(QStringLiteral("position = 7"));
-        QCOMPARE(bar.hits(), std::vector<qint64>{7});
-        QVERIFY2(darkest(5) > before + 60, qPrintable(QString::number(darkest(5))));
-        QVERIFY(darkest(7) < 80);
-        bar.setQuery(QStringLiteral("the")); // words: the text stays as it is
-        QVERIFY(darkest(5) < 80);
-        bar.setQuery(QStringLiteral("position = 7"));
-        bar.close();
-        QVERIFY(darkest(5) < 80);
     }
 
     void anotherSequenceStartsAtTheTop() {

@@ -20,6 +20,7 @@ struct Attention {
     Element element = Element::f32;
     std::int64_t queries = 1, rows = 1, query_heads = 1, kv_heads = 1, head_size = 1, ranges_per_query = 1;
     std::int64_t window = 0;
+    bool padded = false; ///< heads begin on boundaries of 16 bytes, whatever their size
     float scale = 1;
     std::int64_t q_stride = 0, q_head_stride = 0, k_stride = 0, k_head_stride = 0, v_stride = 0,
                  v_head_stride = 0;
@@ -43,7 +44,7 @@ struct Attention {
         return all;
     }
 
-    const char* run() {
+    const char* run(std::int64_t splits = 1) {
         out = Numbers(element, queries * query_heads * head_size, nan);
         AttendRanges a;
         a.q = q.data();
@@ -66,6 +67,12 @@ struct Attention {
         a.v_head_stride = v_head_stride;
         a.scale = scale;
         a.element = element;
+        a.splits = splits;
+        a.segments = most_segments(window > 0 ? std::min(rows, window) : rows, ranges_per_query);
+        std::vector<float> parts(
+            splits > 1 ? static_cast<std::size_t>(queries * query_heads * a.segments * (2 + head_size)) : 0,
+            nan);
+        a.parts = splits > 1 ? parts.data() : nullptr;
         return attend_ranges_cuda(a, nullptr);
     }
 
@@ -107,9 +114,9 @@ void lay_out(Random& random, Attention& a, std::int64_t rows, std::int64_t heads
              std::int64_t& head_stride, Numbers& numbers) {
     // Rooms of 8 elements keep 16-byte boundaries, others do not.
     const std::int64_t rooms[] = {0, 8, 16, 1, 3};
-    const auto head_room = rooms[random.below(5)];
-    const auto row_room = rooms[random.below(5)];
-    if (random.one_of(4)) {
+    const auto head_room = a.padded ? (8 - a.head_size % 8) % 8 : rooms[random.below(5)];
+    const auto row_room = a.padded ? 0 : rooms[random.below(5)];
+    if (!a.padded && random.one_of(4)) {
         stride = a.head_size + row_room;
         head_stride = rows * stride + head_room;
     } else {
@@ -117,7 +124,7 @@ void lay_out(Random& random, Attention& a, std::int64_t rows, std::int64_t heads
         stride = heads * head_stride + row_room;
     }
     numbers = Numbers(a.element, (rows - 1) * stride + (heads - 1) * head_stride + a.head_size, nan,
-                      random.one_of(8) ? 1 : 0);
+                      !a.padded && random.one_of(8) ? 1 : 0);
 }
 
 void fill_rows(Random& random, const Attention& a, std::int64_t heads, std::int64_t row, std::int64_t stride,
@@ -133,10 +140,11 @@ Attention make_attention(Random& random, Element element, std::int64_t head_size
     Attention a;
     a.element = element;
     a.head_size = head_size;
+    a.padded = random.one_of(4);
     const std::pair<std::int64_t, std::int64_t> heads[] = {{1, 1}, {2, 1}, {2, 2}, {6, 2}};
     std::tie(a.query_heads, a.kv_heads) = heads[random.below(4)];
     a.queries = random.one_of(5) ? 7 + random.below(12) : 1 + random.below(3);
-    a.rows = 1 + random.below(random.one_of(4) ? 150 : 40);
+    a.rows = 1 + random.below(random.one_of(4) ? 150 : random.one_of(8) ? 900 : 40);
     a.ranges_per_query = 1 + random.below(4);
     const std::int64_t windows[] = {0, 0, 1, 5, 33, 1000};
     a.window = windows[random.below(6)];
@@ -215,6 +223,25 @@ TEST(AttendKernel, AnyOrderOfLanesGivesTheSameBits) {
             host_cuda::set_order(order, random.seed());
             ASSERT_EQ(a.run(), nullptr);
             EXPECT_EQ(a.out.bytes(), expected);
+        }
+    }
+}
+
+TEST(AttendKernel, WarpsThatShareAQueryGiveTheSameBits) {
+    Random random(6);
+    for (int round = 0; round < 120; round += static_cast<int>(shape_step)) {
+        auto a = make_attention(random, elements[static_cast<std::size_t>(round % 3)], 1 + random.below(256));
+        if (round % 6 == 5) {
+            a.bias.assign(static_cast<std::size_t>(a.rows), 0);
+            a.bias[static_cast<std::size_t>(a.seen(0).front())] = random.one_of(2) ? infinity : -1e38F;
+        }
+        host_cuda::set_order(orders[static_cast<std::size_t>(round % 3)], random.seed());
+        ASSERT_EQ(a.run(), nullptr);
+        const auto expected = a.out.bytes();
+        EXPECT_LE(a.worst(), 2e-6);
+        for (const std::int64_t splits : {2, 3, 8, 20}) {
+            ASSERT_EQ(a.run(splits), nullptr);
+            EXPECT_EQ(a.out.bytes(), expected) << splits << " warps a query, " << a.rows << " rows";
         }
     }
 }

@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../../../.."
 tree=$PWD
 out=$tree/build/kernels
 cxx=${CXX:-g++}
-kernels=(attend_ranges depth_mix head_stats)
+kernels=(attend_ranges depth_mix head_stats rotate_rows)
 common="-x c++ -std=c++20 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing -ffunction-sections"
 declare -A flags=(
     [plain]="-O2"
@@ -76,6 +76,8 @@ mutant() {
     case $file in
         *attend_ranges.cu) filter='Attend*' ;;
         *depth_mix.cu) filter='Depth*' ;;
+        *rotate_rows.cu) filter='Rotate*' ;;
+        *elements.cuh) filter='Attend*:Depth*' ;;
         *) filter='Head*:Div*:OnlineSums*' ;;
     esac
     for build in $builds; do
@@ -86,6 +88,7 @@ mutant() {
         ln -sf "$out/$build"/*.o "$folder/$build/"
         case $file in
             *.cu) rebuilt=$file ;;
+            *elements.cuh) rebuilt="core/model/cuda/attend_ranges.cu core/model/cuda/depth_mix.cu" ;;
             *) rebuilt="core/model/cuda/head_stats.cu tests/core/model/kernels/head_stats_test.cpp" ;;
         esac
         # A link would be written through.
@@ -152,25 +155,55 @@ mutants() {
     change "an equal logit counts as larger" head_stats.cu "x > pivot ? 1" "x >= pivot ? 1"
     change "NaN enter the list" head_stats.cu "x == x && after" "after"
     change "an impossible word is cut at 1e30" head_stats.cu "y == -INFINITY && x != -INFINITY ? INFINITY" "false ? INFINITY"
+    change "a tile forgets those before" head_stats.cu "t.word > 0 && lane == 0" "false"
+    change "a tile's list begins anew" head_stats.cu "t.word > 0 && lane < length" "false"
+    change "a tile's target is larger than itself" head_stats.cu " && word.id != target" ""
+    change "a tile's target is another lane's" head_stats.cu "(target - t.word) % 32)" "(target - t.word) % 31)"
+    change "an equal logit of a tile counts as larger" head_stats.cu "word.value > pivot" "word.value >= pivot"
+    change "a list's end does not move" head_stats.cu "lane == before ? next : above" "lane == before ? next : kept"
+    change "words of a tile join alone" head_stats.cu "joining &= joining - 1;" "joining = 0;"
+    change "NaN of a tile come before numbers" head_stats.cu "b_is_nan && (!a_is_nan || a.id < b.id)" "a_is_nan"
+    change "each tile tells" head_stats.cu "t.word + t.words == a.vocabulary" "true"
     change "a row of -infinity is a distribution" online_sums.h "maximum == INFINITY || sum == 0" "maximum == INFINITY"
     change "a row of +infinity is a distribution" online_sums.h "maximum == INFINITY || sum == 0" "sum == 0"
     change "0 times infinity" online_sums.h "factor == 0 ? 0 : factor" "factor"
     change "+infinity less itself" online_sums.h "x == maximum ? 0 : x - maximum" "x - maximum"
     change "maxima of +infinity raised" online_sums.h "to == maximum ? 0 : to - maximum" "to - maximum"
-    change "a lane's last chunk is read whole" attend_ranges.cu "aligned && begin + chunk <= size" "aligned && begin < size"
-    change "any address is aligned" attend_ranges.cu "% 16 == 0 &&" "% 2 == 0 &&" address
-    change "a row is read one element too far" attend_ranges.cu "begin + i < size ?" "begin + i <= size ?" address
-    change "the window cuts nothing" attend_ranges.cu "RangeTrim::of(visible, a.window)" "RangeTrim::of(visible, 0)"
-    change "a range's last rows are left out" attend_ranges.cu "base < end; base +=" "base + 3 < end; base +="
-    change "rows are counted in int32" attend_ranges.cu "std::uint32_t base = begin; base < end;" "std::int32_t base = static_cast<std::int32_t>(begin); base < static_cast<std::int32_t>(end);"
+    change "a lane's last chunk is read whole" device_elements.cuh "float (&to)[chunk]) {
+    if (aligned && begin + chunk <= size" "float (&to)[chunk]) {
+    if (aligned && begin < size"
+    change "any address is aligned" device_elements.cuh "% 16 == 0" "% 2 == 0" address
+    change "a row is read one element too far" device_elements.cuh "begin + i < size ?" "begin + i <= size ?" address
+    change "a row is written one element too far" device_elements.cuh "if (begin + i < size)" "if (begin + i <= size)" address
+    change "the window cuts nothing" attend_ranges.cu "RangeTrim::of(visible, a.window);
+    std::int64_t rounds = 0;   // of the ranges before" "RangeTrim::of(visible, 0);
+    std::int64_t rounds = 0;   // of the ranges before"
+    change "a range's last rows are left out" attend_ranges.cu "end > begin ? (std::int64_t{end} - begin + round_rows - 1)" "end > begin ? (std::int64_t{end} - begin + round_rows - 4)"
+    change "rows are counted in int32" attend_ranges.cu "const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
+                float dot" "const std::int32_t row = static_cast<std::int32_t>(base) + r * teams + team;
+                float dot"
     change "teams keep their own maxima" attend_ranges.cu "highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));" "(void)step;"
     change "the neighbours' K/V head" attend_ranges.cu "head / (a.query_heads / a.kv_heads)" "head % a.kv_heads"
+    change "a segment is summed up by the wrong warp" attend_ranges.cu "belongs % a.splits != turn" "belongs % a.splits != 0"
+    change "one round of another warp's is computed" attend_ranges.cu "round += segment_rounds - 1 - (rounds" "round += segment_rounds - 2 - (rounds"
+    change "segments are forgotten" attend_ranges.cu "if (belongs != segment && segment >= 0)" "if (false)"
+    change "segments keep their own maxima" attend_ranges.cu "next = __expf(maximum_next - maximum);" "next = 1;"
+    change "the last part is left out" attend_ranges.cu "segment * segment_rounds < rounds" "(segment + 1) * segment_rounds < rounds"
+    change "parts know of no window" attend_ranges.cu "trim.first(ranges[2 * m], ranges[2 * m + 1]);
+        rounds" "ranges[2 * m];
+        rounds"
     change "no bias" attend_ranges.cu "a.row_bias != nullptr ? dot + a.row_bias[row] : dot" "dot"
     change "the own value first" depth_mix.cu "j < count - 1 ? a.source_keys[j] : a.k" "j > 0 ? a.source_keys[j - 1] : a.k"
     change "earlier sources keep their weight" depth_mix.cu "total *= shrink;" ""
-    change "elements past the head's end" depth_mix.cu "const bool inside = e < size;" "const bool inside = e <= size;"
-    change "a query's group has one head" depth_mix.cu "j < group && e < size" "j < 1 && e < size"
-    change "weights of every 32nd source only" depth_mix.cu "j < count; j += 32" "j < 32 && j < count; j += 32"
+    change "teams without a head take part" depth_mix.cu "const int size = present ? static_cast<int>(a.head_size) : 0;" "const int size = static_cast<int>(a.head_size);" address
+    change "a query's group has one head" depth_mix.cu "j < group; ++j" "j < 1; ++j"
+    change "weights of a lane's first source only" depth_mix.cu "j < count; j += Lanes" "j < Lanes && j < count; j += Lanes"
+    change "heads of a warp are one" depth_mix.cu "first + lane / Lanes" "first"
+    change "pairs are halves apart" rotate_rows.cu "a.neighbours ? one + 1 : one + a.half" "one + a.half"
+    change "angles turn the other way" rotate_rows.cu "first * c - second * s" "first * c + second * s"
+    change "everybody's angles are the first row's" rotate_rows.cu "a.sin[a.rows[row] * a.half + j]" "a.sin[j]"
+    change "rows go to their own places" rotate_rows.cu "a.places != nullptr ? a.places[row] : row" "row"
+    change "what does not turn is left out" rotate_rows.cu "e < a.size; e += 32" "e + 1 < a.size; e += 32"
     rm -rf "$out/mutant"
     printf '%d of %d mutants caught\n' "$((mutants_all - mutants_missed))" "$mutants_all"
     [ "$mutants_missed" -eq 0 ] || exit 1

@@ -87,7 +87,7 @@ Mixing make_mixing(Random& random, Element element, std::int64_t head_size, std:
     m.group = 1 + random.below(3);
     m.in_place = random.one_of(2);
     const auto fill = [&](std::int64_t heads) {
-        Numbers numbers(element, m.rows * heads * head_size, 0);
+        Numbers numbers(element, m.rows * heads * head_size, 0, random.one_of(16) ? 1 : 0);
         for (std::int64_t i = 0; i < numbers.count(); ++i) {
             numbers.set(i, random.normal());
         }

@@ -32,7 +32,41 @@ Row joined(const std::vector<Row>& rows) {
     return all;
 }
 
-Statistics run(const std::vector<Row>& rows, const std::vector<std::int64_t>& targets, std::int64_t length) {
+/// The tiles of so many words one after the other, nothing behind each; targets' logits `off` by roundings.
+void run_tiles(const std::vector<Row>& rows, const HeadRows& wanted, std::int64_t width, int off) {
+    const std::int64_t vocabulary = wanted.vocabulary;
+    HeadSoFar garbage;
+    garbage.sums.maximum = 1e30F;
+    garbage.sums.sum = nan;
+    garbage.larger = 99;
+    std::vector<HeadSoFar> so_far(rows.size(), garbage);
+    std::vector<float> pivots;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::int64_t target = wanted.targets[i];
+        pivots.push_back(target < 0 ? -infinity : rows[i][static_cast<std::size_t>(target)]);
+        for (int step = 0; step < std::abs(off); ++step) {
+            pivots.back() = std::nextafter(pivots.back(), off < 0 ? -infinity : infinity);
+        }
+    }
+    HeadTile t;
+    t.of = wanted;
+    t.pivots = pivots.data();
+    t.so_far = so_far.data();
+    for (t.word = 0; t.word < vocabulary; t.word += width) {
+        t.words = std::min(width, vocabulary - t.word);
+        std::vector<Row> parts;
+        for (const Row& row : rows) {
+            parts.emplace_back(row.begin() + t.word, row.begin() + t.word + t.words);
+        }
+        const auto logits = joined(parts);
+        t.of.logits = logits.data();
+        EXPECT_STREQ(head_tile_cuda(t, nullptr), nullptr);
+    }
+}
+
+/// `tile`: in tiles of so many words; 0: whole rows.
+Statistics run(const std::vector<Row>& rows, const std::vector<std::int64_t>& targets, std::int64_t length,
+               std::int64_t tile = 0, int off = 0) {
     const auto logits = joined(rows);
     const auto n = rows.size();
     Statistics s;
@@ -56,7 +90,11 @@ Statistics run(const std::vector<Row>& rows, const std::vector<std::int64_t>& ta
     a.list_length = length;
     a.list_values = s.list_values.data();
     a.list_ids = s.list_ids.data();
-    EXPECT_STREQ(head_rows_cuda(a, nullptr), nullptr);
+    if (tile > 0) {
+        run_tiles(rows, a, tile, off);
+    } else {
+        EXPECT_STREQ(head_rows_cuda(a, nullptr), nullptr);
+    }
     return s;
 }
 
@@ -96,8 +134,8 @@ void expect_near(double got, double expected, double tolerance, const char* what
 }
 
 void expect_statistics(const std::vector<Row>& rows, const std::vector<std::int64_t>& targets,
-                       std::int64_t length) {
-    const auto got = run(rows, targets, length);
+                       std::int64_t length, std::int64_t tile = 0) {
+    const auto got = run(rows, targets, length, tile);
     const double end = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const Row& row = rows[i];
@@ -280,7 +318,61 @@ TEST(HeadRowsKernel, EveryKindOfRowBesideEveryTarget) {
     }
 }
 
-TEST(HeadRowsKernel, AnyOrderOfLanesGivesTheSameBits) {
+TEST(HeadTileKernel, EveryVocabularyUpTo3000) {
+    Random random(31);
+    const std::int64_t lengths[] = {0, 1, 2, 10, 31, 32};
+    int shapes = 0;
+    for (std::int64_t vocabulary = 1; vocabulary <= 3000; vocabulary += shape_step) {
+        const std::int64_t tile = random.one_of(4) ? vocabulary : 1 + random.below(2 * vocabulary);
+        SCOPED_TRACE("vocabulary " + std::to_string(vocabulary) + " in tiles of " + std::to_string(tile));
+        const int kind = random.one_of(2) ? 0 : static_cast<int>(random.below(kinds));
+        const std::vector<Row> rows = {make_row(random, static_cast<std::size_t>(vocabulary), kind)};
+        const std::vector<std::int64_t> targets = {random.one_of(5) ? -1 : random.below(vocabulary)};
+        host_cuda::set_order(orders[static_cast<std::size_t>(shapes++ % 3)], random.seed());
+        expect_statistics(rows, targets, std::min(vocabulary, lengths[random.below(6)]), tile);
+        ASSERT_FALSE(HasFailure());
+    }
+    RecordProperty("shapes", shapes);
+}
+
+TEST(HeadTileKernel, EveryKindOfRowBesideOthers) {
+    Random random(32);
+    host_cuda::set_order(host_cuda::Order::shuffled, 32);
+    for (const std::int64_t vocabulary : {1, 2, 31, 257, 1100}) {
+        for (const std::int64_t tile : {1, 32, 33, 500}) {
+            if (vocabulary > 100 * tile) {
+                continue;
+            }
+            SCOPED_TRACE(std::to_string(vocabulary) + " words in tiles of " + std::to_string(tile));
+            std::vector<Row> rows;
+            std::vector<std::int64_t> targets;
+            for (int kind = 0; kind < kinds; ++kind) { // more than a block's warps
+                rows.push_back(make_row(random, static_cast<std::size_t>(vocabulary), kind));
+                targets.push_back(random.below(vocabulary + 1) - 1);
+            }
+            expect_statistics(rows, targets, std::min<std::int64_t>(vocabulary, 12), tile);
+        }
+    }
+}
+
+TEST(HeadTileKernel, ATargetWhoseLogitIsRoundedOtherwiseIsNoWordBeforeItself) {
+    Random random(33);
+    const std::vector<Row> rows(9, make_row(random, 700, 0));
+    const std::vector<std::int64_t> targets{0, 99, 100, 199, 350, 500, 600, 601, 699};
+    const auto exact = run(rows, targets, 0);
+    for (const int off : {-4, -1, 1, 4}) {
+        const auto got = run(rows, targets, 0, 100, off);
+        EXPECT_EQ(got.rank, exact.rank) << off;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            EXPECT_NEAR(got.nll[i], exact.nll[i], 1e-5) << off;
+        }
+    }
+}
+
+class HeadKernels : public ::testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(HeadRowsAndTiles, HeadKernels, ::testing::Values(0, 300));
+
+TEST_P(HeadKernels, AnyOrderOfLanesGivesTheSameBits) {
     Random random(23);
     for (int round = 0; round < 36; ++round) {
         const std::vector<Row> rows = {
@@ -288,7 +380,7 @@ TEST(HeadRowsKernel, AnyOrderOfLanesGivesTheSameBits) {
         const auto vocabulary = static_cast<std::int64_t>(rows[0].size());
         const auto length = std::min<std::int64_t>(vocabulary, 20);
         const auto bits = [&] {
-            const auto s = run(rows, {vocabulary / 2}, length);
+            const auto s = run(rows, {vocabulary / 2}, length, GetParam());
             std::vector<std::uint32_t> all;
             for (const auto* floats :
                  {&s.log_sum_exp, &s.maximum, &s.log_sum, &s.nll, &s.entropy, &s.list_values}) {
@@ -364,6 +456,15 @@ TEST(HeadRowsKernel, RefusesWhatDoesNotFit) {
     a.vocabulary = 10;
     a.rows = std::int64_t{1} << 31;
     EXPECT_STREQ(head_rows_cuda(a, nullptr), "more rows or words than the kernel takes");
+    HeadTile tile;
+    EXPECT_EQ(head_tile_cuda(tile, nullptr), nullptr);
+    tile.words = 40;
+    tile.of = {.rows = 1, .vocabulary = 40, .list_length = 33};
+    EXPECT_STREQ(head_tile_cuda(tile, nullptr), "the list of candidates is too long");
+    tile.of = {.rows = 1, .vocabulary = 3, .list_length = 4};
+    EXPECT_STREQ(head_tile_cuda(tile, nullptr), "the list of candidates is too long");
+    tile.of = {.rows = 1, .vocabulary = std::int64_t{1} << 31};
+    EXPECT_STREQ(head_tile_cuda(tile, nullptr), "more rows or words than the kernel takes");
     DivergenceRows pair;
     EXPECT_EQ(divergence_rows_cuda(pair, nullptr), nullptr);
     pair.rows = std::int64_t{1} << 31;

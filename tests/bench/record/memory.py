@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of `record --jsonl` by the size of the text: it must not grow with the file.
+"""Memory of `record --jsonl`, or of `record --text` of one file, by the size of the text: it must not grow with the file.
 
-    python3 tests/bench/record/jsonl_memory.py --ponderscope build/release/bin/ponderscope --megabytes 10 100
+    python3 tests/bench/record/memory.py --ponderscope build/release/bin/ponderscope --megabytes 10 100
 
 Needs nothing but Python. The model is as small as one can be (one layer, d 16, random weights, the samples' tokenizer), so that the text is
 what takes the time: lines of some kilobytes of made-up English, of several lengths. Peak memory is the system's (ru_maxrss) for a
 process of its own. --unread N adds N bytes a line in a field that is not recorded, for files that are larger than a machine can score;
---word-bytes N makes the text of words of N letters that the tokenizer has as one token each, for more text in the same time.
+--word-bytes N makes the text of words of N letters that the tokenizer has as one token each, for more text in the same time. --plain: the
+same documents as lines of one text file.
 """
 
 import argparse
@@ -67,7 +68,7 @@ def write_checkpoint(folder, words):
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def write_lines(path, megabytes, unread, words):
+def write_lines(path, megabytes, unread, words, plain):
     words = words or (TREE / "sample_models" / "texts" / "passage.txt").read_text(encoding="utf-8").split()
     draw = random.Random(megabytes)
     left, noise = megabytes * 1_000_000, "x" * unread
@@ -77,15 +78,15 @@ def write_lines(path, megabytes, unread, words):
             begin = draw.randrange(len(words))
             count = min(int(draw.paretovariate(1.2) * 200), 8000)
             text = " ".join(words[(begin + i) % len(words)] for i in range(count))[:left]
-            file.write(json.dumps({"text": text + ".", "unread": noise}) + "\n")
+            file.write((text + "." if plain else json.dumps({"text": text + ".", "unread": noise})) + "\n")
             left -= len(text)
     return os.path.getsize(path)
 
 
-def record(program, checkpoint, lines, trace):
+def record(program, checkpoint, lines, trace, plain):
     began = time.monotonic()
     process = subprocess.Popen(
-        [program, "record", str(checkpoint), "--jsonl", str(lines), "--record", "basic", "--batch", "32", "--context", str(CONTEXT),
+        [program, "record", str(checkpoint), "--text" if plain else "--jsonl", str(lines), "--record", "basic", "--batch", "32", "--context", str(CONTEXT),
          "--stride", str(CONTEXT), "-o", str(trace)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     _, status, usage = os.wait4(process.pid, 0)
@@ -100,6 +101,7 @@ def main():
     parser.add_argument("--megabytes", type=int, nargs="+", default=[10, 100], help="of text; the first is what others stand against")
     parser.add_argument("--unread", type=int, default=0, help="bytes a line in a field that is not recorded")
     parser.add_argument("--word-bytes", type=int, default=0, help="letters a word; absent: English")
+    parser.add_argument("--plain", action="store_true", help="one text file by --text")
     given = parser.parse_args()
     words = long_words(given.word_bytes)
     print(f"load {os.getloadavg()[0]:.1f}; bytes unread a line: {given.unread}")
@@ -110,8 +112,8 @@ def main():
         first = None
         for megabytes in given.megabytes:
             lines, trace = folder / "lines.jsonl", folder / "trace.ponder"
-            size = write_lines(lines, megabytes, given.unread, words)
-            peak, seconds = record(given.ponderscope, folder / "model", lines, trace)
+            size = write_lines(lines, megabytes, given.unread, words, given.plain)
+            peak, seconds = record(given.ponderscope, folder / "model", lines, trace, given.plain)
             first = first or peak
             print(
                 f"{megabytes:5} MB{size / 1e6:7.0f} MB{trace.stat().st_size / 1e6:7.0f} MB{seconds:9.1f}{peak:10.0f} MB{peak / first:14.3f}",

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window on traces and checkpoints of "another machine": another process, behind a line that can be cut
+// (tests/support/far_shell.py). With the real program.
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/remote/address.h"
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
+#include "core/trace/shard.h"
+#include "core/trace/writer.h"
+#include "tests/core/trace/sample.h"
+
+#include "app/desktop/connect_dialog.h"
+#include "app/desktop/message_bar.h"
+#include "app/desktop/record_dialog.h"
+#include "app/desktop/remote_command.h"
+#include "tests/app/desktop/desktop_stage.h"
+#include "tests/support/tiny_checkpoint.h"
+#include "views/library/library_model.h"
+#include "views/library/library_panel.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
+
+#include <QComboBox>
+#include <QDir>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QMenu>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QToolButton>
+#include <QTreeWidget>
+
+#include <algorithm>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+using namespace ponderscope;
+using testing::comes;
+
+namespace {
+
+struct Stage : testing::Stage {
+    /// Each test has a machine of its own: connections stay for as long as the process lives.
+    explicit Stage(const QString& name, const QJsonObject& line = {})
+        : machine(QStringLiteral("ssh://") + name) {
+        remote::settings() = {PONDERSCOPE_FAR_SHELL, PONDERSCOPE_PROGRAM, 0.5, false};
+        qputenv("FAR_SHELL", QJsonDocument(line).toJson(QJsonDocument::Compact));
+        window.recorder().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
+        window.show();
+    }
+    [[nodiscard]] QString there(const QString& name) const { return machine + folder.filePath(name); }
+    [[nodiscard]] bool says(const QString& words) {
+        return comes([&] { return window.messages().sentences().join(u' ').contains(words); });
+    }
+    QString machine;
+};
+
+/// The line is cut where there is such a file.
+void touch(const QString& path) {
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+}
+
+} // namespace
+
+class DesktopRemoteTest : public QObject {
+    Q_OBJECT
+private slots:
+    void aTraceThereOpensAndGrows() {
+        Stage stage(QStringLiteral("grows"), {{QStringLiteral("greeting"), QStringLiteral("echo Welcome;")}});
+        const QString path = stage.folder.filePath(QStringLiteral("a trace.ponder"));
+        TraceWriter writer(path.toStdString());
+        testing::write_sample_run(writer, "first", 1, {300, 200}, 100);
+        const QString url = stage.there(QStringLiteral("a trace.ponder"));
+        stage.window.open(url + QStringLiteral("#first"));
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.window.data().traces(), QStringList{url});
+        QCOMPARE(stage.window.selection().runA().trace, url);
+        QVERIFY(stage.window.windowTitle().contains(QStringLiteral("a trace.ponder on grows")));
+        QVERIFY(stage.window.statusText().contains(QStringLiteral("read from grows")));
+        QCOMPARE(stage.window.text().view().sequence()->tokens.size(), std::size_t{300});
+        QVERIFY(stage.window.messages().sentences().isEmpty());
+        testing::write_sample_run(writer, "second", 2, {400}, 100);
+        QVERIFY(comes([&] { return stage.window.data().runs(url).size() == 2; }));
+        writer.finish();
+        // What lies there is read, and fetched; not changed.
+        QMenu menu;
+        stage.window.library().fillMenu(
+            menu, stage.window.library().model().indexOf(stage.window.selection().runA()));
+        QStringList open;
+        for (const QAction* action : menu.actions()) {
+            open << (action->isEnabled() ? action->text() : QString());
+        }
+        QVERIFY(open.contains(QStringLiteral("Fetch into a trace here…")));
+        QVERIFY(!open.contains(QStringLiteral("Rename")));
+        QVERIFY(!open.contains(QStringLiteral("Remove from the trace…")));
+        QVERIFY(QFile::remove(path));
+        QVERIFY(stage.says(QStringLiteral("is gone; what is on the screen was read before")));
+    }
+
+    void aCutConnectionIsSaidAndGoesOn() {
+        QTemporaryDir place;
+        const QString cut = place.filePath(QStringLiteral("cut"));
+        Stage stage(QStringLiteral("cuts"), {{QStringLiteral("cut"), cut}});
+        stage.make(QStringLiteral("t.ponder"), {.sequences = 12, .tokens = 3000});
+        stage.window.open(stage.there(QStringLiteral("t.ponder")));
+        QVERIFY(stage.settle());
+        touch(cut);
+        QVERIFY(stage.says(QStringLiteral("ssh://cuts: ")));
+        stage.window.selection().setSequence(11); // cannot be had now; the window goes on
+        QVERIFY(comes([&] { return !stage.window.isBusy(); }));
+        QVERIFY(!stage.window.grab().isNull());
+        QVERIFY(QFile::remove(cut));
+        QVERIFY(stage.says(QStringLiteral("The connection to cuts is back.")));
+        QVERIFY(comes([&] {
+            const auto shown = stage.window.text().view().sequence();
+            return shown && shown->sequence == 11;
+        }));
+    }
+
+    void shardsThereAreOneRunHere() {
+        Stage stage(QStringLiteral("cluster"));
+        QVERIFY(QDir(stage.folder.path()).mkdir(QStringLiteral("run")));
+        const QString trace = stage.folder.filePath(QStringLiteral("run/a.ponder"));
+        testing::write_sample_shards(trace.toStdString(), "whole", 200, 3);
+        const QString shard = QString::fromStdString(shard_path(trace.toStdString(), 1, 3).string());
+        for (const char* name : {"run", "run/a.ponder", "ru*/a.r*.ponder"}) {
+            const QString url = stage.there(QLatin1String(name));
+            stage.window.open(url + QStringLiteral("#whole"));
+            QVERIFY2(stage.settle(), name);
+            QCOMPARE(stage.window.selection().runA().trace, url);
+            QCOMPARE(stage.window.data().sequences(stage.window.selection().runA()).size(), std::size_t{3});
+            QCOMPARE(stage.window.data().files(url).at(1), QStringLiteral("ssh://cluster") + shard);
+            QTest::qWait(2500); // it is watched, and nothing is missing
+            QVERIFY2(stage.window.messages().sentences().isEmpty(), name);
+            stage.window.data().close(url);
+        }
+        // So they are where one browses.
+        ConnectDialog dialog(stage.settings, stage.theme);
+        dialog.look(stage.there(QStringLiteral("run")));
+        QVERIFY(comes([&] { return dialog.said().contains(QStringLiteral("Traces here: 1")); }));
+        auto* list = dialog.findChild<QTreeWidget*>(QStringLiteral("far"));
+        QCOMPARE(list->topLevelItemCount(), 2); // "..", and one trace
+        QCOMPARE(list->topLevelItem(1)->text(0), QStringLiteral("a.ponder"));
+        QCOMPARE(list->topLevelItem(1)->text(1), QStringLiteral("trace, 3 shards"));
+        QSignalSpy chosen(&dialog, &ConnectDialog::chosen);
+        list->setCurrentItem(list->topLevelItem(1));
+        emit list->itemActivated(list->topLevelItem(1), 0);
+        QCOMPARE(chosen.size(), 1);
+        stage.window.open(chosen.first().first().toString());
+        QVERIFY(stage.settle());
+        QVERIFY(QFile::remove(shard));
+        QVERIFY(stage.says(QStringLiteral("a.r0001-of-0003.ponder is gone")));
+    }
+
+    void whatIsSaidOfTokensThereIsSeenHere() {
+        Stage stage(QStringLiteral("notes"));
+        const QString path = stage.make(QStringLiteral("t.ponder"));
+        const QString url = stage.there(QStringLiteral("t.ponder"));
+        stage.window.open(url);
+        QVERIFY(stage.settle());
+        // Spans cannot be labelled from here, and the button says why.
+        stage.window.text().view().setSpan({3, 9});
+        const auto buttons = stage.window.text().findChildren<QToolButton*>();
+        const auto place = std::find_if(buttons.begin(), buttons.end(), [](const QToolButton* button) {
+            return button->text() == QStringLiteral("Label…");
+        });
+        QVERIFY(place != buttons.end());
+        const QToolButton* label = *place;
+        QVERIFY(!label->isEnabled());
+        QVERIFY2(label->toolTip().contains(QStringLiteral("What lies on notes is only read")),
+                 qPrintable(label->toolTip()));
+        stage.window.text().deriveColumn({}, QStringLiteral("gain"), QStringLiteral("nll@0-nll@last"), false);
+        QVERIFY(stage.says(QStringLiteral("annotate it there (ssh notes ponderscope annotate")));
+        // Annotated there, it is shown here.
+        QCOMPARE(stage.window.text().view().sequence()->annotations.size(), std::size_t{0});
+        const TraceReader reader = TraceReader::open(path.toStdString());
+        const RunInfo run = reader.runs().front();
+        Annotation mark{"mark", false, {}, {}};
+        for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+            mark.values.emplace_back(static_cast<std::size_t>(sequence.tokens), 2.5);
+        }
+        put_annotations(path.toStdString(), run, reader.sequences(run.id), {mark});
+        QVERIFY(comes([&] {
+            return stage.window.text().view().sequence()->annotation(QStringLiteral("mark")) != nullptr;
+        }));
+    }
+
+    void aRecordingThereGoesOnThroughACut() {
+        QTemporaryDir place;
+        const QString cut = place.filePath(QStringLiteral("cut"));
+        Stage stage(QStringLiteral("falters"), {{QStringLiteral("cut"), cut}});
+        testing::TinyCheckpoint{.pondering_steps = 3}.write(
+            stage.folder.filePath(QStringLiteral("model")).toStdString());
+        // The recording waits for lines, so that it is not over before it is cut.
+        const std::string pipe = stage.folder.filePath(QStringLiteral("lines.jsonl")).toStdString();
+        QCOMPARE(::mkfifo(pipe.c_str(), 0600), 0);
+        QFile lines;
+        QVERIFY(lines.open(::open(pipe.c_str(), O_RDWR | O_CLOEXEC),
+                           QIODevice::WriteOnly | QIODevice::Unbuffered, QFileDevice::AutoCloseHandle));
+        const auto say = [&](int count) {
+            for (int i = 0; i < count; ++i) {
+                QVERIFY(lines.write("{\"text\": \"word " + QByteArray::number(i * 7919) + "\"}\n") > 0);
+            }
+        };
+        say(3);
+        stage.window.open(stage.there(QStringLiteral("model")));
+        QVERIFY(comes([&] { return stage.window.recordDialog() != nullptr; }));
+        RecordRequest request = stage.window.recordDialog()->request();
+        request.fromPrompt = false;
+        request.textFile = stage.there(QStringLiteral("lines.jsonl"));
+        request.batch = 1;
+        stage.window.recordDialog()->setRequest(request);
+        QCOMPARE(stage.window.recordDialog()->problem(), QString());
+        const QSignalSpy progress(&stage.window.recorder(), &Recorder::progressed);
+        stage.window.recordDialog()->accept();
+        const auto& data = stage.window.data();
+        const RunKey run{request.trace, 1};
+        const auto shown = [&] { return data.sequences(run).size(); };
+        QVERIFY(comes([&] { return shown() > 0 && progress.size() > 0; }));
+        QVERIFY(shown() <= 3 && !data.run(run)->complete);
+        touch(cut);
+        QVERIFY(stage.says(QStringLiteral("The connection to falters was cut")));
+        QVERIFY(!stage.window.recorder().isRunning());
+        // There it goes on to its end; here the window shows what it had.
+        say(200);
+        lines.close();
+        const std::string trace = stage.folder.filePath(QStringLiteral("model.ponder")).toStdString();
+        QVERIFY(comes([&] { return TraceReader::open(trace).runs().front().complete; }));
+        QVERIFY(!stage.window.grab().isNull());
+        QVERIFY(shown() <= 3);
+        QVERIFY(QFile::remove(cut));
+        QVERIFY(stage.says(QStringLiteral("The connection to falters is back.")));
+        QVERIFY(comes([&] {
+            const RunInfo* info = data.run(run);
+            return info != nullptr && info->complete && shown() == 203;
+        }));
+    }
+
+    void thinkingThereIsShownHere() {
+        QTemporaryDir place;
+        const QString cut = place.filePath(QStringLiteral("cut"));
+        // A long thought waits for its words to be read, so that it is not over before it is cut.
+        Stage stage(QStringLiteral("thinks"),
+                    {{QStringLiteral("cut"), cut},
+                     {QStringLiteral("greeting"), QStringLiteral("echo {}; ")},
+                     {QStringLiteral("stall"), QJsonArray{QStringLiteral("generate"), 400'000}}});
+        stage.window.thinker().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
+        testing::TinyCheckpoint{.max_positions = 512, .pondering_steps = 3}.write(
+            stage.folder.filePath(QStringLiteral("model")).toStdString());
+        ThinkRequest request;
+        request.checkpoint = stage.there(QStringLiteral("model"));
+        request.prompt = QStringLiteral("It's \"here\" & $HOME");
+        request.tokens = 12;
+        stage.window.think(request);
+        QVERIFY(comes([&] {
+            return !stage.window.thinker().isRunning() &&
+                   stage.window.data().isScratch(stage.window.selection().runA().trace);
+        }));
+        QVERIFY(stage.settle());
+        const QString scratch = stage.window.selection().runA().trace;
+        QVERIFY2(scratch.startsWith(QStringLiteral("ssh://thinks/tmp/")), qPrintable(scratch));
+        const auto shown = stage.window.text().view().sequence();
+        QCOMPARE(shown->tokens.size(), std::size_t{31});
+        QVERIFY(QString::fromStdString(shown->text).startsWith(request.prompt));
+        // Cut in the middle of a thought: a sentence, and the window goes on.
+        request.tokens = 450;
+        stage.window.think(request);
+        QVERIFY(comes([&] { return stage.window.thinker().tokens() > 20; }));
+        touch(cut);
+        QVERIFY(stage.says(QStringLiteral("The connection to thinks was cut")));
+        QVERIFY(!stage.window.thinker().isRunning());
+        QVERIFY(!stage.window.grab().isNull());
+        QVERIFY(QFile::remove(cut));
+        QVERIFY(stage.says(QStringLiteral("The connection to thinks is back.")));
+        // The thought was ended there, and lies beside the first.
+        QVERIFY(comes([&] {
+            const std::vector<RunInfo> runs = stage.window.data().runs(scratch);
+            return runs.size() == 2 && runs.back().complete;
+        }));
+        QFile::remove(scratch.mid(12));
+    }
+
+    void theDialogConnectsAndBrowses() {
+        Stage stage(QStringLiteral("unused"));
+        stage.make(QStringLiteral("t.ponder"));
+        testing::TinyCheckpoint{}.write(stage.folder.filePath(QStringLiteral("model")).toStdString());
+        stage.window.connectTo();
+        auto* dialog = stage.window.findChild<ConnectDialog*>();
+        QVERIFY(dialog != nullptr);
+        auto* host = dialog->findChild<QComboBox*>();
+        const auto press = [&](const QString& text) {
+            for (QPushButton* button : dialog->findChildren<QPushButton*>()) {
+                if (button->text().remove(u'&') == text) {
+                    button->click();
+                    return true;
+                }
+            }
+            return false;
+        };
+        const auto said = [&](const QString& words) {
+            return comes([&] { return dialog->said().contains(words); });
+        };
+        host->setCurrentText(QStringLiteral("nowhere"));
+        QVERIFY(press(QStringLiteral("Connect")));
+        QVERIFY(said(QStringLiteral("ssh found no way in")));
+        host->setCurrentText(QStringLiteral("-oProxyCommand=touch"));
+        QVERIFY(press(QStringLiteral("Connect")));
+        QVERIFY(said(QStringLiteral("found the host '-oProxyCommand=touch'")));
+        dialog->look(QStringLiteral("ssh://browsed") + stage.folder.path());
+        QVERIFY(said(QStringLiteral("Connected to browsed. Traces here: 1, checkpoints: 1.")));
+        auto* list = dialog->findChild<QTreeWidget*>(QStringLiteral("far"));
+        QCOMPARE(list->topLevelItemCount(), 3); // "..", the checkpoint, the trace
+        QCOMPARE(list->topLevelItem(0)->text(0), QStringLiteral(".."));
+        const auto found = list->findItems(QStringLiteral("t.ponder"), Qt::MatchExactly);
+        QCOMPARE(found.size(), 1);
+        QCOMPARE(found.first()->text(1), QStringLiteral("trace"));
+        list->setCurrentItem(found.first());
+        QVERIFY(press(QStringLiteral("Open")));
+        QVERIFY(stage.settle());
+        QCOMPARE(stage.window.selection().runA().trace,
+                 QStringLiteral("ssh://browsed") + QFileInfo(stage.folder.path()).canonicalFilePath() +
+                     QStringLiteral("/t.ponder"));
+        // The next time begins where this one ended.
+        ConnectDialog again(stage.settings, stage.theme);
+        QCOMPARE(again.findChild<QComboBox*>()->currentText(), QStringLiteral("browsed"));
+    }
+
+    void machinesThatCannotComputeSayWhy() {
+        Stage stage(QStringLiteral("bare"));
+        testing::TinyCheckpoint{}.write(stage.folder.filePath(QStringLiteral("model")).toStdString());
+        const auto record = [&](const char* machine, const char* greeting) {
+            const QJsonObject line{{QStringLiteral("greeting"), QString::fromLatin1(greeting)}};
+            qputenv("FAR_SHELL", QJsonDocument(line).toJson(QJsonDocument::Compact));
+            RecordRequest request;
+            request.checkpoint = QStringLiteral("ssh://%1").arg(QLatin1String(machine)) +
+                                 stage.folder.filePath(QStringLiteral("model"));
+            request.fromPrompt = true;
+            request.prompt = QStringLiteral("x");
+            request.trace = request.checkpoint + QStringLiteral(".ponder");
+            stage.window.recorder().start(request);
+        };
+        record("old",
+               "echo 'ponderscope: There is no verb serve; ponderscope --help lists them.' >&2; exit 2; ");
+        QVERIFY(stage.says(QStringLiteral("On old: There is no verb serve")));
+        record("closed", "echo 'This account is closed.'; exit 1; ");
+        QVERIFY(stage.says(QStringLiteral("On closed: The engine ended with exit code 1.")));
+        remote::settings().program = "/nonexistent/ponderscope";
+        record("bare", "");
+        QVERIFY(
+            stage.says(QStringLiteral("expected the program /nonexistent/ponderscope there, found none")));
+        QVERIFY(!QFile::exists(stage.folder.filePath(QStringLiteral("model.ponder"))));
+        // A folder that cannot be written there.
+        remote::settings().program = PONDERSCOPE_PROGRAM;
+        record("full", "export TMPDIR=/nonexistent; ulimit -f 0; trap '' XFSZ; ");
+        QVERIFY(stage.says(QStringLiteral("On full: ")));
+    }
+
+    void verbsRunWhereTheirPathsLie() {
+        remote::settings() = {"ssh", "ponderscope", 1, false};
+        const EngineCommand here =
+            engine_command(QStringLiteral("p"), {QStringLiteral("record"), QStringLiteral("/m")});
+        QCOMPARE(here.program, QStringLiteral("p"));
+        QVERIFY(here.machine.isEmpty() && here.problem.isEmpty());
+        const EngineCommand there = engine_command(
+            QStringLiteral("p"),
+            {QStringLiteral("record"), QStringLiteral("ssh://me@gpu:22/m o"),
+             QStringLiteral("--prompt=/not/a path"), QStringLiteral("--output=ssh://me@gpu:22/t")});
+        QCOMPARE(there.machine, QStringLiteral("ssh://me@gpu:22"));
+        QVERIFY(there.problem.isEmpty());
+        QCOMPARE(there.program, QStringLiteral("ssh"));
+        QVERIFY(there.arguments.contains(QStringLiteral("me@gpu")));
+        QVERIFY(there.arguments.contains(QStringLiteral("-p22")));
+        QVERIFY(there.arguments.last().contains(QStringLiteral("--output=/t")));
+        QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
+                                    QStringLiteral("--output=ssh://b/t")})
+                    .problem.contains(QStringLiteral("two machines")));
+        QVERIFY(engine_command({}, {QStringLiteral("record"), QStringLiteral("ssh://a/m"),
+                                    QStringLiteral("--text=/x.txt")})
+                    .problem.contains(QStringLiteral("/x.txt lies on this machine")));
+    }
+
+    void aRunIsRecordedThereAndAskedWhatIf() {
+        Stage stage(QStringLiteral("gpu"), {{QStringLiteral("greeting"), QStringLiteral("echo Welcome; ")}});
+        testing::TinyCheckpoint{.pondering_steps = 3}.write(
+            stage.folder.filePath(QStringLiteral("model")).toStdString());
+        stage.window.open(stage.there(QStringLiteral("model")));
+        QVERIFY(comes([&] { return stage.window.recordDialog() != nullptr; }));
+        RecordRequest request = stage.window.recordDialog()->request();
+        QCOMPARE(request.trace, stage.there(QStringLiteral("model.ponder")));
+        request.fromPrompt = true;
+        request.prompt = QStringLiteral("The ferry's late, \"nobody\" minded; $HOME is `there`.");
+        request.level = QStringLiteral("steps");
+        stage.window.recordDialog()->setRequest(request);
+        QCOMPARE(stage.window.recordDialog()->problem(), QString());
+        stage.window.recordDialog()->accept();
+        QVERIFY(comes([&] {
+            return !stage.window.recorder().isRunning() && stage.window.selection().runA().isValid();
+        }));
+        QVERIFY(stage.settle());
+        const RunKey key = stage.window.selection().runA();
+        QCOMPARE(key.trace, request.trace);
+        QCOMPARE(QString::fromStdString(stage.window.text().view().sequence()->text), request.prompt);
+        // A what-if is computed there too, into a scratch trace there.
+        stage.window.giveSteps(3, 1);
+        QVERIFY(comes(
+            [&] { return stage.window.selection().runA() != key && !stage.window.recorder().isRunning(); }));
+        const QString scratch = stage.window.selection().runA().trace;
+        QVERIFY2(scratch.startsWith(QStringLiteral("ssh://gpu/tmp/")), qPrintable(scratch));
+        QVERIFY(stage.window.data().isScratch(scratch));
+        QVERIFY(QFile::remove(scratch.mid(9)));
+    }
+};
+
+QTEST_MAIN(DesktopRemoteTest)
+#include "desktop_remote_test.moc"

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Shards as one run: annotations, check, joins that stay packed, shards that are unfinished or hostile.
+#include "core/base/files.h"
+#include "core/trace/signal_sums.h"
+#include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace ponderscope {
+namespace {
+
+using testing::ProgramResult;
+using testing::run_ponderscope;
+
+class ShardSets : public ::testing::Test {
+protected:
+    testing::TemporaryFolder folder;
+    std::string shards = folder / "shards";
+    std::string trace = folder / "shards/a.ponder";
+    std::string first = folder / "shards/a.r0000-of-0002.ponder";
+    std::string second = folder / "shards/a.r0001-of-0002.ponder";
+
+    /// One text in many windows, by two processes.
+    void record(const std::vector<std::string>& more = {}) const {
+        testing::TinyCheckpoint().write(folder / "model");
+        std::filesystem::create_directory(shards);
+        std::string text;
+        for (int i = 0; i < 60; ++i) {
+            text += "Word " + std::to_string(i * 7919) + " na\u00efve ";
+        }
+        write_file_atomically(folder / "long.txt", text);
+        std::vector<std::string> line{"record",    folder / "model",
+                                      "--text",    folder / "long.txt",
+                                      "--context", "32",
+                                      "--batch",   "2",
+                                      "-o",        trace,
+                                      "--name",    "run"};
+        line.insert(line.end(), more.begin(), more.end());
+        ::setenv("WORLD_SIZE", "2", 1);
+        for (const char* rank : {"0", "1"}) {
+            ::setenv("RANK", rank, 1);
+            const ProgramResult result = run_ponderscope(line);
+            EXPECT_EQ(result.code, 0) << result.err;
+        }
+        ::unsetenv("WORLD_SIZE");
+        ::unsetenv("RANK");
+    }
+    [[nodiscard]] static std::size_t columns(const std::string& named) {
+        const ProgramResult listed = run_ponderscope({"annotate", named, "--json"});
+        EXPECT_EQ(listed.code, 0) << listed.err;
+        const auto rows = nlohmann::json::parse(listed.out);
+        for (const auto& row : rows) {
+            EXPECT_EQ(row.at("fits"), true) << row;
+        }
+        return rows.size();
+    }
+    void expect_sentence(const std::vector<std::string>& line, const std::string& part) const {
+        const ProgramResult result = run_ponderscope(line);
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    }
+};
+
+TEST_F(ShardSets, HaveOneSetOfAnnotationsWhicheverWayTheyAreNamed) {
+    record();
+    const std::string pattern = folder / "shards/a.r*";
+    ASSERT_EQ(run_ponderscope({"annotate", shards, "--derive", "one=nll@0"}).code, 0);
+    ASSERT_EQ(run_ponderscope({"annotate", pattern, "--derive", "two=nll@last"}).code, 0);
+    ASSERT_EQ(run_ponderscope({"annotate", trace, "--derive", "three=entropy@0"}).code, 0);
+    for (const std::string& named : {shards, pattern, trace}) {
+        EXPECT_EQ(columns(named), 3U) << named;
+    }
+    EXPECT_TRUE(std::filesystem::exists(trace + ".annotations"));
+    EXPECT_EQ(run_ponderscope({"stats", shards, "--by", "one"}).code, 0);
+    // Joined under another name they come along; under their own they are there already.
+    for (const std::string& output : {std::string(folder / "joined.ponder"), trace}) {
+        const ProgramResult joined = run_ponderscope({"merge", "--join", shards, "-o", output});
+        ASSERT_EQ(joined.code, 0) << joined.err;
+        EXPECT_EQ(columns(output), 3U) << output;
+    }
+}
+
+TEST_F(ShardSets, WhatIsCompressedStaysSo) {
+    record({"--compress"});
+    const std::string packed = "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'";
+    const std::string joined = folder / "joined.ponder";
+    ASSERT_EQ(run_ponderscope({"merge", "--join", shards, "-o", joined}).code, 0);
+    EXPECT_GT(std::stoll(testing::sql_value(joined, packed)), 0);
+    const std::string merged = folder / "merged.ponder";
+    ASSERT_EQ(run_ponderscope({"merge", joined, "-o", merged}).code, 0);
+    EXPECT_EQ(testing::sql_value(merged, packed), testing::sql_value(joined, packed));
+}
+
+TEST_F(ShardSets, AreCheckedEach) {
+    record();
+    const ProgramResult sound = run_ponderscope({"check", shards});
+    EXPECT_EQ(sound.code, 0) << sound.out << sound.err;
+    EXPECT_NE(sound.out.find(first), std::string::npos) << sound.out;
+    EXPECT_NE(sound.out.find(second), std::string::npos) << sound.out;
+    testing::sql(second, "UPDATE run SET tokens = 5");
+    const ProgramResult broken = run_ponderscope({"check", trace, "--json"});
+    EXPECT_EQ(broken.code, 1);
+    const auto reports = nlohmann::json::parse(broken.out);
+    ASSERT_EQ(reports.size(), 2U);
+    EXPECT_EQ(reports[0].at("sound"), true);
+    EXPECT_EQ(reports[1].at("sound"), false);
+}
+
+TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
+    record();
+    // As a kill leaves it: the second process did not come far, and the first one is done.
+    const std::string behind = " (SELECT id FROM sequence WHERE number > 0)";
+    testing::sql(second, "DELETE FROM piece WHERE sequence IN" + behind +
+                             "; DELETE FROM chunk WHERE sequence IN" + behind +
+                             "; DELETE FROM token_row WHERE row / 4294967296 IN" + behind +
+                             "; DELETE FROM text WHERE row / 4294967296 IN" + behind +
+                             "; DELETE FROM sequence WHERE id IN" + behind + "; UPDATE run SET complete = 0");
+    const TraceReader reader = TraceReader::open(trace);
+    const RunInfo run = reader.runs().front();
+    std::int64_t tokens = 0;
+    double nll = 0;
+    for (const SequenceInfo& sequence : reader.sequences(run.id)) {
+        tokens += static_cast<std::int64_t>(reader.tokens(run.id, sequence.index).size());
+        nll += sequence.nll_sum;
+    }
+    EXPECT_FALSE(run.complete);
+    EXPECT_GT(tokens, 0);
+    EXPECT_EQ(run.tokens, tokens);
+    EXPECT_EQ(run.nll_sum, nll);
+    EXPECT_LT(tokens, TraceReader::open(first).runs().front().tokens);
+}
+
+TEST_F(ShardSets, HostileOnesAreASentence) {
+    record();
+    testing::sql(second, "UPDATE piece SET text_begin = 100000 WHERE number = 0");
+    expect_sentence({"export", trace, "-o", folder / "tables"}, "a piece of text that begins at byte");
+    testing::sql(first, "UPDATE shard SET world = 1000000000000000");
+    testing::sql(second, "UPDATE shard SET world = 1000000000000000");
+    expect_sentence({"inspect", trace}, "a place in a world of processes");
+}
+
+TEST_F(ShardSets, ARankOfAnotherVersionIsRefused) {
+    record();
+    std::filesystem::remove(second);
+    testing::sql(first,
+                 "UPDATE run SET versions = replace(versions, '\"ponderscope\":\"', '\"ponderscope\":\"0.')");
+    ::setenv("WORLD_SIZE", "2", 1);
+    ::setenv("RANK", "1", 1);
+    expect_sentence({"record", folder / "model", "--text", folder / "long.txt", "--context", "32", "--batch",
+                     "2", "-o", trace, "--name", "run"},
+                    "versions");
+    ::unsetenv("WORLD_SIZE");
+    ::unsetenv("RANK");
+    EXPECT_FALSE(std::filesystem::exists(second));
+}
+
+TEST_F(ShardSets, ATraceIsInspectedWithoutTheEngine) {
+    record();
+    // The program alone, as it is on a machine that only looks.
+    const std::string alone = folder / "ponderscope";
+    std::filesystem::copy_file(PONDERSCOPE_PROGRAM, alone);
+    const auto inspects = [&](const std::string& what) {
+        return std::system(("'" + alone + "' inspect '" + what + "' >/dev/null 2>&1").c_str());
+    };
+    EXPECT_EQ(inspects(first), 0);
+    EXPECT_EQ(inspects(shards), 0);
+    EXPECT_NE(inspects(folder / "model"), 0) << "a checkpoint needs the engine";
+    // What an option is given is no trace, whatever file has its name.
+    write_file_atomically(folder / "vanilla", "x");
+    const ProgramResult method =
+        run_ponderscope({"inspect", "--method", folder / "vanilla", folder / "model"});
+    EXPECT_EQ(method.err.find("were not expected"), std::string::npos) << method.err;
+    const ProgramResult words = run_ponderscope({"inspect", "--json", first});
+    EXPECT_EQ(words.code, 0) << words.err;
+    EXPECT_TRUE(nlohmann::json::accept(words.out));
+}
+
+TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
+    testing::TinyCheckpoint().write(folder / "model");
+    const auto refused = [&](std::vector<std::string> more, const std::string& part) {
+        more.insert(more.begin(),
+                    {"record", folder / "model", "--prompt", "words", "-o", folder / "b.ponder"});
+        expect_sentence(more, part);
+    };
+    refused({"--record", "scalars", "--attention", "all"}, "--attention is of signals, and --record scalars");
+    refused({"--record", "scalars", "--no-candidates"}, "--no-candidates is of signals");
+    refused({"--depth-every", "5"}, "--depth-every is of the weights of depth mixing");
+    refused({"--depth-sums"}, "--depth-sums is of the weights of depth mixing");
+    refused({"--depth-sums", "--depth-every", "5"}, "give one of them");
+}
+
+TEST_F(ShardSets, SumsOfDepthWeightsAreThoseOfTheWeights) {
+    std::filesystem::create_directory(shards);
+    const std::string model = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
+    const std::vector<std::string> line{"record",  model, "--context", "24",
+                                        "--batch", "2",   "--text",    folder / "long.txt",
+                                        "--name",  "run", "-o"};
+    std::string text = "The stone of the water and the river. ";
+    for (int i = 0; i < 3; ++i) {
+        text += text;
+    }
+    write_file_atomically(folder / "long.txt", text);
+    const auto record_to = [&](const std::string& where, const std::vector<std::string>& more) {
+        std::vector<std::string> all = line;
+        all.push_back(where);
+        all.insert(all.end(), more.begin(), more.end());
+        const ProgramResult result = run_ponderscope(all);
+        EXPECT_EQ(result.code, 0) << result.err;
+    };
+    record_to(folder / "all.ponder", {"--record", "basic"});
+    record_to(folder / "sums.ponder", {"--record", "scalars", "--depth-sums"});
+    ::setenv("WORLD_SIZE", "2", 1);
+    for (const char* rank : {"0", "1"}) {
+        ::setenv("RANK", rank, 1);
+        record_to(trace, {"--record", "basic", "--depth-sums"});
+    }
+    ::unsetenv("WORLD_SIZE");
+    ::unsetenv("RANK");
+    const auto sums_of = [](const std::string& where) {
+        const TraceReader reader = TraceReader::open(where);
+        return signal_sums(reader, reader.runs().front(), "depth_weights.sum").value();
+    };
+    const TraceReader reader = TraceReader::open(folder / "all.ponder");
+    const RunInfo run = reader.runs().front();
+    SignalSums expected;
+    expected.add(reader.signal(run.id, 0, signal::depth_weights, 0, run.tokens).value());
+    for (const SignalSums& found : {sums_of(folder / "sums.ponder"), sums_of(trace)}) {
+        EXPECT_EQ(found.shape, expected.shape);
+        EXPECT_EQ(found.counts, expected.counts);
+        EXPECT_EQ(found.sums, expected.sums);
+        EXPECT_EQ(found.squares, expected.squares);
+    }
+    for (const std::string& sound : {std::string(folder / "sums.ponder"), trace}) {
+        EXPECT_EQ(run_ponderscope({"check", sound}).code, 0);
+    }
+    // The weights themselves are compressed without being asked for: half of them are zeros.
+    EXPECT_EQ(testing::sql_value(
+                  folder / "all.ponder",
+                  "SELECT group_concat(DISTINCT dtype) FROM signal_chunk WHERE signal = 'depth_weights'"),
+              "F16+zstd");
+    EXPECT_EQ(testing::sql_value(folder / "all.ponder",
+                                 "SELECT count(*) FROM signal_chunk WHERE signal = 'nll' AND dtype <> 'F32'"),
+              "0");
+}
+
+} // namespace
+} // namespace ponderscope

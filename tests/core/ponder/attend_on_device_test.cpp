@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What goes to flash attention in half precision, on a device that has it: a bias of rows as elements of the
+// product, and sequences whose lengths the device alone knows.
+#include "core/model/attend.h"
+#include "core/model/cuda_library.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+const at::Device device(at::kPrivateUse1, 0);
+
+/// Sequences of these many rows each, all of them queries.
+struct Case {
+    at::Tensor q, k, v, bias;
+    Visibility blocks;
+};
+
+Case make_case(const std::vector<std::int64_t>& lengths, std::int64_t heads, std::int64_t kv_heads,
+               std::int64_t size, at::ScalarType type) {
+    at::Generator generator = at::detail::createCPUGenerator(11);
+    Case made;
+    std::int64_t rows = 0;
+    for (const std::int64_t length : lengths) {
+        made.blocks.causal.push_back({rows, length, rows, 0});
+        rows += length;
+    }
+    const auto normal = [&](std::int64_t count) {
+        return at::normal(0.0, 1.0, {rows, count, size}, generator).to(type);
+    };
+    made.q = normal(heads);
+    made.k = normal(kv_heads);
+    made.v = normal(kv_heads);
+    // log w: 0 of every first slot, down to that of the threshold 1e-4.
+    made.bias = at::rand({rows}, generator).mul(-9.21);
+    made.bias.narrow(0, 0, 1).fill_(0);
+    return made;
+}
+
+/// Beyond what rounding the result explains.
+double excess(const at::Tensor& got, const Case& of, double scale, at::ScalarType type) {
+    const auto expected = attend_reference(of.q.to(at::kDouble), of.k.to(at::kDouble), of.v.to(at::kDouble),
+                                           of.blocks, scale, of.bias);
+    const double unit = type == at::kHalf ? 0x1p-11 : 0x1p-8;
+    return ((got.cpu().to(at::kDouble) - expected).abs() - expected.abs() * unit)
+        .nan_to_num(1e9)
+        .max()
+        .item<double>();
+}
+
+TEST(AttendOnADevice, BiasAndRunsGoToFlashAttention) {
+    const CudaKernels* kernels = cuda_kernels(device);
+    const std::vector<std::int64_t> lengths{40, 0, 1, 17};
+    for (const auto type : {at::kBFloat16, at::kHalf}) {
+        for (const std::int64_t size : {8, 64, 80, 248, 256, 12}) {
+            for (const std::int64_t window : {0, 5}) {
+                SCOPED_TRACE(std::to_string(size) + " elements of " + c10::toString(type) + ", window " +
+                             std::to_string(window));
+                Case given = make_case(lengths, 4, 2, size, type);
+                given.blocks.window = window;
+                const double scale = 1 / std::sqrt(static_cast<double>(size));
+                Visibility runs;
+                runs.window = window;
+                runs.ranges = visible_ranges({given.blocks.causal, {}, {}, 0, 0}, given.q.size(0), at::kCPU)
+                                  .to(at::kInt)
+                                  .to(device);
+                runs.runs = at::tensor({0, 40, 40, 41, 58}, at::kInt).to(device);
+                runs.longest_run = 58;
+                const auto q = given.q.to(device), k = given.k.to(device), v = given.v.to(device);
+                for (const bool biased : {false, true}) {
+                    const at::Tensor bias = biased ? given.bias.to(device) : at::Tensor();
+                    if (kernels != nullptr) {
+                        EXPECT_EQ(kernels->flash_fits(q, runs, bias),
+                                  size % 8 == 0 && size + 8 * biased <= 256);
+                    }
+                    Case expected = given;
+                    expected.bias = biased ? given.bias : at::Tensor();
+                    EXPECT_LE(excess(attend(q, k, v, runs, scale, bias), expected, scale, type), 2e-5);
+                }
+                given.blocks.causal.erase(given.blocks.causal.begin() + 1); // no queries
+                EXPECT_LE(
+                    excess(attend(q, k, v, given.blocks, scale, given.bias.to(device)), given, scale, type),
+                    2e-5);
+            }
+        }
+    }
+}
+
+TEST(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
+    for (const auto type : {at::kBFloat16, at::kHalf}) {
+        Case given = make_case({9}, 2, 2, 16, type);
+        for (const double far : {-1e3, -1e9, -HUGE_VAL}) {
+            given.bias.fill_(far);
+            given.bias[0] = 0;
+            const auto got = attend(given.q.to(device), given.k.to(device), given.v.to(device), given.blocks,
+                                    0.25, given.bias.to(device))
+                                 .cpu();
+            EXPECT_TRUE(at::equal(got, given.v.narrow(0, 0, 1).expand_as(got))) << far;
+        }
+    }
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The differentiable head on a device that is not the CPU, under autocast: products of halves with sums in
+// fp32.
+#include "core/model/autocast.h"
+#include "core/model/cuda_library.h"
+#include "core/model/head.h"
+#include "core/model/head_fields.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+struct Case {
+    at::Tensor h, head, embedding, bias, targets;
+};
+
+Case make_case() {
+    at::Generator generator = at::detail::createCPUGenerator(5);
+    const auto normal = [&](at::IntArrayRef sizes, double size) {
+        return at::normal(0.0, size, sizes, generator);
+    };
+    return {normal({40, 24}, 1), normal({90, 24}, 0.4), normal({90, 24}, 0.4), normal({90}, 0.3),
+            at::arange(40, at::kLong).sub(1)}; // the first has no target
+}
+
+/// Loss of both parts and its gradients with respect to h, head, embedding and bias, on the CPU.
+std::vector<at::Tensor> outcome(const Case& given, at::Device device, bool half) {
+    std::vector<at::Tensor> leaves;
+    for (const at::Tensor& tensor : {given.h, given.head, given.embedding, given.bias}) {
+        leaves.push_back(tensor.to(device).detach().requires_grad_(true));
+    }
+    at::Tensor loss;
+    {
+        const Autocast autocast(device.type(), half);
+        const HeadWeights weights{leaves[1], leaves[3], leaves[2]};
+        loss = cross_entropy(leaves[0], weights, given.targets.to(device)) +
+               expected_embedding(leaves[0], weights, 0.8, 0).square().sum();
+    }
+    EXPECT_EQ(loss.scalar_type(), at::kFloat);
+    loss.backward();
+    std::vector<at::Tensor> all{loss.detach().cpu()};
+    for (const at::Tensor& leaf : leaves) {
+        EXPECT_EQ(leaf.grad().scalar_type(), at::kFloat);
+        all.push_back(leaf.grad().cpu());
+    }
+    return all;
+}
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+    return ((a - b).abs().max() / b.abs().max()).item<double>();
+}
+
+TEST(HeadOnADevice, AutocastMultipliesHalvesAndAddsInFp32) {
+    const at::Device device(at::kPrivateUse1, 0);
+    const Case given = make_case();
+    const auto exact = outcome(given, at::kCPU, false);
+    const auto plain = outcome(given, device, false);
+    const auto half = outcome(given, device, true);
+    Case rounded = given;
+    for (at::Tensor Case::*table : {&Case::h, &Case::head, &Case::embedding}) {
+        rounded.*table = (given.*table).to(at::kBFloat16).to(at::kFloat);
+    }
+    const auto of_rounded = outcome(rounded, device, false);
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+        SCOPED_TRACE(i);
+        EXPECT_LE(difference(plain[i], exact[i]), 1e-5);
+        EXPECT_LE(difference(half[i], exact[i]), 2e-2);
+        EXPECT_GT(difference(half[i], exact[i]), 1e-6) << "the products are of halves";
+    }
+    // Of the same rounded tables everything before the probabilities are rounded is the same.
+    const auto cross_entropy_of = [&](const Case& from, bool autocast_on) {
+        const Autocast autocast(device.type(), autocast_on);
+        return cross_entropy(from.h.to(device), {from.head.to(device), from.bias.to(device), {}},
+                             from.targets.to(device))
+            .item<double>();
+    };
+    EXPECT_NEAR(cross_entropy_of(given, true), cross_entropy_of(rounded, false), 1e-5);
+    EXPECT_LE(difference(half[2], of_rounded[2]), 1e-2);
+}
+
+TEST(HeadOnADevice, ManyRowsOfALargeVocabulary) {
+    const at::Device device(at::kPrivateUse1, 0);
+    if (cuda_kernels(device) == nullptr) {
+        GTEST_SKIP() << "without kernels the reference is all there is";
+    }
+    at::Generator generator = at::detail::createCPUGenerator(6);
+    const std::int64_t rows = 512, words = 33000, d = 16; // 68 MB of logits: five tiles
+    HeadWeights given;
+    given.head = at::normal(0.0, 1.0, {words, d}, generator).to(at::kBFloat16);
+    given.embedding = given.head;
+    given.head_bias = at::normal(0.0, 0.5, {words}, generator);
+    const at::Tensor h = at::normal(0.0, 1.0, {rows, d}, generator).to(at::kBFloat16);
+    HeadRequest request;
+    request.targets = at::arange(rows, at::kLong).mul(64).sub(1); // the first has none
+    request.distribution = true;
+    request.candidates = 7;
+    request.mixture = true;
+    request.top_k = 30;
+    const HeadResult expected = read_out(h, given, request);
+    HeadWeights there = given;
+    for (at::Tensor HeadWeights::*const table :
+         {&HeadWeights::head, &HeadWeights::embedding, &HeadWeights::head_bias}) {
+        there.*table = (given.*table).to(device);
+    }
+    request.targets = request.targets.to(device);
+    const HeadResult got = read_out(h.to(device), there, request);
+    for (const auto field : head_result_fields) {
+        ASSERT_EQ((got.*field).defined(), (expected.*field).defined());
+        if ((got.*field).defined()) {
+            EXPECT_TRUE(at::allclose((got.*field).cpu(), expected.*field, 1e-4, 1e-5, /*equal_nan=*/true));
+        }
+    }
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A device whose memory is full: at loading, in a batch, in a text, in training; by what runs on it, or by
+// what somebody else put there meanwhile.
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/model/device.h"
+#include "core/record/session.h"
+#include "core/trace/reader.h"
+#include "core/train/trainer.h"
+#include "tests/core/train/small_recipe.h"
+#include "tests/support/host_device/host_device.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace ponderscope {
+namespace {
+
+using testing::fill_host_memory_after;
+using testing::set_host_memory;
+
+constexpr std::int64_t plenty = std::int64_t{1} << 40;
+const at::Device device(at::kPrivateUse1, 0);
+
+class FullMemory : public ::testing::Test {
+protected:
+    void SetUp() override {
+        testing::TinyCheckpoint model;
+        model.pondering_steps = 2;
+        model.max_positions = 512;
+        model.write(folder_ / "model");
+    }
+    void TearDown() override { set_host_memory(plenty); }
+
+    [[nodiscard]] Engine load() const {
+        LoadOptions options;
+        options.device = "hostgpu:0";
+        return Engine::load(Checkpoint::open(folder_ / "model"), options);
+    }
+
+    /// The scored tokens' NLL of eight windows of 64 bytes, recorded at once.
+    std::vector<float> recorded(const Engine& engine, const std::string& trace,
+                                std::int64_t context = 64) const {
+        const Checkpoint checkpoint = Checkpoint::open(folder_ / "model");
+        const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+        RecordOptions options;
+        options.context = options.stride = context;
+        TraceWriter writer(folder_ / trace);
+        const RecordReport report = record(engine, checkpoint, {sequence_from_prompt(text_, tokenizer, true)},
+                                           &tokenizer, writer, options);
+        return TraceReader::open(folder_ / trace).tokens(report.run, 0).nll;
+    }
+
+    /// What \p action takes of the memory at most, beside what lies there.
+    static std::int64_t taken_by(const std::function<void()>& action) {
+        forget_peak_memory(device);
+        const std::int64_t before = device_memory(device)->used;
+        action();
+        return device_memory(device)->peak - before;
+    }
+    static void leave_free(std::int64_t bytes) { set_host_memory(device_memory(device)->used + bytes); }
+
+    template <typename Fault>
+    static std::string sentence_of(const std::function<void()>& action) {
+        try {
+            action();
+        } catch (const Fault& fault) {
+            return fault.what();
+        }
+        return "nothing";
+    }
+    static void expect_words(const std::string& sentence, const std::vector<std::string>& words) {
+        for (const std::string& word : words) {
+            EXPECT_NE(sentence.find(word), std::string::npos) << word << " is not in: " << sentence;
+        }
+    }
+
+    testing::TemporaryFolder folder_;
+    std::string text_ =
+        testing::repeated("One gull, two gulls, three gulls were counted by the keeper. ", 8) +
+        "And then the lamp was lit.";
+};
+
+TEST_F(FullMemory, AtLoadingTheFolderAndTheDeviceAreNamed) {
+    const std::int64_t weights = taken_by([&] { (void)load(); });
+    ASSERT_GT(weights, 0);
+    for (const std::int64_t room : {std::int64_t{0}, weights / 2, weights - 1}) {
+        leave_free(room);
+        expect_words(sentence_of<EnvironmentError>([&] { (void)load(); }),
+                     {(folder_ / "model").string(), "weights do not fit", "hostgpu:0"});
+        EXPECT_EQ(device_memory(device)->used, 0) << "nothing stays of what did not fit";
+    }
+    leave_free(weights);
+    (void)load();
+}
+
+TEST_F(FullMemory, ABatchThatDoesNotFitRunsInPieces) {
+    const Engine engine = load();
+    std::vector<float> expected;
+    const std::int64_t all = taken_by([&] { expected = recorded(engine, "all.ponder"); });
+    for (const std::int64_t part : {2, 4, 6}) {
+        SCOPED_TRACE(part);
+        leave_free(all / part);
+        const std::vector<float> got = recorded(engine, std::to_string(part) + ".ponder");
+        ASSERT_EQ(got.size(), expected.size());
+        for (std::size_t t = 0; t < got.size(); ++t) {
+            ASSERT_TRUE(got[t] == expected[t] || (got[t] != got[t] && expected[t] != expected[t])) << t;
+        }
+    }
+}
+
+TEST_F(FullMemory, AWindowThatDoesNotFitNamesOneThatDoes) {
+    const Engine engine = load();
+    const std::int64_t all = taken_by([&] { (void)recorded(engine, "all.ponder", 512); });
+    leave_free(all / 3);
+    const std::string sentence =
+        sentence_of<EnvironmentError>([&] { (void)recorded(engine, "one.ponder", 512); });
+    expect_words(sentence, {"hostgpu:0", "MiB", "tokens alone does not fit", "--context ", "marked partial"});
+    const std::int64_t fits = std::stoll(sentence.substr(sentence.find("--context ") + 10));
+    EXPECT_GE(fits, 2);
+    EXPECT_FALSE(recorded(engine, "shorter.ponder", fits).empty()) << "what it names does fit";
+    leave_free(0);
+    expect_words(sentence_of<EnvironmentError>([&] { (void)recorded(engine, "none.ponder", 512); }),
+                 {"too large for this GPU beside what else runs on it"});
+}
+
+TEST_F(FullMemory, SomebodyElseFillsItMeanwhile) {
+    const Engine engine = load();
+    const std::vector<float> expected = recorded(engine, "all.ponder");
+    const std::int64_t one = taken_by([&] { (void)recorded(engine, "one.ponder", 64); }) / 5;
+    const std::int64_t used = device_memory(device)->used;
+    // At one moment after the other: the batch at hand is lost and computed again, a window at a time.
+    for (const std::int64_t moment : {1, 10, 40, 200}) {
+        SCOPED_TRACE(moment);
+        set_host_memory(plenty);
+        fill_host_memory_after(moment, used + one);
+        const std::vector<float> got = recorded(engine, "moment" + std::to_string(moment) + ".ponder");
+        ASSERT_EQ(got.size(), expected.size());
+        for (std::size_t t = 0; t < got.size(); ++t) {
+            ASSERT_TRUE(got[t] == expected[t] || (got[t] != got[t] && expected[t] != expected[t])) << t;
+        }
+    }
+    // For good: the trace keeps what was recorded before, and says that it is partial.
+    set_host_memory(plenty);
+    fill_host_memory_after(10, 0);
+    expect_words(sentence_of<EnvironmentError>([&] { (void)recorded(engine, "partial.ponder"); }),
+                 {"hostgpu:0", "is full", "marked partial"});
+    const RunInfo run = find_run(TraceReader::open(folder_ / "partial.ponder"), "1");
+    EXPECT_FALSE(run.complete);
+}
+
+TEST_F(FullMemory, GenerationAndInspectionSayIt) {
+    const Engine engine = load();
+    const std::vector<std::vector<std::int32_t>> prompts{{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10, 11}};
+    GenerateOptions options;
+    options.max_new_tokens = 12;
+    const auto expected = engine.generate(prompts, options);
+    const std::int64_t used = device_memory(device)->used;
+    for (const std::int64_t moment : {0, 3, 100, 1000}) {
+        SCOPED_TRACE(moment);
+        set_host_memory(plenty);
+        fill_host_memory_after(moment, used);
+        expect_words(sentence_of<MemoryExhausted>([&] { (void)engine.generate(prompts, options); }),
+                     {"The memory of hostgpu:0", "is full"});
+        EXPECT_EQ(device_memory(device)->used, used) << "what was computed is let go";
+    }
+    leave_free(0);
+    expect_words(sentence_of<MemoryExhausted>([&] { (void)engine.inspect_batch({{1, 2, 3}}); }), {"is full"});
+    set_host_memory(plenty);
+    EXPECT_EQ(engine.generate(prompts, options), expected) << "as if nothing had been";
+}
+
+TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
+    const Recipe recipe = read_recipe(testing::write_small_recipe(folder_.path(), testing::small_recipe()));
+    TrainOptions options;
+    options.device = "hostgpu:0";
+    options.output = folder_ / "out";
+    double loss = 0;
+    const std::int64_t all = taken_by([&] { loss = train(recipe, options).loss; });
+    std::filesystem::remove_all(options.output);
+
+    leave_free(all / 16);
+    expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
+                 {options.output.string(), "hostgpu:0", "do not fit", "smaller model"});
+
+    set_host_memory(plenty);
+    options.logged = [&](const TrainLogRow& row) {
+        if (row.step == 6) {
+            leave_free(1000);
+        }
+    };
+    expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
+                 {options.output.string(), "A step of 2 contexts of 16 tokens", "the state of step",
+                  "Halve train.batch and double train.accumulation"});
+    set_host_memory(plenty);
+    options.logged = {};
+    options.existing = ExistingOutput::resume;
+    EXPECT_NEAR(train(recipe, options).loss, loss, 1e-5) << "it goes on where it was";
+    EXPECT_EQ(device_memory(device)->used, 0);
+}
+
+} // namespace
+} // namespace ponderscope

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
+#include "tests/views/text/made_up_text.h"
+#include "tests/views/text/text_stage.h"
+#include "views/common/format.h"
+#include "views/text/condition.h"
+#include "views/text/find.h"
+#include "views/text/find_bar.h"
+#include "views/text/find_query.h"
+
+#include <QLineEdit>
+#include <QMenu>
+#include <QToolButton>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace ponderscope;
+using testing::sequence_of;
+using testing::Stage;
+
+class TextFindTest : public QObject {
+    Q_OBJECT
+private slots:
+    void findsTextAcrossTokens() {
+        const auto data = sequence_of({"The", " light", "house", " LIGHT", "s", ".", " light"});
+        QCOMPARE(find_tokens(*data, QStringLiteral("light")), (std::vector<qint64>{1, 3, 6}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("LIGHT")), (std::vector<qint64>{3}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("lighthouse")), (std::vector<qint64>{1}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("house l")), (std::vector<qint64>{2}));
+        QCOMPARE(find_tokens(*data, QStringLiteral("#103")), (std::vector<qint64>{3}));
+        QVERIFY(find_tokens(*data, QString()).empty());
+        QVERIFY(find_tokens(*data, QStringLiteral("absent")).empty());
+        QCOMPARE(find_tokens(*sequence_of({"a", "b"}, false), QStringLiteral("101")),
+                 (std::vector<qint64>{1}));
+        QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
+    }
+
+    void aConditionThatIsNoneSaysWhatIsWrong() {
+        std::vector<TokenAnnotation> annotations(1);
+        annotations[0].name = QStringLiteral("pos");
+        annotations[0].category = true;
+        annotations[0].classes = {QStringLiteral("NOUN")};
+        const auto said = [&](const char* text) {
+            return Condition::problem(QString::fromUtf8(text), annotations);
+        };
+        QVERIFY(said("nll >").contains(QStringLiteral("nll > what")));
+        QVERIFY(said("nll > and steps = 2").contains(QStringLiteral("nll > what")));
+        QVERIFY(said("nll > high").contains(QStringLiteral("“high” is no number")));
+        QVERIFY(said("steps = 2 and").contains(QStringLiteral("another comparison is due")));
+        QVERIFY(said("steps = 2 and nlll > 3").contains(QStringLiteral("there is no “nlll”: nll, ")));
+        QVERIFY(said("pos < NOUN").contains(QStringLiteral("pos has classes")));
+        QVERIFY(said("steps = 2 nll > 3").contains(QStringLiteral("“2 nll > 3” is no number")));
+        for (const char* text : {"nll > 3", "pos = NOUN and steps = 2", "ferry", "x = 3", "", "and", "nll"}) {
+            QVERIFY2(said(text).isEmpty(), text);
+        }
+    }
+
+    void conditionsFindTokens() {
+        // nll of row t is t: token t shows row t - 1 when values stand at what was predicted.
+        const auto data = sequence_of({"a", " b", " c", " d", " e"});
+        data->tokens.steps = {0, 1, 2, 3, 1};
+        data->tokens.nll[3] = std::numeric_limits<float>::quiet_NaN();
+        const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
+            const auto condition = Condition::parse(QString::fromLatin1(text));
+            return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
+        };
+        QCOMPARE(where("steps = 1"), (std::vector<qint64>{1, 4}));
+        QCOMPARE(where("steps = 1", Attribution::predicted), (std::vector<qint64>{2}));
+        QCOMPARE(where("Steps >= 1 and nll < 3"), (std::vector<qint64>{1, 2}));
+        QCOMPARE(where("nll<=0 or steps>2"), (std::vector<qint64>{0, 3}));
+        QCOMPARE(where("steps=0 or steps=1 and nll>3.5"), (std::vector<qint64>{0, 4})); // and binds tighter
+        QCOMPARE(where("nll != 1"), (std::vector<qint64>{0, 2, 4})); // what has no value meets nothing
+        QCOMPARE(where("id = 102 or position = 4"), (std::vector<qint64>{2, 4}));
+        QCOMPARE(where("rank > -1e3"), (std::vector<qint64>{0, 1, 2, 3, 4}));
+        // 0.1 in 32 bits is not 0.1 in 64: what is recorded so is found all the same.
+        data->tokens.nll[2] = 0.1F;
+        QCOMPARE(where("nll = 0.1"), (std::vector<qint64>{2}));
+        QCOMPARE(where("nll <= 0.1"), (std::vector<qint64>{0, 2}));
+        QCOMPARE(where("nll < 1e300"), (std::vector<qint64>{0, 1, 2, 4}));
+        for (const char* text : {"", "steps", "steps =", "steps = x", "steps = 1 and", "steps = 1 nll < 2",
+                                 "and steps = 1", "colour = 3", "the sum = 3", "steps = 1 xor nll = 2"}) {
+            QVERIFY2(!Condition::parse(QString::fromLatin1(text)), text);
+        }
+        const auto one = Condition::parse(QStringLiteral("steps >= 0"));
+        QCOMPARE(find_where(*data, *one, Attribution::predicting, 2).size(), 2U);
+    }
+
+    void conditionsKnowAnnotations() {
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
+        const auto data = sequence_of({"a", " b", " c", " d", " e"});
+        data->annotations = {{QStringLiteral("part_of_speech"),
+                              true,
+                              {QStringLiteral("VERB"), QStringLiteral("proper \"noun\""), QStringLiteral("7"),
+                               QStringLiteral("Überschrift")},
+                              {0, 1, none, 2, 3}},
+                             {QStringLiteral("Score2"), false, {}, {none, -1, 2.5, 3, 4}},
+                             {QStringLiteral("exact"), false, {}, {0.1, 16777216, 16777217, -1e300, none}}};
+        const auto where = [&](const char* text, Attribution way = Attribution::predicting) {
+            const auto condition = Condition::parse(QString::fromUtf8(text), data->annotations);
+            return condition ? find_where(*data, *condition, way) : std::vector<qint64>{-1};
+        };
+        using Hits = std::vector<qint64>;
+        QCOMPARE(where("part_of_speech = \"VERB\""), (Hits{0}));
+        QCOMPARE(where("part_of_speech = VERB"), (Hits{0}));
+        QCOMPARE(where("Part_Of_Speech == \"proper \"\"noun\"\"\""), (Hits{1}));
+        QCOMPARE(where("part_of_speech = 7"), (Hits{3})); // a class by that name, not a number
+        QCOMPARE(where("part_of_speech = Überschrift"), (Hits{4}));
+        QCOMPARE(where("part_of_speech != VERB"), (Hits{1, 3, 4})); // what has no value meets nothing
+        QCOMPARE(where("part_of_speech = verb"), (Hits{}));
+        QCOMPARE(where("part_of_speech != NOUN"), (Hits{0, 1, 3, 4}));
+        QCOMPARE(where("score2 > 2"), (Hits{2, 3, 4}));
+        QCOMPARE(where("score2 > 2 and nll < 4"), (Hits{2, 3}));
+        // As exact as they were given.
+        QCOMPARE(where("exact = 0.1"), (Hits{0}));
+        QCOMPARE(where("exact <= 0.1"), (Hits{0, 3}));
+        QCOMPARE(where("exact = 16777217"), (Hits{2}));
+        for (std::size_t t = 0; t < 4; ++t) { // and as they are shown
+            const QString typed = QStringLiteral("exact = ") + format_annotation(data->annotations[2], t);
+            QCOMPARE(where(typed.toUtf8().constData()), (Hits{static_cast<qint64>(t)}));
+        }
+        // They are the token's own, whichever row it shows.
+        QCOMPARE(where("score2 > 2", Attribution::predicted), (Hits{2, 3, 4}));
+        QCOMPARE(where("part_of_speech = VERB or score2 = -1", Attribution::predicted), (Hits{0, 1}));
+        for (const char* text : {"part_of_speech > VERB", "score2 = VERB", "score2 = \"3\"", "other = 3",
+                                 "part_of_speech = two words", "part_of_speech = \"open", "score2 = nan"}) {
+            QVERIFY2(!Condition::parse(QString::fromLatin1(text), data->annotations), text);
+        }
+        // Without them it is text to be found.
+        QVERIFY(!Condition::parse(QStringLiteral("score2 > 2")));
+    }
+
+    void patternsFindTokens() {
+        const auto data = sequence_of({"na\xc3\xafve", " ten", " times", " 1", "2", "3"});
+        QString problem;
+        QCOMPARE(find_pattern(*data, QStringLiteral("\\bt\\w+"), problem), (std::vector<qint64>{1, 2}));
+        QCOMPARE(find_pattern(*data, QStringLiteral("\\d+"), problem), (std::vector<qint64>{3}));
+        QCOMPARE(find_pattern(*data, QStringLiteral("(?i)VE ten"), problem), (std::vector<qint64>{0}));
+        QVERIFY(find_pattern(*data, QStringLiteral("q*"), problem).empty());
+        QVERIFY(problem.isEmpty());
+        QVERIFY(find_pattern(*data, QStringLiteral("(open"), problem).empty());
+        QVERIFY(!problem.isEmpty());
+        const auto broken = sequence_of({"a\xff", "b"});
+        QVERIFY(find_pattern(*broken, QStringLiteral("b"), problem).empty());
+        QVERIFY(problem.contains(QStringLiteral("UTF-8")));
+    }
+
+    void findGoesRoundAndRound() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        stage.panel.find();
+        FindBar& bar = stage.panel.findBar();
+        QVERIFY(bar.isVisible());
+        bar.setQuery(QStringLiteral("the"));
+        QVERIFY(bar.hits().size() > 3);
+        QCOMPARE(stage.selection.token(), bar.hits().front());
+        bar.next();
+        QCOMPARE(stage.selection.token(), bar.hits()[1]);
+        bar.previous();
+        bar.previous();
+        QCOMPARE(stage.selection.token(), bar.hits().back());
+        QVERIFY(bar.status().contains(QString::number(bar.hits().size())));
+        bar.setQuery(QStringLiteral("zyzzyva"));
+        QCOMPARE(bar.status(), QStringLiteral("not found"));
+        bar.setQuery(QStringLiteral("nll >"));
+        QVERIFY2(bar.status().contains(QStringLiteral("nll > what")), qPrintable(bar.status()));
+        QVERIFY(bar.hits().empty());
+        bar.setQuery(QStringLiteral("token 100"));
+        QCOMPARE(stage.selection.token(), 100);
+        bar.setQuery(QStringLiteral("token 900"));
+        QVERIFY2(bar.status().contains(QStringLiteral("899")), qPrintable(bar.status()));
+        bar.close();
+        QVERIFY(!bar.isVisible());
+    }
+
+    void whatIsAskedOfTokensIsAFilter() {
+        Stage stage({.sequences = 1, .tokens = 300});
+        QVERIFY(stage.settle());
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.find();
+        stage.selection.setToken(-1);
+        // How much of a token's letters is ink, before and while others are looked for.
+        const auto darkest = [&](qint64 token) {
+            const QImage image = stage.panel.view().viewport()->grab().toImage();
+            const QRect box = stage.panel.view().tokenRect(token).toAlignedRect();
+            int least = 255;
+            for (int y = box.top(); y <= box.bottom(); ++y) {
+                for (int x = box.left(); x <= box.right(); ++x) {
+                    least = image.valid(x, y) ? std::min(least, qGray(image.pixel(x, y))) : least;
+                }
+            }
+            return least;
+        };
+        const int before = darkest(5);
+        QVERIFY(before < 80);
+        bar.setQuery(QStringLiteral("position = 7"));
+        QCOMPARE(bar.hits(), std::vector<qint64>{7});
+        QVERIFY2(darkest(5) > before + 60, qPrintable(QString::number(darkest(5))));
+        QVERIFY(darkest(7) < 80);
+        bar.setQuery(QStringLiteral("the")); // words: the text stays as it is, and they are outlined
+        QVERIFY(darkest(5) < 80);
+        const auto outlined = [&](qint64 token) {
+            const QImage image = stage.panel.view().viewport()->grab().toImage();
+            const QRect box = stage.panel.view().tokenRect(token).toAlignedRect();
+            return image.pixel(box.center().x(), box.top()) == stage.theme.colours().a.rgb();
+        };
+        QVERIFY(bar.hits().size() > 1);
+        stage.selection.setToken(-1);
+        QVERIFY(outlined(bar.hits().front()));
+        const bool none = bar.hits().front() != 0;
+        QVERIFY(!outlined(none ? 0 : 1));
+        bar.setQuery(QStringLiteral("position = 7"));
+        bar.close();
+        QVERIFY(darkest(5) < 80);
+    }
+
+    void linesAreCommandsOrFound() {
+        CommandNames names;
+        names.annotations = {QStringLiteral("gain"), QStringLiteral("label")};
+        names.stepSignals = {QStringLiteral("nll"), QStringLiteral("entropy")};
+        names.runs = {{QStringLiteral("chains vanilla"), {QStringLiteral("/t.ponder"), 2}}};
+        using Kind = TextCommand::Kind;
+        const auto command = [&](const char* line) { return text_command(QString::fromUtf8(line), names); };
+        QCOMPARE(command(" Token 100 ")->token, 100);
+        QCOMPARE(*command("colour ENTROPY")->quantity, Quantity::entropy);
+        QCOMPARE(command("color gain")->name, QStringLiteral("gain"));
+        QVERIFY(command("bars probability")->kind == Kind::bars);
+        QVERIFY(command("colour nll@0-nll@last")->kind == Kind::derive);
+        QVERIFY(command("run chains vanilla")->kind == Kind::run);
+        QCOMPARE(command("Chains Vanilla")->run.run, 2);
+        QVERIFY(command("against chains vanilla")->kind == Kind::against);
+        for (const char* line : {"colour", "colour nothing", "colour gone@0", "colour nll@", "run",
+                                 "run away", "token", "token x", "bars nll@0", "entropy", "nll > 4", ""}) {
+            QVERIFY2(!command(line), line);
+        }
+    }
+
+    void aRunsNameAloneIsARunWhereTheTextHasNoneOfIt() {
+        const auto status = [](std::vector<std::string> texts) {
+            Stage stage({.secondRun = true, .texts = std::move(texts)});
+            if (!stage.settle()) {
+                return QString();
+            }
+            stage.panel.find();
+            stage.panel.findBar().setQuery(QStringLiteral("Vanilla-1m"));
+            return stage.panel.findBar().status();
+        };
+        QVERIFY2(status({"No such name."}).contains(QStringLiteral("Shows vanilla-1m as A")),
+                 qPrintable(status({"No such name."})));
+        QCOMPARE(status({"So Vanilla-1m, by name."}), QStringLiteral("1 of 1"));
+    }
+
+    void namesAreCompleted() {
+        auto data = sequence_of({"a", "b"});
+        data->annotations.push_back(
+            {QStringLiteral("label"), true, {QStringLiteral("hard"), QStringLiteral("very hard")}, {0, 1}});
+        CommandNames names;
+        names.annotations = {QStringLiteral("label")};
+        names.stepSignals = {QStringLiteral("nll")};
+        names.runs = {{QStringLiteral("steps-run"), {QStringLiteral("/t"), 1}}};
+        const auto of = [&](const char* text) {
+            return completions(QString::fromUtf8(text), names, data.get());
+        };
+        QCOMPARE(of("st"), (QStringList{QStringLiteral("steps"), QStringLiteral("steps-run")}));
+        QCOMPARE(of("nll > 4 and la"), QStringList{QStringLiteral("nll > 4 and label")});
+        QCOMPARE(of("label = "),
+                 (QStringList{QStringLiteral("label = hard"), QStringLiteral("label = \"very hard\"")}));
+        QCOMPARE(of("label = \"v"), QStringList{QStringLiteral("label = \"very hard\"")});
+        QCOMPARE(of("colour nll@"),
+                 (QStringList{QStringLiteral("colour nll@last"), QStringLiteral("colour nll@0-nll@last")}));
+        QCOMPARE(of("bars ra"), QStringList{QStringLiteral("bars rank")});
+        QCOMPARE(of("run s"), QStringList{QStringLiteral("run steps-run")});
+        QVERIFY(of("the harbour").isEmpty());
+        // What is offered is understood.
+        for (const char* line : {"label = hard", "label = \"very hard\"", "steps = 1"}) {
+            QVERIFY2(Condition::parse(QString::fromUtf8(line), data->annotations), line);
+        }
+    }
+
+    void whatWasFoundIsCountedAndSentOn() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.find();
+        bar.setQuery(QStringLiteral("nll > 4"));
+        QTRY_VERIFY(!bar.isBusy());
+        const auto block = stage.view().sequence();
+        double sum = 0;
+        for (const qint64 token : bar.hits()) {
+            sum += static_cast<double>(block->tokens.nll[static_cast<std::size_t>(token - 1)]);
+        }
+        const double mean = sum / static_cast<double>(bar.hits().size());
+        QVERIFY2(bar.summary().contains(QStringLiteral("NLL ") + format_nats(mean)),
+                 qPrintable(bar.summary()));
+        QVERIFY2(bar.summary().contains(QStringLiteral("word")), qPrintable(bar.summary()));
+        QVERIFY2(bar.summary().contains(QStringLiteral("[")), qPrintable(bar.summary())); // an interval
+        QSignalSpy sent(&bar, &FindBar::sent);
+        for (QToolButton* button : bar.findChildren<QToolButton*>()) {
+            if (button->menu() != nullptr) {
+                QVERIFY(button->isEnabled());
+                for (QAction* action : button->menu()->actions()) {
+                    action->trigger();
+                }
+            }
+        }
+        QCOMPARE(sent.size(), 2);
+        QCOMPARE(sent[0][0].toString(), QStringLiteral("halting"));
+        const auto subset = sent[1][1].value<TokenSubset>();
+        QCOMPARE(subset.query, QStringLiteral("nll > 4"));
+        QCOMPARE(subset.where, QStringLiteral("in sequence 1"));
+        QCOMPARE(subset.rows.at(0).size(), bar.hits().size());
+        QCOMPARE(subset.rows.at(0).front(), bar.hits().front() - 1); // where the value stands
+        QVERIFY(subset.means.contains(QStringLiteral("NLL")));
+        bar.setQuery(QStringLiteral("zyzzyva"));
+        QVERIFY(bar.summary().isEmpty());
+    }
+
+    void aWholeRunIsSearched() {
+        Stage stage({.sequences = 40, .tokens = 120});
+        QVERIFY(stage.settle());
+        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.find();
+        bar.setWholeRun(true);
+        const auto found = [&](const char* query) {
+            bar.setQuery(QString::fromLatin1(query));
+            return QTest::qWaitFor([&] { return bar.found() != nullptr && !bar.isBusy(); }, 20'000);
+        };
+        QVERIFY(found("nll > 4"));
+        // As many, and as dear, as the rows of the trace say.
+        const TraceReader reader = TraceReader::open(stage.path.toStdString());
+        qint64 count = 0;
+        double sum = 0;
+        std::map<std::int64_t, std::vector<std::int64_t>> rows;
+        for (const SequenceInfo& sequence : reader.sequences(stage.a.run)) {
+            const TokenColumns tokens = reader.tokens(stage.a.run, sequence.index);
+            for (std::size_t row = 0; row + 1 < tokens.size(); ++row) {
+                if (tokens.nll[row] > 4) {
+                    ++count;
+                    sum += static_cast<double>(tokens.nll[row]);
+                    rows[sequence.index].push_back(static_cast<std::int64_t>(row));
+                }
+            }
+        }
+        QVERIFY(count > 20 && rows.size() > 5);
+        QCOMPARE(bar.found()->size(), count);
+        QCOMPARE(bar.found()->rows, rows);
+        QVERIFY2(
+            bar.summary().contains(QStringLiteral("NLL ") + format_nats(sum / static_cast<double>(count))),
+            qPrintable(bar.summary()));
+        QVERIFY2(bar.summary().contains(QStringLiteral("[")) &&
+                     bar.summary().contains(QStringLiteral("B − A")),
+                 qPrintable(bar.summary()));
+        QVERIFY2(bar.found()->statistics.about.contains(QStringLiteral("clusters drawn whole")),
+                 qPrintable(bar.found()->statistics.about));
+        QVERIFY2(bar.status().contains(QStringLiteral("%1 in %2 sequences").arg(count).arg(rows.size())),
+                 qPrintable(bar.status()));
+        QCOMPARE(bar.subset().rows, rows);
+        QCOMPARE(bar.subset().where, QStringLiteral("in the whole run"));
+        // Enter goes through all of them, from sequence to sequence, and round.
+        const auto here = [&] {
+            return std::pair(stage.selection.sequence(), stage.selection.rowOf(stage.selection.token()));
+        };
+        std::vector<std::pair<qint64, qint64>> all;
+        for (const auto& [sequence, own] : rows) {
+            for (const std::int64_t row : own) {
+                all.emplace_back(sequence, row);
+            }
+        }
+        stage.selection.setSequence(all.front().first);
+        QTRY_COMPARE(stage.view().sequence()->sequence, all.front().first);
+        stage.selection.setToken(stage.selection.tokenOf(all.front().second));
+        for (std::size_t i = 1; i <= all.size(); ++i) {
+            bar.next();
+            QTRY_COMPARE(here(), all[i % all.size()]);
+        }
+        bar.previous();
+        QTRY_COMPARE(here(), all.back());
+        // What is nowhere is said to be, and what is not in this sequence alone.
+        QVERIFY(found("zyzzyva"));
+        QCOMPARE(bar.status(), QStringLiteral("not found"));
+        QVERIFY(bar.summary().isEmpty());
+        bar.setWholeRun(false);
+        QVERIFY(bar.found() == nullptr);
+        bar.setQuery(QStringLiteral("nll > 4"));
+        QTRY_VERIFY(!bar.isBusy());
+        QCOMPARE(bar.subset().rows.size(), std::size_t{1});
+    }
+
+    void aSearchOfAWholeRunIsGivenUp() {
+        Stage stage({.sequences = 200, .tokens = 2000});
+        QVERIFY(stage.settle());
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.find();
+        bar.setWholeRun(true);
+        bar.setQuery(QStringLiteral("the"));
+        QVERIFY(bar.isBusy());
+        QVERIFY2(bar.status().contains(QStringLiteral("searching")), qPrintable(bar.status()));
+        bar.setQuery(QStringLiteral("zyzzyva")); // the first is overtaken
+        bar.close();
+        QVERIFY(!bar.isBusy());
+        // A trace that went meanwhile: a sentence.
+        stage.panel.find();
+        QVERIFY(QFile::remove(stage.path));
+        bar.setQuery(QStringLiteral("of"));
+        QTRY_VERIFY_WITH_TIMEOUT(bar.status().contains(QStringLiteral("no such file")), 20'000);
+    }
+
+    void commandsAreDoneWithEnter() {
+        Stage stage({.sequences = 1, .tokens = 200});
+        QVERIFY(stage.settle());
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.find();
+        auto* edit = bar.findChild<QLineEdit*>();
+        const auto give = [&](const char* line) {
+            bar.setQuery(QString::fromLatin1(line));
+            QTest::keyClick(edit, Qt::Key_Return);
+        };
+        bar.setQuery(QStringLiteral("colour rank"));
+        QVERIFY2(bar.status().contains(QStringLiteral("Colours the text by Rank")), qPrintable(bar.status()));
+        QCOMPARE(stage.view().quantity(), Quantity::nll); // not before Enter
+        give("colour rank");
+        QCOMPARE(stage.view().quantity(), Quantity::rank);
+        give("bars entropy");
+        QCOMPARE(stage.view().bars(), std::optional(Quantity::entropy));
+        const QString other = QString::fromStdString(stage.data.runs(stage.path)[1].name);
+        give(qPrintable(QStringLiteral("against ") + other));
+        QCOMPARE(stage.selection.runB().run, stage.data.runs(stage.path)[1].id);
+        give("colour nll@0-nll@last");
+        QTRY_COMPARE(stage.view().annotation(), QStringLiteral("nll_0_minus_nll_last"));
+        QTest::keyClicks(edit, QStringLiteral("x"));
+        edit->clear();
+        QTest::keyClicks(edit, QStringLiteral("ste"));
+        QCOMPARE(bar.offered().value(0), QStringLiteral("steps"));
+        give(qPrintable(other));
+        QCOMPARE(stage.selection.runA().run, stage.data.runs(stage.path)[1].id);
+    }
+
+    void barsTakeDerivedColumns() {
+        Stage stage({.sequences = 1, .tokens = 200});
+        QVERIFY(stage.settle());
+        stage.panel.deriveColumn({}, QStringLiteral("gain"), QStringLiteral("nll@0-nll@last"), true);
+        QTRY_COMPARE(stage.view().barAnnotation(), QStringLiteral("gain"));
+        QVERIFY(stage.view().annotation().isEmpty()); // the colours stay
+        QTRY_VERIFY(stage.view().sequence()->annotation(QStringLiteral("gain")) != nullptr);
+        const QComboBox* bars = testing::list_called(stage.panel, QStringLiteral("Bars under the text"));
+        QCOMPARE(bars->currentText(), QStringLiteral("gain"));
+        const auto ink = [&] {
+            const QImage image = stage.view().viewport()->grab().toImage();
+            const QRgb a = stage.theme.colours().a.rgb();
+            int count = 0;
+            for (int y = 0; y < image.height(); ++y) {
+                for (int x = 0; x < image.width(); ++x) {
+                    count += image.pixel(x, y) == a ? 1 : 0;
+                }
+            }
+            return count;
+        };
+        stage.selection.setToken(-1);
+        QVERIFY(ink() > 100);
+        stage.panel.setBars(std::nullopt);
+        QVERIFY(stage.view().barAnnotation().isEmpty());
+        QCOMPARE(bars->currentText(), QStringLiteral("None"));
+        QCOMPARE(ink(), 0);
+    }
+};
+
+QTEST_MAIN(TextFindTest)
+#include "text_find_test.moc"
