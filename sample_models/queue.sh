@@ -50,7 +50,8 @@ done
 [ "$(printf '%s\n' "${names[@]}" | sort | uniq -d)" = '' ] || fail "two recipes have one name; a model's folder is named by its recipe."
 
 lock=$out/.queue.lock # held by the queue and by what it trains: a trainer that outlived its queue keeps another from starting
-works() { [ -e "$lock" ] && ! flock -n "$lock" true; }
+works() { [ -e "$lock" ] && ! flock --shared -n "$lock" true; }
+trains() { read -r process name 2>/dev/null <"$out/.queue.working" && kill -0 "$process" 2>/dev/null; }
 is_complete() { grep -qs '"complete": true' "$out/$1/training.json"; }
 
 # One model to its end, or to a signal: 0, 130, or what ponderscope says.
@@ -79,7 +80,8 @@ run() {
     mkdir -p "$out" || fail "$out: expected a folder to write into."
     out=$(readlink -f "$out")
     exec 9>"$lock"
-    flock -n 9 || fail "$out: a queue works here already; queue.sh status says on what."
+    # `works` holds the lock for the moment of its look; a queue keeps it.
+    flock -n 9 || { ! trains && flock -w 10 9; } || fail "$out: a queue works here already; queue.sh status says on what."
     local child='' ended='' i code
     trap 'ended=yes; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || true' INT TERM
     for i in "${!recipes[@]}"; do
@@ -155,7 +157,7 @@ case $verb in
     status) status ;;
     stop)
         works || fail "$out: no queue works here."
-        read -r process name <"$out/.queue.working" || fail "$out: the queue is between two models; try again."
+        trains || fail "$out: the queue is between two models; try again."
         kill -TERM "$process"
         while works; do sleep 0.2; done
         echo "Stopped; $name is saved."
