@@ -11,6 +11,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleValidator>
+#include <QEvent>
 #include <QFileInfo>
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -19,6 +20,7 @@
 #include <QListWidget>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QSignalBlocker>
 #include <QSpinBox>
 
@@ -31,6 +33,35 @@ using namespace figure;
 namespace {
 
 constexpr int least_height = 15; ///< mm, of a specification
+
+/// Scrolls up and down only: as wide as its rows are in the font at hand.
+class FormArea : public QScrollArea {
+public:
+    explicit FormArea(QWidget* parent) : QScrollArea(parent) {
+        setFrameShape(QFrame::NoFrame);
+        setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        setWidgetResizable(true);
+        setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
+    }
+    QSize sizeHint() const override { return {width_needed(), QScrollArea::sizeHint().height()}; }
+    QSize minimumSizeHint() const override {
+        return {width_needed(), QScrollArea::minimumSizeHint().height()};
+    }
+
+protected:
+    bool eventFilter(QObject* object, QEvent* event) override {
+        if (object == widget() && event->type() == QEvent::LayoutRequest) {
+            updateGeometry();
+        }
+        return QScrollArea::eventFilter(object, event);
+    }
+
+private:
+    int width_needed() const {
+        const int form = widget() != nullptr ? widget()->minimumSizeHint().width() : 0;
+        return std::max(336, form + verticalScrollBar()->sizeHint().width());
+    }
+};
 
 } // namespace
 
@@ -380,12 +411,8 @@ QWidget* ExportDialog::buildForm() {
     form_->addRow(tr("Format"), format_);
     form_->addRow(tr("File"), place);
     form_->addRow(message_);
-    auto* scroll = new QScrollArea(this);
-    scroll->setFrameShape(QFrame::NoFrame);
-    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    scroll->setWidgetResizable(true);
+    auto* scroll = new FormArea(this);
     scroll->setWidget(panel);
-    scroll->setFixedWidth(336);
     return scroll;
 }
 
@@ -476,7 +503,7 @@ void ExportDialog::kindChanged() {
     }
     add_->setEnabled(!page && panels_.size() < 26);
     clear_->setEnabled(!panels_.empty());
-    clear_->setText(panels_.empty() ? tr("Clear the page") : tr("Clear the page (%1)").arg(panels_.size()));
+    clear_->setText(panels_.empty() ? tr("Clear page") : tr("Clear page (%1)").arg(panels_.size()));
     changed();
 }
 

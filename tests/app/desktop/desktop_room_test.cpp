@@ -249,7 +249,10 @@ private slots:
             }
             for (const QScrollArea* area : shown->findChildren<QScrollArea*>()) {
                 if (area->horizontalScrollBar()->maximum() > 0) {
-                    faults << QLatin1String(name) + QStringLiteral(": scrolls sideways");
+                    faults << QStringLiteral("%1: %2 scrolls sideways by %3 of %4")
+                                  .arg(QLatin1String(name), area->widget()->metaObject()->className())
+                                  .arg(area->horizontalScrollBar()->maximum())
+                                  .arg(area->viewport()->width());
                 }
             }
             shown->close();
