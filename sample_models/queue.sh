@@ -62,8 +62,8 @@ train() {
     [ -z "$texts" ] || options+=(--texts "$texts")
     [ "$entry" = "${entry%@*}" ] || options+=(--set "initialization.from=$out/${entry#*@}")
     # Linux shares processors out by session first, so the trainer has one of its own, the last in line.
-    OMP_NUM_THREADS=1 setsid bash -c 'echo 19 >/proc/self/autogroup 2>/dev/null || true; exec "$@"' _ chrt --idle 0 ionice -c 3 nice -n 19 \
-        "$ponderscope" train "${entry%@*}" -o "$out/$name" "${options[@]}" --progress none 2>"$out/$name.log" &
+    OMP_NUM_THREADS=1 setsid chrt --idle 0 ionice -c 3 nice -n 19 \
+        bash -c 'ps -o ni= -p $$ >/proc/self/autogroup 2>/dev/null || true; exec "$@"' _ "$ponderscope" train "${entry%@*}" -o "$out/$name" "${options[@]}" --progress none 2>"$out/$name.log" &
     child=$!
     echo "$child $name" >"$out/.queue.working"
     local code=0
