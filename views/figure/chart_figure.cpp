@@ -131,7 +131,9 @@ Chart winners_figure(const FigureSpec& spec, FigureData& data, const ProgressSin
     request.replicates = 100; // only the tokens are used
     const RunComparison comparison = compare_runs(request, progress, stop);
     data.notices = comparison.notices;
-    data.notices.push_back("Intervals and q-values take tokens as independent.");
+    data.notices.push_back(std::string("Intervals and q-values are over ") +
+                           (comparison.resampling.unit == ResamplingUnit::clusters ? "clusters" : "blocks") +
+                           " that have some of a group's tokens.");
     return winners_chart(winners_of(comparison, request, spec.by, 1, stop));
 }
 

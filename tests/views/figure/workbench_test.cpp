@@ -269,6 +269,14 @@ private slots:
         QVERIFY_EXCEPTION_THROWN(winners_of(comparison, request, "class", 2), InputError);
     }
 
+    void winnersSayWhatTheirIntervalsAreOver() {
+        const FigureSpec spec = parse_figure_spec(
+            R"({"trace":"story.ponder","kind":"winners","runs":["adaponderlm-1m","ablated"]})",
+            folder_ / "spec.json");
+        const std::string said = gather(spec).notices.back();
+        QVERIFY2(said.find("over blocks") != std::string::npos, said.c_str());
+    }
+
     void effectsStandBesideTheirWeights() {
         BootstrapOptions options;
         options.replicates = 200;
