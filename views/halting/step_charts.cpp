@@ -5,7 +5,9 @@
 #include "views/halting/step_charts.h"
 
 #include "core/base/error.h"
+#include "core/stats/bootstrap.h"
 #include "core/stats/correlation.h"
+#include "core/stats/distributions.h"
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "views/common/colour_map.h"
@@ -19,6 +21,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
+#include <utility>
 
 #undef signals
 
@@ -77,15 +81,33 @@ SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, cons
                      "record the run with --record steps,layers, or choose one of those");
 }
 
-/// A 95 % interval of a mean between 0 and \p most, by the delta method on its logit, so that it stays
-/// between them; NaN where one token, or no spread, says nothing of it.
-std::pair<double, double> bounded_interval(const Moments& sum, double most) {
-    const double share = sum.mean / most;
-    if (sum.count < 2 || !(share > 0) || !(share < 1)) {
+/// Steps of the tokens of a group: a sum for every cluster or block that has some of them.
+struct UnitSteps {
+    std::map<std::size_t, std::size_t> at; // by unit
+    std::vector<double> steps, tokens;
+    std::int64_t count = 0;
+
+    void add(std::size_t unit, double value) {
+        const auto [place, fresh] = at.emplace(unit, tokens.size());
+        if (fresh) {
+            steps.push_back(0);
+            tokens.push_back(0);
+        }
+        steps[place->second] += value;
+        tokens[place->second] += 1;
+        ++count;
+    }
+};
+
+/// A 95 % interval of a mean between 0 and \p most, Student's over units by the delta method on its logit, so
+/// that it stays between them; NaN where one unit, or a mean at an end, says nothing of it.
+std::pair<double, double> bounded_interval(const UnitMean& mean, double most) {
+    const double share = mean.mean / most;
+    if (!(share > 0) || !(share < 1) || std::isnan(mean.standard_error)) {
         return {std::nan(""), std::nan("")};
     }
-    const double error = std::sqrt(sum.variance() / static_cast<double>(sum.count));
-    const double half = 1.959964 * error / (most * share * (1 - share));
+    const double half =
+        student_quantile(0.975, mean.degrees) * mean.standard_error / (most * share * (1 - share));
     const double logit = std::log(share / (1 - share));
     const auto back = [most](double at) { return most / (1 + std::exp(-at)); };
     return {back(logit - half), back(logit + half)};
@@ -241,7 +263,12 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
     std::vector<std::int32_t> ids;
     std::vector<std::int64_t> positions;
     std::vector<double> nll;
-    std::vector<std::int32_t> steps;
+    std::vector<double> steps;
+    TokenLayout layout;
+    ClusterNumbers clusters;
+    std::int64_t of = -1; // the sequence of the last token, its cluster and the token's position
+    std::int64_t cluster = 0;
+    std::int64_t last = -2;
     for_each_slice(reader, info, stop,
                    [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
                        // One more: the token that the last row predicts.
@@ -250,6 +277,14 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
                        for (std::size_t i = 0; i < rows; ++i) {
                            const std::size_t typed = attribution == Attribution::predicted ? i + 1 : i;
                            if (std::isfinite(tokens.nll[i]) && typed < tokens.size()) {
+                               if (of != sequence.index) {
+                                   of = sequence.index;
+                                   cluster = clusters.of(sequence);
+                                   last = -2;
+                               }
+                               const std::int64_t position = begin + static_cast<std::int64_t>(i);
+                               layout.add(cluster, last + 1 == position);
+                               last = position;
                                ids.push_back(tokens.id[typed]);
                                positions.push_back(begin + static_cast<std::int64_t>(typed));
                                nll.push_back(static_cast<double>(tokens.nll[i]));
@@ -262,29 +297,32 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
                                  : by == "position"   ? group_by_position(positions)
                                  : by == "difficulty" ? group_by_difficulty(nll)
                                                       : group_by_class(ids, bytes);
-    std::vector<Moments> sums(groups.names.size());
+    const std::span<const double> series[] = {steps};
+    const std::vector<std::size_t> units = units_of(layout, choose_resampling(layout, series));
+    std::vector<UnitSteps> sums(groups.names.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (groups.group[i] >= 0) {
-            sums[static_cast<std::size_t>(groups.group[i])].add(steps[i]);
+            sums[static_cast<std::size_t>(groups.group[i])].add(units[i], steps[i]);
         }
     }
     Chart chart;
     chart.title = tr("Steps by token type");
     chart.x.names = groups.names;
     chart.y.label = tr("mean steps");
-    Chart::Series series;
-    series.mark = Chart::Mark::point;
+    Chart::Series marks;
+    marks.mark = Chart::Mark::point;
     for (std::size_t g = 0; g < sums.size(); ++g) {
-        const auto [low, high] = bounded_interval(sums[g], static_cast<double>(info.max_steps));
-        series.x.push_back(static_cast<double>(g));
-        series.y.push_back(sums[g].mean);
-        series.low.push_back(low);
-        series.high.push_back(high);
-        series.labels.push_back(tr("%1: mean steps %2 [%3, %4] over %5 tokens")
-                                    .arg(groups.names[g], format_nats(sums[g].mean), format_nats(low, 3),
-                                         format_nats(high, 3), format_count(sums[g].count)));
+        const UnitMean mean = unit_mean(sums[g].steps, sums[g].tokens);
+        const auto [low, high] = bounded_interval(mean, static_cast<double>(info.max_steps));
+        marks.x.push_back(static_cast<double>(g));
+        marks.y.push_back(mean.mean);
+        marks.low.push_back(low);
+        marks.high.push_back(high);
+        marks.labels.push_back(tr("%1: mean steps %2 [%3, %4] over %5 tokens")
+                                   .arg(groups.names[g], format_nats(mean.mean), format_nats(low, 3),
+                                        format_nats(high, 3), format_count(sums[g].count)));
     }
-    chart.series.push_back(std::move(series));
+    chart.series.push_back(std::move(marks));
     return chart;
 }
 

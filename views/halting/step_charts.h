@@ -25,8 +25,8 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
 figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                                    const std::string& signal, const std::stop_token& stop = {});
 
-/// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals by the
-/// normal approximation, which takes tokens as independent. \p attribution: whose type a row counts for.
+/// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals over
+/// the clusters or blocks that have some of a group's tokens. \p attribution: whose type a row counts for.
 figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run,
                                   const std::string& by, Attribution attribution,
                                   const std::stop_token& stop = {});

@@ -4,6 +4,7 @@
 #include "core/policy/replay.h"
 
 #include "core/base/error.h"
+#include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
@@ -275,6 +276,55 @@ private slots:
             folder_ / "spec.json");
         const std::string said = gather(spec).notices.back();
         QVERIFY2(said.find("over blocks") != std::string::npos, said.c_str());
+    }
+
+    void stepsByTypeKnowThatTokensOfATextBelongTogether() {
+        // Every text has its own number of steps and its own kind of token: as many facts as texts.
+        constexpr std::int64_t texts = 40;
+        constexpr std::size_t length = 50;
+        const fs::path path = folder_ / "alike.ponder";
+        TraceWriter writer(path);
+        RunInfo info;
+        info.name = "alike";
+        info.tokenizer_digest = "t";
+        info.versions = "{}";
+        info.notices = "[]";
+        info.vocab_size = 2;
+        info.max_steps = 3;
+        writer.begin_run(info, {});
+        std::vector<double> sums;
+        for (std::int64_t s = 0; s < texts; ++s) {
+            TokenColumns tokens;
+            const auto steps = static_cast<std::int32_t>((s / 2 * 7) % 4);
+            tokens.id.assign(length, static_cast<std::int32_t>(s % 2));
+            tokens.nll.assign(length, 1.0F);
+            tokens.nll.back() = std::nanf("");
+            tokens.entropy.assign(length, 0.5F);
+            tokens.max_probability.assign(length, 0.5F);
+            tokens.rank.assign(length, 1);
+            tokens.rank.back() = 0;
+            tokens.steps.assign(length, steps);
+            tokens.flops.assign(length, 0);
+            if (s % 2 == 0) {
+                sums.push_back(steps * static_cast<double>(length - 1));
+            }
+            writer.begin_sequence("s", "");
+            writer.append(std::move(tokens), {});
+            writer.end_sequence();
+        }
+        writer.put_vocabulary({{0, " a"}, {1, " b"}});
+        writer.end_run(1);
+        writer.finish();
+        const Chart chart = steps_by_type_chart(path, "alike", "type", Attribution::predicted);
+        const Chart::Series& types = chart.series.front();
+        QCOMPARE(types.x.size(), 2U);
+        const UnitMean mean =
+            unit_mean(sums, std::vector<double>(sums.size(), static_cast<double>(length - 1)));
+        QVERIFY(std::abs(types.y[0] - mean.mean) < 1e-9);
+        // A normal interval on the logit of the mean is nearly as wide as one on the mean.
+        const double half = (types.high[0] - types.low[0]) / 2;
+        QVERIFY2(half > 1.7 * mean.standard_error && half < 2.3 * mean.standard_error,
+                 qPrintable(QString::number(half / mean.standard_error)));
     }
 
     void effectsStandBesideTheirWeights() {
