@@ -168,8 +168,9 @@ AlignedSteps align_steps_by_bytes(const TraceReader& trace_a, const RunInfo& run
     const std::string both = check_one_text(trace_a, run_a, trace_b, run_b);
     const auto steps_of = [](const TokenColumns& tokens, std::size_t i) { return tokens.steps[i]; };
     const auto one_each = [](const TokenColumns&, std::size_t) { return 1; };
-    const std::vector<SequenceInfo> sequences = trace_a.sequences(run_a.id);
-    const std::size_t common = std::min(sequences.size(), trace_b.sequences(run_b.id).size());
+    const std::vector<SequenceInfo> sequences_a = trace_a.sequences(run_a.id);
+    const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
+    const std::size_t common = std::min(sequences_a.size(), sequences_b.size());
     ClusterNumbers clusters;
     AlignedSteps result;
     for (std::size_t s = 0; s < common; ++s) {
@@ -181,7 +182,7 @@ AlignedSteps align_steps_by_bytes(const TraceReader& trace_a, const RunInfo& run
         const std::vector<AlignedSegment> tokens =
             align_by_bytes(scored_spans(trace_a, run_a, number, stop, one_each), surprise);
         for (std::size_t i = 0; i < steps.size(); ++i) {
-            result.layout.add(clusters.of(sequences[s]), steps[i].follows);
+            result.layout.add(clusters.of(sequences_a[s], sequences_b[s], both), steps[i].follows);
             result.steps.push_back(steps[i].nll_a / tokens[i].nll_a);
             result.nll.push_back(steps[i].nll_b);
         }

@@ -104,6 +104,24 @@ TokenLayout layout_of(const std::vector<Place>& places, const std::vector<Sequen
     return layout;
 }
 
+/// Those of the first run, each with the group that any of the runs gives it. InputError: different ones.
+std::vector<SequenceInfo> grouped_sequences(const std::vector<Source>& sources) {
+    std::vector<SequenceInfo> sequences = sources.front().reader.sequences(sources.front().info.id);
+    const Source* named = &sources.front(); // the last run that named a group
+    for (const Source& source : sources) {
+        const std::vector<SequenceInfo> own = source.reader.sequences(source.info.id);
+        for (std::size_t s = 0; s < std::min(sequences.size(), own.size()); ++s) {
+            if (own[s].group.empty() || own[s].group == sequences[s].group) {
+                continue;
+            }
+            (void)ClusterNumbers().of(sequences[s], own[s], named->info.name + " and " + source.info.name);
+            sequences[s].group = own[s].group;
+            named = &source;
+        }
+    }
+    return sequences;
+}
+
 void label(std::vector<RunComparison::Run>& runs, const ComparisonRequest& request) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const bool repeats = std::any_of(runs.begin(), runs.end(), [&](const RunComparison::Run& other) {
@@ -168,7 +186,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
                   "text, or choose more tokens.");
     }
 
-    result.layout = layout_of(result.places, sources.front().reader.sequences(sources.front().info.id));
+    result.layout = layout_of(result.places, grouped_sequences(sources));
     BootstrapOptions options;
     options.block = request.block;
     options.replicates = request.replicates;

@@ -108,6 +108,29 @@ private slots:
         QVERIFY(std::isnan(ours.runs[0].difference.value));
     }
 
+    void groupsOfEitherRunCount() {
+        testing::TemporaryFolder folder;
+        const auto trace = folder / "groups.ponder";
+        testing::write_sample_trace(trace, {.sequences = 40, .tokens = 30, .withSignals = false});
+        sqlite3* database = nullptr;
+        QCOMPARE(sqlite3_open(trace.c_str(), &database), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(database,
+                              "UPDATE sequence SET \"group\" = 'author ' || (number % 3) WHERE run = 2",
+                              nullptr, nullptr, nullptr),
+                 SQLITE_OK);
+        sqlite3_close(database);
+        ComparisonRequest request;
+        request.replicates = 100;
+        request.runs = {{trace, "1"}, {trace, "2"}};
+        const RunComparison ours = compare_runs(request);
+        const TraceReader reader = TraceReader::open(trace);
+        const auto runs = reader.runs();
+        const PairedSample theirs = pair_runs(reader, runs[0], reader, runs[1]);
+        QCOMPARE(ours.resampling.clusters, std::int64_t{3});
+        QVERIFY(ours.layout.cluster_of == theirs.layout.cluster_of);
+        QVERIFY(ours.layout.stretches == theirs.layout.stretches);
+    }
+
     void aPartIsComparedAsAWhole() {
         ComparisonRequest request;
         request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "story.ponder", "2"}};
