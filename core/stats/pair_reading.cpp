@@ -101,8 +101,10 @@ ReadPage<PairedSample> PairReading::pages() const {
             into.last = position;
             into.a.push_back(a.nll[i]);
             into.b.push_back(b.nll[i]);
-            into.right_a.push_back(a.rank[i] == 1 ? 1 : 0);
-            into.right_b.push_back(b.rank[i] == 1 ? 1 : 0);
+            if (a.rank[i] > 0 && b.rank[i] > 0) { // 0 at a scored token: the writer did not know it
+                into.right_a.push_back(a.rank[i] == 1 ? 1 : 0);
+                into.right_b.push_back(b.rank[i] == 1 ? 1 : 0);
+            }
             into.steps_a.push_back(a.steps[i]);
             const TokenColumns& with_target = i + 1 < a.size() ? a : b;
             into.bytes.push_back(target_bytes(with_target, i));

@@ -167,7 +167,8 @@ PrefixSums PairedSums::sums(const Resampling& how, const TokenLayout& layout) co
             std::size_t end) -> Commit {
             const PairedTotals& whole = documents_[static_cast<std::size_t>(cluster)];
             const std::int64_t number = numbers_[static_cast<std::size_t>(cluster)];
-            const bool flipped = sample.right_a.size() == sample.a.size();
+            const bool flipped =
+                sample.right_a.size() == sample.a.size() && sample.right_b.size() == sample.a.size();
             const auto tokens = static_cast<double>(whole.tokens);
             std::array<double, width> together{};
             for (std::size_t i = begin; i < end; ++i) {

@@ -171,6 +171,8 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
     Totals totals;
     RowDigest digest;
     bool target_open = false;
+    bool ranked = false;
+    std::vector<std::int64_t> unranked; // scored, without a rank
     std::int64_t covered = 0;
     const double most_entropy =
         std::log(static_cast<double>(std::max<std::int64_t>(run.vocab_size, 1))) + slack;
@@ -194,7 +196,10 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
         if (scored && !(nll >= -slack)) {
             fault(place, "nll is " + shown(nll) + ", and no probability is above 1");
         }
-        if (scored != (rank > 0)) {
+        ranked = ranked || (scored && rank > 0);
+        if (scored && rank == 0) {
+            unranked.push_back(position);
+        } else if (scored != (rank > 0)) {
             fault(place, std::string("nll is ") + (scored ? "there" : "NULL") + " and rank is " +
                              std::to_string(rank));
         } else if (rank < 0 || rank > run.vocab_size) {
@@ -238,6 +243,11 @@ TraceChecker::Totals TraceChecker::check_tokens(const Run& run, const Sequence& 
         ++totals.tokens;
         return true;
     });
+    for (const std::int64_t position : unranked) {
+        if (ranked) { // of a sequence without any, nobody knew them
+            fault(sequence.place + ", token " + std::to_string(position), "nll is there and rank is 0");
+        }
+    }
     if (sequence.complete && target_open) {
         totals.scored_bytes += sequence.next_bytes;
     }

@@ -314,6 +314,17 @@ TEST_F(Paired, FlipsOfTheTopToken) {
     EXPECT_FALSE(compare_paired(sample, {.replicates = 100}).flips);
 }
 
+TEST_F(Paired, RanksThatNobodyKnewAreNoErrors) {
+    for (TokenColumns& tokens : b.sequences) {
+        tokens.rank.assign(tokens.rank.size(), 0);
+    }
+    const PairedSample sample = pair();
+    EXPECT_TRUE(sample.right_a.empty() && sample.right_b.empty());
+    EXPECT_FALSE(compare_paired(sample, {.replicates = 100}).flips);
+    b.sequences[0].rank = a.sequences[0].rank; // known of one sequence alone
+    EXPECT_FALSE(compare_paired(pair(), {.replicates = 100}).flips);
+}
+
 TEST(PairedSpeed, TenThousandReplicatesOfAMillionTokens) {
     PairedSample sample;
     for (std::uint64_t t = 0; t < 1'000'000; ++t) {

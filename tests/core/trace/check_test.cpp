@@ -233,6 +233,24 @@ TEST_F(Check, ATextMayEndWithinACharacterWhereItsTokenDoes) {
     }
 }
 
+TEST_F(Check, RanksMayBeUnknownThroughoutASequence) {
+    const fs::path bare = folder / "bare.ponder";
+    TraceWriter writer(bare);
+    RunInfo ids = run_info("ids");
+    ids.tokenizer_digest.clear();
+    writer.begin_run(ids, {});
+    writer.begin_sequence("ids", "");
+    TokenColumns columns = tokens();
+    columns.begin.clear();
+    columns.end.clear();
+    columns.rank.assign(columns.id.size(), 0);
+    writer.append(columns, {});
+    writer.end_sequence();
+    writer.end_run(1);
+    writer.finish();
+    EXPECT_EQ(lines(check_trace(bare)), std::vector<std::string>());
+}
+
 TEST_F(Check, TokensKeepTheirPromises) {
     const std::string one = "run 1 (first), sequence 0";
     const std::string row = "UPDATE token_row SET ";
