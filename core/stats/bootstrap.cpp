@@ -104,10 +104,11 @@ std::vector<std::string> Resampling::notices() const {
     if (unit == ResamplingUnit::blocks) {
         const std::string few = "fewer than " + std::to_string(least_clusters);
         if (clusters == 1) {
-            notices.emplace_back("All tokens are of one sequence: the intervals say what other parts of this "
-                                 "text would give, not what other texts would.");
+            notices.emplace_back("All tokens are of one sequence, or of one group of them: the intervals say "
+                                 "what other parts of this text would give, not what other texts would.");
         } else if (clusters < least_clusters) {
-            notices.push_back("The " + std::to_string(clusters) + " sequences are " + few +
+            notices.push_back("The " + std::to_string(clusters) +
+                              " clusters (sequences, or the groups given with them) are " + few +
                               ": the intervals say what other parts of these texts would give, not what "
                               "other texts would.");
         } else {

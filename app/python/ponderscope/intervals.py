@@ -83,12 +83,13 @@ class Resampling:
             return []
         if self.clusters == 1:
             notices = [
-                "All tokens are of one sequence: the intervals say what other parts of this text would give, not what other texts would."
+                "All tokens are of one sequence, or of one group of them: the intervals say what other parts of this text would give, "
+                "not what other texts would."
             ]
         else:
             notices = [
-                f"The {self.clusters} sequences are fewer than {LEAST_CLUSTERS}: the intervals say what other parts of these texts "
-                "would give, not what other texts would."
+                f"The {self.clusters} clusters (sequences, or the groups given with them) are fewer than {LEAST_CLUSTERS}: the "
+                "intervals say what other parts of these texts would give, not what other texts would."
             ]
         if self.units < 10:
             whole = int(self.units)

@@ -235,7 +235,8 @@ TEST(Bootstrap, WhatIsDrawn) {
     EXPECT_EQ(units(30).words(), "30 clusters drawn whole");
     ASSERT_EQ(units(29).notices().size(), 1U);
     EXPECT_NE(units(29).notices()[0].find("other parts of these texts"), std::string::npos);
-    EXPECT_NE(units(1).notices()[0].find("of one sequence"), std::string::npos);
+    EXPECT_NE(units(29).notices()[0].find("29 clusters (sequences, or the groups"), std::string::npos);
+    EXPECT_NE(units(1).notices()[0].find("of one sequence, or of one group"), std::string::npos);
     const Resampling two = units(40, {.unit = ResamplingUnit::two_level, .block = 7});
     EXPECT_EQ(two.words(), "40 clusters drawn, and in them circular blocks of 7 tokens");
     ASSERT_EQ(two.notices().size(), 1U);
