@@ -96,10 +96,12 @@ Estimate estimate(double value, std::vector<double> drawn, double error,
         }
     }
     const double shown = moments_of(drawn).variance();
-    const SmallSample small =
-        shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()} : SmallSample::of_units(units);
+    const bool enough = units >= 2; // below, nothing says how the text's part varies
+    const SmallSample small = enough && shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()}
+                                                  : SmallSample::of_units(units);
     Estimate found = interval_of(value, std::move(drawn), small, options);
-    if (few && options.kind == IntervalKind::expanded) { // so few runs make few different replicates
+    if (enough && few &&
+        options.kind == IntervalKind::expanded) { // so few runs make few different replicates
         found.standard_error = std::sqrt(parts.variance);
         const double out = student_quantile((1 + options.level) / 2, parts.degrees()) * found.standard_error;
         found.low = value - out;
@@ -245,13 +247,14 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     result.difference =
         paired ? estimated(difference, std::move(of_difference), text_error, {&pairs}, parts)
                : estimated(difference, std::move(of_difference), text_error, {&of_a_runs, &of_b_runs}, parts);
-    const double all = std::sqrt(parts.variance);
-    result.degrees = parts.degrees();
+    const bool enough = result.resampling.units >= 2;
+    const double all = enough ? std::sqrt(parts.variance) : nan;
+    result.degrees = enough ? parts.degrees() : nan;
     result.p = all > 0           ? 2 * student_cdf(-std::abs(difference) / all, result.degrees)
                : std::isnan(all) ? nan
                                  : (difference == 0 ? 1.0 : 0.0);
     const bool one_each = seeds_a < 2 || seeds_b < 2;
-    result.share_of_seeds = one_each ? nan : 1 - text_error * text_error / parts.variance;
+    result.share_of_seeds = one_each || !enough ? nan : 1 - text_error * text_error / parts.variance;
 
     const std::vector<std::string> about = result.resampling.notices();
     result.notices.insert(result.notices.end(), about.begin(), about.end());

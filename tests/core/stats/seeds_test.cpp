@@ -90,6 +90,20 @@ TEST(Seeds, SayWhatFewOfThemMean) {
     EXPECT_GT(compare_seeds(pairs, false, options).p, 0.5);
 }
 
+TEST(Seeds, OfLessThanTwoBlocksSayNothing) {
+    SeedSample sample = equal_methods(5, 6, 6, 0.1);
+    sample.layout = {400};
+    for (const IntervalKind kind : {IntervalKind::percentile, IntervalKind::expanded}) {
+        const SeedComparison found =
+            compare_seeds(sample, false, {.block = 300, .replicates = 100, .kind = kind});
+        for (const Estimate& one : {found.mean_a, found.mean_b, found.difference}) {
+            EXPECT_TRUE(std::isnan(one.low) && std::isnan(one.high) && std::isnan(one.detectable));
+        }
+        EXPECT_TRUE(std::isnan(found.p));
+        EXPECT_TRUE(std::isnan(found.share_of_seeds));
+    }
+}
+
 TEST(Seeds, LieAroundTheirMeans) {
     SeedSample sample = equal_methods(8, 6, 7, 0.1);
     for (std::vector<double>& run : sample.b) {
