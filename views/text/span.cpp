@@ -72,6 +72,7 @@ struct SubsetMeans::Impl {
     SpanStatistics result;
     std::array<double, width> totals{};
     bool all_paired = true;
+    bool all_entropies = true;
     bool kept = true; ///< what stands below; not of more tokens than anybody resamples
     std::vector<double> values, nll, difference;
     std::vector<bool> in;
@@ -88,16 +89,18 @@ void SubsetMeans::Impl::add(const SequenceData& a, const SequenceData* b, TokenS
         result.tokens += counts ? 1 : 0;
         const qint64 row = row_of(token, attribution);
         const auto at = static_cast<std::size_t>(row);
-        if (row < 0 || at >= a.tokens.size() || !std::isfinite(a.tokens.nll[at]) ||
-            !std::isfinite(a.tokens.entropy[at])) {
+        if (row < 0 || at >= a.tokens.size() || !std::isfinite(a.tokens.nll[at])) {
             continue;
         }
+        const bool has_entropy = std::isfinite(a.tokens.entropy[at]); // not every writer gives it
+        all_entropies = all_entropies && (has_entropy || !counts);
         const bool both = paired && at < b->tokens.size() && std::isfinite(b->tokens.nll[at]);
         all_paired = all_paired && (both || !counts);
         const double x = counts ? 1 : 0;
         const double loss = a.tokens.nll[at];
         const double change = both ? static_cast<double>(b->tokens.nll[at]) - loss : 0;
-        const std::array<double, width> parts{x, x * loss, x * static_cast<double>(a.tokens.entropy[at]),
+        const double entropy = has_entropy ? static_cast<double>(a.tokens.entropy[at]) : 0;
+        const std::array<double, width> parts{x, x * loss, x * entropy,
                                               x * static_cast<double>(a.tokens.steps[at]), x * change};
         for (std::size_t i = 0; i < width; ++i) {
             totals[i] += parts[i];
@@ -178,6 +181,9 @@ SpanStatistics SubsetMeans::Impl::finish(qint64 maxSteps, const QString& whole, 
     }
     if (!all_paired) {
         result.difference = {};
+    }
+    if (!all_entropies) {
+        result.entropy = {};
     }
     return result;
 }

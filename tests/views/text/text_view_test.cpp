@@ -22,6 +22,7 @@
 #include <QTextDocument>
 #include <QToolTip>
 
+#include <algorithm>
 #include <cmath>
 #include <sqlite3.h>
 
@@ -109,6 +110,15 @@ private slots:
         QVERIFY(std::isnan(few.nll.low) && few.about.contains(QStringLiteral("No interval")));
         QVERIFY(std::isnan(few.difference.mean));
         QVERIFY(std::isnan(span_statistics(*a, nullptr, 0, {0, 1}, Attribution::predicted).nll.mean));
+        // A writer that gave no entropy gave losses all the same.
+        SequenceData bare = *a;
+        std::fill(bare.tokens.entropy.begin() + 300, bare.tokens.entropy.end(), std::nanf(""));
+        const SpanStatistics without = span_statistics(bare, b.get(), 3, {100, 900}, Attribution::predicted);
+        QCOMPARE(without.scored, all.scored);
+        QCOMPARE(without.nll.mean, all.nll.mean);
+        QCOMPARE(without.difference.high, all.difference.high);
+        QVERIFY(std::isnan(without.entropy.mean) && std::isnan(without.entropy.low));
+        QVERIFY(!std::isnan(all.entropy.mean));
         // A B of other tokens is not compared.
         SequenceData other = *b;
         other.tokens.id[150] += 1;
