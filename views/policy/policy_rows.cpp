@@ -65,8 +65,11 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
     const auto kinds = policy_kinds();
     const ReplayResult full = replay(table, PolicySpec::parse("full"));
     // What reruns are set against: full as the model ran it.
-    std::vector<float> exact_full = table.halted ? std::vector<float>() : table.nll;
-    double exact_flops = full.mean_flops;
+    // Where exits only choose the read-out every step is in the table, and yet the run is read out before.
+    const bool ran_full = !table.halted && of.run.steps_sum >= static_cast<double>(of.run.max_steps) *
+                                                                   static_cast<double>(of.run.scored_tokens);
+    std::vector<float> exact_full = ran_full ? table.nll : std::vector<float>();
+    double exact_flops = table.halted ? nan : full.mean_flops;
     if (const auto again = rerun_of("full"); again != reruns.end()) {
         std::string fault; // of the row of full
         if (std::optional<RerunDifference> known = compared(full, *again, fault)) {

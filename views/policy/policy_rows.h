@@ -21,7 +21,7 @@ struct PolicyOutcome {
     double steps = 0;    ///< mean over tokens with a target
     double nll = 0;      ///< nats, likewise
     double flops = 0;    ///< mean of a token; NaN where the trace does not say what steps cost
-    double saved = 0;    ///< share of the FLOPs of full; NaN likewise
+    double saved = 0;    ///< share of the FLOPs of full; NaN likewise, and of a rerun where there is no full
     Estimate difference; ///< NLL minus that of full, replayed or rerun likewise; NaN: there is no full
 };
 

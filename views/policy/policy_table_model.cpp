@@ -168,6 +168,8 @@ QString PolicyTableModel::tip(const PolicyRow& row, int column) const {
                  : column == difference_rerun
                      ? tr("\nRerun full, too: the run halted, so it says nothing of all steps")
                      : QString();
+    } else if (column == saved_rerun && std::isfinite(outcome->flops) && !std::isfinite(outcome->saved)) {
+        words += tr("\nRerun full, too: the run halted, so it says nothing of all steps");
     }
     return plain_tip(words);
 }

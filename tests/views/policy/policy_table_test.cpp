@@ -12,6 +12,7 @@
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_fronts.h"
 #include "views/policy/policy_lab.h"
+#include "views/policy/policy_rows.h"
 #include "views/policy/policy_table.h"
 #include "views/policy/policy_table_model.h"
 
@@ -118,6 +119,47 @@ private slots:
         QVERIFY(markdown[1].startsWith(QStringLiteral("| --- | ---: |")));
         QVERIFY(markdown[3].contains(QStringLiteral("| +0.031 ± 0.011 |")));
         QCOMPARE(table_text(model, TableForm::text).count(u'\t'), 4 * (PolicyTableModel::column_count - 1));
+    }
+
+    void rerunsAreSetAgainstFullAlone() {
+        testing::TemporaryFolder folder;
+        const auto path = folder / "lab.ponder";
+        testing::write_sample_trace(path, {.sequences = 2, .tokens = 300, .secondRun = false});
+        const TraceReader reader = TraceReader::open(path);
+        RunInfo run = reader.runs().front();
+        const BootstrapOptions options{.replicates = 100};
+        ReplayTable table = ReplayTable::load(reader, run);
+        QVERIFY(table.halted);
+        FlopsModel costs;
+        costs.steps.assign(4, 100);
+        costs.decisions.assign(3, 0);
+        const auto with_costs = [&](ReplayTable& given) {
+            given.flops = costs;
+            for (const std::int64_t tokens : given.sequences) {
+                given.windows.push_back(plan_windows(tokens, tokens, tokens));
+            }
+        };
+        table.windows.clear();
+        with_costs(table);
+        // The run as if it were a rerun: of what all steps would lose or cost it knows nothing.
+        const auto rerun_in = [&](const ReplayTable& given) {
+            const std::vector<PolicyRow> rows =
+                policy_rows(given, {path, run}, {"fixed:n=1"}, {{"fixed:n=1", {path, run}}}, options);
+            return *rows.front().rerun;
+        };
+        PolicyOutcome found = rerun_in(table);
+        QVERIFY(std::isfinite(found.nll) && std::isfinite(found.flops));
+        QVERIFY(std::isnan(found.difference.value));
+        QVERIFY(std::isnan(found.saved));
+        // Exits that only choose the read-out: what the run is read out as is not full.
+        run.choices = R"({"kv":"full"})";
+        ReplayTable chosen = ReplayTable::load(reader, run);
+        QVERIFY(!chosen.halted);
+        chosen.windows.clear();
+        with_costs(chosen);
+        found = rerun_in(chosen);
+        QVERIFY(std::isnan(found.difference.value));
+        QVERIFY(std::isfinite(found.saved));
     }
 
     void oneRowAPolicyAndItsNumbersAreTheReplays() {
