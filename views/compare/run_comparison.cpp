@@ -258,7 +258,6 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
     std::vector<std::size_t> chosen;
     RunComparison result;
     result.resampling = comparison.resampling;
-    result.replicates = comparison.replicates;
     result.notices = comparison.notices;
     for (std::size_t i = 0; i < comparison.places.size(); ++i) {
         if (std::binary_search(places.begin(), places.end(), comparison.places[i])) {

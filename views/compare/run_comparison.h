@@ -53,10 +53,10 @@ struct RunComparison {
         friend auto operator<=>(const Place&, const Place&) = default;
     };
     std::vector<Run> runs;
-    std::vector<Place> places; ///< ascending; as long as every token_nll
-    TokenLayout layout;        ///< of the places
-    Resampling resampling;     ///< the same for all runs
-    std::int64_t replicates = 0;
+    std::vector<Place> places;   ///< ascending; as long as every token_nll
+    TokenLayout layout;          ///< of the places
+    Resampling resampling;       ///< the same for all runs
+    std::int64_t replicates = 0; ///< of the bootstrap; 0: intervals are Student's, over the same units
     std::vector<std::string>
         notices; ///< sentences for the user: partial runs, few blocks, tokens that one run lacks
 };

@@ -114,6 +114,11 @@ QVariant RunsTableModel::data(const QModelIndex& index, int role) const {
             if (std::isnan(estimate.value)) {
                 return {};
             }
+            if (comparison_->replicates == 0) {
+                return tr("95 % interval %1 to %2: Student's, over the same clusters or blocks (%3)")
+                    .arg(format_nats(estimate.low, 4), format_nats(estimate.high, 4),
+                         QString::fromStdString(comparison_->resampling.words()));
+            }
             return tr("95 % interval %1 to %2: paired bootstrap, %3 replicates, %4")
                 .arg(format_nats(estimate.low, 4), format_nats(estimate.high, 4),
                      format_count(comparison_->replicates),

@@ -264,6 +264,10 @@ private slots:
         QVERIFY(std::abs(difference.value - (b - a) / count) < 1e-9);
         QVERIFY(difference.low < difference.value && difference.value < difference.high);
         QVERIFY(f.view.chip()->words().contains(QStringLiteral("nll > 4")));
+        RunsTableModel model;
+        model.setComparison(part, std::vector<RunKey>(part->runs.size()));
+        const QString tip = model.index(1, RunsTableModel::difference).data(Qt::ToolTipRole).toString();
+        QVERIFY2(tip.contains(QStringLiteral("Student")), qPrintable(tip));
         // The winners are those among them.
         f.view.detail()->setCurrentIndex(2);
         QTRY_VERIFY(!f.view.isBusy());
