@@ -215,8 +215,8 @@ constexpr PanelHelp list[] = {
           "perplexity "
           "= exp(mean NLL), and token against token."),
      HELP("Paired bootstrap, the same draws for every run: whole sequences where there are at least 30, else "
-          "circular blocks of tokens of a length chosen from the data. Runs of different tokenizers are "
-          "paired by the bytes under their tokens."),
+          "circular blocks of tokens of a length chosen from the data. Runs of different tokenizers have no "
+          "tokens in common: ponderscope compare pairs them by the bytes under their tokens."),
      HELP("Over fewer than 30 sequences, an interval that leaves out 0 holds for other parts of these texts "
           "and says nothing about other texts. It never speaks of other seeds of training, or of models of "
           "another size."),
