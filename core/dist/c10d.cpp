@@ -6,6 +6,7 @@
 #include "core/dist/nccl/library.h"
 
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -324,6 +325,9 @@ std::unique_ptr<Collectives> open_c10d(const World& world, const CollectivesRequ
 #endif
 #ifdef USE_C10D_GLOO
         using Gloo = c10d::ProcessGroupGloo;
+        // Gloo writes to a process that has ended without asking for no signal: its error is what names that
+        // process.
+        std::signal(SIGPIPE, SIG_IGN);
         auto options = Gloo::Options::create(std::chrono::duration_cast<milliseconds>(request.timeout));
         const std::string& host = opened->host();
         const bool loopback = host == "localhost" || host.starts_with("127.");
