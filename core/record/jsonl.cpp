@@ -141,6 +141,8 @@ JsonlSource::JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::
 
 void JsonlSource::rewind() {
     lines_ = std::make_unique<LineReader>(options_.file, begin_again());
+    lines_hash_ = Sha256();
+    ended_ = false;
     found_ = skipped_ = taken_tokens_ = 0;
     first_skipped_.clear();
 }
@@ -158,6 +160,7 @@ void JsonlSource::read_through(const ProgressSink& progress) {
     }
     require_any();
     digest_ = hash_.finish_hex();
+    lines_digest_ = lines_hash_.finish_hex();
 }
 
 void JsonlSource::require_any() const {
@@ -221,6 +224,7 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
 bool JsonlSource::next_line(LineReader& lines, SequenceInput& sequence, bool encode_all) {
     std::string line;
     while ((options_.limit_tokens == 0 || taken_tokens_ < options_.limit_tokens) && lines.next(line)) {
+        lines_hash_.update(line).update("\n");
         const bool blank = line.find_first_not_of(" \t") == std::string::npos && !lines.too_long();
         // By the line alone: a draw depends neither on who reads nor on what else is taken.
         if (blank ||
@@ -252,8 +256,13 @@ std::shared_ptr<const SequenceInput> JsonlSource::next() {
 std::shared_ptr<const SequenceInput> JsonlSource::read_next() {
     auto sequence = std::make_shared<SequenceInput>();
     if (!next_line(*lines_, *sequence, true)) {
-        if (!is_stopped() && digest_.empty() && found_ > 0) {
-            digest_ = hash_.finish_hex();
+        if (!is_stopped() && !ended_) {
+            ended_ = true;
+            if (!lines_digest_.empty()) {
+                require_unchanged(name_, lines_digest_, lines_hash_.finish_hex());
+            } else if (digest_.empty() && found_ > 0) {
+                digest_ = hash_.finish_hex();
+            }
         }
         return nullptr;
     }

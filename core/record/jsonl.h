@@ -60,6 +60,9 @@ private:
     std::int64_t vocab_size_;
     std::unique_ptr<LineReader> lines_;
     std::shared_ptr<const SequenceInput> first_; ///< of a stream, read ahead
+    Sha256 lines_hash_;                          ///< of all lines so far, those that are left out too
+    std::string lines_digest_;                   ///< of what was read through; empty: a stream
+    bool ended_ = false;                         ///< since it was begun, nothing comes any more
     std::int64_t found_ = 0;
     std::int64_t taken_tokens_ = 0; ///< of those that were encoded
     std::int64_t skipped_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/error.h"
 #include "core/base/sha256.h"
 #include "core/record/session.h"
 
@@ -58,6 +59,14 @@ protected:
         return stopping_.get_token();
     }
     [[nodiscard]] bool is_stopped() const { return stopping_.stop_requested(); }
+    /// InputError: what was read through before, whose digest the run has, is not what \p again is of.
+    static void require_unchanged(const std::string& name, const std::string& before,
+                                  const std::string& again) {
+        if (before != again) {
+            throw InputError(name, "the texts that it held when it was read through", "others",
+                             "record a file that nobody writes to");
+        }
+    }
 
     Sha256 hash_; ///< of the texts so far
     std::string digest_;

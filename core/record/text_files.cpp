@@ -37,6 +37,10 @@ std::size_t unfinished_character(std::string_view text) {
     return 0;
 }
 
+[[noreturn]] void too_short(const std::string& name) {
+    throw InputError(name, "a text of at least two tokens", "one", "give a longer one");
+}
+
 } // namespace
 
 TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const ProgressSink& progress,
@@ -66,6 +70,7 @@ void TextFiles::rewind() {
     next_file_ = 0;
     reader_.reset();
     taken_tokens_ = 0;
+    ended_ = false;
 }
 
 bool TextFiles::open_next_file() {
@@ -112,6 +117,7 @@ void TextFiles::fill(std::size_t bytes) {
 
 void TextFiles::read_through(const ProgressSink& progress) {
     std::int64_t all = 0;
+    bool any = false;
     const auto say = [&](std::int64_t done, std::int64_t total) {
         if (progress) {
             progress({"reading through " + title_, done, total, "bytes"});
@@ -122,16 +128,21 @@ void TextFiles::read_through(const ProgressSink& progress) {
         if (sequence == nullptr) {
             break;
         }
+        if (sequence->ids.size() < 2) {
+            too_short(name_);
+        }
+        any = true;
         all += static_cast<std::int64_t>(sequence->text.size());
         say(all, 0);
     }
     while (options_.limit_tokens == 0 && open_next_file()) {
+        any = true;
         while (!at_end_ && !is_stopped()) {
             fill(std::size_t{1} << 20);
             if (at_end_ && offset_ == 0 && buffer_.size() <= short_text) {
                 check_text(buffer_, name_);
                 if (tokenizer_.encode(buffer_, options_.special_tokens).ids.size() < 2) {
-                    throw InputError(name_, "a text of at least two tokens", "one", "give a longer one");
+                    too_short(name_);
                 }
             }
             hash_.update(std::string_view(buffer_).substr(0, valid_));
@@ -141,6 +152,12 @@ void TextFiles::read_through(const ProgressSink& progress) {
             valid_ = 0;
             say(reader_->bytes_read(), reader_->file_bytes());
         }
+    }
+    if (!any && !is_stopped()) {
+        throw InputError("--sample: expected a share of the " + std::to_string(options_.files.size()) +
+                         (options_.files.size() == 1 ? " file" : " files") +
+                         " of --text that takes one at least, found one that takes none; sample more of them "
+                         "or give another --seed.");
     }
     digest_ = hash_.finish_hex();
     text_bytes_ = all;
@@ -238,9 +255,7 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
         }
     }
     taken_tokens_ += static_cast<std::int64_t>(sequence->ids.size());
-    if (digest_.empty()) {
-        hash_.update(sequence->text);
-    }
+    hash_.update(sequence->text);
     if (is_last) {
         reader_.reset();
         return sequence;
@@ -257,8 +272,15 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
 
 std::shared_ptr<const SequenceInput> TextFiles::next() {
     std::shared_ptr<const SequenceInput> sequence = first_ ? std::move(first_) : read_next();
-    if (sequence == nullptr && !is_stopped() && digest_.empty()) {
-        digest_ = hash_.finish_hex();
+    if (sequence == nullptr && !is_stopped() && !ended_) {
+        ended_ = true;
+        const std::string digest = hash_.finish_hex();
+        if (digest_.empty()) {
+            digest_ = digest;
+        }
+        require_unchanged(options_.files.size() == 1 ? options_.files.front().string()
+                                                     : "The files of --text",
+                          digest_, digest);
     }
     return sequence;
 }

@@ -75,6 +75,7 @@ private:
     std::uint64_t seam_ = 0;      ///< the part's beginning in the text
     std::vector<Token> expected_; ///< around it, as the part before saw them
     std::int64_t taken_tokens_ = 0;
+    bool ended_ = false;                         ///< since it was begun, nothing comes any more
     std::shared_ptr<const SequenceInput> first_; ///< of a stream, read ahead
 };
 

@@ -278,6 +278,31 @@ TEST_F(Jsonl, BadLinesCanBeLeftOutAndAreCounted) {
     EXPECT_NE(hopeless.find("found lines that are all wrong, the first: "), std::string::npos) << hopeless;
 }
 
+TEST_F(Jsonl, AFileThatChangesAfterItWasReadThroughIsRefused) {
+    const std::string lines = "{\"text\": \"first line\"}\nno JSON\n{\"text\": \"last line\"}\n";
+    JsonlOptions options{file(lines)};
+    options.skip_bad = true;
+    JsonlSource source(options, *tokenizer, 256);
+    EXPECT_NE(source.next(), nullptr);
+    EXPECT_NE(source.next(), nullptr);
+    EXPECT_EQ(source.next(), nullptr); // as it is
+    EXPECT_EQ(source.next(), nullptr);
+    for (const char* more : {"{\"text\": \"one line more\"}\n", "another that is no JSON\n"}) {
+        source.rewind();
+        EXPECT_NE(source.next(), nullptr);
+        (void)file(lines + more);
+        const std::string said = testing::sentence(folder.path(), [&] {
+            while (source.next() != nullptr) {
+            }
+        });
+        EXPECT_EQ(said,
+                  "corpus.jsonl: expected the texts that it held when it was read through, found others; "
+                  "record a file that nobody writes to.");
+        EXPECT_EQ(source.next(), nullptr);
+        (void)file(lines);
+    }
+}
+
 TEST_F(Jsonl, WhoReadsAheadLeavesAPipeThatSaysNothing) {
     const std::string pipe = folder / "pipe";
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -253,6 +253,41 @@ TEST_F(TextFilesOf, WhatIsWrongIsSaidBeforeAnythingIsRecorded) {
               "(no error)");
 }
 
+TEST_F(TextFilesOf, NoneAndShortOnesAreSaidBeforeAnythingIsRecorded) {
+    const auto said = [&](TextFilesOptions options) {
+        return testing::sentence(folder.path(), [&] { TextFiles source(std::move(options), *tokenizer); });
+    };
+    TextFilesOptions none{{file("Some words."), file("Some words.", "b.txt")}};
+    none.sample = 1e-9;
+    EXPECT_NE(said(none).find("share of the 2 files of --text that takes one at least"), std::string::npos)
+        << said(none);
+    none.limit_tokens = 5;
+    EXPECT_NE(said(none).find("sample more of them"), std::string::npos) << said(none);
+    TextFilesOptions limited{{file("Some words."), file("x", "b.txt")}};
+    limited.limit_tokens = 1000;
+    EXPECT_NE(said(limited).find("b.txt: expected a text of at least two tokens, found one"),
+              std::string::npos)
+        << said(limited);
+}
+
+TEST_F(TextFilesOf, AFileThatChangesAfterItWasReadThroughIsRefused) {
+    const fs::path path = file(lines(20'000));
+    for (const std::int64_t limit : {0, 1'000'000}) {
+        TextFilesOptions options{{path}};
+        options.part_bytes = 4096;
+        options.limit_tokens = limit;
+        TextFiles source(options, *tokenizer);
+        (void)parts_of(source); // as it is
+        source.rewind();
+        EXPECT_NE(source.next(), nullptr);
+        put_file(path, read_file(path) + "One line more.\n");
+        const std::string said = testing::sentence(folder.path(), [&] { (void)parts_of(source); });
+        EXPECT_NE(said.find("a.txt: expected the texts that it held when it was read through, found others"),
+                  std::string::npos)
+            << said;
+    }
+}
+
 /// Digits are tokens by threes, counted from the first of them: where reading begins within, they are others.
 TEST_F(TextFilesOf, ATextThatDependsOnWhereReadingBeginsIsRefused) {
     PONDERSCOPE_REQUIRE_TEST_DATA("external/tokenizers/llama3");
