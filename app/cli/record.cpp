@@ -327,16 +327,8 @@ RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const 
         resume && std::filesystem::exists(trace, error) && std::filesystem::file_size(trace, error) > 0
             ? std::optional(trace)
             : std::nullopt;
-    const bool there = std::filesystem::exists(trace, error);
-    try {
-        return corpus ? record_corpus(engine, checkpoint, tokenizer, printer, stop)
-                      : record_texts(engine, checkpoint, tokenizer, sequences, printer, stop);
-    } catch (const Error&) {
-        if (!there && !compared && options.look) {
-            std::filesystem::remove(trace, error); // nothing was recorded into it
-        }
-        throw;
-    }
+    return corpus ? record_corpus(engine, checkpoint, tokenizer, printer, stop)
+                  : record_texts(engine, checkpoint, tokenizer, sequences, printer, stop);
 }
 
 void RecordVerb::run() {

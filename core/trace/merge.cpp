@@ -260,7 +260,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
     }
     const PassingFile passing(output);
     {
-        TraceWriter writer(passing.path(), {.compress = compress, .append = false});
+        TraceWriter writer(passing.path(), {.compress = compress, .append = false, .becomes = output});
         Merge copies(writer, progress, stop);
         for (const Input& input : opened) {
             for (const RunInfo& run : input.runs) {

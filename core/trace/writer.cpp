@@ -53,22 +53,27 @@ void TraceWriter::Impl::open() {
         }
     }
     // Two names of one file must meet at the same lock.
-    const fs::path real = fs::weakly_canonical(absolute, error);
-    const fs::path target = error ? absolute : real;
+    fs::path real = fs::weakly_canonical(absolute, error);
+    // A link to a file that is not there yet stands for that file, and is somebody's.
+    constexpr int most_links = 40;
+    std::error_code looked;
+    for (int i = 0; !error && i < most_links && fs::is_symlink(fs::symlink_status(real, looked)); ++i) {
+        real = fs::weakly_canonical(real.parent_path() / fs::read_symlink(real, looked), error);
+    }
+    target = error ? absolute : real;
     lock.emplace(target);
     try {
         store.emplace(target, options.compress);
     } catch (const SqliteFailure& refusal) {
         if (!exists) {
-            for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
-                fs::remove(target.string() + suffix, error);
-            }
+            remove_files();
         }
         if (refusal.is_damage()) {
             throw InputError(path, "a sound trace", std::string("a damaged one (") + refusal.what() + ")",
                              "take it from its source again or choose another name");
         }
-        throw EnvironmentError(sentence_of(path, refusal));
+        throw EnvironmentError(options.becomes.empty() ? sentence_of(path, refusal)
+                                                       : sentence_of_passing(options.becomes, refusal));
     }
     made = !exists;
     const TraceStore::Contents& contents = store->contents();
@@ -80,6 +85,13 @@ void TraceWriter::Impl::open() {
     last_tokenizer = contents.last_tokenizer;
     last_training = contents.last_training;
     thread = std::thread([this] { work_off(); });
+}
+
+void TraceWriter::Impl::remove_files() const noexcept {
+    std::error_code ignored;
+    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+        std::filesystem::remove(target.string() + suffix, ignored);
+    }
 }
 
 void TraceWriter::Impl::push(Command command) {
@@ -179,7 +191,9 @@ void TraceWriter::Impl::work_off() {
             try {
                 throw;
             } catch (const SqliteFailure& sqlite) {
-                caught = std::make_exception_ptr(EnvironmentError(sentence_of(path, sqlite)));
+                caught = std::make_exception_ptr(
+                    EnvironmentError(options.becomes.empty() ? sentence_of(path, sqlite)
+                                                             : sentence_of_passing(options.becomes, sqlite)));
             } catch (const std::bad_alloc&) {
                 caught = std::make_exception_ptr(EnvironmentError(
                     path.string() + ": out of memory while writing; what was written before is kept."));
@@ -218,11 +232,9 @@ void TraceWriter::Impl::stop() noexcept {
         work.notify_one();
     }
     thread.join();
-    if (discard && made) {
-        std::error_code ignored;
-        for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
-            std::filesystem::remove(path.string() + suffix, ignored);
-        }
+    // What failed before it began anything leaves no file behind.
+    if (made && (discard || (!finished && last_run == 0 && last_training == 0))) {
+        remove_files();
     }
     lock.reset();
 }

@@ -25,10 +25,13 @@ namespace ponderscope {
 
 /// What a failure of SQLite means for whoever writes.
 std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& failure);
+/// Of a file of which nothing stays where it fails.
+std::string sentence_of_passing(const std::filesystem::path& becomes, const SqliteFailure& failure);
 
 /// The caller's side and the queue to the writer thread.
 struct TraceWriter::Impl {
-    std::filesystem::path path;
+    std::filesystem::path path;   // as it was named
+    std::filesystem::path target; // the file itself, where that is a link
     Options options;
     std::optional<LockFile> lock; // released last
     std::optional<TraceStore> store;
@@ -84,6 +87,7 @@ struct TraceWriter::Impl {
     }
 
     void open();
+    void remove_files() const noexcept;
     /// InputError where other shards of the run, as far as they are there, are of other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
     void push(writer_commands::Command command);

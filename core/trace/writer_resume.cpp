@@ -20,6 +20,13 @@ std::string sentence_of(const std::filesystem::path& path, const SqliteFailure& 
            "); check the permissions of the file and of its folder, and the disk.";
 }
 
+std::string sentence_of_passing(const std::filesystem::path& becomes, const SqliteFailure& failure) {
+    return failure.is_full()
+               ? becomes.string() +
+                     ": the disk is full; nothing was written. Make room, or choose another place."
+               : sentence_of(becomes, failure);
+}
+
 void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& shard) const {
     const std::optional<ShardName> name = parse_shard_name(path);
     if (shard.world < 2 || !name) {

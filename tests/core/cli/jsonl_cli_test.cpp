@@ -107,6 +107,14 @@ TEST_F(JsonlVerb, AStreamThatBreaksKeepsWhatCameBefore) {
     EXPECT_EQ(nlohmann::json::parse(skipped.out).at("sequences"), 24);
 }
 
+TEST_F(JsonlVerb, AStreamWithNothingToRecordLeavesNoTrace) {
+    const std::string one = folder / "one.txt";
+    write_file_atomically(one, "x");
+    const std::string said = testing::refused({"record", model, "--text", pipe_of(one), "-o", trace});
+    EXPECT_NE(said.find("expected at least two tokens, found 1"), std::string::npos) << said;
+    EXPECT_FALSE(std::filesystem::exists(trace));
+}
+
 TEST_F(JsonlVerb, WrongUseIsASentence) {
     const auto sentence = [&](std::vector<std::string> arguments) {
         arguments.insert(arguments.begin(), {"record", model, "-o", trace});

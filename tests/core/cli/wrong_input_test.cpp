@@ -447,6 +447,15 @@ TEST_F(WrongInput, Traces) {
 
     expect_refusal(record_to(at("no/such/folder/t.ponder")), {"no/such/folder"});
     expect_refusal(record_to(at("good")), {at("good")});
+    // A link whose file cannot be made, as on a disk that is not mounted, stays; one whose file can, is
+    // written through.
+    std::filesystem::create_symlink("away/t.ponder", folder_ / "link.ponder");
+    expect_refusal(record_to(at("link.ponder")), {"link.ponder"});
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.ponder"));
+    std::filesystem::create_directory(folder_ / "away");
+    EXPECT_EQ(record_to(at("link.ponder")).code, 0);
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.ponder"));
+    EXPECT_TRUE(std::filesystem::is_regular_file(folder_ / "away/t.ponder"));
     if (::geteuid() != 0) { // root may write anywhere
         std::filesystem::create_directory(folder_ / "locked");
         std::filesystem::permissions(folder_ / "locked",
@@ -484,6 +493,15 @@ TEST_F(WrongInput, DiskFull) {
             EXPECT_EQ(inspected.code, 2) << inspected.err;
         }
     }
+    // What is written under a passing name leaves nothing, and the sentence says so of the name that was
+    // asked for.
+    std::filesystem::remove(folder_ / "small" / "t.ponder");
+    ASSERT_EQ(run_ponderscope({"record", at("good"), "--text", at("long.txt"), "-o", at("long.ponder")}).code,
+              0);
+    const std::string merged = refused({"merge", at("long.ponder"), "-o", at("small/m.ponder")});
+    EXPECT_NE(merged.find("small/m.ponder: the disk is full; nothing was written"), std::string::npos)
+        << merged;
+    EXPECT_TRUE(std::filesystem::is_empty(folder_ / "small"));
     ASSERT_EQ(::umount(at("small").c_str()), 0);
 }
 
