@@ -356,6 +356,9 @@ void RecordVerb::record_mine() {
                                               : jsonl.file.string();
     options.seed = generate.seed;
     options.dtype = model.dtype;
+    options.special_tokens = !input.no_special_tokens || !input.ids.empty() || !input.from.empty();
+    options.group_field = jsonl.group_field;
+    options.label_field = jsonl.label_field;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
     const std::vector<Share> mine = shares_of(processes.world, trace, resume);

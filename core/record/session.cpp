@@ -51,7 +51,7 @@ std::string digest_of(const std::vector<SequenceInput>& sequences) {
     return hash.finish_hex();
 }
 
-std::string choices_of(const Engine& engine, const std::string& patches) {
+std::string choices_of(const Engine& engine, const RecordOptions& options) {
     nlohmann::json choices = nlohmann::json::object();
     if (!engine.kv().empty()) {
         choices["kv"] = engine.kv();
@@ -67,8 +67,18 @@ std::string choices_of(const Engine& engine, const std::string& patches) {
         choices["threshold"] =
             std::isinf(config.ponder.threshold) ? nlohmann::json() : nlohmann::json(config.ponder.threshold);
     }
-    if (!patches.empty()) {
-        choices["patches"] = nlohmann::json::parse(patches);
+    if (!options.patches.empty()) {
+        choices["patches"] = nlohmann::json::parse(options.patches);
+    }
+    // The texts' digest says nothing of these, and parts of a run must not differ in them.
+    if (!options.special_tokens) {
+        choices["special_tokens"] = false;
+    }
+    for (const auto& [key, field] :
+         {std::pair{"group_field", &options.group_field}, std::pair{"label_field", &options.label_field}}) {
+        if (!field->empty()) {
+            choices[key] = *field;
+        }
     }
     return choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -138,7 +148,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.training_step = options.training_step;
     info.flops_model = engine.flops_model();
     info.step_unit = engine.layers_are_steps() ? "layer" : "step";
-    info.choices = choices_of(engine, options.patches);
+    info.choices = choices_of(engine, options);
     info.max_steps = engine.max_steps();
     info.layers = config.layers;
     info.vocab_size = config.vocab_size;

@@ -53,10 +53,12 @@ struct RecordOptions {
     std::string dtype = "float32"; ///< as the engine was loaded
     std::string text_source;       ///< what the user named: files, "prompt", an ids file
     std::uint64_t seed = 0;
-    std::string patches;            ///< JSON of the states that were put in (patch_file.h); empty: none
-    std::int64_t training = 0;      ///< RunInfo::training
-    std::int64_t training_step = 0; ///< RunInfo::training_step
-    std::int64_t rank = 0;          ///< which of the processes that record the run together this one is
+    std::string patches;                  ///< JSON of the states that were put in (patch_file.h); empty: none
+    bool special_tokens = true;           ///< the texts have those that the tokenizer adds by itself
+    std::string group_field, label_field; ///< of JSON Lines; empty: none was read
+    std::int64_t training = 0;            ///< RunInfo::training
+    std::int64_t training_step = 0;       ///< RunInfo::training_step
+    std::int64_t rank = 0;                ///< which of the processes that record the run together this one is
     std::int64_t world = 1; ///< how many there are; each records its share into a trace of its own (tasks.h)
     /// The writer's trace, where a run in it is to be taken up again behind what it finished. A run that is
     /// complete stays as it is; without one, this begins as usual.

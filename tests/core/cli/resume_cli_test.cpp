@@ -30,7 +30,9 @@ protected:
         tiny.write(model);
         std::string lines;
         for (int i = 0; i < 3; ++i) {
-            lines += nlohmann::json{{"text", "Line " + std::to_string(i) + " of a corpus."}}.dump() + "\n";
+            lines += nlohmann::json{{"text", "Line " + std::to_string(i) + " of a corpus."}, {"class", "a"}}
+                         .dump() +
+                     "\n";
         }
         write_file_atomically(corpus, lines);
     }
@@ -67,6 +69,12 @@ TEST_F(Resume, WhatIsKeptOfTheRunMustBeTheSame) {
     expect_refused({"--attention", "0:0"}, {"--attention", "1:0"}, "signal attention");
     expect_refused({"--record", "basic"}, {"--record", "basic", "--no-candidates"},
                    "a signal candidate_ids, and none");
+}
+
+TEST_F(Resume, WhatIsReadOfTheTextsMustBeTheSame) {
+    expect_refused({}, {"--no-special-tokens"}, "\"special_tokens\":false");
+    expect_refused({"--label-field", "class"}, {}, "\"label_field\":\"class\"");
+    expect_refused({"--group-field", "class"}, {"--group-field", "text"}, "\"group_field\":\"text\"");
 }
 
 TEST_F(Resume, WhatWasChangedInTheModelMustBeTheSame) {
