@@ -9,6 +9,10 @@
 
 namespace ponderscope::cli {
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume) {
+    if (world.size > 1 && trace.extension() != ".ponder") {
+        throw InputError(trace, "a name that ends in .ponder, by which the shards are found again", "another",
+                         "write " + trace.string() + ".ponder");
+    }
     std::error_code error;
     const Share own{world.rank, world.size,
                     world.size == 1 ? trace : shard_path(trace, world.rank, world.size)};

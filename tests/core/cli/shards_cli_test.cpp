@@ -272,6 +272,9 @@ TEST_F(Shards, WrongUseIsASentence) {
               std::string::npos);
     const std::string stream = sentence({"--jsonl", "-"});
     EXPECT_NE(stream.find("standard input"), std::string::npos) << stream;
+    const std::string unfound =
+        refused({"record", model, "--prompt", "some words", "-o", folder / "a.trace"});
+    EXPECT_NE(unfound.find("a.trace: expected a name that ends in .ponder"), std::string::npos) << unfound;
     ::setenv("WORLD_SIZE", "two", 1);
     EXPECT_NE(sentence({"--prompt", "some words"}).find("WORLD_SIZE: expected a whole number"),
               std::string::npos);
