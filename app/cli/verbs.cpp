@@ -9,8 +9,12 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace ponderscope::cli {
 
@@ -40,6 +44,19 @@ int fail(int code, const std::string& sentence) {
     // It may name what a stranger's file says.
     std::fprintf(stderr, "ponderscope: %s\n", visible(sentence).c_str());
     return code;
+}
+
+/// What is printed may be all that a verb makes, and a full disk must not pass for an end that is well. Where
+/// standard output was closed from the beginning nobody asked for it.
+int after_printing(int code) {
+    std::cout.flush();
+    const int flushed = std::fflush(stdout);
+    const bool lost = !std::cout || flushed != 0 || std::ferror(stdout) != 0;
+    if (code != done || !lost || ::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+        return code;
+    }
+    return fail(wrong_input, "Standard output: what was to be printed could not be written; make room on its "
+                             "disk, or print to another place.");
 }
 
 } // namespace
@@ -79,7 +96,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     } catch (const CLI::ParseError& error) {
         // Help and version are "errors" of code 0 and print to stdout; the rest is wrong use.
         if (error.get_exit_code() == 0) {
-            return program.exit(error);
+            return after_printing(program.exit(error));
         }
         return fail(wrong_input, std::string(error.what()) +
                                      (std::string(error.what()).ends_with('.') ? "" : ".") +
@@ -95,7 +112,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     } catch (const std::exception& error) {
         return fail(wrong_input, std::string("Unexpected: ") + error.what());
     }
-    return done;
+    return after_printing(done);
 }
 
 } // namespace ponderscope::cli

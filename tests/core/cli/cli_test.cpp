@@ -10,7 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+
+#include <sys/wait.h>
 
 namespace ponderscope {
 namespace {
@@ -149,6 +152,21 @@ TEST_F(CommandLine, ProgressAsJsonIsOneObjectALine) {
     }
     EXPECT_GT(lines, 0U);
     EXPECT_EQ(last, static_cast<std::int64_t>(std::strlen(text)));
+}
+
+/// A result that is lost is no success: of a verb that reads, of one that computes, and of help.
+TEST_F(CommandLine, WhatCannotBePrintedIsSaid) {
+    const std::string program = std::string("'") + PONDERSCOPE_PROGRAM + "'";
+    for (const std::string& verb : {std::string("--help"), "inspect '" + at("vanilla") + "'"}) {
+        const int status =
+            std::system((program + " " + verb + " >/dev/full 2>'" + at("err") + "' </dev/null").c_str());
+        EXPECT_EQ(WEXITSTATUS(status), 2) << verb;
+        EXPECT_NE(read_file(folder_ / "err").find("Standard output: what was to be printed"),
+                  std::string::npos)
+            << verb;
+        const int closed = std::system((program + " " + verb + " >&- 2>/dev/null </dev/null").c_str());
+        EXPECT_EQ(WEXITSTATUS(closed), 0) << verb;
+    }
 }
 
 TEST_F(CommandLine, TokenizeAndBack) {
