@@ -157,9 +157,15 @@ def check_tables(database: sqlite3.Connection, path: Path, kind: Kind = TRACE) -
                 raise refusal(path, f"a plain column {table}.{column.name}", "none", DAMAGED)
 
 
+def readable(text: bytes) -> str:
+    """Names of files are bytes: a trace is not damaged because a folder was called in Latin-1."""
+    return text.decode("utf-8", errors="replace")
+
+
 def connect_for_reading(uri: str, path: Path, kind: Kind = TRACE) -> sqlite3.Connection:
     """A connection to a file that a stranger may have made, its tables checked."""
     database = sqlite3.connect(uri, timeout=_patience(kind), uri=True, isolation_level=None, check_same_thread=False)
+    database.text_factory = readable
     try:
         for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
             database.execute(f"PRAGMA {pragma}")

@@ -60,6 +60,7 @@ class Writer:
 
     def _open(self, target: Path, exists: bool) -> sqlite3.Connection:
         database = sqlite3.connect(target, isolation_level=None, timeout=5)
+        database.text_factory = layout.readable
         try:
             if exists:
                 layout.check_tables(database, self.path)

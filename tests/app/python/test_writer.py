@@ -383,3 +383,20 @@ def test_the_engine_adds_to_it_and_it_to_the_engines(ponderscope, trace_path: Pa
     read = ps.open(trace_path).run("vanilla-neox-1m")
     assert read.columns()["id"].tolist() == [1, 2, 3, 4, 5, 6]
     assert read.signal("candidate_ids").shape == (6, 1, 10)
+
+
+def test_names_that_are_no_utf8_are_no_damage(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "made.ponder")
+    database = sqlite3.connect(path)
+    database.execute("UPDATE run SET name = CAST(x'6d6f64e9' AS TEXT), text_source = CAST(x'636166e92e747874' AS TEXT)")
+    database.execute("UPDATE sequence SET title = CAST(x'636166e92e747874' AS TEXT)")
+    database.commit()
+    database.close()
+    with ps.open(path) as trace:
+        assert trace.run_names == ["mod\ufffd"]
+        run = trace.run()
+        assert run.info["text_source"] == "caf\ufffd.txt" and run.sequence_rows()[0]["title"] == "caf\ufffd.txt"
+        assert len(run.columns()["nll"]) == run.info["tokens"]
+    with ps.Writer(path) as writer, writer.run("another", max_steps=0, layers=1, vocab_size=10) as run:
+        run.sequence([1, 2, 3])
+    assert ps.open(path).run_names[-1] == "another"
