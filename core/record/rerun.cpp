@@ -93,9 +93,6 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     if (table.layers_as_steps && !engine.layers_are_steps()) {
         engine.use_layers_as_steps();
     }
-    if (run.scoring != engine.scoring()) {
-        engine.use_scoring(refreshes_of(run));
-    }
     const KvPolicy own_kv = kv_policy_from_string(kv_of_rerun(run)).value_or(KvPolicy::per_step);
     if (!engine.kv().empty() && !engine.kv_named()) {
         engine.use_kv(own_kv);
@@ -118,6 +115,10 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
         engine.use_halting(rule_of(spec, engine));
     } else {
         engine.use_halting(prescribed_halting(spec.text(), steps_of(table, replay(table, spec))));
+    }
+    // Behind the rule: pause tokens, known without one, can be computed in passes only where one decides.
+    if (run.scoring != engine.scoring()) {
+        engine.use_scoring(refreshes_of(run));
     }
     options.context = run.context;
     options.stride = run.stride;

@@ -74,7 +74,7 @@ private:
 ParameterLayout parameter_layout(const ModelConfig& config);
 
 /// Refreshes of the interleaved rule that scoring uses when nobody says otherwise: the config's number, 3
-/// where a public config has none, exact (nothing) with our own section (methods.md section 4).
+/// where a public config of PonderLM-2 has none, else exact (nothing; methods.md section 4).
 std::optional<std::int64_t> usual_refreshes(const ModelConfig& config);
 
 /// Whether the method's loss has a penalty on steps.

@@ -257,6 +257,28 @@ INSTANTIATE_TEST_SUITE_P(Models, Reruns,
                                            "qwen2", "qwen3", "phi", "opt", "depth_attention"),
                          [](const auto& one) { return one.param; });
 
+/// Pause tokens have no states to refresh: public keys that name no refreshes give the exact result under any
+/// rule, and say so before and after one is chosen.
+TEST(Pauses, AreComputedExactlyUnderAPolicy) {
+    const TemporaryFolder folder;
+    nlohmann::json config = testing::tiny_llama();
+    config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
+    Engine engine = testing::load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
+    EXPECT_EQ(engine.scoring(), "exact");
+    const auto ids = random_ids(length, vocabulary, 5);
+    const Window window{ids, 0, length};
+    const auto steps = [&] {
+        return engine.score(std::span(&window, 1), RecordLevel::basic).front().tokens.steps;
+    };
+    for (const char* text : {"full", "entropy:theta=2.5", "latent_difference:theta=0.7"}) {
+        engine.use_halting(rule_of(PolicySpec::parse(text), engine));
+        EXPECT_EQ(engine.scoring(), "exact") << text;
+        const auto usual = steps();
+        engine.use_scoring(std::nullopt);
+        EXPECT_EQ(usual, steps()) << text;
+    }
+}
+
 /// Layers as steps, for every backbone.
 class Exits : public Reruns {};
 
