@@ -197,8 +197,12 @@ std::string Engine::scoring() const {
 
 void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
     if (refreshes && !impl_->choices.iterates(impl_->method())) {
-        throw InputError("A model of the method " + to_string(config().ponder.method) +
-                         " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and ponderlm3.");
+        const MethodKind method = config().ponder.method;
+        const bool one_step = method == MethodKind::ponderlm2 || method == MethodKind::ponderlm3;
+        throw InputError("A model of the method " + to_string(method) +
+                         (one_step ? " that runs one step a token has nothing to refresh; leave --jacobi out."
+                                   : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and "
+                                     "ponderlm3."));
     }
     if (refreshes && *refreshes < 0) {
         throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
