@@ -386,7 +386,7 @@ def test_the_engine_adds_to_it_and_it_to_the_engines(ponderscope, trace_path: Pa
 
 
 def test_names_that_are_no_utf8_are_no_damage(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "made.ponder")
+    path = write_trace(tmp_path / "made.ponder", ("one",))
     database = sqlite3.connect(path)
     database.execute("UPDATE run SET name = CAST(x'6d6f64e9' AS TEXT), text_source = CAST(x'636166e92e747874' AS TEXT)")
     database.execute("UPDATE sequence SET title = CAST(x'636166e92e747874' AS TEXT)")

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "tests/support/launch.h"
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -136,12 +137,19 @@ TEST(Collectives, NoticeThatAProcessEnded) {
 }
 
 TEST(Collectives, NameARankThatEndedBeforeItSpoke) {
+    std::array<int, 2> door{};
+    ASSERT_EQ(::pipe(door.data()), 0);
     EXPECT_EQ(run_ranks(3, free_port(),
-                        [](int rank) {
+                        [&](int rank) {
                             const auto collectives = opened();
-                            if (rank == 2) {
+                            char came = 0;
+                            if (rank == 2) { // once the others are connected: else they end with it
+                                for (int other = 0; other < 2; ++other) {
+                                    REQUIRE(::read(door[0], &came, 1) == 1);
+                                }
                                 ::_exit(0);
                             }
+                            REQUIRE(::write(door[1], &came, 1) == 1);
                             return sentence("Rank 2 of 3 ended before all had spoken",
                                             [&] { (void)collectives->gather("words"); });
                         }),
