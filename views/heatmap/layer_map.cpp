@@ -129,7 +129,11 @@ void LayerMap::refreshSignals() {
         chooser_->setCurrentIndex(std::max(0, chooser_->findData(before)));
     }
     setVisible(!infos_.empty());
-    shown_ = ranged_ = {}; // it may be another file by now
+    // It may be another file by now, or a run without any: what is under way is of what was shown before.
+    reading_.cancel();
+    ranging_.cancel();
+    row_.reset();
+    shown_ = wanted_ = ranged_ = {};
     refresh();
 }
 

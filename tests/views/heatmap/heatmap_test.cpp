@@ -108,6 +108,25 @@ private slots:
         QVERIFY(!f.view.canvas()->map());
     }
 
+    void aWordThatIsBeingReadMayBeOfARunThatIsGone() {
+        write_lens(folder_ / "gone.ponder");
+        Fixture f;
+        f.open(folder_ / "gone.ponder");
+        f.view.setOnScreen(true);
+        QTRY_VERIFY(!f.view.layers()->isHidden());
+        for (const qint64 token : {2, 1, 3}) {
+            f.selection.setToken(token);
+            QVERIFY(f.view.layers()->isBusy());
+            const RunKey run = f.selection.runA();
+            f.selection.setRunA({});
+            QVERIFY(f.view.layers()->isHidden());
+            QTRY_VERIFY(!f.view.layers()->isBusy()); // what was read is of no signal any more
+            QTest::qWait(20);
+            f.selection.setRunA(run);
+            QTRY_VERIFY(!f.view.layers()->isBusy());
+        }
+    }
+
     void everyLayerOfTheChosenWordAtEveryStep() {
         Fixture f;
         f.open(folder_ / "story.ponder");
