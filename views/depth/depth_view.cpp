@@ -303,6 +303,7 @@ void DepthView::refreshData() {
     const bool there = sequence_ && (long_ ? sampleLong(hint) : chunk != nullptr);
     if (!long_) {
         sampling_.cancel();
+        reading_.cancel();
         sampleOf_.clear();
         loader_.cancel();
         mapOf_.clear();

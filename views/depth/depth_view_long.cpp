@@ -38,6 +38,7 @@ bool DepthView::sampleLong(QString& hint) {
     }
     hint = tr("Reading the weights…");
     sampleOf_ = wanted;
+    reading_.cancel(); // a row of what was shown before
     rowOf_ = -1;
     row_.reset();
     averages_.reset();
