@@ -2,6 +2,7 @@
 #include "views/compare/compare_view.h"
 
 #include "views/common/format.h"
+#include "views/common/run_stamp.h"
 #include "views/common/same_text.h"
 #include "views/common/subset_chip.h"
 #include "views/common/tables.h"
@@ -171,7 +172,7 @@ void CompareView::refresh() {
     }
     for (const QString& trace : data_.traces()) {
         for (const RunInfo& info : data_.runs(trace)) {
-            fingerprint += QStringLiteral("%1 %2\n").arg(info.id).arg(info.scored_tokens);
+            fingerprint += QStringLiteral("%1 %2\n").arg(info.id).arg(run_stamp(info));
         }
     }
     if (fingerprint == wanted_) {

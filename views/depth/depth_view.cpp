@@ -9,6 +9,7 @@
 #include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/readout.h"
+#include "views/common/run_stamp.h"
 #include "views/depth/depth_charts.h"
 #include "views/figure/chart_view.h"
 #include "views/heatmap/map_options.h"
@@ -222,11 +223,11 @@ void DepthView::refreshAblation() {
                 if (ablates(run, base)) {
                     candidates.emplace_back(std::filesystem::path(trace.toStdU16String()),
                                             std::to_string(run.id));
-                    fingerprint += QStringLiteral("%1#%2 %3\n").arg(trace).arg(run.id).arg(run.scored_tokens);
+                    fingerprint += QStringLiteral("%1#%2 %3\n").arg(trace).arg(run.id).arg(run_stamp(run));
                 }
             }
         }
-        fingerprint += selection_.runA().trace + QString::number(base.id);
+        fingerprint += selection_.runA().trace + QString::number(base.id) + u' ' + run_stamp(base);
     }
     caption_->setText(
         candidates.empty()

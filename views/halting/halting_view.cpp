@@ -2,6 +2,7 @@
 #include "views/halting/halting_view.h"
 
 #include "views/common/format.h"
+#include "views/common/run_stamp.h"
 #include "views/common/same_text.h"
 #include "views/common/subset_chip.h"
 #include "views/common/tables.h"
@@ -180,7 +181,7 @@ void HaltingView::refresh() {
     const QString wanted = QStringLiteral("%1#%2 %3 %4 %5 %6")
                                .arg(key.trace)
                                .arg(key.run)
-                               .arg(info->scored_tokens)
+                               .arg(run_stamp(*info))
                                .arg(static_cast<int>(attribution))
                                .arg(subset_.size())
                                .arg(subset_.query);

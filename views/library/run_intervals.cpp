@@ -9,13 +9,16 @@
 #include "core/stats/paired.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 
 #undef signals
 
@@ -64,6 +67,21 @@ Width half_width(const RunKey& key, const std::stop_token& stop) {
     return {width, {}};
 }
 
+/// A run by what it holds, so that one that took its place in the file is worked out anew: the same text
+/// gives as many tokens, and a trace that was written again gives its numbers again.
+struct Job {
+    RunKey key;
+    std::int64_t tokens = 0;
+    std::uint64_t nll = 0; ///< bits of the sum, which may be no number
+    friend bool operator<(const Job& a, const Job& b) {
+        return std::tie(a.key, a.tokens, a.nll) < std::tie(b.key, b.tokens, b.nll);
+    }
+};
+
+Job job_of(const RunKey& key, const RunInfo& run) {
+    return {key, run.tokens, std::bit_cast<std::uint64_t>(run.nll_sum)};
+}
+
 } // namespace
 
 struct RunIntervals::Impl {
@@ -72,7 +90,7 @@ struct RunIntervals::Impl {
     void loop(const std::stop_token& stop) {
         const GivenUpBy scope(stop);
         for (;;) {
-            std::pair<RunKey, std::int64_t> job;
+            Job job;
             {
                 std::unique_lock lock(mutex);
                 if (!wake.wait(lock, stop, [this] { return !jobs.empty(); })) {
@@ -83,7 +101,7 @@ struct RunIntervals::Impl {
             }
             Width width;
             try {
-                width = half_width(job.first, stop);
+                width = half_width(job.key, stop);
             } catch (const std::exception&) {
                 // A damaged part is reported where it is looked at; here the number stays away.
             }
@@ -91,18 +109,17 @@ struct RunIntervals::Impl {
                 &owner,
                 [this, job, width] {
                     known[job] = width;
-                    emit owner.ready(job.first);
+                    emit owner.ready(job.key);
                 },
                 Qt::QueuedConnection);
         }
     }
 
     RunIntervals& owner;
-    /// By run and its number of tokens, so that a run that was replaced is worked out anew.
-    std::map<std::pair<RunKey, std::int64_t>, Width> known;
+    std::map<Job, Width> known;
     std::mutex mutex;
     std::condition_variable_any wake;
-    std::deque<std::pair<RunKey, std::int64_t>> jobs;
+    std::deque<Job> jobs;
     std::jthread worker{[this](const std::stop_token& stop) { loop(stop); }};
 };
 
@@ -114,7 +131,7 @@ double RunIntervals::halfWidth(const RunKey& key, const RunInfo& run) {
     if (!run.complete || run.tokens > most_tokens || run.scored_tokens < 2) {
         return none;
     }
-    const std::pair<RunKey, std::int64_t> job{key, run.tokens};
+    const Job job = job_of(key, run);
     const auto [place, fresh] = impl_->known.emplace(job, Width());
     if (fresh) {
         {
@@ -127,7 +144,7 @@ double RunIntervals::halfWidth(const RunKey& key, const RunInfo& run) {
 }
 
 QString RunIntervals::whyNone(const RunKey& key, const RunInfo& run) const {
-    const auto place = impl_->known.find({key, run.tokens});
+    const auto place = impl_->known.find(job_of(key, run));
     return place == impl_->known.end() ? QString() : place->second.why;
 }
 

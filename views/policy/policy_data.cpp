@@ -5,6 +5,7 @@
 #include "views/policy/policy_data.h"
 
 #include "views/common/format.h"
+#include "views/common/run_stamp.h"
 #include "views/policy/policy_fronts.h"
 #include "views/policy/policy_rows.h"
 
@@ -44,13 +45,13 @@ PolicyData::PolicyData(const ViewContext& context, QObject* parent)
 void PolicyData::check() {
     const RunKey run = selection_.runA();
     const RunInfo* info = data_.run(run);
-    const qint64 scored = info == nullptr ? -1 : info->scored_tokens;
+    const QString stamp = info == nullptr ? QString() : run_stamp(*info);
     findReruns();
-    if (run == run_ && scored == scored_) {
+    if (run == run_ && stamp == stamp_) {
         return;
     }
     run_ = run;
-    scored_ = scored;
+    stamp_ = stamp;
     loading_.cancel();
     sweeping_.cancel();
     table_.reset();

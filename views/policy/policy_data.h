@@ -71,7 +71,7 @@ private:
     Selection& selection_;
     Theme& theme_;
     RunKey run_;
-    qint64 scored_ = -1; ///< tokens that the table was read with
+    QString stamp_; ///< of the run that the table was read from
     bool wanted_ = false;
     bool failed_ = false; ///< this run has no table; sentence_ says why
     QString sentence_;

@@ -236,6 +236,36 @@ private slots:
         QCOMPARE(f.view.model()->key(0).run, 2);
     }
 
+    void aTraceThatWasReplacedIsComparedAnew() {
+        const std::filesystem::path path = folder_ / "replaced.ponder";
+        std::filesystem::copy_file(folder_ / "story.ponder", path);
+        Fixture f;
+        f.open(path);
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy() && f.view.comparison(), 60'000);
+        const double before = f.view.comparison()->runs[0].nll.value;
+        // The same text and names, and other numbers: a checkpoint that was trained on.
+        std::filesystem::remove(path);
+        testing::SampleTrace what;
+        what.sequences = 2;
+        what.tokens = 300;
+        testing::write_sample_trace(path, what);
+        {
+            sqlite3* file = nullptr;
+            QCOMPARE(sqlite3_open(path.c_str(), &file), SQLITE_OK);
+            QCOMPARE(sqlite3_exec(file,
+                                  "UPDATE token_row SET nll = nll + 1;"
+                                  "UPDATE sequence SET nll_sum = nll_sum + scored_tokens;"
+                                  "UPDATE run SET nll_sum = nll_sum + scored_tokens",
+                                  nullptr, nullptr, nullptr),
+                     SQLITE_OK);
+            sqlite3_close(file);
+        }
+        f.data.open(QString::fromStdString(path.string()));
+        QTRY_VERIFY(f.view.isBusy());
+        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        QVERIFY(f.view.comparison()->runs[0].nll.value > before + 0.5);
+    }
+
     void foundTokensAloneAreCompared() {
         Fixture f;
         f.open(folder_ / "story.ponder");

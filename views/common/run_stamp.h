@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/records.h"
+
+#include <QString>
+
+namespace ponderscope {
+
+/// Another one where a run holds other numbers: more tokens, or those of a run that took its place. A file
+/// that was replaced has the same numbers of runs, and the same text the same number of tokens.
+inline QString run_stamp(const RunInfo& run) {
+    return QStringLiteral("%1 %2 %3")
+        .arg(run.scored_tokens)
+        .arg(run.nll_sum, 0, 'g', 17)
+        .arg(QString::fromStdString(run.checkpoint_digest));
+}
+
+} // namespace ponderscope
