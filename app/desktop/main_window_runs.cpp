@@ -221,6 +221,7 @@ void MainWindow::removeRun(const RunKey& key) {
             },
             key.trace,
             [this, key, name = QString::fromStdString(run.name)] {
+                kept_.erase(key); // the next run of Scratch may get its number
                 log_.remark(tr("removed “%1” from %2").arg(name, key.trace));
             });
     });

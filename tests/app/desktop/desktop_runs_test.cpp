@@ -175,6 +175,24 @@ private slots:
             QCOMPARE(runs.back().name, stage.nameOf(asked));
         }
         QTRY_COMPARE(stage.names(stage.trace()).size(), 3);
+        // Removed from Scratch it gives its number to the next one, which nobody has kept.
+        QVERIFY(stage.choose(asked, QStringLiteral("Remove from the trace")));
+        auto* question = stage.window.findChild<QMessageBox*>();
+        QVERIFY(question != nullptr);
+        for (QAbstractButton* button : question->buttons()) {
+            if (button->text().remove(u'&') == u"Remove") {
+                button->click();
+            }
+        }
+        QTRY_VERIFY(stage.names(stage.scratch()).isEmpty());
+        stage.window.selection().setRunA({stage.trace(), 1});
+        QVERIFY(stage.settle());
+        stage.window.giveSteps(9, 2);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA() == asked, 60'000);
+        QVERIFY(stage.settle());
+        stage.window.close();
+        QVERIFY(stage.window.isVisible());
+        QVERIFY(stage.window.findChild<QMessageBox*>(QStringLiteral("scratchLeft")) != nullptr);
     }
 
     void aRunIsRenamedWhereItStands() {
