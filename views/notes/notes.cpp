@@ -111,6 +111,14 @@ void Notes::load(const QString& trace) {
     emit changed();
 }
 
+void Notes::takeIn(const QString& trace) {
+    const auto place = files_.find(trace);
+    if (place != files_.end() && !place->second.broken && !place->second.unsaved &&
+        QFileInfo::exists(place->second.path)) {
+        load(trace);
+    }
+}
+
 void Notes::save(const QString& trace) {
     File& file = files_[trace];
     if (file.broken) {
@@ -138,6 +146,7 @@ void Notes::save(const QString& trace) {
         error = out.errorString();
         return ok;
     };
+    file.unsaved = false;
     if (write(file.path)) {
         return;
     }
@@ -146,6 +155,7 @@ void Notes::save(const QString& trace) {
         file.path = instead;
         return;
     }
+    file.unsaved = true;
     emit failed(
         tr("%1 could not be written (%2); the notes stay until the window is closed.").arg(file.path, error));
 }
@@ -187,6 +197,7 @@ void Notes::put(const RunKey& run, qint64 sequence, qint64 token, const QString&
     if (block && token >= 0 && token < static_cast<qint64>(block->tokens.size())) {
         note.word = visible_token_of(block->tokens, block->text, static_cast<std::size_t>(token));
     }
+    takeIn(run.trace);
     std::vector<Note>& notes = files_[run.trace].notes;
     if (files_[run.trace].path.isEmpty()) {
         files_[run.trace].path = sidecar(run.trace);
@@ -203,6 +214,7 @@ void Notes::remove(const QString& trace, const Note& note) {
         return;
     }
     const Note gone = note; // it may lie in the list itself
+    takeIn(trace);
     if (std::erase_if(place->second.notes, [&](const Note& other) { return same_place(other, gone); }) > 0) {
         save(trace);
         emit changed();

@@ -50,10 +50,13 @@ signals:
 private:
     struct File {
         QString path;
-        bool broken = false; ///< somebody else's, or damaged: not written over
+        bool broken = false;  ///< somebody else's, or damaged: not written over
+        bool unsaved = false; ///< could not be written: these are all that there is
         std::vector<Note> notes;
     };
     void load(const QString& trace);
+    /// Reads the file again before it is changed: another window may have written there meanwhile.
+    void takeIn(const QString& trace);
     void save(const QString& trace);
     [[nodiscard]] QString fallbackFile(const QString& trace) const;
     [[nodiscard]] QString digest(const RunKey& run) const;

@@ -247,6 +247,28 @@ private slots:
         QVERIFY(!stage.window.grab().isNull());
     }
 
+    void notesOfTwoWindowsStayBoth() {
+        Stage stage;
+        const QString path = stage.make(QStringLiteral("shared.ponder"));
+        stage.window.show();
+        stage.window.open(path);
+        QVERIFY(stage.settle());
+        Notes& notes = stage.window.notesPanel().notes();
+        const RunKey run = stage.window.selection().runA();
+        notes.put(run, 0, 2, QStringLiteral("first"));
+        MainWindow second(stage.theme, stage.settings);
+        second.open(path);
+        QTRY_COMPARE(second.notesPanel().notes().tokens(run, 0), (std::vector<qint64>{2}));
+        // Each knows only what the file held when it was opened.
+        notes.put(run, 0, 4, QStringLiteral("of the first window"));
+        second.notesPanel().notes().put(run, 0, 6, QStringLiteral("of the second"));
+        notes.remove(path, *notes.find(run, 0, 2));
+        QCOMPARE(notes.tokens(run, 0), (std::vector<qint64>{4, 6}));
+        stage.window.data().close(path);
+        stage.window.open(path);
+        QTRY_COMPARE(notes.tokens(run, 0), (std::vector<qint64>{4, 6}));
+    }
+
     void aDamagedFileOfNotesIsLeftAlone() {
         Stage stage;
         const QString path = stage.make(QStringLiteral("damaged.ponder"));
