@@ -187,7 +187,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
         }
     };
     connect(&context_.selection, &Selection::attributionChanged, this, again); // values stand elsewhere now
-    connect(&context_.selection, &Selection::runsChanged, this, again);        // another B
+    connect(&view_, &TextView::otherChanged, this, again);
     hide();
 }
 

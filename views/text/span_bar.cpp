@@ -73,11 +73,13 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     connect(figure, &QToolButton::clicked, this, &SpanBar::figureWanted);
     connect(shut, &QToolButton::clicked, this, [this] { view_.setSpan({}); });
     connect(&view_, &TextView::spanChanged, this, &SpanBar::showSpan);
-    connect(&view_, &TextView::valuesChanged, this, [this] {
+    const auto again = [this] {
         if (isVisibleTo(parentWidget())) {
-            delay_.start(); // another B, another attribution
+            delay_.start();
         }
-    });
+    };
+    connect(&view_, &TextView::valuesChanged, this, again); // another attribution
+    connect(&view_, &TextView::otherChanged, this, again);
     connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     hide();
 }

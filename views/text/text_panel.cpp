@@ -360,7 +360,13 @@ void TextPanel::buildZoom() {
     });
     connect(view_, &TextView::valuesChanged, this, [this] {
         if (zoom_ == TextZoom::tokens) {
-            fillTable(); // B may be another one
+            fillTable();
+        }
+    });
+    connect(view_, &TextView::otherChanged, this, [this] {
+        if (zoom_ == TextZoom::tokens) {
+            fillTable();
+            showRow(context_.selection.token());
         }
     });
     connect(&context_.selection, &Selection::attributionChanged, this, [this, header] {

@@ -46,7 +46,10 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     });
     connect(&context_.theme, &Theme::changed, this, &TextView::restyle);
     connect(&ranges_, &ColourRanges::changed, this, &TextView::recolour);
-    connect(&context_.selection, &Selection::runsChanged, this, &TextView::reload);
+    connect(&context_.selection, &Selection::runsChanged, this, [this] {
+        reload();
+        emit otherChanged();
+    });
     connect(&context_.selection, &Selection::sequenceChanged, this, [this] {
         reload();
         verticalScrollBar()->setValue(0);
@@ -62,6 +65,9 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
         if (sequence == context_.selection.sequence() &&
             (run == context_.selection.runA() || run == context_.selection.runB())) {
             reload();
+            if (run == context_.selection.runB()) {
+                emit otherChanged();
+            }
         }
     });
     connect(&context_.data, &TraceData::traceOpened, this, &TextView::reload);

@@ -96,6 +96,7 @@ public:
 signals:
     void valuesChanged();  ///< colours, scale or data
     void contentChanged(); ///< another sequence, or more of it
+    void otherChanged();   ///< another B, or its tokens here are there by now
     void spanChanged();
     /// The context menu is wanted: for a token, or -1 beside all.
     void menuWanted(qint64 token, const QPoint& globalPosition);

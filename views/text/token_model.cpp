@@ -35,9 +35,10 @@ void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr
                     other->tokens.id.begin())) {
         other = nullptr; // of other tokens there is nothing to stand beside
     }
+    const bool same_other = other && other_ ? other->run == other_->run : !other && !other_;
     const bool grows = block_ && block && block->run == block_->run && block->sequence == block_->sequence &&
                        block->tokens.size() >= block_->tokens.size() && same_annotations(*block, *block_) &&
-                       (other != nullptr) == (other_ != nullptr);
+                       same_other;
     if (grows) {
         const int before = rowCount();
         const int now =

@@ -2,6 +2,8 @@
 // Near and far: one line a token, one pixel a token; two quantities at once; B on A's words; the list of
 // hits.
 #include "core/trace/annotations.h"
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/format.h"
 #include "views/text/corpus_map.h"
@@ -47,6 +49,8 @@ struct Stage {
         return QTest::qWaitFor([&] { return panel.view().sequence() && !panel.isBusy() && data.idle(); },
                                10'000);
     }
+
+    [[nodiscard]] RunKey a() const { return {path, 1}; }
 
     QTemporaryDir folder;
     QString path;
@@ -153,6 +157,7 @@ private slots:
         };
         QVERIFY(word(0) <= word(1) && word(1) <= word(400));
         // B's columns come with a B of the same tokens, and sort.
+        stage.selection.setRunB({});
         const int before = model->columnCount();
         model->show(block, block, &stage.panel.view().values());
         QCOMPARE(model->columnCount(), before + static_cast<int>(std::size(all_quantities)));
