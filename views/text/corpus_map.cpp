@@ -59,10 +59,15 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
         }
     });
     connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
-        if (run == run_ && !annotation_.isEmpty()) {
-            if (const auto block = context_.data.sequence(run, sequence)) {
-                take(*block); // it may have been annotated anew
-            }
+        const auto block = run == run_ ? context_.data.sequence(run, sequence) : nullptr;
+        const bool behind =
+            block && std::any_of(strips_.begin(), strips_.end(), [&](const Strip& strip) {
+                return strip.sequence == sequence && !strip.values.empty() &&
+                       strip.values.size() < block->tokens.size(); // taken while the rest was being read
+            });
+        if (behind || (block && !annotation_.isEmpty())) {
+            take(*block); // it may have been annotated anew
+            place();
         }
         if (run == run_ && wanted_ >= 0) {
             askNext();

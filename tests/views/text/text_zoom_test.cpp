@@ -174,6 +174,99 @@ private slots:
         QCOMPARE(model->columnCount(), before);
     }
 
+    void theTableHasTheRunThatIsB() {
+        Stage stage({.sequences = 1, .tokens = 300});
+        stage.panel.resize(900, 600);
+        stage.panel.show();
+        QVERIFY(stage.open());
+        const RunKey b = stage.selection.runB();
+        stage.selection.setRunB({});
+        stage.panel.setZoom(TextZoom::tokens);
+        QTableView& table = stage.panel.table();
+        auto* model = qobject_cast<TokenModel*>(table.model());
+        const int alone = model->columnCount();
+        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(all_quantities));
+        stage.selection.setToken(50);
+        // Nothing is coloured by B, and it is read when it is asked for: its columns come all the same.
+        stage.selection.setRunB(b);
+        QTRY_COMPARE(model->columnCount(), alone + static_cast<int>(std::size(all_quantities)));
+        QCOMPARE(table.currentIndex().row(), 50);
+        const auto block = stage.data.sequence(b, 0);
+        QCOMPARE(model->index(7, of_b).data().toString(),
+                 format_quantity(Quantity::nll, static_cast<double>(block->tokens.nll[6])));
+        // Sorted by a column of B, and B is another one: the order is that of the other.
+        table.sortByColumn(of_b, Qt::DescendingOrder);
+        stage.selection.setRunB(stage.a());
+        QTRY_COMPARE(model->index(0, of_b).data(), model->index(0, TokenModel::first_quantity).data());
+        const auto own = stage.panel.view().sequence();
+        for (int row = 1; row < 299; ++row) {
+            const auto nll = [&](int at) {
+                return own->tokens.nll[static_cast<std::size_t>(model->tokenOf(at) - 1)];
+            };
+            QVERIFY(nll(row - 1) >= nll(row));
+        }
+        stage.selection.setRunB({});
+        QTRY_COMPARE(model->columnCount(), alone);
+    }
+
+    void theMapGrowsWithARecording() {
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("t.ponder"));
+        const auto tokens = [](std::int64_t first, std::int64_t count) {
+            TokenColumns made;
+            made.first = first;
+            for (std::int64_t i = 0; i < count; ++i) {
+                made.id.push_back(static_cast<std::int32_t>(first + i));
+                made.nll.push_back(1);
+                made.entropy.push_back(1);
+                made.max_probability.push_back(0.5F);
+                made.rank.push_back(1);
+                made.steps.push_back(0);
+                made.flops.push_back(10);
+            }
+            return made;
+        };
+        TraceWriter writer(path.toStdString());
+        RunInfo info;
+        info.name = "grows";
+        info.method = "vanilla";
+        writer.begin_run(info, {});
+        writer.begin_sequence("ids", "");
+        writer.append(tokens(0, 100), {});
+        QVERIFY(QTest::qWaitFor([&] {
+            const TraceReader so_far = TraceReader::open(path.toStdString());
+            return so_far.runs().size() == 1 && so_far.runs()[0].tokens == 100;
+        }));
+        Theme theme{Appearance::light};
+        TraceData data;
+        Selection selection;
+        TextPanel panel{ViewContext{data, selection, theme}};
+        panel.resize(800, 500);
+        panel.show();
+        data.open(path);
+        QTRY_VERIFY(data.isOpen(path));
+        selection.setRunA({path, 1});
+        panel.setZoom(TextZoom::corpus);
+        const auto last = [&] {
+            qint64 most = -1;
+            for (int y = 0; y < 100; ++y) {
+                for (int x = 0; x < 800; ++x) {
+                    most = std::max(most, panel.corpus().placeAt({x, y}).token);
+                }
+            }
+            return most;
+        };
+        QTRY_COMPARE(last(), 99);
+        QTRY_VERIFY(!panel.corpus().isBusy());
+        // The rest comes at once with the end of the run, and nothing after it says so again.
+        writer.append(tokens(100, 300), {});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+        data.refresh();
+        QTRY_COMPARE(last(), 399);
+    }
+
     void theWheelGoesFromTokensToTheMap() {
         Stage stage;
         stage.panel.resize(900, 600);
