@@ -213,12 +213,16 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
 std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
     const TokenColumns& tokens = data_->tokens;
     const bool idsOnly = data_->text.empty();
+    const auto label_of = [&](std::uint32_t t) {
+        return idsOnly || !labels_ ? QString() : labels_(tokens.id[t]);
+    };
     std::string key;
     for (std::uint32_t t = first; t < end; ++t) {
         const std::string_view bytes = token_bytes(tokens, data_->text, t);
         if (bytes.empty()) {
             key += std::to_string(tokens.id[t]);
             key += idsOnly ? '\xfd' : '\xfe'; // bytes that no UTF-8 text has
+            key += label_of(t).toStdString(); // another tokenizer calls that id something else
         } else {
             key += bytes;
         }
@@ -239,7 +243,7 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
         const bool hasText = !token_bytes(tokens, data_->text, t).empty();
         QString label;
         if (!hasText && !idsOnly && labels_) {
-            label = labels_(tokens.id[t]);
+            label = label_of(t);
             missesLabels_ = missesLabels_ || label.isEmpty();
         }
         const CharacterSpan span = characters_of(tokens, data_->text, t, t > first);

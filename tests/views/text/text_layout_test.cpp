@@ -429,6 +429,29 @@ private slots:
         QVERIFY(layout.tokens(0)[0].right != before);
     }
 
+    void aNameIsThatOfTheRun() {
+        // The start token of another tokenizer has the same id and another name.
+        const auto one = sequence_of({"", "There"});
+        const auto other = sequence_of({"", "Other"});
+        QString name = QStringLiteral("<s>");
+        const auto width = [&name](TextLayout& layout) {
+            layout.setFont(reading());
+            layout.setLabels([&name](int) { return name; });
+            return [&layout](const std::shared_ptr<SequenceData>& data) {
+                layout.setSequence(data);
+                while (!layout.prepare(1s)) {
+                }
+                return layout.tokens(0)[0].right;
+            };
+        };
+        TextLayout both;
+        const auto shown = width(both);
+        shown(one);
+        name = QStringLiteral("<|endoftext|>");
+        TextLayout alone;
+        QCOMPARE(shown(other), width(alone)(other));
+    }
+
     void runsOnIdsShowIds() {
         const TextLayout layout = laid_out(sequence_of({"a", "b", "c"}, false), 400);
         check_sound(layout);
