@@ -146,7 +146,10 @@ void SpanBar::copy(Form form) const {
         return;
     }
     const TokenValues& values = view_.values();
-    const ColourMap& map = map_of(values, context_.theme);
+    // LaTeX prints black letters on white paper, whatever the window wears.
+    const ColourMap map = values.difference          ? ColourMap::diverging(false)
+                          : values.classes.isEmpty() ? ColourMap::text(false)
+                                                     : ColourMap::classes(false);
     const auto colour = [&](qint64 token) {
         const auto at = static_cast<std::size_t>(token);
         const double position =

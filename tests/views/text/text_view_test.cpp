@@ -128,6 +128,30 @@ private slots:
         QVERIFY(!bar.isVisible());
     }
 
+    void aSpanIsMeasuredAgainstAnotherB() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        SpanBar& bar = stage.panel.spanBar();
+        stage.view().setSpan({100, 500});
+        QTRY_VERIFY(bar.said().contains(QStringLiteral("NLL")));
+        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id}); // nobody has read it
+        QTRY_VERIFY2(bar.said().contains(QStringLiteral("NLL of B")), qPrintable(bar.said()));
+        stage.selection.setRunB({});
+        QTRY_VERIFY2(!bar.said().contains(QStringLiteral("NLL of B")), qPrintable(bar.said()));
+    }
+
+    void latexIsForPaperWhateverTheWindowWears() {
+        Stage stage({.sequences = 1, .tokens = 60});
+        QVERIFY(stage.settle());
+        stage.view().setSpan({1, 30});
+        SpanBar& bar = stage.panel.spanBar();
+        bar.copy(SpanBar::Form::latex);
+        const QString light = QApplication::clipboard()->text();
+        stage.theme.setAppearance(Appearance::dark);
+        bar.copy(SpanBar::Form::latex);
+        QCOMPARE(QApplication::clipboard()->text(), light);
+    }
+
     void aSpanIsCopiedAndLabelled() {
         Stage stage(
             {.sequences = 2, .tokens = 60, .texts = {"A 50 % & 漢字 _x_ 😀 end.\nNext", "Other text"}});
