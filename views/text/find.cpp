@@ -85,11 +85,13 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
     }
     // Offsets in characters become offsets in bytes as the matches come: one pass in all.
     qsizetype counted = 0;
+    qsizetype ended = 0;
     std::uint64_t byte = 0;
     std::size_t token = 0;
     QRegularExpressionMatchIterator matches = expression.globalMatch(text);
     while (matches.hasNext() && hits.size() < limit) {
         const QRegularExpressionMatch match = matches.next();
+        ended = match.capturedEnd();
         if (match.capturedLength() == 0) {
             continue; // x* is everywhere
         }
@@ -106,6 +108,13 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
         if (hits.empty() || hits.back() != here) {
             hits.push_back(here);
         }
+    }
+    // The iterator is at its end behind an empty match at the text's end, and where a match was given up.
+    if (hits.size() < limit && ended < text.size() && !matches.isValid() &&
+        !expression.match(text, ended).isValid()) {
+        problem =
+            QCoreApplication::translate("Find", "the pattern takes too many steps here; make it simpler");
+        hits.clear();
     }
     return hits;
 }

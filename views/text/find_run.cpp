@@ -75,6 +75,11 @@ FoundInRun find_in_run(const RunKey& a, const RunKey& b, const QString& query, A
     for (const SequenceInfo& sequence : own.sequences) {
         const auto block = read(own, sequence.index);
         const Found here = find_in(*block, query, attribution);
+        if (query.startsWith(u'/') && !here.problem.isEmpty()) { // what is not searched is not without hits
+            throw InputError(QCoreApplication::translate("Find", "sequence %1: %2")
+                                 .arg(QString::number(sequence.index + 1), here.problem)
+                                 .toStdString());
+        }
         found.more = found.size() + static_cast<qint64>(here.tokens.size()) > most_found;
         if (found.more) {
             break;

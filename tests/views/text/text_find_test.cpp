@@ -39,6 +39,25 @@ private slots:
         QCOMPARE(find_tokens(*sequence_of({"aa", "aa", "aa"}), QStringLiteral("a"), 2).size(), 2u);
     }
 
+    void aPatternThatIsGivenUpSaysSo() {
+        const auto data = sequence_of({std::string(60, 'x'), " end"});
+        QString problem;
+        QVERIFY(find_pattern(*data, QStringLiteral("(x+x+)+y|end"), problem).empty());
+        QVERIFY2(problem.contains(QStringLiteral("too many steps")), qPrintable(problem));
+        QCOMPARE(find_pattern(*data, QStringLiteral("end"), problem), (std::vector<qint64>{1}));
+        QVERIFY(problem.isEmpty());
+    }
+
+    void whatWasFoundIsMeasuredAgainstAnotherB() {
+        Stage stage({.sequences = 1, .tokens = 900});
+        QVERIFY(stage.settle());
+        FindBar& bar = stage.panel.findBar();
+        stage.panel.findText(QStringLiteral("the"));
+        QTRY_VERIFY(bar.summary().contains(QStringLiteral("NLL")));
+        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id}); // nobody has read it
+        QTRY_VERIFY2(bar.summary().contains(QStringLiteral("NLL of B")), qPrintable(bar.summary()));
+    }
+
     void aConditionThatIsNoneSaysWhatIsWrong() {
         std::vector<TokenAnnotation> annotations(1);
         annotations[0].name = QStringLiteral("pos");
