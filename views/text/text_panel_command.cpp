@@ -18,7 +18,10 @@ figure::FigureSpec TextPanel::figureSpec(figure::FigureKind kind) const {
         spec.tokens = std::array<std::int64_t, 2>{span.first, span.last};
     }
     spec.annotation = view_->annotation().toStdString();
-    spec.range = view_->range();
+    const bool difference = view_->showsDifference() && view_->annotation().isEmpty();
+    if (!difference || view_->quantity() == Quantity::nll) { // ends of A − B are none of A
+        spec.range = view_->range();
+    }
     switch (view_->quantity()) {
     case Quantity::nll:
         spec.quantity = view_->showsDifference() && spec.runs.size() > 1
@@ -72,6 +75,9 @@ ViewCommand TextPanel::viewCommand() const {
         return shell_view({{QStringLiteral("policy"), run_a_reference(traces, selection),
                             QStringLiteral("--policy=") + view_->replay().policy,
                             QStringLiteral("--per-token=tokens.csv")}});
+    }
+    if (view_->values().difference && view_->quantity() != Quantity::nll) {
+        return no_command(tr("Figures colour words by A − B of NLL alone; choose NLL, or switch A − B off."));
     }
     return figure::figure_view(traces, selection, figureSpec(figure::FigureKind::token_text));
 }

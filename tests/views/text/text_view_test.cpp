@@ -273,6 +273,13 @@ private slots:
         stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
         stage.panel.setDifference(true);
         QVERIFY(!view.values().held);
+        QVERIFY(stage.panel.viewCommand().kind == ViewCommand::Kind::shell);
+        // Figures have no A − B of entropy, and entropy itself has not the ends of its difference.
+        stage.panel.setQuantity(Quantity::entropy);
+        view.setRange(std::array{-2.0, 2.0});
+        QVERIFY(!stage.panel.figureSpec(figure::FigureKind::token_text).range);
+        QVERIFY(stage.panel.viewCommand().kind == ViewCommand::Kind::none);
+        stage.panel.setQuantity(Quantity::nll);
         stage.panel.setDifference(false);
         view.setRange({});
         QVERIFY(!view.values().held);
