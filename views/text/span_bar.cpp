@@ -168,8 +168,13 @@ void SpanBar::label(const QString& annotation, const QString& name) {
     if (!shown || span.isEmpty()) {
         return;
     }
+    write(shown->run, shown->sequence, span, annotation, name);
+}
+
+void SpanBar::write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
+                    const QString& name) {
     writing_.start(
-        [run = shown->run, sequence = shown->sequence, span, annotation, name](const std::stop_token&) {
+        [run, sequence, span, annotation, name](const std::stop_token&) {
             label_span(run, sequence, span, annotation, name);
             return true;
         },
@@ -178,17 +183,21 @@ void SpanBar::label(const QString& annotation, const QString& name) {
 }
 
 void SpanBar::askForLabel() {
+    // The span that it asks about: a recording that ends meanwhile brings another text.
+    const auto about = view_.sequence();
+    const TokenSpan span = view_.span();
+    if (!about || span.isEmpty()) {
+        return;
+    }
     QDialog dialog(this);
     dialog.setWindowTitle(tr("Label the span"));
     auto* annotation = new QComboBox(&dialog);
     annotation->setEditable(true);
     QStringList classes;
-    if (const auto shown = view_.sequence()) {
-        for (const TokenAnnotation& one : shown->annotations) {
-            if (one.category) {
-                annotation->addItem(one.name);
-                classes << one.classes;
-            }
+    for (const TokenAnnotation& one : about->annotations) {
+        if (one.category) {
+            annotation->addItem(one.name);
+            classes << one.classes;
         }
     }
     if (annotation->count() == 0) {
@@ -211,7 +220,8 @@ void SpanBar::askForLabel() {
     connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
     name->setFocus();
     if (dialog.exec() == QDialog::Accepted) {
-        label(annotation->currentText().trimmed(), name->currentText().trimmed());
+        write(about->run, about->sequence, span, annotation->currentText().trimmed(),
+              name->currentText().trimmed());
     }
 }
 

@@ -41,6 +41,8 @@ private:
     void showSpan();
     void measure();
     void askForLabel();
+    void write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
+               const QString& name);
 
     ViewContext context_;
     TextView& view_;

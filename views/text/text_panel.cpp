@@ -215,15 +215,21 @@ void TextPanel::askForRange() {
 }
 
 void TextPanel::askForStep(bool bars) {
+    // Of the runs that it asks about: a recording that ends meanwhile makes its own run A.
+    const RunKey a = context_.selection.runA();
+    const RunKey b = context_.selection.runB();
     StepColumnDialog dialog(context_, this);
     if (dialog.exec() == QDialog::Accepted) {
-        deriveColumn(dialog.againstB() ? context_.selection.runB() : RunKey(), dialog.name(), dialog.column(),
-                     bars);
+        deriveColumnOf(a, dialog.againstB() ? b : RunKey(), dialog.name(), dialog.column(), bars);
     }
 }
 
 void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString& column, bool bars) {
-    const RunKey a = context_.selection.runA();
+    deriveColumnOf(context_.selection.runA(), b, name, column, bars);
+}
+
+void TextPanel::deriveColumnOf(const RunKey& a, const RunKey& b, const QString& name, const QString& column,
+                               bool bars) {
     if (context_.data.isLive(a.trace)) {
         emit failed(tr("A run that is not in a file yet takes no annotations; wait until it is recorded."));
         return;
@@ -233,9 +239,11 @@ void TextPanel::deriveColumn(const RunKey& b, const QString& name, const QString
             derive_column(a, b, name, column, stop);
             return true;
         },
-        [this, name, bars](bool) {
+        [this, a, name, bars](bool) {
             context_.data.refresh();
-            bars ? setBarAnnotation(name) : setAnnotation(name);
+            if (a == context_.selection.runA()) {
+                bars ? setBarAnnotation(name) : setAnnotation(name);
+            }
         },
         [this](const QString& sentence) { emit failed(sentence); });
 }

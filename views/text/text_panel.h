@@ -98,6 +98,8 @@ private:
     void fillTable();
     void askForRange();
     void askForStep(bool bars);
+    void deriveColumnOf(const RunKey& a, const RunKey& b, const QString& name, const QString& column,
+                        bool bars);
 
     ViewContext context_;
     TextView* view_;
