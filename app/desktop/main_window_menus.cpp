@@ -42,8 +42,8 @@ namespace ponderscope {
 void MainWindow::buildPanels() {
     const ViewContext context{data_, selection_, theme_};
     // Not animated: while a panel glides into its place, Qt 6 keeps paths into a layout that may be another
-    // by then. Not dragged in groups: the windows of groups that Qt 6.4 makes for that crash when what they hold
-    // is dragged out, shown elsewhere or goes.
+    // by then. Not dragged in groups: the windows of groups that Qt 6.4 makes for that crash when what they
+    // hold is dragged out, shown elsewhere or goes.
     setDockOptions(AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);

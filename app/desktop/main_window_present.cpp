@@ -68,11 +68,13 @@ void MainWindow::fillViews(QMenu* menu) {
             tr("%1  %2").arg(i + 1).arg(QString(views_[i].name).replace(u'&', QStringLiteral("&&"))));
         one->addAction(tr("Show"), this, [this, state = views_[i].view] { showState(state); });
         // A session may have other views by the time that something is chosen.
-        one->addAction(tr("Earlier"), this, [this, i] {
-               if (i < views_.size()) {
-                   std::swap(views_[i], views_[i - 1]);
-               }
-           })->setEnabled(i > 0);
+        one->addAction(tr("Earlier"), this,
+                       [this, i] {
+                           if (i < views_.size()) {
+                               std::swap(views_[i], views_[i - 1]);
+                           }
+                       })
+            ->setEnabled(i > 0);
         one->addAction(tr("Forget"), this, [this, i] {
             if (i < views_.size()) {
                 views_.erase(views_.begin() + static_cast<std::ptrdiff_t>(i));

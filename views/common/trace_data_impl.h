@@ -282,8 +282,8 @@ struct TraceData::Impl {
     std::map<RunKey, QHash<int, QString>> labels;
     std::map<RunKey, QSet<int>> labelsPending;
     QHash<QString, bool> refreshing; ///< and whether it was asked for once more meanwhile
-    QSet<QString> live;           ///< keys of `traces` that are no files
-    QHash<QString, int> closings; ///< of each trace: one that is being opened must not come back
+    QSet<QString> live;              ///< keys of `traces` that are no files
+    QHash<QString, int> closings;    ///< of each trace: one that is being opened must not come back
     QSet<QString> scratch;
     std::set<RunKey> hidden;
     [[nodiscard]] std::vector<RunInfo> runsOf(const QString& trace, bool isHidden) const {

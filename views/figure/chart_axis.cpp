@@ -104,7 +104,7 @@ std::vector<double> logarithmic_ticks(AxisRange range, int most) {
 
 ChartAxis::ChartAxis(const Chart& chart, bool horizontal_data, int most)
     : axis_(horizontal_data ? chart.x : chart.y), range_(range_of(chart, horizontal_data)) {
-    constexpr double least = 1e-300; // below, numbers of 64 bits have no decades any more
+    constexpr double least = 1e-300;          // below, numbers of 64 bits have no decades any more
     if (axis_.log && !(range_.low > least)) { // no value is positive, or a limit is not
         range_.low = range_.high > 10 * least ? range_.high / 10 : 1;
     }

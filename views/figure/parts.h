@@ -46,8 +46,8 @@ struct Style {
 QString tick_label(double value, double step = 0);
 /// Text for LaTeX, what is special to it escaped.
 std::string tex(const QString& text);
-/// Whether there is room for ticks from \p low to \p high, numbers of 64 bits: none between two means that are
-/// equal but for the order in which they were summed.
+/// Whether there is room for ticks from \p low to \p high, numbers of 64 bits: none between two means that
+/// are equal but for the order in which they were summed.
 bool are_apart(double low, double high);
 /// At most \p most round values (1, 2, 5 times a power of ten) within [low, high].
 std::vector<double> round_ticks(double low, double high, int most);

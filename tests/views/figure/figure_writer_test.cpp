@@ -572,8 +572,9 @@ private slots:
                         const ChartAxis axis(chart, true, 6);
                         QVERIFY(axis.ticks().size() <= 16);
                         for (const double tick : axis.ticks()) {
-                            QVERIFY2(std::abs(axis.share(tick) - 0.5) <= 0.5 + 1e-6,
-                                     qPrintable(QStringLiteral("tick %1 at %2").arg(tick).arg(axis.share(tick))));
+                            QVERIFY2(
+                                std::abs(axis.share(tick) - 0.5) <= 0.5 + 1e-6,
+                                qPrintable(QStringLiteral("tick %1 at %2").arg(tick).arg(axis.share(tick))));
                             QVERIFY(!axis.label(tick).isEmpty());
                         }
                     }
