@@ -216,8 +216,7 @@ void TextPanel::askForRange() {
 
 void TextPanel::askForStep(bool bars) {
     // Of the runs that it asks about: a recording that ends meanwhile makes its own run A.
-    const RunKey a = context_.selection.runA();
-    const RunKey b = context_.selection.runB();
+    const auto [a, b] = std::pair(context_.selection.runA(), context_.selection.runB());
     StepColumnDialog dialog(context_, this);
     if (dialog.exec() == QDialog::Accepted) {
         deriveColumnOf(a, dialog.againstB() ? b : RunKey(), dialog.name(), dialog.column(), bars);

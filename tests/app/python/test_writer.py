@@ -396,7 +396,7 @@ def test_names_that_are_no_utf8_are_no_damage(tmp_path: Path) -> None:
         assert trace.run_names == ["mod\ufffd"]
         run = trace.run()
         assert run.info["text_source"] == "caf\ufffd.txt" and run.sequence_rows()[0]["title"] == "caf\ufffd.txt"
-        assert len(run.columns()["nll"]) == run.info["tokens"]
+        assert len(run.columns()["nll"]) == run.sequence_rows()[0]["tokens"]
     with ps.Writer(path) as writer, writer.run("another", max_steps=0, layers=1, vocab_size=10) as run:
         run.sequence([1, 2, 3])
     assert ps.open(path).run_names[-1] == "another"
