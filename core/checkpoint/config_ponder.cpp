@@ -48,7 +48,6 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     }
     PonderConfig& ponder = config.ponder;
     ponder = {};
-    ponder.from_own_section = true;
     ponder.method = override_.value_or(*declared);
     if (section.has("max_steps") || ponder.method != MethodKind::vanilla) {
         ponder.max_steps = section.required_integer("max_steps", 0, config_limits::steps);

@@ -80,10 +80,9 @@ struct PonderConfig {
     bool interpolation = false;                    ///< ponderlm2
     bool interpolation_use_topk = false;           ///< ponderlm2
     std::int64_t interpolation_topk = 100;         ///< ponderlm2
-    std::optional<std::int64_t> jacobi_iterations; ///< absent: 3 for public configs, exact with our section
+    std::optional<std::int64_t> jacobi_iterations; ///< of passes when scoring; absent: exact
     std::int64_t pause_token_id = 50288;           ///< pause
     bool loop_final_norm_each_pass = false;        ///< nanbeige, ouro
-    bool from_own_section = false;                 ///< read from config.json's "pondering"
     /// Numbers that one method alone knows, by the names that its own file gives them.
     std::map<std::string, double> own;
 };

@@ -200,8 +200,8 @@ void Trainer::finish() {
     if (corpus_.held_out.empty()) {
         append(row);
     } else {
-        const HeldOut there =
-            measure({usual_refreshes(config_), false, {}}, recipe_.final_windows, false, options_.stop);
+        const HeldOut there = measure({config_.ponder.jacobi_iterations, false, {}}, recipe_.final_windows,
+                                      false, options_.stop);
         result_.held_out_nll = there.nll;
         result_.held_out_tokens = there.tokens;
         row.held_out_nll = there.nll;

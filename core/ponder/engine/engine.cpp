@@ -108,7 +108,7 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
                                                placement.home(),
                                                options.precision,
                                                std::move(notices),
-                                               {nullptr, usual_refreshes(checkpoint.config), {}},
+                                               {nullptr, checkpoint.config.ponder.jacobi_iterations, {}},
                                                {},
                                                0,
                                                nullptr,
@@ -197,9 +197,9 @@ std::string Engine::scoring() const {
 
 void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
     if (refreshes && !impl_->choices.iterates(impl_->method())) {
-        const MethodKind method = config().ponder.method;
-        const bool one_step = method == MethodKind::ponderlm2 || method == MethodKind::ponderlm3;
-        throw InputError("A model of the method " + to_string(method) +
+        const Method& method = impl_->method();
+        const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
+        throw InputError("A model of the method " + to_string(config().ponder.method) +
                          (one_step ? " that runs one step a token has nothing to refresh; leave --jacobi out."
                                    : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and "
                                      "ponderlm3."));

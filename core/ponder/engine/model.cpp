@@ -134,16 +134,6 @@ void require_runnable(const ModelConfig& config) {
     (void)parameter_layout(config);
 }
 
-std::optional<std::int64_t> usual_refreshes(const ModelConfig& config) {
-    if (config.ponder.jacobi_iterations) {
-        return config.ponder.jacobi_iterations;
-    }
-    // Of the methods with public keys it alone has inputs that refreshes bring to rest: pause tokens are
-    // known, and what a policy decides about them is computed exactly.
-    const bool refreshed = config.ponder.method == MethodKind::ponderlm2 && !config.ponder.from_own_section;
-    return refreshed ? std::optional<std::int64_t>(3) : std::nullopt;
-}
-
 bool has_penalty(const ModelConfig& config) {
     return !method_info(config.ponder.method).penalty.empty();
 }

@@ -73,10 +73,6 @@ private:
 /// Every tensor of backbone and method. InputError for what this build does not run.
 ParameterLayout parameter_layout(const ModelConfig& config);
 
-/// Refreshes of the interleaved rule that scoring uses when nobody says otherwise: the config's number, 3
-/// where a public config of PonderLM-2 has none, else exact (nothing; methods.md section 4).
-std::optional<std::int64_t> usual_refreshes(const ModelConfig& config);
-
 /// Whether the method's loss has a penalty on steps.
 bool has_penalty(const ModelConfig& config);
 

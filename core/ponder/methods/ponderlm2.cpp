@@ -26,7 +26,7 @@ void read_public(const ConfigReader& reader, ModelConfig& config, const PublicKe
     if (keys.scale_embeds) {
         ponder.embed_scale = ponder.interpolation ? EmbedScale::sqrt_d : EmbedScale::sqrt_2_5_d;
     }
-    ponder.jacobi_iterations = reader.json().integer("num_jacobi_iterations", 0, 1'000'000);
+    ponder.jacobi_iterations = reader.json().integer("num_jacobi_iterations", 0, 1'000'000).value_or(3);
 }
 
 } // namespace

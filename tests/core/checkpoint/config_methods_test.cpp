@@ -140,7 +140,7 @@ TEST(PublicKeys, ScalesOfTheRelatives) {
 TEST(PublicKeys, PonderLm2AndPauseDetails) {
     const std::string on = R"("num_latent_thoughts":2,"recurrent_model":true)";
     PonderConfig p = read_config(llama(on), MethodKind::ponderlm2).ponder;
-    EXPECT_EQ(p.jacobi_iterations, std::nullopt);
+    EXPECT_EQ(p.jacobi_iterations, 3) << "where the key is absent";
     EXPECT_EQ(p.interpolation_topk, 100);
     p = read_config(
             llama(
@@ -172,7 +172,6 @@ TEST(OwnSection, EveryKey) {
     ModelConfig c =
         read_config(own(R"("method":"adaponderlm","max_steps":3,"threshold":0.25,"embed_scale":"sqrt_d",
         "multiply_start":true,"top_k":10)"));
-    EXPECT_TRUE(c.ponder.from_own_section);
     EXPECT_EQ(c.ponder.method, MethodKind::adaponderlm);
     EXPECT_EQ(c.candidate_methods, Methods{MethodKind::adaponderlm});
     EXPECT_EQ(c.ponder.max_steps, 3);

@@ -166,10 +166,9 @@ TEST(ReferenceConfigs, MethodsOfSingleCases) {
     EXPECT_EQ(ponder.temperature, 0.7);
     EXPECT_EQ(ponder.embed_scale, EmbedScale::sqrt_d);
     EXPECT_TRUE(ponder.multiply_start);
-    EXPECT_FALSE(ponder.from_own_section);
 
     ponder = golden("ponderlm_gpt_neox_multiply_start").ponder;
-    EXPECT_TRUE(ponder.from_own_section && ponder.multiply_start);
+    EXPECT_TRUE(ponder.multiply_start);
     EXPECT_EQ(ponder.max_steps, 3);
 
     ponder = golden("adaptive_latent_cot_stories_router_per_step").ponder;
