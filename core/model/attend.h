@@ -45,8 +45,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// q: [n, n_q, d_h]; k, v: [R, g, d_h]; all of one dtype and device, in any strides. row_bias: undefined, or
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
 /// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. A query's result does not depend on other
-/// sequences; on the CPU, and on a GPU where our kernel takes the ranges, not by a bit. Rows that no query
-/// sees may hold anything.
+/// sequences; on the CPU, and in fp32 on a GPU, not by a bit. Rows that no query sees may hold anything.
 ///
 /// Implementations, chosen here: on the CPU our blocked one (attend_cpu.h); on a GPU the library's flash
 /// attention in half precision for causal blocks and runs, and ours (cuda/) for everything else; with a

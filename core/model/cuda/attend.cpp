@@ -137,6 +137,16 @@ at::Tensor by_flash_biased(const at::Tensor& q, const at::Tensor& k, const at::T
         .narrow(2, 0, q.size(2));
 }
 
+/// Whether queries that are neighbours see nearly the same rows, so that the matrix unit has something to do.
+/// Of ranges only their number is known here: a decoded batch has few queries, a step over texts many.
+bool has_neighbours(const Visibility& visibility, std::int64_t queries) {
+    if (visibility.ranges.defined()) {
+        return queries >= 4 * kernels::attend_tile_lines;
+    }
+    return std::any_of(visibility.causal.begin(), visibility.causal.end(),
+                       [](const auto& block) { return 4 * block.length >= kernels::attend_tile_lines; });
+}
+
 /// Where queries are too few for the GPU, several warps share one; room for their parts.
 at::Tensor share_queries(kernels::AttendRanges& a, const Visibility& visibility, std::int64_t rows,
                          const at::TensorOptions& options) {
@@ -227,9 +237,14 @@ at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tenso
     arguments.v_head_stride = values.stride(1);
     arguments.scale = static_cast<float>(scale);
     arguments.element = kernels::element_of(q.scalar_type());
-    const auto parts = share_queries(arguments, visibility, k.size(0), q.options());
-    const char* error =
-        kernels::attend_ranges_cuda(arguments, c10::cuda::getCurrentCUDAStream(q.device().index()).stream());
+    void* const stream = c10::cuda::getCurrentCUDAStream(q.device().index()).stream();
+    const char* error = nullptr;
+    if (kernels::fits_attend_tiles(arguments) && has_neighbours(visibility, q.size(0))) {
+        error = kernels::attend_tiles_cuda(arguments, stream);
+    } else {
+        const auto parts = share_queries(arguments, visibility, k.size(0), q.options());
+        error = kernels::attend_ranges_cuda(arguments, stream);
+    }
     TORCH_CHECK(error == nullptr, "attend on ", q.device(), ": ", error);
     return out;
 }

@@ -48,4 +48,16 @@ constexpr bool fits_cuda_head(std::int64_t head_size) {
 /// Queues the kernels on a cudaStream_t. Returns null, or what the CUDA runtime says is wrong.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 
+/// Queries times query heads a K/V head that a block of tiles takes.
+constexpr std::int64_t attend_tile_lines = 64;
+
+constexpr bool fits_attend_tiles(const AttendRanges& a) {
+    return a.element != Element::f32 && fits_cuda_head(a.head_size) && a.kv_heads > 0 &&
+           a.query_heads / a.kv_heads <= attend_tile_lines;
+}
+
+/// The same on the matrix unit, for many queries whose neighbours see nearly the same rows; `splits` and what
+/// goes with it are not looked at. Weights are rounded to the elements' dtype, as flash attention does.
+const char* attend_tiles_cuda(const AttendRanges& arguments, void* stream);
+
 } // namespace ponderscope::kernels

@@ -129,6 +129,7 @@ struct Fibre {
     int source = 0;
     std::uint64_t given = 0;
     std::uint64_t taken = 0;
+    std::uint64_t* all = nullptr; ///< where the values of all lanes go, in place of the source's
 };
 
 struct Runtime {
@@ -144,6 +145,7 @@ struct Runtime {
     uint3 block;
     std::uint64_t blocks_run = 0;
     Token start, end, block_barrier;
+    bool said[2] = {}; ///< by a thread that came to the barrier, by its turn
     std::vector<Token> warp_barriers;
     int error = 0;
     std::string text;
@@ -251,7 +253,11 @@ void meet_warp(unsigned warp) {
             if ((lanes >> i & 1) == 0) {
                 continue;
             }
-            if (state == State::at_exchange) {
+            if (state == State::at_exchange && lane(i).all != nullptr) {
+                for (unsigned from = 0; from < warp_size; ++from) {
+                    lane(i).all[from] = (lanes >> from & 1) != 0 ? lane(from).given : 0;
+                }
+            } else if (state == State::at_exchange) {
                 const auto source = static_cast<unsigned>(lane(i).source);
                 if (source >= warp_size || (lanes >> source & 1) == 0) {
                     fail(719, name_of(warp * warp_size + i) + " shuffles with a lane that takes no part");
@@ -273,6 +279,7 @@ bool meet() {
     const auto at_barrier = [](const auto& fibre) { return fibre->state == State::at_block_barrier; };
     if (std::all_of(r.fibres.begin(), r.fibres.begin() + r.count, at_barrier)) {
         ++r.block_barrier.turn;
+        r.said[r.block_barrier.turn % 2] = false;
         for (unsigned i = 0; i < r.count; ++i) {
             r.fibres[i]->state = State::ready;
         }
@@ -411,13 +418,35 @@ void warp_barrier(unsigned lanes) {
     acquire(place);
 }
 
+bool block_any(bool own) {
+    auto& r = runtime();
+    bool& said = r.said[r.block_barrier.turn % 2];
+    said = said || own;
+    block_barrier();
+    return said;
+}
+
+void misaligned() {
+    fail(716, "misaligned address");
+    wait(State::at_block_barrier);
+}
+
 std::uint64_t exchange(unsigned lanes, std::uint64_t value, int source) {
     Fibre& fibre = *runtime().running;
     fibre.lanes = lanes;
     fibre.source = source;
     fibre.given = value;
+    fibre.all = nullptr;
     wait(State::at_exchange);
     return fibre.taken;
+}
+
+void exchange_all(unsigned lanes, std::uint64_t value, std::uint64_t (&all)[32]) {
+    Fibre& fibre = *runtime().running;
+    fibre.lanes = lanes;
+    fibre.given = value;
+    fibre.all = all;
+    wait(State::at_exchange);
 }
 
 } // namespace host_cuda

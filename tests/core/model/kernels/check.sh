@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../../../.."
 tree=$PWD
 out=$tree/build/kernels
 cxx=${CXX:-g++}
-kernels=(attend_ranges depth_mix head_stats rotate_rows)
+kernels=(attend_ranges attend_tiles depth_mix head_stats rotate_rows)
 common="-x c++ -std=c++20 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing -ffunction-sections"
 declare -A flags=(
     [plain]="-O2"
@@ -74,7 +74,8 @@ mutant() {
     local what=$1 folder=$2 file=$3 builds=$4 filter build caught="" rebuilt source
     [[ $what =~ ${MUTANTS:-} ]] || return 0
     case $file in
-        *attend_ranges.cu) filter='Attend*' ;;
+        *attend_ranges.cu) filter='AttendKernel*' ;;
+        *attend_tiles.cu | *matrix_unit.cuh) filter='AttendTiles*' ;;
         *depth_mix.cu) filter='Depth*' ;;
         *rotate_rows.cu) filter='Rotate*' ;;
         *elements.cuh) filter='Attend*:Depth*' ;;
@@ -88,6 +89,7 @@ mutant() {
         ln -sf "$out/$build"/*.o "$folder/$build/"
         case $file in
             *.cu) rebuilt=$file ;;
+            *matrix_unit.cuh) rebuilt=core/model/cuda/attend_tiles.cu ;;
             *elements.cuh) rebuilt="core/model/cuda/attend_ranges.cu core/model/cuda/depth_mix.cu" ;;
             *) rebuilt="core/model/cuda/head_stats.cu tests/core/model/kernels/head_stats_test.cpp" ;;
         esac
@@ -193,6 +195,25 @@ mutants() {
         rounds" "ranges[2 * m];
         rounds"
     change "no bias" attend_ranges.cu "a.row_bias != nullptr ? dot + a.row_bias[row] : dot" "dot"
+    change "a block's queries begin where they like" attend_tiles.cu "begin = tile.firsts[w] < begin ? tile.firsts[w] : begin;" "begin = tile.firsts[0];"
+    change "the window cuts no tile" attend_tiles.cu "RangeTrim::of(visible, a.window)" "RangeTrim::of(visible, 0)"
+    change "everybody sees a tile" attend_tiles.cu "(seen[i / 2] >> row & 1) != 0 ? score" "true ? score"
+    change "rows that nobody sees are read" attend_tiles.cu "const bool read = (any >> row & 1) != 0; //" "const bool read = true; //"
+    change "a bias that nobody sees" attend_tiles.cu "a.row_bias != nullptr && (any >> thread & 1) != 0" "a.row_bias != nullptr" address
+    change "a strange value is multiplied" attend_tiles.cu "if (strange) {" "if (false) {"
+    change "a thread keeps what it found strange" attend_tiles.cu "strange = __syncthreads_or(strange) != 0;" "__syncthreads();" "plain thread"
+    change "tiles forget the sums before" attend_tiles.cu "sum[half] *= factor;" ""
+    change "tiles forget the mixtures before" attend_tiles.cu "numbers[2 * half + 1] *= factor;" ""
+    change "lanes keep their own maxima" attend_tiles.cu "highest[half] = fmaxf(highest[half], __shfl_xor_sync(all_lanes, highest[half], step));" "(void)step;"
+    change "a tile's end is one row early" attend_tiles.cu "from = begin + rows;" "from = begin + rows - 1;"
+    change "a tile's end is one row late" attend_tiles.cu "from = begin + rows;" "from = begin + rows + 1;"
+    change "all lines are of the first head" attend_tiles.cu "kv_head * group + line % group" "kv_head * group"
+    change "a query's element too many" attend_tiles.cu "present[half] && element + 1 < size" "present[half]" address
+    change "no room between a tile's rows and its banks" attend_tiles.cu "(j * 16 + matrix % 2 * 8 + lane % 8) * width" "(j * 16 + matrix % 2 * 8 + lane % 8) * (width - chunk)"
+    change "halves of a slice change places" attend_tiles.cu "matrix % 2 * 8,
+                                     b);" "(matrix + 1) % 2 * 8,
+                                     b);"
+    change "values are not turned" attend_tiles.cu "load_matrices<true>" "load_matrices<false>"
     change "the own value first" depth_mix.cu "j < count - 1 ? a.source_keys[j] : a.k" "j > 0 ? a.source_keys[j - 1] : a.k"
     change "earlier sources keep their weight" depth_mix.cu "total *= shrink;" ""
     change "teams without a head take part" depth_mix.cu "const int size = present ? static_cast<int>(a.head_size) : 0;" "const int size = static_cast<int>(a.head_size);" address

@@ -110,9 +110,9 @@ private:
     std::vector<unsigned char> bytes_;
 };
 
-/// How far `got` is from `expected` beyond what rounding the result to its dtype explains; infinite where one
-/// of them is NaN or infinite and the other is not the same.
-inline double excess(double got, double expected, Element element) {
+/// How far `got` is from `expected` beyond `allowed` and what rounding the result to its dtype explains;
+/// infinite where one of them is NaN or infinite and the other is not the same.
+inline double excess(double got, double expected, Element element, double allowed = 0) {
     if (std::isnan(expected) || std::isnan(got)) {
         return std::isnan(expected) && std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
     }
@@ -122,7 +122,7 @@ inline double excess(double got, double expected, Element element) {
     const double rounding = element == Element::f32   ? 0
                             : element == Element::f16 ? std::fabs(expected) * 0x1p-11 + 0x1p-25
                                                       : std::fabs(expected) * 0x1p-8;
-    return std::max(0.0, std::fabs(got - expected) - rounding);
+    return std::max(0.0, std::fabs(got - expected) - rounding - allowed);
 }
 
 /// Σ weights · values; a NaN counts even where its weight is 0.

@@ -56,6 +56,45 @@ inline int lane() {
     return static_cast<int>(threadIdx.x % 32);
 }
 
+/// ldmatrix.x4 as PTX has it: core/model/cuda/matrix_unit.cuh says who gives and gets what.
+inline void load_matrices(const void* row, bool turned, std::uint32_t (&to)[4]) {
+    std::uint64_t rows[32];
+    exchange_all(0xffffffffU, reinterpret_cast<std::uint64_t>(row), rows);
+    for (int matrix = 0; matrix < 4; ++matrix) {
+        for (int i = 0; i < 2; ++i) {
+            const int line = lane() / 4, column = lane() % 4 * 2 + i;
+            const auto* from =
+                reinterpret_cast<const std::uint16_t*>(rows[matrix * 8 + (turned ? column : line)]);
+            if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) {
+                misaligned();
+                return;
+            }
+            const std::uint32_t element = from[turned ? line : column];
+            to[matrix] = i == 0 ? element : to[matrix] | element << 16;
+        }
+    }
+}
+
+/// mma.m16n8k16: c += a · b, sums in fp32.
+template <typename Widen>
+void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                  const Widen& widen) {
+    std::uint64_t upper[32], lower[32], right[32]; // words 0 and 2 of a, 1 and 3, and those of b
+    exchange_all(0xffffffffU, a[0] | std::uint64_t{a[2]} << 32, upper);
+    exchange_all(0xffffffffU, a[1] | std::uint64_t{a[3]} << 32, lower);
+    exchange_all(0xffffffffU, b[0] | std::uint64_t{b[1]} << 32, right);
+    // Element k of 16 of a line or column that four lanes hold.
+    const auto element = [&](const std::uint64_t(&words)[32], int line, int k) {
+        const std::uint64_t word = words[line * 4 + k % 8 / 2] >> (k / 8 * 32 + k % 2 * 16);
+        return widen(static_cast<std::uint16_t>(word));
+    };
+    for (int i = 0; i < 4; ++i) {
+        for (int k = 0; k < 16; ++k) {
+            c[i] += element(i < 2 ? upper : lower, lane() / 4, k) * element(right, lane() % 4 * 2 + i % 2, k);
+        }
+    }
+}
+
 } // namespace host_cuda
 
 template <typename T>
@@ -77,6 +116,9 @@ inline unsigned __ballot_sync(unsigned lanes, bool own) {
         bits |= __shfl_xor_sync(lanes, bits, step);
     }
     return bits;
+}
+inline int __syncthreads_or(int own) {
+    return host_cuda::block_any(own != 0) ? 1 : 0;
 }
 inline int __ffs(int bits) {
     return __builtin_ffs(bits);
