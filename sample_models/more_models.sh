@@ -31,12 +31,6 @@ train() {
 for model in vanilla-neox vanilla-llama; do
     train "$model-flops4" "cabinet/$model" training.tokens=2097152
 done
-for seed in 2 3 4 5; do
-    for model in vanilla-llama depth_attention-llama denseformer-llama attnres-llama mhc-llama \
-        vanilla-neox adaponderlm-neox ponderlm-neox; do
-        train "$model-seed$seed" "cabinet/$model" "training.seed=2026112$seed"
-    done
-done
 # A quarter of the cabinet's tokens: curves, not models to keep.
 for weight in 0 0.01 0.1 0.3; do
     train "adaptive_latent_cot-llama-lambda$weight" cabinet/adaptive_latent_cot-llama training.tokens=131072 evaluation.final_windows=128 "penalty.lambda=$weight"
@@ -44,6 +38,12 @@ done
 for power in 0 0.5 1; do
     train "adaptive_latent_cot-llama-beta$power" cabinet/adaptive_latent_cot-llama training.tokens=131072 evaluation.final_windows=128 \
         penalty.lambda=0.1 "penalty.beta=$power"
+done
+for seed in 2 3 4 5; do
+    for model in vanilla-llama depth_attention-llama denseformer-llama attnres-llama mhc-llama \
+        vanilla-neox adaponderlm-neox ponderlm-neox looped-neox; do
+        train "$model-seed$seed" "cabinet/$model" "training.seed=2026112$seed"
+    done
 done
 python3 "$here/known_difficulty/chains.py" "$out/chains"
 texts=$out/chains
