@@ -9,8 +9,9 @@ Runs `ponderscope` alone (record, compare, policy, stats) and writes OUT/claims.
 ours with its interval, whether ours says the same, and where that is not decided, what would decide it. HELD_OUT.txt is a text that no model was trained on; of the novels, those that
 training.json names. --known-difficulty: a folder with what known_difficulty/generate.py wrote, and perhaps models trained on it in folders
 of the recipes' names; else those that are shipped are asked. --more: what more_models.sh trained, the same models from other seeds and the curves of the penalty. Recordings
-are kept in OUT and used again. A claim whose models are not there says so; "not decided" is an interval that holds both answers, or
-seeds that contradict each other. Needs nothing but Python.
+are kept in OUT and used again. A claim whose models are not there says so. Methods are compared with
+`compare --paired-seeds` over all seeds that both have; what is said of one method's own tokens is decided where all its seeds say the same.
+"not decided" is an interval that holds both answers, or seeds that contradict each other. Needs nothing but Python.
 """
 
 import argparse
@@ -77,11 +78,19 @@ class Bench:
                 rows += [values[at : at + width] for at in range(0, len(values), width)]
         return [row for row in rows if all(value == value for value in row)]
 
+    def seeds(self, *models, options=(), suffix=""):
+        """Runs of the models side by side, a line a seed for which all are there: the shipped ones, then those from other seeds."""
+        lines = [[self.run(model, *options, name=model + suffix) for model in models]]
+        for seed in range(2, 10):
+            lines.append([self.run(f"{model}-seed{seed}", *options, name=f"{model}-seed{seed}{suffix}", folder=self.options.more) for model in models])
+        return [line for line in lines if None not in line]
+
     def say(self, claim, paper, ours, verdict, scale=""):
         self.rows.append((claim, paper, ours, verdict, scale))
 
-    def interval(self, claim, paper, value, wanted, what="", seeds=(), bound=0.0):
-        """`wanted`: the sign that the claim gives the figure, seen from `bound`. `seeds`: the same figure of models from other seeds."""
+    def interval(self, claim, paper, value, wanted, what="", seeds=(), bound=0.0, spread=()):
+        """`wanted`: the sign that the claim gives the figure, seen from `bound`. `seeds`: the same figure of models from other seeds, each of
+        which has to say the same; `spread`: of those whose seeds the interval has drawn already."""
         values = [value, *seeds]
         if any(one[key] is None for one in values for key in ("value", "low", "high")):
             self.say(claim, paper, "not enough data for an interval", "not decided")
@@ -93,7 +102,7 @@ class Bench:
             shown += f"; margin {abs(bound):g}"
         answers = {"not decided" if one["low"] <= bound <= one["high"] else "yes" if (one["low"] > bound) == (wanted > 0) else "no" for one in values}
         verdict = answers.pop() if len(answers) == 1 else "not decided"
-        self.say(claim, paper, shown, verdict, scale_needed([{key: one[key] - bound for key in one} for one in map(bare, values)]) if verdict == "not decided" else "")
+        self.say(claim, paper, shown, verdict, scale_needed([{key: one[key] - bound for key in one} for one in map(bare, spread or values)]) if verdict == "not decided" else "")
 
 
 def figure(value):
@@ -137,55 +146,72 @@ def share_difference(a, b):
 
 def steps_of_tokens(bench):
     """Who gets steps, and what came of it."""
-    plain = {"neox": bench.run("vanilla-neox"), "llama": bench.run("vanilla-llama")}
     papers = {
         "adaponderlm-neox": ("AdaPonderLM", "tokens that halt early have the lowest NLL"),
         "adaptive_latent_cot-llama": ("adaptive latent CoT", "longer trajectories on hard tokens"),
         "ponderlm3-llama": ("PonderLM-3", "harder tokens get more steps"),
     }
     for model, (method, paper) in papers.items():
-        run, against = bench.run(model), plain[model.rsplit("-", 1)[1]]
         hard, early = f"{method}: tokens that are hard for the plain model get more steps", f"{method}: tokens with fewer steps have lower NLL"
-        if run is None or against is None:
+        measured = [steps_of_model(bench.figures("stats", run, "--against", against, "--rows", 100000)) for run, against in bench.seeds(model, "vanilla-" + model.rsplit("-", 1)[1])]
+        if not measured:
             for claim in (hard, early):
                 bench.say(claim, paper, "", NO_MODEL)
             continue
-        figures = bench.figures("stats", run, "--against", against, "--rows", 100000)
-        found = {entry["with"]: entry["spearman"] for entry in figures["steps_correlations"]}
-        surprise = next(value for name, value in found.items() if name.startswith("NLL of"))
-        bench.interval(hard, paper, surprise, +1, " (Spearman)")
-        bench.interval(early, paper, found["NLL"], +1, " (Spearman)")
+        first, others = measured[0], measured[1:]
+        for claim, key in ((hard, "hard"), (early, "early")):
+            bench.interval(claim, paper, first[key], +1, " (Spearman)", [one[key] for one in others])
         paper_words = '"the", "of" 66–74 %, "a" 0.07 % (PonderLM-3)'
-        shares = [entry for entry in figures["types"] if entry["name"] in (" the", " of", " a")]
-        shown = ", ".join(f'"{entry["name"].strip()}" {100 * entry["drops_last_step"]:.0f} %' for entry in shares)
-        # The words of the claim against all others.
-        groups = [[sum(e["count"] * e["drops_last_step"] for e in found), sum(e["count"] for e in found)] for found in (
-            shares, [e for e in figures["types"] if e not in shares])]
         claim = f"{method}: frequent function words drop the last step more often than others"
-        if not shares or not groups[1][1]:
-            bench.say(claim, paper_words, shown, "not decided")
+        if first["words"] is None:
+            bench.say(claim, paper_words, first["shown"], "not decided")
         else:
-            bench.interval(claim, paper_words, share_difference(*groups), +1, f" of the tokens: {shown}; others {100 * groups[1][0] / groups[1][1]:.0f} %")
-        steps = figures["mean_steps"]
+            bench.interval(claim, paper_words, first["words"], +1, f" of the tokens: {first['shown']}", [one["words"] for one in others if one["words"]])
         published = "about 2.4 of 3 at 1.4B" if "latent" in method else "3.7–3.8 of 4 passes" if method == "AdaPonderLM" else "0.90 of PonderLM-2's FLOPs"
-        bench.say(f"{method}: mean steps", published, f"{steps['value']:.3f} [{steps['low']:.3f}, {steps['high']:.3f}] of {figures['max_steps']}", "a figure, not a claim")
+        steps = first["steps"]
+        shown = f"{steps['value']:.3f} [{steps['low']:.3f}, {steps['high']:.3f}] of {first['most']}"
+        if others:
+            shown += "; other seeds " + ", ".join(f"{one['steps']['value']:.3f}" for one in others)
+        bench.say(f"{method}: mean steps", published, shown, "a figure, not a claim")
+
+
+def steps_of_model(figures):
+    found = {entry["with"]: entry["spearman"] for entry in figures["steps_correlations"]}
+    shares = [entry for entry in figures["types"] if entry["name"] in (" the", " of", " a")]
+    # The words of the claim against all others.
+    groups = [[sum(e["count"] * e["drops_last_step"] for e in types), sum(e["count"] for e in types)] for types in (
+        shares, [e for e in figures["types"] if e not in shares])]
+    shown = ", ".join(f'"{entry["name"].strip()}" {100 * entry["drops_last_step"]:.0f} %' for entry in shares)
+    words = None
+    if shares and groups[1][1]:
+        words = share_difference(*groups)
+        shown += f"; others {100 * groups[1][0] / groups[1][1]:.0f} %"
+    return {
+        "hard": next(value for name, value in found.items() if name.startswith("NLL of")),
+        "early": found["NLL"],
+        "words": words,
+        "shown": shown,
+        "steps": figures["mean_steps"],
+        "most": figures["max_steps"],
+    }
 
 
 def learned_against_random(bench):
     for model, method in (("adaponderlm-neox", "AdaPonderLM"), ("adaptive_latent_cot-llama", "adaptive latent CoT"), ("ponderlm3-llama", "PonderLM-3")):
         claim = f"{method}: the learned rule beats {{}} pruning at equal FLOPs (area between fronts, NLL)"
-        run = bench.run(model, "--policy", "full", "--record", "steps", name=f"{model} full")
-        if run is None:
-            for rule in ("uniform", "geometric"):
-                bench.say(claim.format(rule), "the learned gate wins", "", NO_MODEL)
-            continue
-        figures = bench.figures("policy", run, "--policy", "learned", "--policy", "uniform", "--policy", "geometric", "--sweep", "threshold=0.0001,0.001,0.01,0.05,0.1,0.2,0.4")
-        fronts = {front["b"]: front["nll_b_minus_a"] for front in figures["fronts"] if front["a"] == "learned"}
+        fronts = [fronts_of(bench, run) for run, in bench.seeds(model, options=("--policy", "full", "--record", "steps"), suffix=" full")]
         for rule in ("uniform", "geometric"):
-            if rule in fronts:
-                bench.interval(claim.format(rule), "the learned gate wins", fronts[rule], +1, ", replayed")
+            found = [of[rule] for of in fronts if rule in of]
+            if found:
+                bench.interval(claim.format(rule), "the learned gate wins", found[0], +1, ", replayed", found[1:])
             else:
-                bench.say(claim.format(rule), "the learned gate wins", "the fronts share no FLOPs", "not decided")
+                bench.say(claim.format(rule), "the learned gate wins", "the fronts share no FLOPs" if fronts else "", "not decided" if fronts else NO_MODEL)
+
+
+def fronts_of(bench, run):
+    """By rule, the NLL that it has more than the learned one, in the mean over the FLOPs that both reach."""
+    figures = bench.figures("policy", run, "--policy", "learned", "--policy", "uniform", "--policy", "geometric", "--sweep", "threshold=0.0001,0.001,0.01,0.05,0.1,0.2,0.4")
+    return {front["b"]: front["nll_b_minus_a"] for front in figures["fronts"] if front["a"] == "learned"}
 
 
 # What counts as as good, in nats a token: a hundredth of the perplexity, twice what AdaPonderLM's paper has between the two.
@@ -195,20 +221,17 @@ MARGIN = 0.01
 def compared(bench, claim, paper, better, worse, bound=0.0):
     """That `better` has the lower NLL, or with `bound` -MARGIN one that is not higher by more than that: the interval's lower end is
     then one of the two one-sided tests of equivalence, at 2.5 %."""
-    runs = [bench.run(model) for model in (better, worse)]
-    if None in runs:
+    pairs = bench.seeds(better, worse)
+    if not pairs:
         bench.say(claim, paper, "", NO_MODEL)
         return
-    difference = bench.figures("compare", *runs)["pairs"][0]["difference"]
-    bench.interval(claim, paper, difference, +1, " nats", list(other_seeds(bench, better, worse)), bound)
-
-
-def other_seeds(bench, better, worse):
-    """The same comparison between models that began elsewhere, where both are there."""
-    for seed in range(2, 10):
-        runs = [bench.run(f"{model}-seed{seed}", folder=bench.options.more) for model in (better, worse)]
-        if None not in runs:
-            yield bench.figures("compare", *runs)["pairs"][0]["difference"]
+    each = [bench.figures("compare", *pair)["pairs"][0]["difference"] for pair in pairs]
+    if len(pairs) < 2:
+        bench.interval(claim, paper, each[0], +1, " nats", bound=bound)
+        return
+    # Seeds and text drawn together; a seed's two models saw the same data in the same order.
+    both = bench.figures("compare", "--paired-seeds", *(",".join(runs) for runs in zip(*pairs)))["pairs"][0]["difference"]
+    bench.interval(claim, paper, both, +1, f" nats over {len(pairs)} seeds: " + ", ".join(figure(one["value"]) for one in each), bound=bound, spread=each)
 
 
 def jacobi(bench, iterations=8):
@@ -366,6 +389,7 @@ def write(bench):
         "",
         f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
         "These models have about a million parameters and, most of them, half a million tokens behind them: a line says what holds for them, not for the method.",
+        "Methods are compared over all seeds that both have, seeds and text drawn together; what is said of one method's own tokens is decided where all its seeds say the same.",
         "`to decide`: how much more text, or how many seeds, would decide it if the figure stays what it is.",
         "",
         "| claim | paper | ours | verdict | to decide |",

@@ -136,8 +136,11 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                          "it with --text, or label tokens (sequence,token,class).");
     }
     std::map<std::string, std::int64_t> numbers;
+    std::map<std::string, std::int64_t> again; // the second one of a title
     for (const SequenceInfo& sequence : sequences) {
-        numbers.emplace(sequence.title, sequence.index);
+        if (!numbers.emplace(sequence.title, sequence.index).second) {
+            again.emplace(sequence.title, sequence.index);
+        }
     }
     for (const PlacedRow& row : rows) {
         std::optional<std::int64_t> number;
@@ -146,6 +149,12 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
         } else if (row.document.empty() && sequences.size() == 1) {
             number = 0;
         } else if (const auto found = numbers.find(row.document); found != numbers.end()) {
+            if (const auto second = again.find(row.document); second != again.end()) {
+                throw InputError(file.string() + ": line " + std::to_string(row.line) +
+                                 " names the sequence \"" + row.document + "\", and " + named(trace, run) +
+                                 " has several of that title, " + std::to_string(found->second) + " and " +
+                                 std::to_string(second->second) + " among them; name the number.");
+            }
             number = found->second;
         } else if (const auto value = whole_number(row.document); value && *value < sequences.size()) {
             number = static_cast<std::int64_t>(*value);

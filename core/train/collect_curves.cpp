@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -113,13 +114,22 @@ TrainingInfo read_info(const std::filesystem::path& folder) {
     info.config = read_file(folder / "config.json");
     info.parameters = root.required_integer("parameters", 0);
     info.max_steps = config.ponder.max_steps;
+    std::int64_t tokens_per_step = 0;
     if (const auto recipe = root.object("recipe")) {
         info.recipe = document.at("recipe").dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
         if (const auto training = recipe->object("training")) {
-            info.planned_steps = training->integer("steps", 0, std::int64_t{1} << 40).value_or(0);
+            const auto number = [&](const char* key, std::int64_t most) {
+                return training->integer(key, 0, most).value_or(0);
+            };
+            info.planned_steps = number("steps", std::int64_t{1} << 40);
+            constexpr std::int64_t most = 1 << 20; // of each, so that their product cannot overflow
+            tokens_per_step = number("batch", most) * number("accumulation", most) * number("context", most);
         }
     }
-    info.planned_tokens = root.required_integer("tokens", 0); // of a finished one
+    // "tokens" are those so far, of a finished training all.
+    const bool counted = tokens_per_step > 0 &&
+                         info.planned_steps <= std::numeric_limits<std::int64_t>::max() / tokens_per_step;
+    info.planned_tokens = counted ? info.planned_steps * tokens_per_step : root.required_integer("tokens", 0);
     if (const auto made = root.object("made_with")) {
         info.device = made->text("device").value_or("");
         info.precision = made->text("precision").value_or("");

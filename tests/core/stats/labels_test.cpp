@@ -160,6 +160,14 @@ TEST_F(Labelled, OtherTextsAreRefused) {
     EXPECT_NE(trouble("document,begin,end,class\n0,0,1,x\n").find("none of its 1 labels"), std::string::npos);
 }
 
+TEST_F(Labelled, ATitleOfSeveralSequencesNamesNone) {
+    testing::sql(folder_ / "t.ponder", "UPDATE sequence SET title = 'same'");
+    reader_ = std::make_unique<TraceReader>(TraceReader::open(folder_ / "t.ponder"));
+    EXPECT_NE(trouble("document,begin,end,class\nsame,0,1,x\n").find("several of that title, 0 and 1"),
+              std::string::npos);
+    EXPECT_EQ(label("document,begin,end,class\n1,0,1,x\n", LabelPlace::token).label[39], 0);
+}
+
 TEST_F(Labelled, BytesNeedAText) {
     {
         TraceWriter writer(folder_ / "ids.ponder");

@@ -384,6 +384,24 @@ TEST_F(TrainingTraceFile, AResumedTrainingSaysWhatIsMissingOrRefusesWhatIsBroken
     EXPECT_NE(resume("other").find("a file of another kind"), std::string::npos);
 }
 
+TEST_F(TrainingTraceFile, CurvesOfAnUnfinishedTrainingSayWhatWasPlanned) {
+    std::stop_source source;
+    TrainOptions options = into("unfinished");
+    options.stop = source.get_token();
+    options.logged = [&](const TrainLogRow& row) {
+        if (row.step >= 6) {
+            source.request_stop();
+        }
+    };
+    EXPECT_THROW(train(recipe(recipe_of("adaponderlm")), options), Cancelled);
+    const auto kept = TraceReader::open(folder / "unfinished" / "training.ponder").trainings().at(0);
+    collect_curves({folder / "unfinished"}, folder / "curves.ponder");
+    const auto made = TraceReader::open(folder / "curves.ponder").trainings().at(0);
+    EXPECT_FALSE(made.complete);
+    EXPECT_EQ(made.planned_tokens, kept.planned_tokens);
+    EXPECT_LT(made.tokens, made.planned_tokens);
+}
+
 TEST_F(TrainingTraceFile, CurvesAreMadeFromTheLogWhereNoTraceIsKept) {
     static_cast<void>(train(recipe(recipe_of("adaponderlm")), into("one")));
     static_cast<void>(train(recipe(recipe_of("vanilla")), into("two")));

@@ -177,15 +177,15 @@ mutants() {
     change "any address is aligned" device_elements.cuh "% 16 == 0" "% 2 == 0" address
     change "a row is read one element too far" device_elements.cuh "begin + i < size ?" "begin + i <= size ?" address
     change "a row is written one element too far" device_elements.cuh "if (begin + i < size)" "if (begin + i <= size)" address
-    change "the window cuts nothing" attend_ranges.cu "RangeTrim::of(visible, a.window);
-    std::int64_t rounds = 0;   // of the ranges before" "RangeTrim::of(visible, 0);
+    change "the window cuts nothing" attend_ranges.cu "RangeTrim::of(rows_of(a, ranges), a.window);
+    std::int64_t rounds = 0;   // of the ranges before" "RangeTrim::of(rows_of(a, ranges), 0);
     std::int64_t rounds = 0;   // of the ranges before"
     change "a range's last rows are left out" attend_ranges.cu "end > begin ? (std::int64_t{end} - begin + round_rows - 1)" "end > begin ? (std::int64_t{end} - begin + round_rows - 4)"
     change "rows are counted in int32" attend_ranges.cu "const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
-                float dot" "const std::int32_t row = static_cast<std::int32_t>(base) + r * teams + team;
-                float dot"
+            if" "const std::int32_t row = static_cast<std::int32_t>(base) + r * teams + team;
+            if"
     change "teams keep their own maxima" attend_ranges.cu "highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));" "(void)step;"
-    change "the neighbours' K/V head" attend_ranges.cu "head / (a.query_heads / a.kv_heads)" "head % a.kv_heads"
+    change "the neighbours' K/V head" attend_ranges.cu "static_cast<const T*>(of.k) + of_head / (of.query_heads / of.kv_heads)" "static_cast<const T*>(of.k) + of_head % of.kv_heads"
     change "a segment is summed up by the wrong warp" attend_ranges.cu "belongs % a.splits != turn" "belongs % a.splits != 0"
     change "one round of another warp's is computed" attend_ranges.cu "round += segment_rounds - 1 - (rounds" "round += segment_rounds - 2 - (rounds"
     change "segments are forgotten" attend_ranges.cu "if (belongs != segment && segment >= 0)" "if (false)"
@@ -210,9 +210,7 @@ mutants() {
     change "all lines are of the first head" attend_tiles.cu "kv_head * group + line % group" "kv_head * group"
     change "a query's element too many" attend_tiles.cu "present[half] && element + 1 < size" "present[half]" address
     change "no room between a tile's rows and its banks" attend_tiles.cu "(j * 16 + matrix % 2 * 8 + lane % 8) * width" "(j * 16 + matrix % 2 * 8 + lane % 8) * (width - chunk)"
-    change "halves of a slice change places" attend_tiles.cu "matrix % 2 * 8,
-                                     b);" "(matrix + 1) % 2 * 8,
-                                     b);"
+    change "halves of a slice change places" attend_tiles.cu "s * slice + matrix % 2 * 8, b);" "s * slice + (matrix + 1) % 2 * 8, b);"
     change "values are not turned" attend_tiles.cu "load_matrices<true>" "load_matrices<false>"
     change "the own value first" depth_mix.cu "j < count - 1 ? a.source_keys[j] : a.k" "j > 0 ? a.source_keys[j - 1] : a.k"
     change "earlier sources keep their weight" depth_mix.cu "total *= shrink;" ""
