@@ -181,9 +181,9 @@ mutants() {
     std::int64_t rounds = 0;   // of the ranges before" "RangeTrim::of(rows_of(a, ranges), 0);
     std::int64_t rounds = 0;   // of the ranges before"
     change "a range's last rows are left out" attend_ranges.cu "end > begin ? (std::int64_t{end} - begin + round_rows - 1)" "end > begin ? (std::int64_t{end} - begin + round_rows - 4)"
-    change "rows are counted in int32" attend_ranges.cu "const std::uint32_t row = base + static_cast<std::uint32_t>(r * teams + team);
-            if" "const std::int32_t row = static_cast<std::int32_t>(base) + r * teams + team;
-            if"
+    change "rows are compared in int32" attend_ranges.cu "float dot = 0;
+        if (row < end)" "float dot = 0;
+        if (static_cast<std::int32_t>(row) < static_cast<std::int32_t>(end))"
     change "teams keep their own maxima" attend_ranges.cu "highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));" "(void)step;"
     change "the neighbours' K/V head" attend_ranges.cu "static_cast<const T*>(of.k) + of_head / (of.query_heads / of.kv_heads)" "static_cast<const T*>(of.k) + of_head % of.kv_heads"
     change "a segment is summed up by the wrong warp" attend_ranges.cu "belongs % a.splits != turn" "belongs % a.splits != 0"
