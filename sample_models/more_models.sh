@@ -18,6 +18,7 @@ fail() { echo "more_models.sh: $*" >&2; exit 2; }
 [ -d "$texts" ] || fail "$texts: expected the folder of novels, found nothing; see sample_models/README.md."
 [ -x "$ponderscope" ] || fail "$ponderscope: expected the program, found nothing; run ./run, or name one with PONDERSCOPE=."
 mkdir -p "$out"
+out=$(readlink -f "$out") # recipes look for what they begin with from where they lie
 
 # NAME SHELF/RECIPE KEY=VALUE...
 train() {
