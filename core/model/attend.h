@@ -30,6 +30,7 @@ struct Visibility {
     /// sequence, row i query i's own, and each query sees its sequence up to its own row.
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< with runs: no sequence has more queries
+    std::int64_t most_rows = 0;   ///< with ranges: no query sees more; 0: not known
     /// Keys a query sees at most, its own included (sliding window); 0 = all. Applied to the form that is
     /// used: of several ranges, the last `window` rows in all, counted back from the end of the last range.
     std::int64_t window = 0;

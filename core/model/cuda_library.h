@@ -8,10 +8,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
 namespace ponderscope {
+
+/// What a device was asked to do while it was captured, done again by one call: on the same memory, whatever
+/// lies there by then. Keeps the memory of everything that was made meanwhile.
+class DeviceGraph {
+public:
+    virtual ~DeviceGraph() = default;
+    virtual void replay() = 0;
+};
 
 /// What core/model/cuda gives the engine. It is a library of its own, libponderscope_cuda.so, because
 /// LibTorch's CUDA libraries want half a gigabyte of memory and a second before they have done anything, and
@@ -37,6 +47,9 @@ struct CudaKernels {
     decltype(&full_logits) logits = nullptr; ///< of what read_out_fits, by the same products
     bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
     decltype(&ponderscope::rotate_into) rotate_into = nullptr;
+    /// Takes down what \p work asks of that device, and does none of it yet. Nothing may travel to or from
+    /// the host meanwhile, and what is asked must have run once before. c10::Error where the device cannot.
+    std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };
 
 /// Loads the library and LibTorch's CUDA half with it, once a process; to be called before anything asks

@@ -152,7 +152,9 @@ at::Tensor share_queries(kernels::AttendRanges& a, const Visibility& visibility,
                          const at::TensorOptions& options) {
     constexpr std::int64_t wanted = 8192; // warps that keep any of today's GPUs busy
     constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
-    std::int64_t seen = visibility.ranges.defined() ? rows : 0;
+    std::int64_t seen = !visibility.ranges.defined() ? 0
+                        : visibility.most_rows > 0   ? std::min(rows, visibility.most_rows)
+                                                     : rows;
     for (const auto& block : visibility.causal) {
         seen = std::max(seen, block.past + block.length);
     }

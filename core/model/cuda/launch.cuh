@@ -15,7 +15,7 @@ void launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::si
 #if defined(__CUDACC__)
     kernel<<<grid, block, shared, stream>>>(arguments...);
 #else
-    host_cuda::launch(grid, block, shared, stream, [&] { kernel(arguments...); });
+    host_cuda::launch(grid, block, shared, stream, [=] { kernel(arguments...); });
 #endif
 }
 

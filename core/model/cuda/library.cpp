@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the engine finds behind the library's one exported name.
+#include "core/model/cuda/graph.h"
 #include "core/model/cuda_library.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -39,6 +40,7 @@ extern "C" __attribute__((visibility("default"))) const CudaKernels* ponderscope
         table.name_of = name_of;
         table.capability_of = capability_of;
         table.why_none = why_none;
+        table.capture = capture_cuda;
 #ifdef PONDERSCOPE_WITH_CUDA
         add_kernels(table);
 #endif

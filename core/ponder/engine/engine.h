@@ -53,6 +53,9 @@ struct GenerateOptions {
     std::vector<std::int64_t> stop_ids;
     bool use_cache =
         true; ///< false: the whole sequence is computed again for each token (the reference of the cache)
+    /// On a GPU, where no token can stop: steps are captured once and done again as one (decoder.h); false:
+    /// each is asked for anew.
+    bool repeat_steps = true;
 };
 
 class HaltingRule;

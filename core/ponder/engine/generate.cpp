@@ -2,7 +2,7 @@
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/model/device.h"
-#include "core/ponder/engine/engine_impl.h"
+#include "core/ponder/engine/decoder.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -65,10 +65,11 @@ std::int32_t sample(const float* logits, std::int64_t vocabulary, const Generate
 class Generation {
 public:
     Generation(const EngineParts& impl, const std::vector<std::vector<std::int32_t>>& prompts,
-               const GenerateOptions& options, RecordLevel level)
+               const GenerateOptions& options, RecordLevel level, const Engine::TokenCallback& on_token)
         : impl_(impl),
           options_(options),
-          level_(level),
+          level_(on_token ? std::optional(level) : std::nullopt),
+          on_token_(on_token),
           ids_(prompts),
           past_(prompts.size(), 0),
           steps_(prompts.size()),
@@ -88,12 +89,14 @@ public:
         if (cacheable()) {
             make_cache();
         }
+        decoder_.emplace(impl, cache_ ? &*cache_ : nullptr,
+                         Decoder::Wish{level_, options.temperature <= 0, options.repeat_steps});
     }
 
-    std::vector<std::vector<std::int32_t>> run(const Engine::TokenCallback& on_token) {
+    std::vector<std::vector<std::int32_t>> run() {
         bool wanted = options_.max_new_tokens > 0;
         for (std::int64_t n = 0; n < options_.max_new_tokens && !live_.empty() && wanted; ++n) {
-            wanted = step(on_token);
+            wanted = step();
         }
         std::vector<std::vector<std::int32_t>> result;
         for (std::size_t i = 0; i < ids_.size(); ++i) {
@@ -106,13 +109,16 @@ private:
     /// Angles that change with the length of the sequence make K of earlier tokens change too.
     [[nodiscard]] bool cacheable() const {
         const ModelConfig& config = impl_.model.config();
-        const std::int64_t longest =
-            *std::max_element(prompt_.begin(), prompt_.end()) + options_.max_new_tokens;
         return options_.use_cache &&
-               (config.rope.kind != RopeConfig::Kind::dynamic || longest <= config.max_positions);
+               (config.rope.kind != RopeConfig::Kind::dynamic || longest() <= config.max_positions);
+    }
+
+    [[nodiscard]] std::int64_t longest() const {
+        return *std::max_element(prompt_.begin(), prompt_.end()) + options_.max_new_tokens;
     }
 
     void make_cache() {
+        (void)impl_.backbone().rotation({longest()}); // the table that all steps share
         const bool interleaved = impl_.method().visibility() == VisibilityRule::interleaved;
         const std::int64_t slots = interleaved ? impl_.method().max_steps() + 1 : 1;
         std::int64_t total = 0;
@@ -127,7 +133,7 @@ private:
     }
 
     /// Computes the tokens that no run has seen yet and chooses the next one of every live sequence.
-    bool step(const Engine::TokenCallback& on_token) {
+    bool step() {
         std::vector<std::span<const std::int32_t>> fresh;
         std::vector<std::int64_t> past;
         std::vector<Window> windows;
@@ -142,35 +148,15 @@ private:
             reported.push_back({length, begin, past_steps(i, begin), length - 1, length, {ids_[i].back()}});
         }
         TokenBatch batch = make_batch(fresh, past);
-        StepsOptions options = impl_.steps_options();
-        options.choices.refreshes = std::nullopt; // what is kept in the cache is exact
-        options.choices.attention = {};           // of a text, not of what is being written
-        options.choices.states = std::nullopt;
-        options.choices.lens = false;
-        options.read_steps = level_ == RecordLevel::steps;
-        impl_.place(batch, windows);
-        options.cache = cache_ ? &*cache_ : nullptr;
-        std::optional<Recorder> recorder; // where somebody listens
-        if (on_token) {
-            recorder.emplace(impl_.backbone(), impl_.method(), options.choices, level_,
-                             reported_tokens(windows, impl_.device, impl_.runs_parts()));
-            options.observer = &*recorder;
-            options.taps = recorder->listener();
-        }
-        const StepsResult result = run_steps(impl_.backbone(), impl_.method(), batch, options);
-        if (recorder) {
-            recorder->finish(result);
-        }
-        // What was recorded of the last tokens has been read out already.
+        const std::vector<std::int64_t> lengths = batch.lengths;
+        const NewestTokens& newest = decoder_->run(std::move(batch), windows);
         const std::vector<std::int32_t> chosen =
-            recorder && recorder->argmax.defined() && options_.temperature <= 0
-                ? ids_of(recorder->argmax)
-                : choose(last_rows(result.readout, batch.lengths));
-        remember_steps(result.steps, batch.lengths);
+            newest.likeliest.defined() ? ids_of(newest.likeliest) : draw(newest.states);
+        remember_steps(newest.steps, lengths);
         std::vector<WindowResult> readouts;
-        if (recorder) {
-            readouts =
-                ScoreTransfer(*recorder, std::move(reported)).collect(impl_.cost(), impl_.decides_by_head());
+        if (newest.recorder) {
+            readouts = ScoreTransfer(*newest.recorder, std::move(reported))
+                           .collect(impl_.cost(), impl_.decides_by_head());
         }
         bool wanted = true;
         std::vector<std::size_t> still;
@@ -179,8 +165,8 @@ private:
             const std::size_t i = live_[row];
             past_[i] = static_cast<std::int64_t>(ids_[i].size());
             ids_[i].push_back(chosen[row]);
-            if (on_token && wanted) {
-                wanted = on_token(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
+            if (on_token_ && wanted) {
+                wanted = on_token_(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
             }
             if (std::find(options_.stop_ids.begin(), options_.stop_ids.end(), chosen[row]) ==
                 options_.stop_ids.end()) {
@@ -204,8 +190,10 @@ private:
         for (const std::size_t i : live_) {
             rows.push_back(first_rows_[i]);
         }
-        return TokenBatch::make(impl_.backbone(), fresh, impl_.device, true, past, rows,
-                                cache_->segment_rows);
+        TokenBatch batch =
+            TokenBatch::make(impl_.backbone(), fresh, impl_.device, true, past, rows, cache_->segment_rows);
+        batch.room = longest();
+        return batch;
     }
 
     /// Counting a token's FLOPs needs how far the tokens before it went.
@@ -228,17 +216,6 @@ private:
         return past == 0 ? std::vector<std::int32_t>() : steps_[sequence];
     }
 
-    [[nodiscard]] at::Tensor last_rows(const at::Tensor& readout,
-                                       const std::vector<std::int64_t>& lengths) const {
-        std::vector<std::int64_t> rows;
-        std::int64_t end = 0;
-        for (const std::int64_t length : lengths) {
-            end += length;
-            rows.push_back(end - 1);
-        }
-        return readout.index_select(0, send(rows, impl_.device));
-    }
-
     [[nodiscard]] std::int64_t number(std::size_t prompt) const {
         return options_.first_sequence + static_cast<std::int64_t>(prompt);
     }
@@ -249,12 +226,7 @@ private:
         return {first, first + ids.size(0)};
     }
 
-    [[nodiscard]] std::vector<std::int32_t> choose(const at::Tensor& states) const {
-        if (options_.temperature <= 0) {
-            HeadRequest request;
-            request.distribution = true;
-            return ids_of(read_out(states, impl_.backbone().head(), request).argmax);
-        }
+    [[nodiscard]] std::vector<std::int32_t> draw(const at::Tensor& states) const {
         std::vector<std::int32_t> chosen;
         const at::Tensor logits = full_logits(states, impl_.backbone().head()).to(at::kCPU).contiguous();
         for (std::size_t row = 0; row < live_.size(); ++row) {
@@ -269,13 +241,15 @@ private:
 
     const EngineParts& impl_;
     const GenerateOptions& options_;
-    RecordLevel level_;
+    std::optional<RecordLevel> level_; ///< of what on_token_ is told; absent: nobody listens
+    const Engine::TokenCallback& on_token_;
     std::vector<std::vector<std::int32_t>> ids_;
     std::vector<std::int64_t> past_;               ///< tokens of each sequence whose K/V are in the cache
     std::vector<std::vector<std::int32_t>> steps_; ///< K_t of those tokens, where the method halts
     std::vector<std::int64_t> prompt_;
     std::vector<std::size_t> live_;
     std::optional<StepCache> cache_;
+    std::optional<Decoder> decoder_;
     std::vector<std::int64_t> first_rows_; ///< where each sequence's room begins in a segment of the cache
 };
 
@@ -300,7 +274,7 @@ std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::v
     }
     const c10::InferenceMode no_gradients;
     const Fp32Products products(impl_->precision);
-    return Generation(*impl_, prompts, options, level).run(on_token);
+    return Generation(*impl_, prompts, options, level, on_token).run();
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->placement);
 }

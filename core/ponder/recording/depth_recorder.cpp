@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recording/depth_recorder.h"
 
-#include "core/model/device.h"
 #include "core/trace/column_labels.h"
 
 #include <ATen/ATen.h>
@@ -109,18 +108,25 @@ void DepthRecorder::heard(std::string_view name, std::int64_t, std::int64_t laye
     }
 }
 
-/// Where the sources of a layer and its own value stand among the columns.
-at::Tensor DepthRecorder::columns(std::int64_t step, std::int64_t layer) {
-    at::Tensor& known = known_columns_[{step, layer}];
-    if (!known.defined()) {
-        std::vector<std::int64_t> places;
-        for (const DepthSourceId& source : depth_sources(config_, step, layer)) {
-            places.push_back(columns_.of(source, layer));
-        }
-        places.push_back(columns_.own());
-        known = send(places, options_.device());
+/// Weights of a layer's sources and its own value, [n, head, source], in the columns where they belong: [n,
+/// column, head]. Neighbours travel together: anchors, recent layers and the own value each have theirs side
+/// by side.
+at::Tensor DepthRecorder::spread(std::int64_t step, std::int64_t layer, const at::Tensor& weights) const {
+    std::vector<std::int64_t> places;
+    for (const DepthSourceId& source : depth_sources(config_, step, layer)) {
+        places.push_back(columns_.of(source, layer));
     }
-    return known;
+    places.push_back(columns_.own());
+    at::Tensor all = at::zeros({weights.size(0), columns_.size(), weights.size(1)}, options_);
+    const at::Tensor by_source = weights.transpose(1, 2);
+    for (std::size_t begin = 0, end = 0; begin < places.size(); begin = end) {
+        for (end = begin + 1; end < places.size() && places[end] == places[end - 1] + 1; ++end) {
+        }
+        const auto count = static_cast<std::int64_t>(end - begin);
+        all.narrow(1, places[begin], count)
+            .copy_(by_source.narrow(1, static_cast<std::int64_t>(begin), count));
+    }
+    return all;
 }
 
 void DepthRecorder::place(std::int64_t slots, std::int64_t step, const at::Tensor& local,
@@ -146,11 +152,7 @@ void DepthRecorder::place(std::int64_t slots, std::int64_t step, const at::Tenso
         const at::Tensor rows = local.defined() ? one.tensor.index_select(0, local) : one.tensor;
         const at::Tensor target = values_[one.signal].second.select(1, step).select(1, one.layer);
         if (config_.depth.kind == DepthMixing::depth_attention) {
-            // Heard as [n, head, source].
-            const at::Tensor spread =
-                at::zeros({rows.size(0), columns_.size(), rows.size(1)}, options_)
-                    .index_copy_(1, columns(step, one.layer), rows.transpose(1, 2).to(at::kFloat));
-            put(target, spread);
+            put(target, spread(step, one.layer, rows));
         } else if (config_.depth.kind == DepthMixing::attnres) {
             // The running stream is the last column, whatever the number of snapshots so far.
             const std::int64_t count = rows.size(1) - 1;

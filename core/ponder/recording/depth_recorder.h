@@ -9,7 +9,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,14 +43,13 @@ private:
         std::int64_t layer;
         at::Tensor tensor;
     };
-    [[nodiscard]] at::Tensor columns(std::int64_t step, std::int64_t layer);
+    [[nodiscard]] at::Tensor spread(std::int64_t step, std::int64_t layer, const at::Tensor& weights) const;
 
     ModelConfig config_;
     DepthColumns columns_;
     at::TensorOptions options_;
     std::vector<std::pair<std::string, at::Tensor>> values_;
     std::vector<Heard> waiting_;
-    std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> known_columns_;
 };
 
 } // namespace ponderscope

@@ -131,6 +131,7 @@ private:
         pass.kv = &cache_->rows;
         pass.rows = begin + visible - 1;
         pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
+        pass.visibility.most_rows = batch_.longest() * slots_a_token_;
         if (bias.defined()) {
             at::Tensor& all = cache_->bias;
             if (!all.defined()) {

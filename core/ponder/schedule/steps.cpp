@@ -23,7 +23,11 @@ class KeptRows {
 public:
     KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache,
              const RunChoices& choices)
-        : batch_(batch), cache_(cache), config_(backbone.config()) {
+        : batch_(batch),
+          cache_(cache),
+          config_(backbone.config()),
+          longest_(batch.longest()),
+          on_device_(batch.single() && !batch.ids.device().is_cpu()) {
         const bool halts = choices.stops(method);
         const bool per_step = method.visibility() == VisibilityRule::per_step;
         const KvPolicy kv = choices.kv_policy(method);
@@ -67,8 +71,8 @@ public:
         pass.kv = &cache_->rows;
         const at::Tensor begin = select_rows(batch_.space.sequence_row, tokens) + segment;
         pass.rows = begin + select_rows(batch_.space.position, tokens);
-        if (tokens.defined()) {
-            pass.visibility.ranges = at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt);
+        if (tokens.defined() || on_device_) {
+            see(pass, at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt));
         } else {
             pass.visibility.causal = causal_in_cache(segment);
         }
@@ -94,8 +98,8 @@ public:
             pass.visibility.causal = causal_;
             return;
         }
-        if (!plain_ || slots.tokens.defined()) {
-            pass.visibility.ranges = rows.ranges;
+        if (!plain_ || slots.tokens.defined() || on_device_) {
+            see(pass, rows.ranges);
             return;
         }
         pass.visibility.causal = causal_in_cache(planner_->segment(slots.step));
@@ -109,6 +113,11 @@ public:
     }
 
 private:
+    void see(Pass& pass, const at::Tensor& ranges) const {
+        pass.visibility.ranges = ranges;
+        pass.visibility.most_rows = longest_ * ranges.size(1);
+    }
+
     /// A token that halted is seen by later steps with its last K/V: every new token's rows go on to the next
     /// segment, and those that are active overwrite theirs.
     void carry_rows(KvRows& kv, std::int64_t step) {
@@ -136,6 +145,10 @@ private:
     std::optional<KvRows> own_;
     std::int64_t own_segments_ = 0;
     std::optional<StepRowPlanner> planner_;
+    std::int64_t longest_;
+    /// What single tokens see is said by numbers on the device, as those of the next run will say it of
+    /// theirs.
+    bool on_device_;
     bool copies_ = false;
     bool plain_ = false;
 };
@@ -180,7 +193,8 @@ TokenBatch index_tokens(const Backbone& backbone, std::vector<std::int64_t> leng
         }
         first += lengths[i];
     }
-    const at::Tensor there = host.to(device, at::kLong, /*non_blocking=*/true);
+    batch.numbers = host.to(device, at::kLong, /*non_blocking=*/true);
+    const at::Tensor& there = batch.numbers;
     batch.positions = there.select(0, 0);
     batch.rotation_rows = there.select(0, 1);
     batch.cos = table.cos;
@@ -198,6 +212,18 @@ TokenBatch index_tokens(const Backbone& backbone, std::vector<std::int64_t> leng
 }
 
 } // namespace
+
+bool TokenBatch::single() const {
+    return std::all_of(lengths.begin(), lengths.end(), [](std::int64_t length) { return length == 1; });
+}
+
+std::int64_t TokenBatch::longest() const {
+    std::int64_t most = room;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        most = std::max(most, past[i] + lengths[i]);
+    }
+    return most;
+}
 
 TokenBatch TokenBatch::make(const Backbone& backbone,
                             const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,

@@ -22,6 +22,7 @@ class RunPatches;
 
 /// The tokens of one run, packed, with what a pass needs to know about them. N tokens of S sequences.
 struct TokenBatch {
+    at::Tensor numbers;                   ///< int64 [planes, N]: what of the following came from the host
     at::Tensor ids;                       ///< int64 [N]
     at::Tensor positions;                 ///< int64 [N]
     at::Tensor rotation_rows;             ///< int64 [N]
@@ -29,9 +30,10 @@ struct TokenBatch {
     std::vector<std::int64_t> lengths;    ///< tokens of this run, a sequence
     std::vector<std::int64_t> past;       ///< tokens of earlier runs, a sequence; all 0 without a cache
     std::vector<std::int64_t> first_rows; ///< where each sequence's rows begin in a segment, a sequence
-    RowSpace space;     ///< defined when rows are kept: tokens may halt, or there is a cache
-    TokenPlaces places; ///< defined by whoever runs with a halting rule
-    at::Tensor start;   ///< [N, d], the start state of stacks that have one
+    std::int64_t room = 0; ///< tokens that a sequence may come to have in the cache; 0: no more than it has
+    RowSpace space;        ///< defined when rows are kept: tokens may halt, or there is a cache
+    TokenPlaces places;    ///< defined by whoever runs with a halting rule
+    at::Tensor start;      ///< [N, d], the start state of stacks that have one
 
     /// Host ids. \p past and \p sequence_rows (a generation's places in the cache) are empty for a run that
     /// stands alone. With \p plan_rows, `space` is filled in. The host tensors travel in one copy.
@@ -44,6 +46,10 @@ struct TokenBatch {
     static TokenBatch from_ids(const Backbone& backbone, const at::Tensor& ids,
                                const std::vector<std::int64_t>& lengths, bool plan_rows);
     [[nodiscard]] std::int64_t size() const { return ids.size(0); }
+    /// One token of every sequence, as decoding has them.
+    [[nodiscard]] bool single() const;
+    /// Tokens that a sequence has at most, those of earlier runs and those to come included.
+    [[nodiscard]] std::int64_t longest() const;
 };
 
 /// K/V of every step of a batch of sequences that are generated: a segment a step, a fixed room a sequence.

@@ -44,6 +44,8 @@ TEST_P(EveryModelGenerates, CachedGenerationEqualsTheFullForward) {
     // The continuation of a prompt does not depend on the other prompts, and scoring it says the same.
     options.use_cache = true;
     EXPECT_EQ(engine_->generate({prompts[2]}, options).front(), ids[1][2]);
+    options.repeat_steps = false;
+    EXPECT_EQ(engine_->generate({prompts[2]}, options).front(), ids[1][2]);
     engine_->use_scoring(std::nullopt); // generation is exact
     std::vector<std::int32_t> text = prompts[0];
     text.insert(text.end(), ids[1][0].begin(), ids[1][0].end());

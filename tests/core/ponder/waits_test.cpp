@@ -4,9 +4,12 @@
 #include "core/ponder/halting/policy_halting.h"
 #include "tests/core/ponder/every_model.h"
 #include "tests/support/host_device/host_device.h"
+#include "tests/support/host_device/host_graph.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -104,6 +107,87 @@ TEST_P(Waiting, APolicyLooksOnceAStep) {
                     name == "copy to device")
             << name;
     }
+}
+
+/// What is told of each new token of each prompt.
+using Told = std::map<std::int64_t, std::vector<WindowResult>>;
+
+TEST_P(Waiting, StepsOfDecodingThatAreAlikeAreCapturedOnce) {
+    const std::vector<std::vector<std::int32_t>> prompts{
+        random_ids(5, vocabulary, 81), random_ids(1, vocabulary, 82), random_ids(9, vocabulary, 83)};
+    constexpr std::int64_t more = 12;
+    for (const auto& [level, temperature] :
+         {std::pair{RecordLevel::steps, 0.0}, {RecordLevel::basic, 1.2}, {RecordLevel::nll, 0.0}}) {
+        GenerateOptions options;
+        options.max_new_tokens = more;
+        options.temperature = temperature;
+        const auto continued = [&](bool repeats, Told& told) {
+            options.repeat_steps = repeats;
+            return engine_->generate(prompts, options, level,
+                                     [&](std::int64_t prompt, std::int32_t, const WindowResult& result) {
+                                         told[prompt].push_back(result);
+                                         return true;
+                                     });
+        };
+        // An end that only some of the prompts come to, where there is one.
+        options.stop_ids.clear();
+        Told ignored;
+        const auto unstopped = continued(false, ignored);
+        for (const std::int32_t id : unstopped[1]) {
+            const auto meets = [id](const auto& text) {
+                return std::find(text.begin(), text.end() - 1, id) < text.end() - 1;
+            };
+            if (std::count_if(unstopped.begin(), unstopped.end(), meets) == 1) {
+                options.stop_ids = {id};
+            }
+        }
+        Told anew, again;
+        const auto expected = continued(false, anew);
+        EXPECT_EQ(take_graph_counts().captures, 0);
+        (void)take_host_waits();
+        EXPECT_EQ(continued(true, again), expected);
+        const GraphCounts graphs = take_graph_counts();
+        if (tokens_stop()) {
+            EXPECT_EQ(graphs.captures, 0) << "who goes on is the host's to know";
+        } else {
+            EXPECT_GE(graphs.captures, 1);
+            EXPECT_LE(graphs.captures, 3) << "of three prompts, two, one";
+            // The prompts' own step and, after each change of who is there, one step more.
+            EXPECT_GE(graphs.replays, more - 1 - 3);
+            for (const auto& [name, count] : take_host_waits()) {
+                EXPECT_TRUE(name == "event" || name == "copy to host" || name == "copy to device") << name;
+                EXPECT_LE(count, more + 3) << name;
+            }
+        }
+        for (const auto& [prompt, results] : anew) {
+            ASSERT_EQ(results.size(), again[prompt].size());
+            for (std::size_t i = 0; i < results.size(); ++i) {
+                EXPECT_EQ(results[i].tokens.entropy.size(), 1U);
+                ASSERT_EQ(results[i].signals.size(), again[prompt][i].signals.size());
+                for (std::size_t j = 0; j < results[i].signals.size(); ++j) {
+                    EXPECT_EQ(results[i].signals[j].second.data, again[prompt][i].signals[j].second.data)
+                        << results[i].signals[j].first << " of token " << i << " of prompt " << prompt;
+                }
+                EXPECT_EQ(results[i].tokens.flops, again[prompt][i].tokens.flops);
+            }
+        }
+    }
+}
+
+TEST_P(Waiting, WhereACaptureFailsTheStepsGoOn) {
+    const std::vector<std::vector<std::int32_t>> prompts{random_ids(5, vocabulary, 84)};
+    GenerateOptions options;
+    options.max_new_tokens = 6;
+    options.repeat_steps = false;
+    const auto expected = engine_->generate(prompts, options);
+    options.repeat_steps = true;
+    (void)take_graph_counts();
+    for (const std::size_t operations : {std::size_t{0}, std::size_t{20}}) {
+        limit_captures(operations);
+        EXPECT_EQ(engine_->generate(prompts, options), expected) << operations;
+        EXPECT_EQ(take_graph_counts().replays, 0) << operations;
+    }
+    limit_captures(std::numeric_limits<std::size_t>::max());
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Waiting, ::testing::Range<std::size_t>(0, subjects().size()),

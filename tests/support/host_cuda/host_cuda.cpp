@@ -149,6 +149,7 @@ struct Runtime {
     std::vector<Token> warp_barriers;
     int error = 0;
     std::string text;
+    std::function<void(std::function<void()>)> listener;
 };
 
 Runtime& runtime() {
@@ -348,8 +349,15 @@ void set_order(Order order, std::uint64_t seed) {
     runtime().random.seed(seed);
 }
 
-void launch(dim3 grid, dim3 block, std::size_t shared, void*, const std::function<void()>& thread) {
+void hear_launches(std::function<void(std::function<void()>)> listener) {
+    runtime().listener = std::move(listener);
+}
+
+void launch(dim3 grid, dim3 block, std::size_t shared, void* stream, const std::function<void()>& thread) {
     auto& r = runtime();
+    if (r.listener) {
+        r.listener([=] { launch(grid, block, shared, stream, thread); });
+    }
     const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
     const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
     if (blocks == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535 || threads == 0 ||

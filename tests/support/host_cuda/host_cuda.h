@@ -47,6 +47,9 @@ void set_order(Order order, std::uint64_t seed = 0);
 /// Runs `thread` once for each thread of the grid.
 void launch(dim3 grid, dim3 block, std::size_t shared, void* stream, const std::function<void()>& thread);
 
+/// Launches from now on are also told, as what does them again; an empty function: no more.
+void hear_launches(std::function<void(std::function<void()>)> listener);
+
 /// The first error since the last call, as CUDA's number; 0: none. Its text stays until the next error.
 int take_error();
 const char* error_text();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/host_device/host_device.h"
 
+#include "tests/support/host_device/host_graph.h"
+
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
@@ -34,6 +36,7 @@ std::mutex mutex;
 std::map<std::string, std::int64_t> waits;
 
 void count_wait(const std::string& what) {
+    HostGraph::refuse(what);
     const std::scoped_lock lock(mutex);
     ++waits[what];
 }
@@ -361,8 +364,21 @@ public:
         for (std::size_t i = begin; i < stack_.size(); ++i) {
             stack_[i] = to_cpu(stack_[i]);
         }
-        round_factors(begin);
-        handle_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
+        const bool rounds = at::globalContext().allowTF32CuBLAS();
+        const auto again = [handle = handle_, rounds](torch::jit::Stack& stack) {
+            if (rounds) {
+                round_factors(handle, stack);
+            }
+            handle.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+        };
+        if (HostGraph* graph = HostGraph::under_capture()) {
+            torch::jit::Stack before = stack_;
+            graph->will_write(handle_, before);
+            again(stack_);
+            graph->add(again, std::move(before), stack_);
+        } else {
+            again(stack_);
+        }
         exchange_.take_back_shapes();
         for (c10::IValue& result : stack_) {
             result = from_cpu(result);
@@ -371,17 +387,14 @@ public:
 
 private:
     /// Where LibTorch was allowed to let a GPU round them.
-    void round_factors(std::size_t begin) {
-        if (!at::globalContext().allowTF32CuBLAS()) {
-            return;
-        }
+    static void round_factors(const c10::OperatorHandle& handle, torch::jit::Stack& stack) {
         static const std::set<std::string, std::less<>> plain{"aten::mm", "aten::bmm"};
         static const std::set<std::string, std::less<>> factors{"mat1", "mat2", "batch1", "batch2"};
-        const auto& arguments = handle_.schema().arguments();
+        const auto& arguments = handle.schema().arguments();
         for (std::size_t i = 0; i < arguments.size(); ++i) {
-            c10::IValue& value = stack_[begin + i];
+            c10::IValue& value = stack[i];
             const bool factor = factors.contains(arguments[i].name()) ||
-                                (arguments[i].name() == "self" && plain.contains(handle_.schema().name()));
+                                (arguments[i].name() == "self" && plain.contains(handle.schema().name()));
             if (factor && value.isTensor() && value.toTensor().scalar_type() == at::kFloat) {
                 value = tf32(value.toTensor());
             }
@@ -475,15 +488,23 @@ void run_on_host(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
 
 at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool non_blocking) {
     if (is_there(source) && target.is_cpu()) {
+        HostGraph::refuse("copy to host");
         if (!non_blocking || !target.is_pinned()) {
             count_wait("copy to host");
         }
-    } else if (is_there(target) && source.is_cpu() && !non_blocking) {
-        count_wait("copy to device");
+    } else if (is_there(target) && source.is_cpu()) {
+        HostGraph::refuse("copy to device");
+        if (!non_blocking) {
+            count_wait("copy to device");
+        }
     }
     Exchange exchange;
     const at::Tensor from = is_there(source) ? exchange.to_cpu(source) : source;
-    at::Tensor to = is_there(target) ? exchange.to_cpu(target) : target;
+    const at::Tensor to = is_there(target) ? exchange.to_cpu(target) : target;
+    if (HostGraph* graph = HostGraph::under_capture()) {
+        graph->keep_as_it_is(to);
+        graph->add([from, to] { to.copy_(from); });
+    }
     to.copy_(from);
     return target;
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/ponder/engine/decoder.h"
+
+#include "core/model/device.h"
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+Decoder::Decoder(const EngineParts& parts, StepCache* cache, Wish wish)
+    : parts_(parts), options_(parts.steps_options()), wish_(wish), device_(cuda_kernels(parts.device)) {
+    options_.choices.refreshes = std::nullopt; // what is kept in the cache is exact
+    options_.choices.attention = {};           // of a text, not of what is being written
+    options_.choices.states = std::nullopt;
+    options_.choices.lens = false;
+    options_.read_steps = wish.level == RecordLevel::steps;
+    options_.cache = cache;
+    const bool alike = cache != nullptr && wish.repeats && !parts.halts() &&
+                       !parts.method().layers_are_steps() && parts.placement.devices().size() == 1;
+    if (!alike || (device_ != nullptr && device_->capture == nullptr)) {
+        device_ = nullptr;
+    }
+}
+
+/// Whether this run asks for what the last one did: it was of single tokens of the same sequences, too.
+bool Decoder::repeats(const TokenBatch& batch) const {
+    return device_ != nullptr && batch.single() && batch_.single() && batch.first_rows == batch_.first_rows &&
+           batch.cos.is_same(batch_.cos);
+}
+
+const NewestTokens& Decoder::run(TokenBatch batch, std::span<const Window> windows) {
+    parts_.place(batch, windows);
+    const bool again = repeats(batch);
+    if (!again) {
+        batch_ = std::move(batch);
+        reported_ =
+            wish_.level ? reported_tokens(windows, parts_.device, parts_.runs_parts()) : ReportedTokens();
+    } else {
+        batch_.numbers.copy_(batch.numbers);
+        if (batch.start.defined()) {
+            batch_.start.copy_(batch.start);
+        }
+        batch_.past = std::move(batch.past);
+        if (graph_) {
+            graph_->replay();
+            return newest_;
+        }
+    }
+    graph_.reset();
+    newest_ = {};
+    if (again && capture()) {
+        graph_->replay();
+    } else {
+        compute();
+    }
+    return newest_;
+}
+
+bool Decoder::capture() {
+    try {
+        graph_ = device_->capture(parts_.device, [this] { compute(); });
+    } catch (const c10::Error&) {
+        newest_ = {};
+        device_ = nullptr;
+    }
+    return graph_ != nullptr;
+}
+
+void Decoder::compute() {
+    const Backbone& backbone = parts_.backbone();
+    StepsOptions options = options_;
+    Recorder* recorder = nullptr;
+    if (wish_.level) {
+        newest_.recorder =
+            std::make_unique<Recorder>(backbone, parts_.method(), options.choices, *wish_.level, reported_);
+        recorder = newest_.recorder.get();
+        options.observer = recorder;
+        options.taps = recorder->listener();
+    }
+    const StepsResult result = run_steps(backbone, parts_.method(), batch_, options);
+    if (recorder != nullptr) {
+        recorder->finish(result);
+    }
+    newest_.steps = result.steps;
+    newest_.states = last_rows(result.readout);
+    if (!wish_.likeliest) {
+        return;
+    }
+    if (recorder != nullptr && recorder->argmax.defined()) {
+        newest_.likeliest = recorder->argmax; // of what was recorded, the last tokens
+        return;
+    }
+    HeadRequest request;
+    request.distribution = true;
+    newest_.likeliest = read_out(newest_.states, backbone.head(), request).argmax;
+}
+
+at::Tensor Decoder::last_rows(const at::Tensor& readout) const {
+    if (batch_.single()) {
+        return readout;
+    }
+    std::vector<std::int64_t> rows;
+    std::int64_t end = 0;
+    for (const std::int64_t length : batch_.lengths) {
+        end += length;
+        rows.push_back(end - 1);
+    }
+    return readout.index_select(0, send(rows, parts_.device));
+}
+
+} // namespace ponderscope

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/cuda_library.h"
+#include "core/ponder/engine/engine_impl.h"
+#include "core/ponder/recording/recorder.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace ponderscope {
+
+/// What a run over the newest tokens of sequences that are generated left on the device. Of S sequences.
+struct NewestTokens {
+    std::unique_ptr<Recorder> recorder; ///< where somebody listens
+    at::Tensor steps;                   ///< StepsResult::steps
+    at::Tensor states;                  ///< [S, d]: what their last tokens are read out from
+    at::Tensor likeliest;               ///< int64 [S], where the most likely tokens are asked for
+};
+
+/// Computes the newest tokens of a generation.
+///
+/// Where every step asks the device for the same, one token of the same sequences on the same memory, it is
+/// captured once and then asked for by one call: to ask for its hundreds of operations one by one takes the
+/// host longer than a GPU needs for them. That is so where no token can stop, with a cache, on one GPU. Where
+/// the capture fails, the steps go on as they were.
+class Decoder {
+public:
+    struct Wish {
+        std::optional<RecordLevel> level; ///< of a recording; absent: nobody listens
+        bool likeliest = false;
+        bool repeats = true; ///< false: every step is asked for anew (the reference of the other)
+    };
+    /// \p cache: nullptr where all tokens are computed every time. Lives as long as this.
+    Decoder(const EngineParts& parts, StepCache* cache, Wish wish);
+
+    /// The result is overwritten by the next run. \p windows: of the batch, as the recorder reports them.
+    const NewestTokens& run(TokenBatch batch, std::span<const Window> windows);
+
+private:
+    [[nodiscard]] bool repeats(const TokenBatch& batch) const;
+    bool capture();
+    void compute();
+    [[nodiscard]] at::Tensor last_rows(const at::Tensor& readout) const;
+
+    const EngineParts& parts_;
+    StepsOptions options_;
+    Wish wish_;
+    const CudaKernels* device_; ///< that can capture; nullptr: none, or nothing is to be captured
+    TokenBatch batch_;          ///< of the last step that was not a replay; replays read its memory
+    ReportedTokens reported_;
+    NewestTokens newest_;
+    std::unique_ptr<DeviceGraph> graph_;
+};
+
+} // namespace ponderscope
