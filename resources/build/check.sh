@@ -42,7 +42,7 @@ address() {
     mkdir -p build
     # The sanitizer opens libraries in the program's place, and looks for those opened by name where it was linked itself.
     configured dev-asan && ninja -C build/dev-asan -j "$jobs" all &&
-        (cd build/dev-asan && LD_LIBRARY_PATH=$PWD/lib ctest -j 2 --output-on-failure --no-tests=error --timeout 3600)
+        (cd build/dev-asan && LD_LIBRARY_PATH=$PWD/lib ctest -j 2 --output-on-failure --no-tests=error --timeout 7200)
 }
 
 thread() {
@@ -53,7 +53,7 @@ thread() {
     local tests=(trace_test trace_faults_test record_test trace_data_test desktop_window_test desktop_live_test desktop_faults_test
         desktop_monkey_test remote_test desktop_remote_test)
     ninja -C build/dev-tsan -j "$jobs" "${tests[@]}" &&
-        (cd build/dev-tsan && ctest -R "^($(IFS='|'; echo "${tests[*]}"))$" --output-on-failure --no-tests=error --timeout 3600)
+        (cd build/dev-tsan && ctest -R "^($(IFS='|'; echo "${tests[*]}"))$" --output-on-failure --no-tests=error --timeout 7200)
 }
 
 fuzz() {

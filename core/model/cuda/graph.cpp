@@ -6,18 +6,26 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <map>
+
 namespace ponderscope {
 
 namespace {
+
+/// The default stream cannot be captured; nothing runs on this one. Always the same, since LibTorch keeps
+/// room for matrix products by stream, to the program's end.
+c10::cuda::CUDAStream capturing_stream(at::Device device) {
+    thread_local std::map<c10::DeviceIndex, c10::cuda::CUDAStream> streams;
+    return streams.try_emplace(device.index(), c10::cuda::getStreamFromPool(false, device.index()))
+        .first->second;
+}
 
 class CudaGraph final : public DeviceGraph {
 public:
     CudaGraph(at::Device device, const std::function<void()>& work) : device_(device) {
         const c10::DeviceGuard there(device);
-        // The default stream cannot be captured; nothing runs on this one. What it takes from memory is the
-        // graph's own until that is gone.
-        const c10::cuda::CUDAStreamGuard apart(
-            c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()));
+        // What is taken from memory here is the graph's own until that is gone.
+        const c10::cuda::CUDAStreamGuard apart(capturing_stream(device));
         // Other threads may go on with what no capture allows.
         graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
         try {
