@@ -51,15 +51,16 @@ class Bench:
         if not (folder / "config.json").exists() or (told.exists() and not json.loads(told.read_text(encoding="utf-8"))["complete"]):
             return None
         name = name or model
-        recorded = self.trace.exists() and name in self.recorded()
-        if not recorded:
+        recorded = self.recorded() if self.trace.exists() else {}
+        if not recorded.get(name):
             print(f"recording {name}", file=sys.stderr, flush=True)
-            self.ask("record", folder, "--text", text or self.options.text, "--name", name, "-o", self.trace, *options)
+            cut_off = ["--resume"] if name in recorded else []
+            self.ask("record", folder, "--text", text or self.options.text, "--name", name, "-o", self.trace, *options, *cut_off)
         return f"{self.trace}#{name}"
 
     def recorded(self):
         with sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True) as trace:
-            return {name for name, complete in trace.execute("SELECT name, complete FROM run_summary") if complete}
+            return dict(trace.execute("SELECT name, complete FROM run_summary"))
 
     def signal(self, name, what):
         """A signal of a recorded run as rows of floats, one a token; tokens without a value are left out."""
@@ -230,7 +231,7 @@ def compared(bench, claim, paper, better, worse, bound=0.0):
         bench.interval(claim, paper, each[0], +1, " nats", bound=bound)
         return
     # Seeds and text drawn together; a seed's two models saw the same data in the same order.
-    both = bench.figures("compare", "--paired-seeds", *(",".join(runs) for runs in zip(*pairs)))["pairs"][0]["difference"]
+    both = bench.figures("compare", "--paired-seeds", *(",".join(runs) for runs in zip(*pairs)))["methods"][0]["difference"]
     bench.interval(claim, paper, both, +1, f" nats over {len(pairs)} seeds: " + ", ".join(figure(one["value"]) for one in each), bound=bound, spread=each)
 
 

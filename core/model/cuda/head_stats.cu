@@ -53,6 +53,18 @@ __device__ OnlineSums warp_merge(OnlineSums own) {
     return own;
 }
 
+/// In lane 0.
+__device__ OnlineDivergence warp_merge(OnlineDivergence own) {
+    for (int step = 16; step > 0; step /= 2) {
+        OnlineDivergence other;
+        for (int i = 0; i < OnlineDivergence::numbers; ++i) {
+            other.number(i) = __shfl_down_sync(all_lanes, own.number(i), step);
+        }
+        own.merge(other);
+    }
+    return own;
+}
+
 /// Once in a kernel: nobody waits for an earlier use of scratch.
 __device__ OnlineSums block_merge(OnlineSums own, OnlineSums* scratch) {
     own = warp_merge(own);
@@ -251,7 +263,9 @@ __device__ bool precedes(Candidate a, Candidate b) {
                                 : comes_before(a.value, a.id, b.value, b.id);
 }
 
-/// Lane j holds the list's j-th candidate. Words join it as they come: of a vocabulary a few dozen do.
+/// Lane j holds the list's j-th candidate. Words join it as they come: of a vocabulary a few dozen do. Pairs:
+/// there is a `before`.
+template <bool Pairs>
 __global__ void __launch_bounds__(threads) head_tile_kernel(HeadTile t) {
     const HeadRows& a = t.of;
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -276,6 +290,7 @@ __global__ void __launch_bounds__(threads) head_tile_kernel(HeadTile t) {
         kept = {a.list_values[place], static_cast<std::int32_t>(a.list_ids[place])};
     }
     OnlineSums own = so_far.sums;
+    OnlineDivergence apart = so_far.divergence;
     int larger = so_far.larger;
     float found = __shfl_sync(all_lanes, so_far.target, 0);
     Candidate last = of_lane(kept, length > 0 ? length - 1 : 0);
@@ -285,6 +300,9 @@ __global__ void __launch_bounds__(threads) head_tile_kernel(HeadTile t) {
         if (v < words) {
             word = {row[v], static_cast<std::int32_t>(t.word + v)};
             own.push(word.value);
+            if constexpr (Pairs) {
+                apart.push(word.value, t.before[index * t.words + v]);
+            }
             larger += word.value > pivot && word.id != target ? 1 : 0;
             found = word.id == target ? word.value : found;
         }
@@ -308,6 +326,9 @@ __global__ void __launch_bounds__(threads) head_tile_kernel(HeadTile t) {
         a.list_ids[place] = kept.id;
     }
     so_far.sums = warp_merge(own);
+    if constexpr (Pairs) {
+        so_far.divergence = warp_merge(apart);
+    }
     so_far.larger = warp_sum(larger);
     so_far.target = target >= t.word && target < t.word + t.words
                         ? __shfl_sync(all_lanes, found, static_cast<int>((target - t.word) % 32))
@@ -317,6 +338,10 @@ __global__ void __launch_bounds__(threads) head_tile_kernel(HeadTile t) {
     }
     if (t.word + t.words == a.vocabulary) {
         tell(a, index, target, so_far.sums, so_far.target, so_far.larger);
+        if constexpr (Pairs) {
+            t.forward[index] = so_far.divergence.forward();
+            t.backward[index] = so_far.divergence.backward();
+        }
     } else {
         t.so_far[index] = so_far;
     }
@@ -388,7 +413,8 @@ const char* head_tile_cuda(const HeadTile& arguments, void* stream) {
     if (of.list_length > longest_tile_list || of.list_length > of.vocabulary) {
         return "the list of candidates is too long";
     }
-    launch_kernel(head_tile_kernel, static_cast<unsigned>((of.rows + warps - 1) / warps), threads, 0,
+    launch_kernel(arguments.before != nullptr ? head_tile_kernel<true> : head_tile_kernel<false>,
+                  static_cast<unsigned>((of.rows + warps - 1) / warps), threads, 0,
                   static_cast<cudaStream_t>(stream), arguments);
     return launch_error();
 }

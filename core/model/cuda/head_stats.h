@@ -34,7 +34,8 @@ const char* head_rows_cuda(const HeadRows& arguments, void* stream);
 /// What is known of a row between its tiles.
 struct HeadSoFar {
     OnlineSums sums;
-    float target = 0; ///< its logit, once its tile has come
+    OnlineDivergence divergence; ///< with `before`
+    float target = 0;            ///< its logit, once its tile has come
     int larger = 0;
 };
 
@@ -47,6 +48,9 @@ struct HeadTile {
     const float* pivots = nullptr; ///< [rows], with targets: their logits but for rounding, which larger ones
                                    ///< are counted against
     HeadSoFar* so_far = nullptr;   ///< [rows]; written by the first tile
+    const float* before = nullptr; ///< [rows, words] of other distributions Q, with the two below
+    float* forward = nullptr;      ///< KL(P || Q) [rows], as of DivergenceRows
+    float* backward = nullptr;     ///< KL(Q || P) [rows]
 };
 
 constexpr std::int64_t longest_tile_list = 32;

@@ -36,9 +36,9 @@ DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Te
 
 bool read_out_cuda_fits(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 /// read_out on a GPU for checked requests: logits of some thousand tokens at a time, read once by a kernel
-/// that makes their statistics. In half precision, where neither the step before nor the whole vocabulary's
-/// mixture is asked for, they are a tile in the cache; words within the rounding of a target's logit then
-/// count for its rank or not. Nothing is read back from the device.
+/// that makes their statistics. In half precision, where no mixture of the whole vocabulary is asked for,
+/// they are a tile in the cache; words within the rounding of a target's logit then count for its rank or
+/// not. Nothing is read back from the device.
 HeadResult read_out_cuda(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 /// fp32, bf16 or fp16 on a GPU, a head's elements side by side.
 bool rotate_cuda_fits(const at::Tensor& x);

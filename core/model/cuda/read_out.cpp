@@ -98,27 +98,40 @@ constexpr std::int64_t tile_bytes = std::int64_t{16} << 20;
 bool fits_tiles(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     const auto vocabulary = weights.head.size(0);
     const bool mixes_all = request.mixture && (request.top_k == 0 || request.top_k >= vocabulary);
-    return weights.head.scalar_type() != at::kFloat && !request.previous.defined() && !mixes_all &&
+    return weights.head.scalar_type() != at::kFloat && !mixes_all &&
            list_length(request, vocabulary) <= kernels::longest_tile_list &&
            4 * h.size(0) * vocabulary >= 4 * tile_bytes;
 }
 
+/// Divergences from another state of each row, fp32 [n].
+struct Divergences {
+    at::Tensor before, forward, backward; ///< the state [n, d]; KL(now || before), KL(before || now)
+};
+
 /// The statistics that \p rows wants, whose logits exist a tile at a time.
 void queue_tiles(const kernels::HeadRows& rows, const at::Tensor& states, const HeadWeights& weights,
-                 const at::Tensor& targets, void* stream) {
+                 const at::Tensor& targets, const Divergences& from, void* stream) {
+    const auto type = weights.head.scalar_type();
     const auto n = states.size(0);
     const auto vocabulary = weights.head.size(0);
-    const auto h = states.to(weights.head.scalar_type());
-    const auto words = std::max<std::int64_t>(256, tile_bytes / (4 * n) / 64 * 64);
-    const auto tile = at::empty({n * words}, h.options().dtype(at::kFloat));
+    const auto h = states.to(type);
+    const auto before = from.before.defined() ? from.before.to(type) : at::Tensor();
+    const std::int64_t tiles = before.defined() ? 2 : 1;
+    const auto words = std::max<std::int64_t>(256, tile_bytes / (4 * n * tiles) / 64 * 64);
+    const auto memory = at::empty({tiles, n * words}, h.options().dtype(at::kFloat));
     const auto so_far =
         at::empty({n * static_cast<std::int64_t>(sizeof(kernels::HeadSoFar))}, h.options().dtype(at::kByte));
     const auto pivots = targets.defined() ? pivots_of(h, targets, weights) : at::Tensor();
     kernels::HeadTile arguments;
     arguments.of = rows;
-    arguments.of.logits = tile.const_data_ptr<float>();
+    arguments.of.logits = memory.const_data_ptr<float>();
     arguments.pivots = targets.defined() ? pivots.const_data_ptr<float>() : nullptr;
     arguments.so_far = static_cast<kernels::HeadSoFar*>(so_far.data_ptr());
+    if (before.defined()) {
+        arguments.before = memory.const_data_ptr<float>() + n * words;
+        arguments.forward = from.forward.data_ptr<float>();
+        arguments.backward = from.backward.data_ptr<float>();
+    }
     for (std::int64_t word = 0; word < vocabulary; word += words) {
         arguments.word = word;
         arguments.words = std::min(words, vocabulary - word);
@@ -127,10 +140,39 @@ void queue_tiles(const kernels::HeadRows& rows, const at::Tensor& states, const 
         if (weights.head_bias.defined()) {
             part.head_bias = weights.head_bias.narrow(0, word, arguments.words);
         }
-        auto logits = tile.narrow(0, 0, n * arguments.words).view({n, arguments.words});
-        logits_into(logits, h, part);
+        for (std::int64_t i = 0; i < tiles; ++i) {
+            auto logits = memory.select(0, i).narrow(0, 0, n * arguments.words).view({n, arguments.words});
+            logits_into(logits, i == 0 ? h : before, part);
+        }
         check_queued(kernels::head_tile_cuda(arguments, stream), h);
     }
+}
+
+/// Of rows whose logits and sums are there.
+void queue_divergences(const kernels::HeadRows& rows, const Divergences& from, const HeadWeights& weights,
+                       void* stream) {
+    const auto logits = logits_cuda(from.before, weights);
+    const auto maximum = at::empty_like(from.forward);
+    const auto log_sum = at::empty_like(from.forward);
+    kernels::HeadRows plain;
+    plain.logits = logits.const_data_ptr<float>();
+    plain.rows = rows.rows;
+    plain.vocabulary = rows.vocabulary;
+    plain.maximum = maximum.data_ptr<float>();
+    plain.log_sum = log_sum.data_ptr<float>();
+    check_queued(kernels::head_rows_cuda(plain, stream), logits);
+    kernels::DivergenceRows pair;
+    pair.p = rows.logits;
+    pair.q = plain.logits;
+    pair.p_maximum = rows.maximum;
+    pair.p_log_sum = rows.log_sum;
+    pair.q_maximum = plain.maximum;
+    pair.q_log_sum = plain.log_sum;
+    pair.rows = rows.rows;
+    pair.vocabulary = rows.vocabulary;
+    pair.forward = from.forward.data_ptr<float>();
+    pair.backward = from.backward.data_ptr<float>();
+    check_queued(kernels::divergence_rows_cuda(pair, stream), logits);
 }
 
 HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
@@ -169,10 +211,17 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
     const auto ids = at::empty({n, rows.list_length}, integers);
     rows.list_values = values.data_ptr<float>();
     rows.list_ids = ids.data_ptr<std::int64_t>();
+    Divergences from;
+    if (request.previous.defined()) {
+        from = {request.previous, at::empty({n}, floats), at::empty({n}, floats)};
+    }
     if (in_tiles) {
-        queue_tiles(rows, h, weights, targets, stream);
+        queue_tiles(rows, h, weights, targets, from, stream);
     } else {
         check_queued(kernels::head_rows_cuda(rows, stream), h);
+        if (from.before.defined()) {
+            queue_divergences(rows, from, weights, stream);
+        }
     }
 
     const auto probabilities = [&](std::int64_t count) {
@@ -188,31 +237,9 @@ HeadResult read_out_rows(const at::Tensor& h, const HeadWeights& weights, const 
         result.candidate_ids = ids.narrow(1, 0, request.candidates).contiguous();
         result.candidate_probabilities = probabilities(request.candidates);
     }
-    if (request.previous.defined()) {
-        const auto previous = logits_cuda(request.previous, weights);
-        const auto previous_maximum = at::empty({n}, floats);
-        const auto previous_log_sum = at::empty({n}, floats);
-        kernels::HeadRows plain;
-        plain.logits = previous.const_data_ptr<float>();
-        plain.rows = n;
-        plain.vocabulary = vocabulary;
-        plain.maximum = previous_maximum.data_ptr<float>();
-        plain.log_sum = previous_log_sum.data_ptr<float>();
-        check_queued(kernels::head_rows_cuda(plain, stream), h);
-        result.kl_current_previous = at::empty({n}, floats);
-        result.kl_previous_current = at::empty({n}, floats);
-        kernels::DivergenceRows pair;
-        pair.p = rows.logits;
-        pair.q = plain.logits;
-        pair.p_maximum = rows.maximum;
-        pair.p_log_sum = rows.log_sum;
-        pair.q_maximum = plain.maximum;
-        pair.q_log_sum = plain.log_sum;
-        pair.rows = n;
-        pair.vocabulary = vocabulary;
-        pair.forward = result.kl_current_previous.data_ptr<float>();
-        pair.backward = result.kl_previous_current.data_ptr<float>();
-        check_queued(kernels::divergence_rows_cuda(pair, stream), h);
+    if (from.before.defined()) {
+        result.kl_current_previous = from.forward;
+        result.kl_previous_current = from.backward;
         if (request.previous_rows.defined()) {
             const auto absent = request.previous_rows.logical_not();
             result.kl_current_previous.masked_fill_(absent, std::numeric_limits<double>::quiet_NaN());

@@ -63,6 +63,92 @@ private:
     }
 };
 
+/// Online divergences of two rows of logits x, y of the same words, P = softmax(x) and Q = softmax(y).
+/// Differences of log-probabilities are kept against both maxima so far, so that rows far from each other
+/// lose no digits.
+class OnlineDivergence {
+public:
+    PONDERSCOPE_HOST_DEVICE void push(float x, float y) {
+        raise(x > p_.maximum ? x : p_.maximum, y > q_.maximum ? y : q_.maximum);
+        const float a = below(x, p_.maximum);
+        const float b = below(y, q_.maximum);
+        p_.push(a, b);
+        q_.push(b, a);
+    }
+
+    PONDERSCOPE_HOST_DEVICE void merge(OnlineDivergence other) {
+        const float p = other.p_.maximum > p_.maximum ? other.p_.maximum : p_.maximum;
+        const float q = other.q_.maximum > q_.maximum ? other.q_.maximum : q_.maximum;
+        raise(p, q);
+        other.raise(p, q);
+        p_.merge(other.p_);
+        q_.merge(other.q_);
+    }
+
+    /// KL(P || Q) and KL(Q || P): infinite where a word is impossible (-infinity) in the second alone; NaN
+    /// where one of the two is no distribution.
+    PONDERSCOPE_HOST_DEVICE float forward() const { return of(p_, q_); }
+    PONDERSCOPE_HOST_DEVICE float backward() const { return of(q_, p_); }
+
+    /// Both of this as numbers that lanes can exchange.
+    static constexpr int numbers = 6;
+    PONDERSCOPE_HOST_DEVICE float& number(int i) {
+        Side& side = i < 3 ? p_ : q_;
+        return i % 3 == 0 ? side.maximum : i % 3 == 1 ? side.sum : side.apart;
+    }
+
+private:
+    /// A vocabulary's differences, each up to 3e38, have a sum in fp32.
+    static constexpr float unit = 0x1p-32F;
+
+    struct Side {
+        float maximum = -3.4028234e38F; ///< finite
+        float sum = 0;                  ///< Σ e^a, a below the own maximum
+        float apart = 0;                ///< Σ e^a (a - b) · unit, b as far below the other side's
+        PONDERSCOPE_HOST_DEVICE void push(float own, float other) {
+            const float e = expf(own);
+            sum += e;
+            apart += other == -INFINITY && own != -INFINITY ? INFINITY
+                     : e == 0                               ? 0
+                                                            : e * ((own - other) * unit);
+        }
+        PONDERSCOPE_HOST_DEVICE void merge(const Side& other) {
+            sum += other.sum;
+            apart += other.apart;
+        }
+    };
+
+    /// How far x lies below a maximum: -infinity for what is impossible alone.
+    PONDERSCOPE_HOST_DEVICE static float below(float x, float maximum) {
+        const float difference = x - maximum;
+        return difference < -3.0e38F && x != -INFINITY ? -3.0e38F : difference;
+    }
+    PONDERSCOPE_HOST_DEVICE void raise(float p, float q) {
+        raise(p_, q_, p);
+        raise(q_, p_, q);
+    }
+    PONDERSCOPE_HOST_DEVICE static void raise(Side& side, Side& other, float to) {
+        if (to == side.maximum) {
+            return;
+        }
+        const float up = to * unit - side.maximum * unit;
+        const float factor = expf(side.maximum - to);
+        if (side.apart != INFINITY) {
+            side.apart = factor == 0 ? 0 : factor * (side.apart - side.sum * up);
+        }
+        side.sum *= factor;
+        other.apart += other.sum == 0 ? 0 : other.sum * up;
+        side.maximum = to;
+    }
+    PONDERSCOPE_HOST_DEVICE static float of(const Side& p, const Side& q) {
+        const bool none = p.maximum == INFINITY || q.maximum == INFINITY || p.sum == 0 || q.sum == 0;
+        const float value = none ? NAN : p.apart / p.sum / unit - logf(p.sum) + logf(q.sum);
+        return value < 0 ? 0 : value;
+    }
+
+    Side p_, q_;
+};
+
 /// Rows of one of a query's ranges that a sliding window leaves, the ranges being walked in order. `hidden`
 /// starts as the number of visible rows beyond the window (0 without one): the first so many are left out.
 struct RangeTrim {

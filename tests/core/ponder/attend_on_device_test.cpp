@@ -61,6 +61,9 @@ double excess(const at::Tensor& got, const Case& of, double scale, at::ScalarTyp
 
 TEST(AttendOnADevice, BiasAndRunsGoToFlashAttention) {
     const CudaKernels* kernels = cuda_kernels(device);
+    if (kernels != nullptr && kernels->attend == nullptr) {
+        kernels = nullptr; // that compute
+    }
     const std::vector<std::int64_t> lengths{40, 0, 1, 17};
     for (const auto type : {at::kBFloat16, at::kHalf}) {
         for (const std::int64_t size : {8, 64, 80, 248, 256, 12}) {

@@ -32,13 +32,22 @@ Row joined(const std::vector<Row>& rows) {
     return all;
 }
 
+/// Divergences from other rows.
+struct From {
+    const std::vector<Row>* rows = nullptr; ///< nullptr: not asked for
+    float* forward = nullptr;
+    float* backward = nullptr;
+};
+
 /// The tiles of so many words one after the other, nothing behind each; targets' logits `off` by roundings.
-void run_tiles(const std::vector<Row>& rows, const HeadRows& wanted, std::int64_t width, int off) {
+void run_tiles(const std::vector<Row>& rows, const HeadRows& wanted, std::int64_t width, int off,
+               const From& from) {
     const std::int64_t vocabulary = wanted.vocabulary;
     HeadSoFar garbage;
     garbage.sums.maximum = 1e30F;
     garbage.sums.sum = nan;
     garbage.larger = 99;
+    garbage.divergence.number(1) = garbage.divergence.number(5) = nan;
     std::vector<HeadSoFar> so_far(rows.size(), garbage);
     std::vector<float> pivots;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -54,19 +63,26 @@ void run_tiles(const std::vector<Row>& rows, const HeadRows& wanted, std::int64_
     t.so_far = so_far.data();
     for (t.word = 0; t.word < vocabulary; t.word += width) {
         t.words = std::min(width, vocabulary - t.word);
-        std::vector<Row> parts;
-        for (const Row& row : rows) {
-            parts.emplace_back(row.begin() + t.word, row.begin() + t.word + t.words);
-        }
-        const auto logits = joined(parts);
+        const auto part_of = [&](const std::vector<Row>& all) {
+            std::vector<Row> parts;
+            for (const Row& row : all) {
+                parts.emplace_back(row.begin() + t.word, row.begin() + t.word + t.words);
+            }
+            return joined(parts);
+        };
+        const auto logits = part_of(rows);
+        const auto before = from.rows != nullptr ? part_of(*from.rows) : Row();
         t.of.logits = logits.data();
+        t.before = from.rows != nullptr ? before.data() : nullptr;
+        t.forward = from.forward;
+        t.backward = from.backward;
         EXPECT_STREQ(head_tile_cuda(t, nullptr), nullptr);
     }
 }
 
 /// `tile`: in tiles of so many words; 0: whole rows.
 Statistics run(const std::vector<Row>& rows, const std::vector<std::int64_t>& targets, std::int64_t length,
-               std::int64_t tile = 0, int off = 0) {
+               std::int64_t tile = 0, int off = 0, const From& from = {}) {
     const auto logits = joined(rows);
     const auto n = rows.size();
     Statistics s;
@@ -91,7 +107,7 @@ Statistics run(const std::vector<Row>& rows, const std::vector<std::int64_t>& ta
     a.list_values = s.list_values.data();
     a.list_ids = s.list_ids.data();
     if (tile > 0) {
-        run_tiles(rows, a, tile, off);
+        run_tiles(rows, a, tile, off, from);
     } else {
         EXPECT_STREQ(head_rows_cuda(a, nullptr), nullptr);
     }
@@ -508,6 +524,68 @@ TEST(DivergenceKernel, AWordThatIsImpossibleInOneAlone) {
         const auto low = run_divergence(p, q);
         EXPECT_TRUE(std::isfinite(low.forward));
         expect_near(low.forward, divergence(p, q), 1e-5, "forward");
+    }
+}
+
+TEST(HeadTileKernel, DivergencesOfEveryKindOfRowAgainstEveryOther) {
+    Random random(27);
+    int shapes = 0;
+    for (const std::int64_t vocabulary : {1, 2, 33, 300, 1999}) {
+        std::vector<Row> p, q;
+        for (int kind = 0; kind < kinds * kinds; ++kind) {
+            p.push_back(make_row(random, static_cast<std::size_t>(vocabulary), kind / kinds));
+            q.push_back(kind % 13 == 5
+                            ? p.back()
+                            : make_row(random, static_cast<std::size_t>(vocabulary), kind % kinds));
+        }
+        const std::vector<std::int64_t> targets(p.size(), vocabulary / 2);
+        for (const std::int64_t tile : {vocabulary, std::int64_t{1} + vocabulary / 3}) {
+            host_cuda::set_order(orders[static_cast<std::size_t>(shapes++ % 3)], random.seed());
+            Row forward(p.size(), -7), backward(p.size(), -7);
+            const auto plain = run(p, targets, 0, tile);
+            const auto with = run(p, targets, 0, tile, 0, {&q, forward.data(), backward.data()});
+            for (std::size_t i = 0; i < p.size(); ++i) {
+                SCOPED_TRACE(std::to_string(i / kinds) + " against " + std::to_string(i % kinds) +
+                             ", vocabulary " + std::to_string(vocabulary) + " in tiles of " +
+                             std::to_string(tile));
+                expect_near(static_cast<double>(forward[i]), divergence(p[i], q[i]), 1e-5, "forward");
+                expect_near(static_cast<double>(backward[i]), divergence(q[i], p[i]), 1e-5, "backward");
+                EXPECT_EQ(std::bit_cast<std::uint32_t>(with.entropy[i]) & 0x7fffffffU,
+                          std::bit_cast<std::uint32_t>(plain.entropy[i]) & 0x7fffffffU);
+                EXPECT_EQ(with.rank[i], plain.rank[i]);
+            }
+            ASSERT_FALSE(HasFailure());
+        }
+    }
+    RecordProperty("shapes", shapes);
+}
+
+TEST(OnlineDivergence, OfLogitsInAnyOrderAndAnyParts) {
+    Random random(28);
+    for (int round = 0; round < 40 * kinds * kinds; ++round) {
+        const auto vocabulary = static_cast<std::size_t>(1 + random.below(400));
+        auto p = make_row(random, vocabulary, round % kinds);
+        auto q = make_row(random, vocabulary, round / kinds % kinds);
+        if (random.one_of(3)) { // as two steps are: not far from each other, at any height
+            const float height = random.normal() * 1e4F;
+            for (std::size_t v = 0; v < vocabulary; ++v) {
+                q[v] = p[v] + height + 0.1F * random.normal();
+            }
+        }
+        std::vector<OnlineDivergence> parts(static_cast<std::size_t>(1 + random.below(9)));
+        for (std::size_t v = 0; v < vocabulary; ++v) {
+            parts[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(parts.size())))].push(p[v],
+                                                                                                        q[v]);
+        }
+        OnlineDivergence total;
+        for (const auto& part : parts) {
+            total.merge(part);
+        }
+        SCOPED_TRACE("kinds " + std::to_string(round % kinds) + " and " +
+                     std::to_string(round / kinds % kinds));
+        expect_near(static_cast<double>(total.forward()), divergence(p, q), 1e-5, "forward");
+        expect_near(static_cast<double>(total.backward()), divergence(q, p), 1e-5, "backward");
+        ASSERT_FALSE(HasFailure());
     }
 }
 
