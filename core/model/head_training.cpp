@@ -401,6 +401,11 @@ at::Tensor largest_ids(const at::Tensor& h, const HeadWeights& weights, std::int
     return read_out(h.detach(), weights, request).candidate_ids;
 }
 
+/// The CPU multiplies states in the table's fp32; autocast may have left them in bf16.
+at::Tensor widened(const at::Tensor& h, const at::Tensor& head) {
+    return h.is_cpu() && head.scalar_type() == at::kFloat ? h.to(at::kFloat) : h;
+}
+
 /// An undefined tensor cannot be an argument of a Function.
 std::optional<at::Tensor> optional(const at::Tensor& tensor) {
     return tensor.defined() ? std::optional(tensor) : std::nullopt;
@@ -408,9 +413,10 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 
 } // namespace
 
-at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
+at::Tensor expected_embedding(const at::Tensor& states, const HeadWeights& weights, double temperature,
                               std::int64_t top_k) {
     TORCH_CHECK(temperature > 0, "expected_embedding: temperature ", temperature);
+    const at::Tensor h = widened(states, weights.head);
     if (top_k > 0 && top_k < weights.head.size(0)) {
         return TruncatedEmbedding::apply(h, weights.head, optional(weights.head_bias), weights.embedding,
                                          largest_ids(h, weights, top_k), 1 / temperature);
@@ -421,10 +427,11 @@ at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, d
                                     1 / temperature, wanted);
 }
 
-at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets) {
-    TORCH_CHECK(targets.sizes() == at::IntArrayRef({h.size(0)}), "cross_entropy: targets are ",
-                targets.sizes(), " for states ", h.sizes());
+at::Tensor cross_entropy(const at::Tensor& states, const HeadWeights& weights, const at::Tensor& targets) {
+    TORCH_CHECK(targets.sizes() == at::IntArrayRef({states.size(0)}), "cross_entropy: targets are ",
+                targets.sizes(), " for states ", states.sizes());
     TORCH_CHECK(weights.softcap == 0, "cross_entropy: capped logits have no gradient here");
+    const at::Tensor h = widened(states, weights.head);
     const Wanted wanted{wants_gradient(h), wants_gradient(weights.head), wants_gradient(weights.head_bias),
                         false};
     return CrossEntropy::apply(h, weights.head, optional(weights.head_bias), targets, wanted);

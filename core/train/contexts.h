@@ -13,9 +13,10 @@ namespace ponderscope {
 /// training that goes on after an interruption sees exactly what it would have seen.
 ///
 /// The stream is cut into windows of `context + 1` tokens that share one token with the next (an input needs
-/// a target). Each epoch cuts at another phase and visits the windows in another order, every window once. At
-/// the edges of the stream fewer than `context` tokens are left out of an epoch. Without \p shifted every
-/// epoch cuts at multiples of `context`: for a stream of pieces that are that long.
+/// a target). Each epoch cuts at another phase, below `context`, and visits the windows in another order,
+/// every window once. At the edges fewer than two contexts are left out of an epoch, and of a stream of two
+/// contexts or more the last (size modulo `context`) tokens of all. Without \p shifted every epoch cuts at
+/// multiples of `context`: for a stream of pieces that are that long.
 class ContextSampler {
 public:
     /// What \p stream looks at must outlive the sampler. InputError when it is shorter than context + 1

@@ -143,20 +143,22 @@ Corpus load_shards(const Recipe& recipe, std::int64_t vocabulary, const CorpusOp
                      static_cast<double>(from.size());
         }
     };
-    const auto list = [&](const TokenShards& shards, bool held_out) {
+    const auto list = [&](const TokenShards& shards, std::int64_t trained) {
         for (const TokenShardInfo::Source& source : shards.info().sources) {
+            const std::int64_t here = std::clamp<std::int64_t>(trained, 0, source.tokens);
             corpus.texts.push_back({source.name, source.sha256, static_cast<std::uint64_t>(source.bytes),
-                                    held_out ? 0 : source.tokens, held_out ? source.tokens : 0});
+                                    here, source.tokens - here});
+            trained -= source.tokens;
         }
     };
-    list(*corpus.shards, false);
+    list(*corpus.shards, corpus.shard_tokens);
     if (corpus.shard_tokens < stream.size()) {
         hold_out(*corpus.shards, stream, corpus.shard_tokens);
     }
     if (!recipe.held_out_shards.empty()) {
         const TokenShards apart = open(recipe.held_out_shards);
         hold_out(apart, apart.stream(), 0);
-        list(apart, true);
+        list(apart, 0);
         digest.update(apart.digest());
     }
     if (!corpus.held_out.empty()) {
@@ -186,7 +188,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Corpu
         throw InputError(recipe.texts, "a folder of texts",
                          std::filesystem::exists(recipe.texts, error) ? "a file" : "nothing there",
                          "correct texts.folder in " + recipe.source.string() +
-                             " or name the folder when starting");
+                             " or name the folder with --texts DIR");
     }
     const auto has_slash = [](const std::string& pattern) { return pattern.find('/') != std::string::npos; };
     const bool deep = std::any_of(recipe.train_texts.begin(), recipe.train_texts.end(), has_slash) ||

@@ -54,29 +54,49 @@ private:
     std::filesystem::path path_;
 };
 
+/// Whether the files untie what the config ties.
+bool holds_two_tables(const Checkpoint& checkpoint) {
+    ParameterLayout layout = parameter_layout(checkpoint.config);
+    if (!layout.tied) {
+        return false;
+    }
+    std::erase_if(layout.tensors, [&](const TensorSpec& tensor) {
+        return tensor.name != layout.embedding && tensor.name != layout.head;
+    });
+    return !Parameters::load(layout, checkpoint, {at::kCPU}, at::kFloat).tied();
+}
+
+/// Names of the tensors that a model has without its method and its depth mixing.
+std::set<std::string> plain_tensors(ModelConfig config) {
+    const bool norms = config.qk_norm || (config.depth.use_qk_norm && config.depth.kind == DepthMixing::none);
+    config.ponder = {};
+    config.depth = {};
+    config.depth.use_qk_norm = norms;
+    std::set<std::string> names;
+    for (const auto& tensor : parameter_layout(config).tensors) {
+        names.insert(tensor.name);
+    }
+    return names;
+}
+
 } // namespace
 
 nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer) {
     nlohmann::json config = recipe.model;
     const auto given = [&](const char* key) { return config.contains(key) && !config.at(key).is_null(); };
-    if (!given("vocab_size")) {
-        config["vocab_size"] = tokenizer.size();
-    }
-    const auto& rows = config.at("vocab_size");
-    if (rows.is_number_integer() && rows.get<std::int64_t>() < tokenizer.size()) {
-        throw InputError(recipe.source,
-                         "a model.vocab_size of at least " + std::to_string(tokenizer.size()) +
-                             ", the tokens of " + recipe.tokenizer.string(),
-                         rows.dump(), "correct it, or leave it out");
-    }
-    if (!given("max_position_embeddings")) {
-        config["max_position_embeddings"] = recipe.context;
-    }
-    const auto& positions = config.at("max_position_embeddings");
-    if (positions.is_number_integer() && positions.get<std::int64_t>() < recipe.context) {
-        throw InputError(recipe.source,
-                         "a training.context of at most model.max_position_embeddings, " + positions.dump(),
-                         std::to_string(recipe.context), "correct one of them");
+    if (!recipe.start.empty()) {
+        if (holds_two_tables(Checkpoint::open(recipe.start))) {
+            config["tie_word_embeddings"] = false;
+        }
+    } else {
+        const nlohmann::json fresh{{"vocab_size", tokenizer.size()},
+                                   {"max_position_embeddings", recipe.context},
+                                   {"architectures", {class_of(config.at("model_type").get<std::string>())}}};
+        for (const auto& [key, value] : fresh.items()) {
+            if (!given(key.c_str())) {
+                config[key] = value;
+            }
+        }
     }
     if (!recipe.document_end.empty()) {
         if (const auto end = tokenizer.id_of(recipe.document_end)) {
@@ -87,9 +107,6 @@ nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer)
                 }
             }
         }
-    }
-    if (!given("architectures")) {
-        config["architectures"] = {class_of(config.at("model_type").get<std::string>())};
     }
     config.erase("dtype"); // the newer name of the same
     config["torch_dtype"] = recipe.output_dtype == DType::bf16 ? "bfloat16" : "float32";
@@ -108,14 +125,14 @@ void require_trainable(const Checkpoint& start) {
     }
 }
 
-ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config) {
+ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, const Tokenizer& tokenizer) {
     const PassingFolder folder;
     const auto path = folder.path() / "config.json";
     write_file_atomically(path, config.dump(2) + "\n");
+    ModelConfig result;
     try {
-        ModelConfig result = read_model_config(path);
+        result = read_model_config(path);
         require_runnable(result);
-        return result;
     } catch (const InputError& error) {
         // The file that the reader names is a passing one; the user's is the recipe.
         std::string message = error.what();
@@ -126,6 +143,19 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config) 
         }
         throw InputError(message);
     }
+    if (result.vocab_size < tokenizer.size()) {
+        throw InputError(recipe.source,
+                         "a model.vocab_size of at least " + std::to_string(tokenizer.size()) +
+                             ", the tokens of " + recipe.tokenizer.string(),
+                         std::to_string(result.vocab_size), "correct it, or name the model's own tokenizer");
+    }
+    if (result.max_positions < recipe.context) {
+        throw InputError(recipe.source,
+                         "a training.context of at most the model's " + std::to_string(result.max_positions) +
+                             " positions",
+                         std::to_string(recipe.context), "correct one of them");
+    }
+    return result;
 }
 
 ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config) {
@@ -149,47 +179,60 @@ Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, 
                                const std::function<void(const std::string&)>& notice,
                                const std::stop_token& stop) {
     ParameterLayout layout = starting_layout(recipe, config);
-    Parameters fresh = Parameters::initialise(layout, recipe.seed, device);
     if (recipe.start.empty()) {
-        return fresh;
+        return Parameters::initialise(layout, recipe.seed, device);
     }
-    // Whatever method the checkpoint has: names and shapes decide what is taken.
     const Checkpoint checkpoint = Checkpoint::open(recipe.start);
-    std::set<std::string> plain;
-    ModelConfig without = config;
-    without.ponder = {};
-    without.depth = {};
-    without.depth.use_qk_norm =
-        config.qk_norm || (config.depth.use_qk_norm && config.depth.kind == DepthMixing::none);
-    for (const auto& tensor : parameter_layout(without).tensors) {
-        plain.insert(tensor.name);
-    }
+    const std::set<std::string> plain = plain_tensors(config);
+    const PonderConfig& before = checkpoint.config.ponder;
+    const bool same_method = before.method == config.ponder.method;
+    ParameterLayout there = layout;
+    there.tensors.clear();
     std::string begun;
-    std::erase_if(layout.tensors, [&](const TensorSpec& tensor) {
-        const bool absent = !plain.contains(tensor.name) && checkpoint.weights.find(tensor.name) == nullptr;
-        if (absent) {
+    for (TensorSpec& tensor : layout.tensors) {
+        const TensorView* view = checkpoint.weights.find(tensor.name);
+        const bool meant = view != nullptr && (same_method || !tensor.name.starts_with("pondering."));
+        if (!meant && !plain.contains(tensor.name)) {
             begun += (begun.empty() ? "" : ", ") + tensor.name;
+            continue;
         }
-        return absent;
-    });
-    const Parameters taken = Parameters::load(layout, checkpoint, {at::kCPU}, at::kFloat, {}, stop);
+        if (tensor.flexible_axis >= 0 && view->shape.size() == tensor.shape.size()) {
+            const auto axis = static_cast<std::size_t>(tensor.flexible_axis);
+            tensor.shape[axis] = view->shape[axis];
+        }
+        there.tensors.push_back(tensor);
+    }
+    const auto load = [&] {
+        try {
+            return Parameters::load(there, checkpoint, {at::kCPU}, at::kFloat, {}, stop);
+        } catch (const InputError& error) {
+            if (!same_method || before.max_steps == config.ponder.max_steps) {
+                throw;
+            }
+            throw InputError(error.what() +
+                             (" The recipe's max_steps is " + std::to_string(config.ponder.max_steps) +
+                              ", the checkpoint's " + std::to_string(before.max_steps) + "."));
+        }
+    };
+    const Parameters taken = load();
+    Parameters fresh = Parameters::initialise(layout, recipe.seed, device);
     const at::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : taken.items()) {
-        if (!at::isfinite(tensor).all().item<bool>()) {
+    for (const auto& [name, tensor] : fresh.items()) {
+        const at::Tensor from = taken.find(name);
+        if (!from.defined()) {
+            continue;
+        }
+        if (!at::isfinite(from).all().item<bool>()) {
             throw InputError(recipe.start, "finite weights", "infinities or NaN in " + name,
                              "get the checkpoint again");
         }
-        if (fresh.at(name).sizes() != tensor.sizes()) {
-            throw InputError(recipe.start, "a tensor of this model's shape for " + name, "another shape",
-                             "correct the recipe's model");
-        }
-        fresh.at(name).copy_(tensor);
+        tensor.copy_(from);
     }
     for (const auto& sentence : taken.notices()) {
         notice(sentence);
     }
     notice(begun.empty() ? "Every weight comes from " + recipe.start.string() + "."
-                         : "Not in " + recipe.start.string() + " and begun anew: " + begun + ".");
+                         : "Not taken from " + recipe.start.string() + " but begun anew: " + begun + ".");
     return fresh;
 }
 

@@ -138,9 +138,10 @@ std::vector<std::string> texts_in(const JsonObject& object, std::string_view key
 
 /// The model of a training that goes on from a checkpoint: everything but the method is the checkpoint's.
 void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe) {
-    const auto path = std::filesystem::is_directory(recipe.start)
-                          ? recipe.start / "config.json"
-                          : recipe.start.parent_path() / "config.json";
+    const auto path = (std::filesystem::is_regular_file(recipe.start)
+                           ? std::filesystem::absolute(recipe.start).parent_path()
+                           : recipe.start) /
+                      "config.json";
     if (!std::filesystem::exists(path)) {
         throw InputError(recipe.source.string() + ": \"initialization.from\" is " + recipe.start.string() +
                          ", expected the folder of a checkpoint with a config.json, found none; correct it.");
@@ -298,7 +299,9 @@ void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
                               .value_or(std::min<std::int64_t>(recipe.steps / 20, 2000));
     if (recipe.warmup_steps > recipe.steps) {
         optimizer.fail("warmup_steps",
-                       "at most the " + std::to_string(recipe.steps) + " steps of the training");
+                       "at most the " + std::to_string(recipe.steps) + " steps of the training",
+                       "make it smaller in the file or with --set optimizer.warmup_steps=N, or the training "
+                       "longer");
     }
     recipe.final_fraction =
         number_in(optimizer, "final_fraction", recipe.final_fraction, 0, 1, "a share between 0 and 1");
@@ -400,9 +403,12 @@ json change_of(const std::string& text) {
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes) {
     std::vector<json> chain{read_json_file(path)}; // the recipe, what it extends, what that extends, ...
     std::vector<std::string> names{path.filename().string()};
-    while (chain.back().is_object() && chain.back().contains("extends")) {
+    for (;;) {
         const auto source = path.parent_path() / names.back();
         const JsonObject object(chain.back(), source);
+        if (!chain.back().contains("extends")) {
+            break;
+        }
         const std::string name = object.required_text("extends");
         if (name.empty() || name[0] == '.' || name != std::filesystem::path(name).filename()) {
             object.fail("extends", "the name of a recipe in the same folder");
@@ -424,6 +430,10 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
     }
     for (const std::string& change : changes) {
         merged.merge_patch(change_of(change));
+    }
+    if (merged.contains("extends")) {
+        throw InputError(
+            "\"extends\" is read in the recipe's file alone; write a recipe that extends the other.");
     }
     return parse_recipe(merged.dump(), path);
 }

@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
+#include <string_view>
 #include <utility>
 
 namespace ponderscope {
@@ -26,11 +28,25 @@ std::string dotted(std::string path) {
     return path.substr(1);
 }
 
+/// Whether an allocation failed. Of the CPU torch has no type for that.
+bool is_full_memory(const c10::Error& fault) {
+    return dynamic_cast<const c10::OutOfMemoryError*>(&fault) != nullptr ||
+           std::string_view(fault.what_without_backtrace()).find("DefaultCPUAllocator: ") !=
+               std::string_view::npos;
+}
+
+std::string full_memory_of(at::Device device) {
+    return device.is_cpu() ? "The memory of this machine is full." : memory_exhausted(device).what();
+}
+
 } // namespace
 
 Findings Trainer::look() {
     if (parallel_.writes() && folder_.start() == OutputFolder::Start::complete) {
         return {nullptr, {{"complete", true}}};
+    }
+    if (parallel_.writes() && folder_.start() == OutputFolder::Start::fresh) {
+        require_inputs_elsewhere();
     }
     begin();
     nlohmann::json common = nlohmann::json::object();
@@ -48,6 +64,25 @@ Findings Trainer::look() {
         own["resumed"] = to_json(counters_);
     }
     return {std::move(common), std::move(own)};
+}
+
+/// A fresh training replaces what lies in its folder.
+void Trainer::require_inputs_elsewhere() const {
+    const auto shards = [this](const std::filesystem::path& folder) {
+        return folder.empty() ? folder : recipe_.texts / folder;
+    };
+    const std::pair<const char*, std::filesystem::path> inputs[] = {
+        {"the checkpoint to go on from", recipe_.start},
+        {"the tokenizer", std::filesystem::absolute(recipe_.tokenizer).parent_path()},
+        {"the token shards", shards(recipe_.shards)},
+        {"the held-out token shards", shards(recipe_.held_out_shards)}};
+    for (const auto& [input, folder] : inputs) {
+        std::error_code not_there;
+        if (std::filesystem::equivalent(folder, folder_.path(), not_there)) {
+            throw InputError(folder_.path(), "a folder for the trained model alone",
+                             std::string("that of ") + input, "choose another one to write to");
+        }
+    }
 }
 
 void Trainer::begin() {
@@ -243,12 +278,13 @@ void Trainer::train_on() {
 }
 
 void Trainer::memory_is_full() {
-    const std::string fault = memory_exhausted(device_).what() +
-                              (" A step of " + std::to_string(recipe_.batch) + " contexts of " +
-                               std::to_string(recipe_.context) + " tokens does not fit beside the weights") +
-                              "; the state of step " + std::to_string(saved_step_) +
-                              " is kept. Halve train.batch and double train.accumulation, which trains the "
-                              "same, or set train.activation_checkpointing.";
+    const std::string fault =
+        full_memory_of(device_) + " A step of " + std::to_string(recipe_.batch) + " contexts of " +
+        std::to_string(recipe_.context) + " tokens does not fit beside the weights; the state of step " +
+        std::to_string(saved_step_) + " is kept. " +
+        (recipe_.batch > 1 ? "Halve training.batch and double training.accumulation, which trains the same"
+                           : "Shorten training.context") +
+        (recipe_.recompute ? "." : ", or set training.activation_checkpointing.");
     end_trace(fault);
     throw EnvironmentError(folder_.path().string() + ": " + fault);
 }
@@ -271,9 +307,10 @@ TrainResult Trainer::run(const nlohmann::json& first) {
     parallel_.start_alike(*optimizer_, !fresh);
     parallel_.watch(*optimizer_);
     if (parallel_.writes()) {
+        const std::string tokenizer = read_file(recipe_.tokenizer); // which may be a link into the folder
         folder_.prepare();
         write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
-        write_file_atomically(folder_.tokenizer(), read_file(recipe_.tokenizer));
+        write_file_atomically(folder_.tokenizer(), tokenizer);
         log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
         open_trace(fresh);
     }
@@ -288,7 +325,12 @@ TrainResult Trainer::run(const nlohmann::json& first) {
     } catch (const Cancelled&) {
         save(false);
         throw;
-    } catch (const c10::OutOfMemoryError&) {
+    } catch (const std::bad_alloc&) {
+        memory_is_full();
+    } catch (const c10::Error& fault) {
+        if (!is_full_memory(fault)) {
+            throw;
+        }
         memory_is_full();
     }
     const double spent = seconds_since(began_);
@@ -324,9 +366,12 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
         const nlohmann::json first =
             options.collectives == nullptr ? look().own : agree(*options.collectives, options.world, look);
         return trainer->run(first);
-    } catch (const c10::OutOfMemoryError&) {
+    } catch (const c10::Error& fault) {
+        if (!is_full_memory(fault)) {
+            throw;
+        }
         throw EnvironmentError(options.output.string() + ": " +
-                               memory_exhausted(device_from_string(options.device)).what() +
+                               full_memory_of(device_from_string(options.device)) +
                                " The weights and what the optimiser keeps of them do not fit; use a smaller "
                                "model or another device.");
     }

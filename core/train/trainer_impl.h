@@ -37,7 +37,7 @@ public:
           device_(device_from_string(options.device)),
           tokenizer_(Tokenizer::load(recipe.tokenizer)),
           config_json_(complete_config(recipe, tokenizer_)),
-          config_(model_config_of(recipe, config_json_)),
+          config_(model_config_of(recipe, config_json_, tokenizer_)),
           precision_(recipe.precision.value_or(device_.is_cuda() ? Precision::bfloat16 : Precision::float32)),
           half_(precision_ == Precision::bfloat16) {}
 
@@ -52,6 +52,7 @@ private:
     static double seconds_since(Clock::time_point begin) {
         return std::chrono::duration<double>(Clock::now() - begin).count();
     }
+    void require_inputs_elsewhere() const;
     void begin();
     void resume();
     struct StepNumbers {

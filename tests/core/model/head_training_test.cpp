@@ -166,6 +166,25 @@ TEST(HeadTraining, GradientsEqualDifferenceQuotients) {
     }
 }
 
+/// As autocast leaves them behind a projection: the states' gradient is in their dtype, too.
+TEST(HeadTraining, TakesStatesOfLessPrecisionThanTheTable) {
+    auto c = make_case(40, 900, 16, 2, 131);
+    c.h = c.h.to(at::kBFloat16);
+    auto wide = c;
+    wide.h = c.h.to(at::kFloat);
+    for (const std::int64_t top_k : {-1L, 0L, 10L}) {
+        const auto loss = [&](const auto& h, const auto& w) {
+            return top_k < 0 ? cross_entropy(h, w, c.request.targets)
+                             : expected_embedding(h, w, 1, top_k).square().sum();
+        };
+        const Trained got = train(c, loss);
+        const Trained expected = train(wide, loss);
+        EXPECT_TRUE(at::equal(got.value, expected.value)) << top_k;
+        EXPECT_TRUE(at::equal(got.gradients[0], expected.gradients[0].to(at::kBFloat16))) << top_k;
+        EXPECT_TRUE(at::equal(got.gradients[1], expected.gradients[1])) << top_k;
+    }
+}
+
 TEST(HeadTraining, WithoutGradientTheValueIsTheSame) {
     const auto c = make_case(40, 900, 16, 2, 121);
     const auto expected =

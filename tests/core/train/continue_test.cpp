@@ -23,17 +23,22 @@ namespace {
 using nlohmann::json;
 using testing::TemporaryFolder;
 
-/// A checkpoint with random weights and the samples' tokenizer in \p folder / "start".
-void write_checkpoint(const TemporaryFolder& folder, json config, double spoilt = 0) {
+/// A checkpoint with random weights and the samples' tokenizer in \p folder / "start". \p rows: of what
+/// begins with a free size.
+void write_checkpoint(const TemporaryFolder& folder, json config, double spoilt = 0, std::int64_t rows = 0) {
     config["vocab_size"] = 2048;
-    config["max_position_embeddings"] = 64;
     const auto start = folder / "start";
     std::filesystem::create_directories(start);
     testing::write_text(start / "config.json", config.dump(2));
     std::filesystem::copy_file(testing::source_tree() / "sample_models" / "tokenizer" / "tokenizer.json",
-                               start / "tokenizer.json");
-    const auto parameters =
-        Parameters::initialise(parameter_layout(read_model_config(start / "config.json")), 3, at::kCPU);
+                               start / "tokenizer.json", std::filesystem::copy_options::overwrite_existing);
+    ParameterLayout layout = parameter_layout(read_model_config(start / "config.json"));
+    for (TensorSpec& tensor : layout.tensors) {
+        if (rows > 0 && tensor.flexible_axis >= 0) {
+            tensor.shape[static_cast<std::size_t>(tensor.flexible_axis)] = rows;
+        }
+    }
+    const auto parameters = Parameters::initialise(layout, 3, at::kCPU);
     if (spoilt != 0) {
         parameters.items().front().second.view({-1})[3] = spoilt;
     }
@@ -51,10 +56,27 @@ json continued(const json& model = nullptr) {
     return recipe;
 }
 
+/// One step that leaves the weights where they are.
+json hardly_continued(const json& model = nullptr) {
+    json recipe = continued(model);
+    recipe["training"]["steps"] = 1;
+    recipe["optimizer"] = {{"learning_rate", 1e-12}, {"weight_decay", 0}, {"warmup_steps", 0}};
+    return recipe;
+}
+
+json method(const std::string& name, int steps) {
+    return {{"pondering", {{"method", name}, {"max_steps", steps}}}};
+}
+
 struct Outcome {
     std::string complaint;
     std::vector<std::string> notices;
     std::vector<double> losses;
+    [[nodiscard]] bool said(const std::string& part) const {
+        return std::any_of(notices.begin(), notices.end(), [&](const std::string& sentence) {
+            return sentence.find(part) != std::string::npos;
+        });
+    }
 };
 
 Outcome outcome_of(const TemporaryFolder& folder, const json& recipe) {
@@ -90,6 +112,7 @@ TEST_P(EveryBackbone, GoesOnLearning) {
     EXPECT_EQ(after.architecture, before.architecture);
     EXPECT_EQ(after.query_heads, before.query_heads);
     EXPECT_EQ(after.rope.theta, before.rope.theta);
+    EXPECT_EQ(after.max_positions, before.max_positions) << "not the context";
 }
 
 INSTANTIATE_TEST_SUITE_P(Continue, EveryBackbone,
@@ -108,12 +131,11 @@ INSTANTIATE_TEST_SUITE_P(Continue, EveryBackbone,
 TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
     const TemporaryFolder folder;
     write_checkpoint(folder, testing::tiny_llama());
-    json recipe = continued(
-        {{"pondering",
-          {{"method", "adaponderlm"}, {"max_steps", 2}, {"threshold", 0.0001}, {"embed_scale", "sqrt_d"}}}});
-    recipe["training"]["steps"] = 1;
-    recipe["optimizer"] = {{"learning_rate", 1e-12}, {"weight_decay", 0}, {"warmup_steps", 0}};
-    const Outcome outcome = outcome_of(folder, recipe);
+    const Outcome outcome = outcome_of(folder, hardly_continued({{"pondering",
+                                                                  {{"method", "adaponderlm"},
+                                                                   {"max_steps", 2},
+                                                                   {"threshold", 0.0001},
+                                                                   {"embed_scale", "sqrt_d"}}}}));
     ASSERT_EQ(outcome.complaint, "");
     const auto said = std::find_if(outcome.notices.begin(), outcome.notices.end(), [](const auto& sentence) {
         return sentence.find("begun anew") != std::string::npos;
@@ -136,20 +158,90 @@ TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
     EXPECT_EQ(provenance.at("recipe").at("initialization").at("from"), checkpoint_digest(start));
 }
 
-/// Gates that a checkpoint has are taken too.
+/// Gates that a checkpoint has are taken too, in the sizes that its files give them.
 TEST(Continue, KeepsTheGatesOfTheSameMethod) {
+    struct Gates {
+        const char* method;
+        std::int64_t rows; ///< 0: as training begins them
+        const char* tensor;
+        std::int64_t expected;
+    };
+    for (const Gates& gates : {Gates{"ponderlm3", 0, "pondering.router.weight", 3},
+                               Gates{"adaptive_latent_cot", 2, "pondering.router.weight", 2},
+                               Gates{"adaponderlm", 7, "pondering.gates.1.fc_in.weight", 7}}) {
+        SCOPED_TRACE(gates.method);
+        const TemporaryFolder folder;
+        json config = testing::tiny_llama();
+        config.update(method(gates.method, 2));
+        write_checkpoint(folder, config, 0, gates.rows);
+        const Outcome outcome = outcome_of(folder, hardly_continued());
+        ASSERT_EQ(outcome.complaint, "");
+        EXPECT_TRUE(outcome.said("Every weight comes from"));
+        const Checkpoint start = Checkpoint::open(folder / "start");
+        const Checkpoint end = Checkpoint::open(folder / "out");
+        ASSERT_EQ(end.weights.find(gates.tensor)->shape.front(), gates.expected);
+        const auto before = Parameters::load(parameter_layout(start.config), start, {at::kCPU}, at::kFloat);
+        const auto after = Parameters::load(parameter_layout(end.config), end, {at::kCPU}, at::kFloat);
+        EXPECT_LE((after.at(gates.tensor) - before.at(gates.tensor)).abs().max().item<float>(), 1e-10F);
+    }
+}
+
+/// Two methods call different things a router; a number of steps may be part of its shape.
+TEST(Continue, BeginsTheGatesOfAnotherMethodAnew) {
     const TemporaryFolder folder;
     json config = testing::tiny_llama();
-    config["pondering"] = {{"method", "ponderlm3"}, {"max_steps", 2}};
-    write_checkpoint(folder, config);
-    json recipe = continued();
-    recipe["training"]["steps"] = 1;
-    recipe["optimizer"]["warmup_steps"] = 0;
-    const Outcome outcome = outcome_of(folder, recipe);
+    config.update(method("adaptive_latent_cot", 2));
+    write_checkpoint(folder, config, 0, 2);
+    const Outcome outcome = outcome_of(folder, hardly_continued(method("ponderlm3", 1)));
     ASSERT_EQ(outcome.complaint, "");
-    EXPECT_TRUE(std::any_of(outcome.notices.begin(), outcome.notices.end(), [](const auto& sentence) {
-        return sentence.find("Every weight comes from") != std::string::npos;
-    }));
+    EXPECT_TRUE(outcome.said("but begun anew: pondering.router.weight, pondering.router.bias."));
+
+    config.update(method("ponderlm3", 2));
+    write_checkpoint(folder, config);
+    const std::string said = outcome_of(folder, hardly_continued(method("ponderlm3", 3))).complaint;
+    EXPECT_NE(said.find("max_steps is 3, the checkpoint's 2"), std::string::npos) << said;
+}
+
+/// The files decide how many tables there are, and config.json then says so.
+TEST(Continue, KeepsTwoTablesThatTheConfigTies) {
+    const TemporaryFolder folder;
+    json config = testing::tiny_llama();
+    config["tie_word_embeddings"] = false;
+    write_checkpoint(folder, config);
+    json tied = read_json_file(folder / "start" / "config.json");
+    tied["tie_word_embeddings"] = true;
+    testing::write_text(folder / "start" / "config.json", tied.dump());
+    ASSERT_EQ(outcome_of(folder, hardly_continued()).complaint, "");
+    const Checkpoint start = Checkpoint::open(folder / "start");
+    const Checkpoint end = Checkpoint::open(folder / "out");
+    EXPECT_FALSE(end.config.tied_embeddings);
+    const auto before = Parameters::load(parameter_layout(start.config), start, {at::kCPU}, at::kFloat);
+    const auto after = Parameters::load(parameter_layout(end.config), end, {at::kCPU}, at::kFloat);
+    ASSERT_EQ(after.items().size(), before.items().size());
+    for (const auto& [name, tensor] : before.items()) {
+        EXPECT_LE((after.at(name) - tensor).abs().max().item<float>(), 1e-10F) << name;
+    }
+}
+
+/// Where the stack ends with a projection, its states are in bf16 before the head.
+TEST(Continue, Bfloat16TrainsNarrowEmbeddings) {
+    const TemporaryFolder folder;
+    write_checkpoint(folder, testing::tiny_opt());
+    for (const char* name : {"vanilla", "ponderlm", "ponderlm_reset", "ponderlm_hidden", "ponderlm2",
+                             "adaponderlm", "ponderlm3", "adaptive_latent_cot"}) {
+        SCOPED_TRACE(name);
+        json recipe = hardly_continued(method(name, 2));
+        recipe["log"] = {{"every", 1}};
+        double losses[2] = {};
+        for (const bool half : {false, true}) {
+            recipe["training"]["precision"] = half ? "bfloat16" : "float32";
+            const Outcome outcome = outcome_of(folder, recipe);
+            ASSERT_EQ(outcome.complaint, "");
+            losses[half ? 1 : 0] = outcome.losses.back();
+        }
+        EXPECT_NE(losses[0], losses[1]);
+        EXPECT_NEAR(losses[0], losses[1], 0.02);
+    }
 }
 
 TEST(Continue, SaysWhatDoesNotFit) {
@@ -163,6 +255,8 @@ TEST(Continue, SaysWhatDoesNotFit) {
     json nowhere = continued();
     nowhere["initialization"]["from"] = "elsewhere";
     refused(nowhere, "elsewhere, expected the folder of a checkpoint");
+    nowhere["initialization"]["from"] = "start/elsewhere";
+    refused(nowhere, "start/elsewhere, expected the folder of a checkpoint");
     json misspelt = continued();
     misspelt["initialization"] = {{"form", "start"}};
     refused(misspelt, "did you mean \"from\"?");

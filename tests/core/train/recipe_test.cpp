@@ -145,7 +145,7 @@ TEST(Recipe, RefusesWhatCannotBeMeant) {
         {changed("/optimizer/learning_rate", 0), "optimizer.learning_rate"},
         {changed("/optimizer/betas", json::array({0.9})), "optimizer.betas"},
         {changed("/optimizer/betas", json::array({0.9, 1.0})), "optimizer.betas"},
-        {changed("/optimizer/warmup_steps", 13), "optimizer.warmup_steps"},
+        {changed("/optimizer/warmup_steps", 13), "--set optimizer.warmup_steps=N"},
         {changed("/optimizer/final_fraction", 1.5), "optimizer.final_fraction"},
         {changed("/texts/train", json::array()), "texts.train"},
         {changed("/texts/train", "a.txt"), "texts.train"},
@@ -197,6 +197,9 @@ TEST(Recipe, ExtendsAnotherOne) {
     EXPECT_NE(refused({{"extends", 3}}).find("extends"), std::string::npos);
     EXPECT_NE(refused({{"extends", "none.json"}}).find("none.json"), std::string::npos);
     EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("\"training\"?"), std::string::npos);
+    testing::write_text(folder / "list.json", "[1]");
+    EXPECT_NE(refused({{"extends", "list.json"}}).find("list.json: expected a JSON object"),
+              std::string::npos);
 }
 
 TEST(Recipe, ChangesAreLaidOverIt) {
@@ -223,6 +226,8 @@ TEST(Recipe, ChangesAreLaidOverIt) {
     }
     EXPECT_NE(refused("training.sed=2").find("\"seed\"?"), std::string::npos);
     EXPECT_NE(refused("training.seed=two").find("seed"), std::string::npos);
+    EXPECT_NE(refused("extends=a.json").find("\"extends\" is read in the recipe's file alone"),
+              std::string::npos);
 }
 
 TEST(Recipe, EssenceHoldsWhatDecidesTheResult) {

@@ -448,6 +448,31 @@ TEST(Train, TouchesNoFolderThatIsNotEmpty) {
     EXPECT_NE(complaint(recipe, into(folder / "file")).find("a file"), std::string::npos);
 }
 
+TEST(Train, DoesNotReplaceWhatItReads) {
+    const TemporaryFolder folder;
+    json document = small_recipe();
+    static_cast<void>(
+        train(read_recipe(testing::write_small_recipe(folder.path(), document)), into(folder / "out")));
+    const std::string weights = read_file(folder / "out" / "model.safetensors");
+    TrainOptions options = into(folder / "out");
+    options.existing = ExistingOutput::overwrite;
+    document["tokenizer"] = "out/tokenizer.json";
+    std::string said = complaint(read_recipe(testing::write_small_recipe(folder.path(), document)), options);
+    EXPECT_NE(said.find("found that of the tokenizer"), std::string::npos) << said;
+    document.erase("model");
+    document["initialization"] = {{"from", "out"}};
+    said = complaint(read_recipe(testing::write_small_recipe(folder.path(), document)), options);
+    EXPECT_NE(said.find("found that of the checkpoint to go on from"), std::string::npos) << said;
+    EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
+    EXPECT_EQ(files_in(folder / "out"), finished_files);
+
+    document = small_recipe();
+    document["tokenizer"] = "linked.json";
+    std::filesystem::create_symlink(folder / "out" / "tokenizer.json", folder / "linked.json");
+    EXPECT_EQ(complaint(read_recipe(testing::write_small_recipe(folder.path(), document)), options), "");
+    EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
+}
+
 TEST(Train, ResumesOnlyWhatWasBegunAlike) {
     const TemporaryFolder folder;
     const auto path = testing::write_small_recipe(folder.path(), small_recipe());
