@@ -43,6 +43,7 @@ PolicyKind argmax_stable() {
                             .absent = PolicyParameter::Absent::preset,
                             .value = std::uint64_t{5}}},
             .needs = {PolicySignal::argmax},
+            .first_step = 1,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<ArgmaxStable>(static_cast<std::int64_t>(spec.whole("n")));
             }};

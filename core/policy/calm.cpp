@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace ponderscope::policies {
 namespace {
@@ -15,10 +14,9 @@ double decay(const TokenPlace& place) {
     return 0.9 + 0.1 * std::exp(-4.0 * place.position / place.length);
 }
 
-template <PolicySignal signal, std::int64_t first_step>
+template <PolicySignal signal>
 double compared(const SignalColumns& columns, std::size_t token, const TokenPlace& place, std::int64_t k) {
-    return k < first_step ? std::numeric_limits<double>::quiet_NaN()
-                          : static_cast<double>(columns.column(signal, k)[token]) / decay(place);
+    return static_cast<double>(columns.column(signal, k)[token]) / decay(place);
 }
 
 class Calm final : public Policy {
@@ -62,7 +60,7 @@ PolicyKind calm_margin() {
             .source = "arXiv 2207.07061, softmax response",
             .parameters = parameters(),
             .needs = {PolicySignal::margin},
-            .compared = compared<PolicySignal::margin, 0>,
+            .compared = compared<PolicySignal::margin>,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<Calm>(PolicySignal::margin, 0, spec.number("lambda"));
             }};
@@ -74,7 +72,8 @@ PolicyKind calm_cosine() {
             .source = "arXiv 2207.07061, hidden-state saturation",
             .parameters = parameters(),
             .needs = {PolicySignal::cosine},
-            .compared = compared<PolicySignal::cosine, 1>,
+            .first_step = 1,
+            .compared = compared<PolicySignal::cosine>,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<Calm>(PolicySignal::cosine, 1, spec.number("lambda"));
             }};

@@ -14,6 +14,7 @@ PolicyKind kl() {
             .source = "arXiv 2502.05171, with theta 5e-4",
             .parameters = {theta("nats", 5e-4)},
             .needs = {PolicySignal::kl},
+            .first_step = 1,
             .make = below<PolicySignal::kl, 1>};
 }
 
@@ -23,6 +24,7 @@ PolicyKind latent_difference() {
             .source = "arXiv 2502.05171, with theta 0.03",
             .parameters = {theta("of the state's length", 0.03)},
             .needs = {PolicySignal::latent},
+            .first_step = 1,
             .make = below<PolicySignal::latent, 1>};
 }
 
@@ -65,6 +67,7 @@ PolicyKind second_order() {
                             .absent = PolicyParameter::Absent::preset,
                             .value = std::uint64_t{1}}},
             .needs = {PolicySignal::acceleration},
+            .first_step = 2, // an acceleration needs three states
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<SecondOrder>(spec.number("theta"),
                                                      static_cast<std::int64_t>(spec.whole("hits")));

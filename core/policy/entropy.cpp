@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace ponderscope::policies {
 namespace {
@@ -14,9 +13,8 @@ double change(float now, float before) {
 }
 
 double compared_change(const SignalColumns& columns, std::size_t token, const TokenPlace&, std::int64_t k) {
-    return k < 1 ? std::numeric_limits<double>::quiet_NaN()
-                 : change(columns.column(PolicySignal::entropy, k)[token],
-                          columns.column(PolicySignal::entropy, k - 1)[token]);
+    return change(columns.column(PolicySignal::entropy, k)[token],
+                  columns.column(PolicySignal::entropy, k - 1)[token]);
 }
 
 class EntropyDifference final : public Policy {
@@ -56,6 +54,7 @@ PolicyKind entropy_difference() {
             .source = "arXiv 2502.05171, with theta 1e-3",
             .parameters = {theta("nats", 1e-3)},
             .needs = {PolicySignal::entropy},
+            .first_step = 1,
             .compared = compared_change,
             .make = [](const PolicySpec& spec, const PolicyContext&) -> std::unique_ptr<Policy> {
                 return std::make_unique<EntropyDifference>(spec.number("theta"));

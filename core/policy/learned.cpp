@@ -6,6 +6,7 @@
 #include "core/policy/kinds.h"
 
 #include <cmath>
+#include <string>
 
 namespace ponderscope::policies {
 
@@ -21,6 +22,10 @@ PolicyKind learned() {
                             .absent = PolicyParameter::Absent::from_run}},
             .needs = {PolicySignal::continue_value},
             .make = [](const PolicySpec& spec, const PolicyContext& context) -> std::unique_ptr<Policy> {
+                if (context.exit_step && !spec.has("theta")) {
+                    return make_policy(PolicySpec::parse("fixed:n=" + std::to_string(*context.exit_step)),
+                                       context);
+                }
                 const double theta = spec.has("theta") ? spec.number("theta") : context.own_threshold;
                 if (std::isnan(theta)) {
                     throw InputError(

@@ -244,7 +244,8 @@ MatchedComparison compare_matched(std::size_t rules, const std::function<Matched
 std::vector<std::string> matched_rules(const ReplayTable& table) {
     std::vector<std::string> names;
     for (const PolicyKind& kind : policy_kinds()) {
-        if (kind.name == "oracle" || (table.can(kind) && !kind.parameters.empty())) {
+        if (kind.name == "oracle" ||
+            (table.can(kind) && !kind.parameters.empty() && kind.first_step < table.columns.max_steps())) {
             names.push_back(kind.name);
         }
     }
@@ -268,7 +269,7 @@ namespace {
 
 /// What is tried of a rule. \p thresholds(kind): of those that have one.
 std::vector<ReplayScan::Setting>
-settings_of(const std::string& name, const std::string& run, std::int64_t last,
+settings_of(const std::string& name, std::int64_t last,
             const std::function<std::vector<double>(const PolicyKind&)>& thresholds) {
     std::vector<ReplayScan::Setting> settings;
     if (name == "oracle") {
@@ -293,14 +294,17 @@ settings_of(const std::string& name, const std::string& run, std::int64_t last,
     if (kind == kinds.end() || kind->parameters.empty()) {
         throw InputError("expected a rule with a threshold, found \"" + name + "\".");
     }
+    std::vector<PolicySpec> specs;
     for (const double value : thresholds(*kind)) {
-        const PolicySpec spec = policy_at(*kind, value);
+        specs.push_back(policy_at(*kind, value));
+    }
+    if (specs.empty()) {
+        specs.push_back(PolicySpec::parse("full")); // tokens that all stopped before the rule could
+    }
+    for (const PolicySpec& spec : specs) {
         settings.push_back({spec.text(), [spec](const ReplayTable& table, ReplayResult& result) {
                                 replay(table, spec, result);
                             }});
-    }
-    if (settings.empty()) {
-        throw InputError(run + ": no threshold of " + name + " can be tried; its signal has no values.");
     }
     return settings;
 }
@@ -312,7 +316,7 @@ MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& rows, cons
     MatchedRule rule{name, name != "oracle", {}};
     ReplayResult result;
     for (const ReplayScan::Setting& setting :
-         settings_of(name, table.run, table.columns.max_steps(),
+         settings_of(name, table.columns.max_steps(),
                      [&](const PolicyKind& kind) { return threshold_values(kind, table, settings); })) {
         setting.replay(table, result);
         rule.settings.push_back({setting.policy, rows.of(result.steps), rows.of(result.nll),
@@ -325,7 +329,7 @@ MatchedRule replayed_rule(const ReplayScan& scan, const RowLayout& rows, const s
                           int settings) {
     const std::string& run = scan.reader().none().run;
     ClusterReplays found =
-        scan.replays(settings_of(name, run, scan.reader().run().max_steps, [&](const PolicyKind& kind) {
+        scan.replays(settings_of(name, scan.reader().run().max_steps, [&](const PolicyKind& kind) {
             return threshold_values(kind, scan, settings);
         }));
     if (found.rows.layout().stretches != rows.layout().stretches) {

@@ -5,9 +5,11 @@
 #include "core/policy/policy_spec.h"
 #include "core/policy/signal_columns.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,10 +37,15 @@ struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
     /// The model's own tau; NaN where the method does not halt.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
+    /// Where the model's own rule stops every token, if its config says so, whatever tau is.
+    std::optional<std::int64_t> exit_step = std::nullopt;
     /// Where the model's own rule stops a token (method_info.h).
     OwnRule::Stops own_rule = OwnRule::Stops::below;
     /// Mean steps of `learned` at that tau, over tokens with a target; NaN where there is no such number.
     double learned_rate = std::numeric_limits<double>::quiet_NaN();
+
+    /// Whether `learned` needs no theta.
+    [[nodiscard]] bool has_own_rule() const { return exit_step || !std::isnan(own_threshold); }
 };
 
 /// A rule that stops each token at the first k in 0..K-1 at which it says so, at K if it never does
@@ -71,8 +78,9 @@ struct PolicyKind {
     std::vector<PolicyParameter> parameters; ///< the first is the threshold that sweeps and sliders move
     std::vector<PolicySignal> needs;         ///< recorded signals
     bool causal = true;                      ///< false: a bound, not a policy that can run
-    /// What of a token at step k stands against the threshold, in its unit, NaN at a step that is not judged;
-    /// nullptr: the first of `needs` as it is.
+    std::int64_t first_step = 0;             ///< the first that is judged, with other parameters as preset
+    /// What of a token at step k, from first_step on, stands against the threshold, in its unit; nullptr: the
+    /// first of `needs` as it is.
     double (*compared)(const SignalColumns& columns, std::size_t token, const TokenPlace& place,
                        std::int64_t k) = nullptr;
     /// InputError when the spec does not fit the run ("fixed:n=7" with K = 3).

@@ -65,7 +65,7 @@ void ReplayTable::finish() {
     halted = std::any_of(ran.begin(), ran.end(), [&](std::int32_t k) { return k < columns.max_steps(); });
     context.max_steps = columns.max_steps();
     context.learned_rate = nan;
-    if (columns.has(PolicySignal::continue_value) && !std::isnan(context.own_threshold)) {
+    if (columns.has(PolicySignal::continue_value) && context.has_own_rule()) {
         context.learned_rate = replay(*this, PolicySpec::parse("learned")).mean_steps;
     }
 }

@@ -5,6 +5,7 @@
 #include "core/policy/flops_model.h"
 #include "core/policy/policy.h"
 #include "core/trace/reader.h"
+#include "core/trace/recorded_choices.h"
 
 #include <cstdint>
 #include <functional>
@@ -82,12 +83,12 @@ private:
                        const std::function<void(std::int64_t tokens)>& done) const;
 
     RunInfo run_;
+    RecordedChoices chosen_; ///< kv full: an exit only chose the read-out, and the steps behind it are there
     std::vector<SequenceInfo> sequences_;
     std::vector<std::int64_t> clusters_;
     ReplayTable none_;
     std::vector<Column> wanted_;
     OwnRule::Form form_ = OwnRule::Form::value_at_k;
-    bool all_ran_ = false; ///< where an exit only chose the read-out, the steps behind it are there as well
 };
 
 /// What a policy would have done, by the recorded signals, without the model. An estimate: where other

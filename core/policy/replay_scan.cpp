@@ -131,7 +131,7 @@ void ReplayScan::each(const std::function<Commit(const ReplayTable&, std::size_t
 
 void ReplayScan::find_learned_rate() {
     const ReplayTable& none = reader_.none();
-    if (none.columns.has(PolicySignal::continue_value) && !std::isnan(none.context.own_threshold)) {
+    if (none.columns.has(PolicySignal::continue_value) && none.context.has_own_rule()) {
         const Setting own{"learned", [](const ReplayTable& table, ReplayResult& result) {
                               ponderscope::replay(table, PolicySpec::parse("learned"), result);
                           }};

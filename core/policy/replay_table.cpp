@@ -38,12 +38,12 @@ const OwnRule* own_rule(const RunInfo& run) {
 
 /// tau as the run says it, in earlier traces as config.json has it; NaN for a method that does not halt. The
 /// recorder checked the file; here it is a stranger's text.
-double own_threshold(const RunInfo& run) {
+double own_threshold(const RunInfo& run, const RecordedChoices& chosen) {
     if (own_rule(run) == nullptr) {
         return std::numeric_limits<double>::quiet_NaN();
     }
-    if (const auto threshold = recorded_choices(run).threshold) {
-        return *threshold;
+    if (chosen.threshold) {
+        return *chosen.threshold;
     }
     const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
     if (config.is_object() && config.contains("pondering") && config["pondering"].is_object()) {
@@ -86,7 +86,7 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
 } // namespace
 
 ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> only)
-    : run_(run), sequences_(trace.sequences(run.id)), all_ran_(recorded_choices(run).kv == "full") {
+    : run_(run), chosen_(recorded_choices(run)), sequences_(trace.sequences(run.id)) {
     none_.run = trace.path().string() + "#" + run.name;
     ClusterNumbers numbers;
     for (const SequenceInfo& sequence : sequences_) {
@@ -98,7 +98,10 @@ ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run, std::ve
     }
     choose_columns(trace, only);
     none_.context.max_steps = run.max_steps;
-    none_.context.own_threshold = own_threshold(run);
+    none_.context.own_threshold = own_threshold(run, chosen_);
+    if (chosen_.exit_step && *chosen_.exit_step <= run.max_steps) {
+        none_.context.exit_step = chosen_.exit_step;
+    }
     plan_costs();
 }
 
@@ -186,7 +189,8 @@ void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& 
                                  const std::function<void(std::int64_t)>& done) const {
     constexpr std::int64_t page = 1 << 16;
     const auto number = static_cast<std::uint32_t>(sequence.index);
-    const auto length = static_cast<std::uint32_t>(sequence.tokens);
+    const auto length =
+        static_cast<std::uint32_t>(std::max(chosen_.planned_length(sequence.index), sequence.tokens));
     const std::int32_t last = static_cast<std::int32_t>(run_.max_steps);
     for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
         const std::int64_t end = std::min(begin + page, sequence.tokens);
@@ -201,7 +205,7 @@ void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& 
             }
             table.places.push_back(
                 {number, static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i), length});
-            table.ran.push_back(all_ran_ ? last : steps);
+            table.ran.push_back(chosen_.kv == "full" ? last : steps);
             table.nll.push_back(tokens.nll[i]);
         }
         for (const Column& column : wanted_) {

@@ -34,7 +34,7 @@ Compared compared_in(const ReplayTable& table, const PolicyKind& kind, std::size
                      std::size_t stride) {
     const PolicySignal signal = kind.needs.front();
     Compared found;
-    for (std::int64_t k = 0; k < table.columns.max_steps(); ++k) {
+    for (std::int64_t k = kind.first_step; k < table.columns.max_steps(); ++k) {
         for (std::size_t i = 0; i < table.tokens(); ++i) {
             const double value = kind.compared != nullptr
                                      ? kind.compared(table.columns, i, table.places[i], k)

@@ -54,7 +54,7 @@ struct MixtureWish {
     std::int64_t top_k = 0; ///< 0: the whole vocabulary
 };
 
-/// A way to ponder. It answers five questions and nothing else (design.md): what goes into slot (t, k); what
+/// A way to ponder. It answers five questions and nothing else: what goes into slot (t, k); what
 /// is visible; who gets a next slot; which mass each state has in the output; what is worth recording.
 /// Immutable; all tensors may need gradients.
 class Method {

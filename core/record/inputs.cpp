@@ -8,6 +8,7 @@
 #include "core/record/recorded_sequences.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
+#include "core/trace/recorded_choices.h"
 
 #include <limits>
 #include <map>
@@ -131,32 +132,41 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
     return rows;
 }
 
-std::vector<SequenceInput> sequences_of(const RunReference& reference) {
-    const TraceReader reader = TraceReader::open(reference.trace);
-    const RunInfo run = find_run(reader, reference.run);
+std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
+                                              const std::stop_token& stop, bool finished) {
     std::map<std::int64_t, std::vector<TextLabel>> labels;
-    for (auto& [number, label] : reader.labels(run.id)) {
+    for (auto& [number, label] : trace.labels(run.id)) {
         labels[number].push_back(std::move(label));
     }
+    const RecordedChoices chosen = recorded_choices(run);
     std::vector<SequenceInput> sequences;
-    for (const SequenceInfo& info : reader.sequences(run.id)) {
-        if (!info.complete) {
-            continue;
+    for (const SequenceInfo& info : trace.sequences(run.id)) {
+        if (stop.stop_requested()) {
+            throw Cancelled();
         }
-        TokenColumns tokens = reader.tokens(run.id, info.index);
+        TokenColumns tokens = trace.tokens(run.id, info.index);
+        if (tokens.size() < 2 || (finished && !info.complete)) {
+            break; // a recording that was cut off here
+        }
         SequenceInput& sequence = sequences.emplace_back();
         sequence.title = info.title;
         sequence.group = info.group;
-        if (const auto known = labels.find(info.index); known != labels.end()) {
-            sequence.labels = known->second;
-        }
-        sequence.text = reader.text(run.id, info.index);
+        sequence.labels = std::move(labels[info.index]);
+        sequence.planned_length = chosen.planned_length(info.index);
+        sequence.text = trace.text(run.id, info.index);
         sequence.ids = std::move(tokens.id);
         if (!sequence.text.empty()) {
             sequence.begin = std::move(tokens.begin);
             sequence.end = std::move(tokens.end);
         }
     }
+    return sequences;
+}
+
+std::vector<SequenceInput> sequences_of(const RunReference& reference) {
+    const TraceReader reader = TraceReader::open(reference.trace);
+    const RunInfo run = find_run(reader, reference.run);
+    std::vector<SequenceInput> sequences = recorded_sequences(reader, run, {}, true);
     if (sequences.empty()) {
         throw InputError(reference.trace, "a finished sequence in the run '" + run.name + "'", "none",
                          "let it finish, or name another run");

@@ -85,7 +85,7 @@ Window window_of(const SequenceInput& sequence, std::int64_t number, const Windo
         span.report_end - span.begin,
         number,
         span.begin,
-        static_cast<std::int64_t>(ids.size())};
+        sequence.length_for_rules()};
 }
 
 void require_token(const StatePlace& place, const std::vector<SequenceInput>& sequences) {

@@ -38,30 +38,6 @@ std::vector<std::vector<std::int32_t>> steps_of(const ReplayTable& table, const 
 
 } // namespace
 
-std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
-                                              const std::stop_token& stop) {
-    std::vector<SequenceInput> sequences;
-    for (const SequenceInfo& info : trace.sequences(run.id)) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
-        TokenColumns tokens = trace.tokens(run.id, info.index);
-        if (tokens.size() < 2) {
-            break; // a recording that was cut off here
-        }
-        SequenceInput sequence;
-        sequence.title = info.title;
-        sequence.text = trace.text(run.id, info.index);
-        sequence.ids = std::move(tokens.id);
-        if (!sequence.text.empty()) {
-            sequence.begin = std::move(tokens.begin);
-            sequence.end = std::move(tokens.end);
-        }
-        sequences.push_back(std::move(sequence));
-    }
-    return sequences;
-}
-
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest) {
     if (const std::string why = why_no_rerun(run); !why.empty()) {
         throw InputError(why);
@@ -123,6 +99,7 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     options.context = run.context;
     options.stride = run.stride;
     options.text_source = run.text_source;
+    options.text_digest = run.text_digest;
     options.seed = run.seed;
     options.run_name =
         run.name + " " + spec.text() +

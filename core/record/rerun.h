@@ -2,18 +2,12 @@
 #pragma once
 
 #include "core/policy/replay.h"
-#include "core/record/session.h"
-#include "core/trace/reader.h"
+#include "core/record/recorded_sequences.h"
 
 #include <string>
 #include <vector>
 
 namespace ponderscope {
-
-/// The sequences that a run was made of, read back from its trace: what an exact rerun computes again,
-/// whatever became of the files. A partial run gives what it holds. Cancelled by \p stop.
-std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,
-                                              const std::stop_token& stop = {});
 
 /// InputError, one sentence, unless \p checkpoint holds the weights that \p run was computed with.
 /// \p digest: checkpoint_digest of it.

@@ -58,7 +58,7 @@ std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const R
     }
     if (!difference.empty()) {
         throw InputError(trace, "a run of these texts, weights and options to resume",
-                         "\"" + found->name + "\" of others (there " + difference + " here)",
+                         "\"" + found->name + "\" of others (first there, then here: " + difference + ")",
                          "resume with the line that it was recorded by, or choose another name");
     }
     std::int64_t finished = 0;

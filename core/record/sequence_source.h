@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ponderscope {
 
@@ -32,6 +33,8 @@ public:
         std::int64_t longest = 0; ///< tokens of the longest sequence; 0: not known
     };
     [[nodiscard]] virtual Amount amount() const = 0;
+    /// SequenceInput::planned_length of each; empty: none of them stopped before it was that long.
+    [[nodiscard]] virtual std::vector<std::int64_t> planned_lengths() const { return {}; }
     /// RunInfo::text_digest; empty as long as it is not known, at the latest after the last sequence it is.
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence on what was left out so far; empty: nothing.

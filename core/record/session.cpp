@@ -51,7 +51,7 @@ std::string digest_of(const std::vector<SequenceInput>& sequences) {
     return hash.finish_hex();
 }
 
-std::string choices_of(const Engine& engine, const RecordOptions& options) {
+std::string choices_of(const Engine& engine, const SequenceSource& source, const RecordOptions& options) {
     nlohmann::json choices = nlohmann::json::object();
     if (!engine.kv().empty()) {
         choices["kv"] = engine.kv();
@@ -66,6 +66,12 @@ std::string choices_of(const Engine& engine, const RecordOptions& options) {
     if (method_info(config.ponder.method).own_rule.signal != nullptr) {
         choices["threshold"] =
             std::isinf(config.ponder.threshold) ? nlohmann::json() : nlohmann::json(config.ponder.threshold);
+    }
+    if (const auto step = config.ponder.own.find("exit_step"); step != config.ponder.own.end()) {
+        choices["exit_step"] = static_cast<std::int64_t>(step->second);
+    }
+    if (const std::vector<std::int64_t> lengths = source.planned_lengths(); !lengths.empty()) {
+        choices["planned_lengths"] = lengths;
     }
     if (!options.patches.empty()) {
         choices["patches"] = nlohmann::json::parse(options.patches);
@@ -98,13 +104,21 @@ public:
     [[nodiscard]] Amount amount() const override {
         Amount amount;
         for (const SequenceInput& sequence : sequences_) {
-            const auto length = static_cast<std::int64_t>(sequence.ids.size());
-            amount.total += length;
-            amount.longest = std::max(amount.longest, length);
+            amount.total += sequence.length();
+            amount.longest = std::max(amount.longest, sequence.length());
         }
         return amount;
     }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
+    [[nodiscard]] std::vector<std::int64_t> planned_lengths() const override {
+        std::vector<std::int64_t> lengths;
+        bool shorter = false;
+        for (const SequenceInput& sequence : sequences_) {
+            lengths.push_back(sequence.length_for_rules());
+            shorter = shorter || sequence.length() < lengths.back();
+        }
+        return shorter ? lengths : std::vector<std::int64_t>();
+    }
 
 private:
     const std::vector<SequenceInput>& sequences_;
@@ -132,7 +146,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.dtype = options.dtype;
     info.record_level = options.scalars ? "scalars" : options.level == RecordLevel::basic ? "basic" : "steps";
     info.text_source = options.text_source;
-    info.text_digest = source.text_digest();
+    info.text_digest = options.text_digest ? *options.text_digest : source.text_digest();
     if (checkpoint.tokenizer_json) {
         info.tokenizer_digest = sha256_hex(read_file(*checkpoint.tokenizer_json));
     }
@@ -148,7 +162,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.training_step = options.training_step;
     info.flops_model = engine.flops_model();
     info.step_unit = engine.layers_are_steps() ? "layer" : "step";
-    info.choices = choices_of(engine, options);
+    info.choices = choices_of(engine, source, options);
     info.max_steps = engine.max_steps();
     info.layers = config.layers;
     info.vocab_size = config.vocab_size;
@@ -345,10 +359,6 @@ namespace {
 /// Of what is recorded on request, in memory at once.
 constexpr std::int64_t recording_room = std::int64_t{512} << 20;
 
-std::int64_t length_of(const SequenceInput& sequence) {
-    return static_cast<std::int64_t>(sequence.ids.size());
-}
-
 } // namespace
 
 RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInput>& sequences,
@@ -360,9 +370,9 @@ RecordingPrice states_price(const Engine& engine, const std::vector<SequenceInpu
     }
     std::int64_t longest = 0;
     for (const SequenceInput& sequence : sequences) {
-        price.bytes += length_of(sequence) * each;
-        price.tokens = std::max(price.tokens, length_of(sequence));
-        longest = std::max(longest, std::min(length_of(sequence), shape.context));
+        price.bytes += sequence.length() * each;
+        price.tokens = std::max(price.tokens, sequence.length());
+        longest = std::max(longest, std::min(sequence.length(), shape.context));
     }
     price.of_longest = price.tokens * each;
     // Beside what is kept, a score holds as much on its way to the trace.
@@ -387,7 +397,7 @@ RecordingPrice attention_price(const Engine& engine, const std::vector<SequenceI
     }
     std::int64_t longest = 0;
     for (const SequenceInput& sequence : sequences) {
-        const std::int64_t length = length_of(sequence);
+        const std::int64_t length = sequence.length();
         std::int64_t pairs = 0;
         for (const WindowSpan& span : plan_windows(length, shape.context, shape.stride)) {
             longest = std::max(longest, span.end - span.begin);
@@ -457,7 +467,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     if (options.look) {
         options.look(info, batch);
     }
-    const bool digest_known = !info.text_digest.empty();
+    const bool digest_known = options.text_digest || !info.text_digest.empty();
     const std::vector<SignalInfo> signals = kept_signals(engine.signals(options.level), options);
     const std::optional<RunInfo> begun =
         options.resume ? run_to_resume(*options.resume, {info, signals, batch}, place) : std::nullopt;
@@ -492,7 +502,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
                       task.span.report_end - task.span.begin,
                       task.number,
                       task.span.begin,
-                      static_cast<std::int64_t>(ids.size())};
+                      task.sequence->length_for_rules()};
     };
     const auto reach = [&](std::size_t count) { return tasks.reach(count); };
     std::size_t submitted = 0; // the task that was tried last

@@ -6,6 +6,7 @@
 #include "core/text/tokenizer.h"
 #include "core/trace/writer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -25,6 +26,13 @@ struct SequenceInput {
     std::vector<std::uint64_t> end;
     std::string group = {};             ///< SequenceInfo::group
     std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
+    /// Of a generation: tokens of the prompt and most new ones, by which decaying bounds go; 0: as many as
+    /// there are.
+    std::int64_t planned_length = 0;
+
+    [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
+    /// Window::sequence_length of its windows.
+    [[nodiscard]] std::int64_t length_for_rules() const { return std::max(planned_length, length()); }
 };
 
 /// Reads a text file and encodes it. InputError: not readable, empty, not UTF-8, NUL bytes, fewer than two
@@ -52,6 +60,8 @@ struct RecordOptions {
     std::string changes;           ///< appended to that: what was changed in the model, "-without-source-3"
     std::string dtype = "float32"; ///< as the engine was loaded
     std::string text_source;       ///< what the user named: files, "prompt", an ids file
+    std::optional<std::string> text_digest =
+        std::nullopt; ///< of all texts, where these are what a partial run held
     std::uint64_t seed = 0;
     std::string patches;                  ///< JSON of the states that were put in (patch_file.h); empty: none
     bool special_tokens = true;           ///< the texts have those that the tokenizer adds by itself

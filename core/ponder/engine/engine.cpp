@@ -61,6 +61,15 @@ StepsOptions EngineParts::steps_options() const {
     return options;
 }
 
+void EngineParts::refuse_attention_by_token(RecordLevel level) const {
+    StepsOptions options = steps_options();
+    options.read_steps = level == RecordLevel::steps;
+    if (!choices.attention.none() && goes_token_by_token(backbone(), method(), options)) {
+        throw InputError("Sequence attention is not recorded where tokens are computed one after the other; "
+                         "record it as a run of its own, with --kv full.");
+    }
+}
+
 void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
     if (ids.empty()) {
         throw InputError("A sequence without tokens cannot be computed.");
@@ -177,8 +186,14 @@ std::string Engine::start_state_digest() const {
 }
 
 void Engine::use_layers_as_steps() {
+    const bool first = !layers_are_steps();
     impl_->layer_steps = std::make_unique<LayerSteps>(config());
     impl_->refuse_layers_of_exits();
+    if (first && config().depth.kind == DepthMixing::depth_attention) {
+        impl_->notices.emplace_back("The layers of this plain model are the steps of the run, and steps have "
+                                    "no depth weights; record without --policy and --record layers to keep "
+                                    "those.");
+    }
 }
 
 bool Engine::layers_are_steps() const {
@@ -190,13 +205,13 @@ std::string Engine::policy() const {
 }
 
 std::string Engine::scoring() const {
-    return impl_->choices.refreshes && impl_->choices.iterates(impl_->method())
+    return impl_->choices.refreshes && impl_->choices.counts_refreshes(impl_->method())
                ? "jacobi:" + std::to_string(*impl_->choices.refreshes)
                : "exact";
 }
 
 void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
-    if (refreshes && !impl_->choices.iterates(impl_->method())) {
+    if (refreshes && !impl_->choices.counts_refreshes(impl_->method())) {
         const Method& method = impl_->method();
         const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
         throw InputError("A model of the method " + to_string(config().ponder.method) +
@@ -215,6 +230,10 @@ void Engine::use_scoring(std::optional<std::int64_t> refreshes) {
 void Engine::use_attention(AttentionChoice choice) {
     impl_->choices.attention = std::move(choice);
     impl_->refuse_layers_of_exits();
+}
+
+void Engine::check_attention(RecordLevel level) const {
+    impl_->refuse_attention_by_token(level);
 }
 
 std::int64_t Engine::attention_pair_bytes() const {
@@ -260,6 +279,7 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
     if (batches_under_way >= 2) {
         throw std::logic_error("Engine::submit: two batches are under way; collect one first");
     }
+    refuse_attention_by_token(level);
     std::vector<std::span<const std::int32_t>> sequences;
     std::vector<ReportedWindow> reported;
     for (const Window& window : windows) {

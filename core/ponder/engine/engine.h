@@ -107,6 +107,8 @@ public:
     /// more. It costs a product of its own in those layers and heads, and the bytes below; a score holds them
     /// for all of its windows, each as wide as the longest. Generation records none.
     void use_attention(AttentionChoice choice);
+    /// InputError: it is to be recorded, and tokens of a run of this level are computed one after the other.
+    void check_attention(RecordLevel level) const;
     /// Records states from now on, at any level but nll; nothing: not any more. Generation records none.
     /// InputError: layers where the layers are the steps.
     void use_states(std::optional<StateChoice> choice);
@@ -173,8 +175,8 @@ public:
 
     /// Continues prompts. A prompt gives what it gives alone, whatever the others are and wherever they stop.
     /// MemoryExhausted when a GPU does not hold them all at once. \p on_token, when given, is called for
-    /// every new token with its prompt's number among \p prompts and the read-out that chose it; returning
-    /// false stops. Returns the new ids, prompts excluded.
+    /// every new token with its prompt's number among \p prompts and the read-out that chose it, with the
+    /// token's own NLL and rank; returning false stops. Returns the new ids, prompts excluded.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
     [[nodiscard]] std::vector<std::vector<std::int32_t>>

@@ -55,6 +55,8 @@ struct EngineParts {
     }
     /// InputError: where layers are steps, a step is one layer: its attention, its state, its read-out.
     void refuse_layers_of_exits() const;
+    /// InputError: sequence attention is to be recorded, and tokens are computed one after the other.
+    void refuse_attention_by_token(RecordLevel level) const;
     /// The options that every run of this engine has.
     [[nodiscard]] StepsOptions steps_options() const;
     /// InputError: ids outside of the vocabulary, a sequence without tokens.

@@ -150,8 +150,11 @@ private:
         TokenBatch batch = make_batch(fresh, past);
         const std::vector<std::int64_t> lengths = batch.lengths;
         const NewestTokens& newest = decoder_->run(std::move(batch), windows);
+        const at::Tensor logits = newest.likeliest.defined()
+                                      ? at::Tensor()
+                                      : full_logits(newest.states, impl_.backbone().head()).to(at::kCPU);
         const std::vector<std::int32_t> chosen =
-            newest.likeliest.defined() ? ids_of(newest.likeliest) : draw(newest.states);
+            logits.defined() ? draw(logits.contiguous()) : ids_of(newest.likeliest);
         remember_steps(newest.steps, lengths);
         std::vector<WindowResult> readouts;
         if (newest.recorder) {
@@ -166,6 +169,8 @@ private:
             past_[i] = static_cast<std::int64_t>(ids_[i].size());
             ids_[i].push_back(chosen[row]);
             if (on_token_ && wanted) {
+                rate(chosen[row], logits.defined() ? logits[static_cast<std::int64_t>(row)] : logits,
+                     readouts[row].tokens);
                 wanted = on_token_(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
             }
             if (std::find(options_.stop_ids.begin(), options_.stop_ids.end(), chosen[row]) ==
@@ -226,9 +231,17 @@ private:
         return {first, first + ids.size(0)};
     }
 
-    [[nodiscard]] std::vector<std::int32_t> draw(const at::Tensor& states) const {
+    /// NLL and rank of the token that was chosen, which nobody knew when its read-out was made. \p logits:
+    /// fp32 [V] that it was drawn from; undefined: it has the largest probability.
+    static void rate(std::int32_t id, const at::Tensor& logits, TokenColumns& readout) {
+        readout.nll.at(0) = logits.defined() ? (logits.logsumexp(0) - logits[id]).item<float>()
+                                             : -std::log(readout.max_probability.at(0));
+        readout.rank.at(0) = logits.defined() ? 1 + (logits > logits[id]).sum().item<std::int32_t>() : 1;
+    }
+
+    /// \p logits: fp32 [S, V].
+    [[nodiscard]] std::vector<std::int32_t> draw(const at::Tensor& logits) const {
         std::vector<std::int32_t> chosen;
-        const at::Tensor logits = full_logits(states, impl_.backbone().head()).to(at::kCPU).contiguous();
         for (std::size_t row = 0; row < live_.size(); ++row) {
             const double draw = token_draw(options_.seed, static_cast<std::uint64_t>(number(live_[row])),
                                            ids_[live_[row]].size());

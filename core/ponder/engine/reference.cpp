@@ -326,7 +326,7 @@ void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t
     }
 }
 
-/// Exits of released models (methods-released.md section 9's two ways): replays by the thresholds of the
+/// Exits of released models (in the two ways of methods.md section 9): replays by the thresholds of the
 /// case, and runs whose tokens stop, under each policy of what later tokens see. Given steps are prescribed.
 void compute_exits(Engine& engine, const std::vector<std::vector<std::int32_t>>& rows, const ArrayMap& golden,
                    const nlohmann::json& description, ArrayMap& ours) {

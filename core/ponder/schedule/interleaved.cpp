@@ -43,7 +43,7 @@ public:
     }
 
     StepsResult run() {
-        if (method_.max_steps() == 0 || (method_.knows_inputs() && !options_.choices.rule)) {
+        if (method_.max_steps() == 0 || (method_.knows_inputs() && !halts_)) {
             fill_known_inputs();
             pass({}, Hear::all);
         } else if (options_.choices.refreshes) {

@@ -110,7 +110,11 @@ struct RunChoices {
     /// Whether slots are computed in passes over all of them.
     [[nodiscard]] bool iterates(const Method& method) const {
         return method.visibility() == VisibilityRule::interleaved && method.max_steps() > 0 &&
-               (!method.knows_inputs() || rule);
+               (!method.knows_inputs() || may_halt(method, rule.get()));
+    }
+    /// Whether refreshes may be counted: also under a rule that lets no token stop, where there are none.
+    [[nodiscard]] bool counts_refreshes(const Method& method) const {
+        return iterates(method) || (rule && method.knows_inputs());
     }
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/schedule/token_by_token.h"
 
-#include "core/base/error.h"
 #include "core/model/device.h"
 #include "core/ponder/schedule/run_patches.h"
 
@@ -79,10 +78,6 @@ Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_r
 
 StepsResult run_token_by_token(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                                const StepsOptions& options) {
-    if (!options.choices.attention.none()) {
-        throw InputError("Sequence attention is not recorded where tokens are computed one after the other; "
-                         "record it as a run of its own, with --kv full.");
-    }
     StepsOptions here = options;
     std::optional<StepCache> own;
     if (here.cache == nullptr) {

@@ -211,6 +211,68 @@ TEST(Thresholds, OfADifferenceAreThoseOfWhatChanges) {
     EXPECT_EQ(steps_at(0.251), 2);
 }
 
+TEST(Thresholds, AreOfStepsThatAreJudged) {
+    ReplayTable table = made_up(20);
+    for (const PolicySignal signal : {PolicySignal::kl, PolicySignal::latent}) {
+        table.columns.add(signal);
+        for (std::int64_t k = 0; k <= last_step; ++k) {
+            std::ranges::copy(table.columns.column(PolicySignal::acceleration, k),
+                              table.columns.column(signal, k).begin());
+        }
+    }
+    for (const auto& [name, signal] : {std::pair{"kl", PolicySignal::kl},
+                                       {"latent_difference", PolicySignal::latent},
+                                       {"second_order", PolicySignal::acceleration}}) {
+        const PolicyKind& kind = *PolicySpec::parse(std::string(name) + ":theta=1").kind;
+        for (std::int64_t k = 0; k < kind.first_step; ++k) { // half as recorded, half as of a start state
+            std::ranges::fill(table.columns.column(signal, k), k % 2 == 0 ? 0.0F : 500.0F);
+        }
+        const std::vector<double> values = threshold_values(kind, table, 33);
+        EXPECT_EQ(values.size(), 33U) << name;
+        EXPECT_LT(values.back(), 1.1) << name;
+        std::set<double> steps;
+        for (const double value : values) {
+            steps.insert(replay(table, policy_at(kind, value)).mean_steps);
+        }
+        EXPECT_EQ(steps.size(), 33U) << name;
+    }
+}
+
+TEST(Matched, RulesThatJudgeNoStepAreLeftOutOrStopNobody) {
+    // One further step: what is compared with the step before is never judged.
+    ReplayTable table;
+    table.run = "t.ponder#run";
+    table.columns = SignalColumns(1, 40);
+    for (const PolicySignal signal :
+         {PolicySignal::nll, PolicySignal::entropy, PolicySignal::cosine, PolicySignal::margin,
+          PolicySignal::argmax, PolicySignal::kl, PolicySignal::latent, PolicySignal::acceleration}) {
+        table.columns.add(signal);
+        std::ranges::generate(table.columns.column(signal, 0),
+                              [i = std::uint64_t{0}]() mutable { return token_draw(9, 0, i++); });
+    }
+    table.sequences = {40};
+    for (std::uint32_t t = 0; t < 40; ++t) {
+        table.places.push_back({0, t, 40});
+    }
+    table.ran.assign(40, 1);
+    table.nll.assign(40, 1.0F);
+    table.finish();
+    EXPECT_EQ(matched_rules(table), (std::vector<std::string>{"fixed", "uniform", "geometric", "oracle",
+                                                              "calm_margin", "entropy"}));
+    // With more steps that nobody ran there is no value to try.
+    ReplayTable halted = made_up(3);
+    std::ranges::fill(halted.ran, 0);
+    halted.finish();
+    const MatchedComparison found = compare(halted, matched_rules(halted), {0});
+    for (const MatchedRow& row : found.rows) {
+        EXPECT_EQ(row.at_steps.at(0).difference.value, 0) << row.name;
+        if (row.name == "second_order" || row.name == "entropy_difference") {
+            ASSERT_EQ(row.curve.size(), 1U) << row.name;
+            EXPECT_EQ(row.curve[0].policy, "full");
+        }
+    }
+}
+
 TEST(Thresholds, OfADecayingBoundAreThoseBeforeTheDecay) {
     // All cosines are 0.8, so the first tokens stop at 0.8 and the last ones at what is nearly 0.8 / 0.9.
     ReplayTable table = made_up(3);

@@ -133,6 +133,17 @@ TEST(Replay, CountsTokensWithATargetOnly) {
     EXPECT_TRUE(std::isnan(result.mean_flops));
 }
 
+TEST(Replay, LearnedIsTheStepThatTheConfigNames) {
+    ReplayTable table = small_table();
+    table.columns.add(PolicySignal::continue_value);
+    table.context.own_rule = OwnRule::Stops::at_least;
+    table.context.exit_step = 1; // the threshold, which it has none of, does not count
+    table.finish();
+    EXPECT_EQ(table.context.learned_rate, 1);
+    EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, std::vector<std::int32_t>(8, 1));
+    EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0")).steps, std::vector<std::int32_t>(8, 0));
+}
+
 TEST(Replay, FullIsTheRunItself) {
     const ReplayTable table = small_table();
     const ReplayResult result = replay(table, PolicySpec::parse("full"));
@@ -259,6 +270,7 @@ struct TraceOptions {
     std::string nll_name = signal::nll;
     bool targets = true;
     std::size_t flops_of_steps = 0; ///< 0: as sample_run says
+    std::string choices = {};
 };
 
 std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const TraceOptions& options) {
@@ -268,6 +280,7 @@ std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const 
     run.method = options.method;
     run.max_steps = options.max_steps;
     run.config = options.config;
+    run.choices = options.choices;
     if (options.flops_of_steps > 0) {
         FlopsModel model;
         model.steps.assign(options.flops_of_steps, 1000);
@@ -327,6 +340,23 @@ TEST(ReplayTable, ReadsTheOwnRuleOfTheMethod) {
     EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0")).steps, std::vector<std::int32_t>(3, 2));
     EXPECT_NO_THROW(replay(table, PolicySpec::parse("uniform")));
     EXPECT_EQ(replay(table, PolicySpec::parse("fixed:n=1")).nll[1], 4);
+}
+
+TEST(ReplayTable, TakesWhatTheRunSaysOfLengthsAndTheOwnExit) {
+    const testing::TemporaryFolder folder;
+    const ReplayTable table =
+        load(write_trace(folder, {.choices = R"({"planned_lengths": [9], "exit_step": 1})"}));
+    EXPECT_EQ(table.places.at(0).length, 9U);
+    EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, std::vector<std::int32_t>(3, 1));
+    // A stranger's: nothing that cannot be.
+    for (const char* wrong : {R"({"planned_lengths": [2], "exit_step": 3})", R"({"planned_lengths": [-9]})",
+                              R"({"planned_lengths": [99999999999], "exit_step": -1})",
+                              R"({"planned_lengths": {"0": 9}, "exit_step": "1"})"}) {
+        const testing::TemporaryFolder other;
+        const ReplayTable usual = load(write_trace(other, {.choices = wrong}));
+        EXPECT_EQ(usual.places.at(0).length, 3U) << wrong;
+        EXPECT_FALSE(usual.context.exit_step) << wrong;
+    }
 }
 
 TEST(ReplayTable, OtherMethodsCompareWhatTheyRecordAfterEachStep) {

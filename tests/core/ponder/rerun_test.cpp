@@ -279,6 +279,31 @@ TEST(Pauses, AreComputedExactlyUnderAPolicy) {
     }
 }
 
+/// Under a rule that never stops a token nothing is left to decide: as fast and the same as without one, and
+/// refreshes may be counted as of a run with a rule that stops some.
+TEST(Pauses, AreKnownUnderARuleThatNeverHalts) {
+    const TemporaryFolder folder;
+    nlohmann::json config = testing::tiny_llama();
+    config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
+    Engine engine = testing::load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
+    const auto ids = random_ids(length, vocabulary, 5);
+    const Window window{ids, 0, length};
+    const auto run = [&] { return engine.score(std::span(&window, 1), RecordLevel::basic).front(); };
+    const auto passes = [](const WindowResult& result) {
+        return std::ranges::count(result.signals, signal::scoring_flops,
+                                  &std::pair<std::string, SignalChunk>::first);
+    };
+    const WindowResult known = run();
+    engine.use_halting(full_halting());
+    engine.use_scoring(2);
+    EXPECT_EQ(engine.scoring(), "jacobi:2");
+    const WindowResult full = run();
+    EXPECT_EQ(passes(full), 0);
+    EXPECT_TRUE(std::equal(full.tokens.nll.begin(), full.tokens.nll.end() - 1, known.tokens.nll.begin()));
+    engine.use_halting(rule_of(PolicySpec::parse("fixed:n=1"), engine));
+    EXPECT_EQ(passes(run()), 1);
+}
+
 /// Layers as steps, for every backbone.
 class Exits : public Reruns {};
 

@@ -4,7 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/policy/rerun_difference.h"
 #include "core/ponder/halting/halting_rules.h"
+#include "core/record/rerun.h"
 #include "core/trace/reader.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -224,6 +226,56 @@ TEST_F(Session, ACancelledRunIsPartialAndReadable) {
     ASSERT_EQ(faults.size(), 1U);
     EXPECT_EQ(faults[0].message.find("Cancelled after " + std::to_string(report.tokens) + " of "), 0U)
         << faults[0].message;
+}
+
+TEST_F(Session, APartialRunIsRerunAsFarAsItGot) {
+    const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
+    Engine engine = Engine::load(checkpoint);
+    engine.use_halting(full_halting());
+    const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    std::vector<SequenceInput> texts(4, sequence_from_prompt(story, tokenizer, true));
+    for (SequenceInput& text : texts) {
+        text.group = "keeper";
+        text.labels = {{4, 8, "gull"}};
+    }
+    const std::int64_t length = texts[0].length();
+    std::stop_source stop;
+    RecordOptions options;
+    options.context = 32;
+    options.batch = 1;
+    options.finish = false;
+    TraceWriter writer(folder_ / "cut.ponder");
+    (void)record(
+        engine, checkpoint, texts, &tokenizer, writer, options,
+        [&](const Progress& progress) {
+            if (progress.activity == "recording" && progress.done > 2 * length) {
+                stop.request_stop();
+            }
+        },
+        stop.get_token());
+    const TraceReader reader = TraceReader::open(folder_ / "cut.ponder");
+    writer.finish();
+    const RunInfo cut = reader.runs().at(0);
+    ASSERT_FALSE(cut.complete);
+    const std::vector<SequenceInput> held = recorded_sequences(reader, cut);
+    ASSERT_EQ(held.size(), 3U);
+    EXPECT_LT(held[2].length(), length);
+    const PolicySpec spec = PolicySpec::parse("fixed:n=1");
+    {
+        TraceWriter more(folder_ / "cut.ponder");
+        (void)rerun(engine, checkpoint, cut, ReplayTable::load(reader, cut), held, &tokenizer, spec, more,
+                    {});
+    }
+    const RunInfo again = reader.runs().at(1);
+    EXPECT_TRUE(is_rerun_of(again, cut, spec.text()));
+    EXPECT_EQ(again.text_digest, cut.text_digest) << "what a rerun is found by";
+    for (const SequenceInfo& sequence : reader.sequences(again.id)) {
+        EXPECT_EQ(sequence.group, "keeper");
+    }
+    const auto labels = reader.labels(again.id);
+    ASSERT_EQ(labels.size(), 3U);
+    EXPECT_EQ(labels[2].first, 2);
+    EXPECT_EQ(labels[2].second.name, "gull");
 }
 
 TEST_F(Session, WhateverEndsARunIsSaidInTheTrace) {
