@@ -262,12 +262,10 @@ ViewCommand AttentionView::viewCommand() const {
     QStringList lines;
     lines << QStringLiteral(
                  "weights = a.signal(%1, %2, %3, %4)[0, %5].astype(np.float32)  # layer, head, %6back")
-                 .arg(python_quoted(QString::fromStdString(info_->name)))
-                 .arg(sequence_->sequence)
-                 .arg(row_->row())
-                 .arg(row_->row() + 1)
-                 .arg(step())
-                 .arg(by_key_step ? QStringLiteral("step of the key, ") : QString());
+                 .arg(python_quoted(QString::fromStdString(info_->name)),
+                      QString::number(sequence_->sequence), QString::number(row_->row()),
+                      QString::number(row_->row() + 1), QString::number(step()),
+                      by_key_step ? QStringLiteral("step of the key, ") : QString());
     if (by_key_step) {
         lines << QStringLiteral("weights = np.nansum(weights, axis=2)");
     }

@@ -170,9 +170,10 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
     const RunInfo base = find_run(reader, run);
     const std::optional<SignalInfo> info = depth_signal(reader, base);
     if (!info) {
-        throw InputError(trace, "a run with weights by layer and source",
-                         "run \"" + base.name + "\", which has none",
-                         "choose a run of a model with depth attention");
+        throw InputError(
+            trace, "a run with weights by layer and source", "run \"" + base.name + "\", which has none",
+            "choose a run of a model with depth attention; where layers were made steps, record it "
+            "without --policy");
     }
     const DepthMap map = sampled_depth(reader, base, *info, options.stop);
     const DepthMap::Averages averages = map.averages(-1, -1);
@@ -232,10 +233,8 @@ figure::Chart depth_weights_chart(const DepthMap& map) {
             cells.value.push_back(mean);
             cells.labels.push_back(
                 tr("%1 %2, %3 %4: mean weight %5 ± %6")
-                    .arg(chart.y.label)
-                    .arg(layer)
-                    .arg(chart.x.label, chart.x.names[static_cast<std::size_t>(source)],
-                         format_probability(mean),
+                    .arg(chart.y.label, QString::number(layer), chart.x.label,
+                         chart.x.names[static_cast<std::size_t>(source)], format_probability(mean),
                          format_probability(static_cast<double>(averages.deviation[place]))));
             high = std::max(high, mean);
         }

@@ -221,8 +221,7 @@ void DepthView::refreshAblation() {
         for (const QString& trace : traces) {
             for (const RunInfo& run : data_.runs(trace)) {
                 if (ablates(run, base)) {
-                    candidates.emplace_back(std::filesystem::path(trace.toStdU16String()),
-                                            std::to_string(run.id));
+                    candidates.emplace_back(std::filesystem::path(trace.toStdU16String()), run.name);
                     fingerprint += QStringLiteral("%1#%2 %3\n").arg(trace).arg(run.id).arg(run_stamp(run));
                 }
             }
@@ -244,13 +243,12 @@ void DepthView::refreshAblation() {
         return;
     }
     ablation_->setHint(tr("Comparing the runs without a source…"));
-    const RunKey key = selection_.runA();
     effects_.start(
-        [key, candidates](const std::stop_token& stop) {
+        [trace = std::filesystem::path(selection_.runA().trace.toStdU16String()), name = known->name,
+         candidates](const std::stop_token& stop) {
             BootstrapOptions options;
             options.stop = stop;
-            return depth_ablation_chart(ablation_effects(std::filesystem::path(key.trace.toStdU16String()),
-                                                         std::to_string(key.run), candidates, options));
+            return depth_ablation_chart(ablation_effects(trace, name, candidates, options));
         },
         [this](figure::Chart chart) { ablation_->setChart(std::move(chart)); },
         [this](const QString& sentence) { ablation_->setHint(sentence); });
@@ -439,9 +437,8 @@ void DepthView::refreshMap() {
     }
     const int head = selection_.head() < depth_->heads() ? selection_.head() : -1;
     mapTitle_->setText(tr("Weight of %1 %2 by %3 and token")
-                           .arg(QString::fromStdString(depth_->source_name()))
-                           .arg(sourceLabel(source_))
-                           .arg(QString::fromStdString(depth_->layer_name())));
+                           .arg(QString::fromStdString(depth_->source_name()), sourceLabel(source_),
+                                QString::fromStdString(depth_->layer_name())));
     if (isSummed()) {
         map_->setMap(nullptr);
         map_->setHint(tr("The weights of single tokens were not kept, only what they add up to."));
@@ -490,11 +487,9 @@ void DepthView::showCell(int layer, int source) {
         return;
     }
     QString text = tr("%1 %2 · %3 %4 · %5")
-                       .arg(QString::fromStdString(depth_->layer_name()))
-                       .arg(layer)
-                       .arg(QString::fromStdString(depth_->source_name()))
-                       .arg(sourceLabel(source))
-                       .arg(format_probability(static_cast<double>(value)));
+                       .arg(QString::fromStdString(depth_->layer_name()), QString::number(layer),
+                            QString::fromStdString(depth_->source_name()), sourceLabel(source),
+                            format_probability(static_cast<double>(value)));
     if (shown_ == Shown::mean && averages_) {
         const auto place = static_cast<std::size_t>(layer * grid_->sources() + source);
         text += QStringLiteral(" ± ") + format_probability(static_cast<double>(averages_->deviation[place]));

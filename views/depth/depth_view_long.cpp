@@ -177,9 +177,7 @@ ViewCommand DepthView::viewCommand() const {
         shown_ == Shown::token ? QStringLiteral(", %1, %2").arg(row).arg(row + 1) : QString();
     QStringList lines;
     lines << QStringLiteral("weights = a.signal(%1, %2%3)  # %4")
-                 .arg(python_quoted(signal_))
-                 .arg(selection_.sequence())
-                 .arg(range, [this] {
+                 .arg(python_quoted(signal_), QString::number(selection_.sequence()), range, [this] {
                      QStringList axes;
                      for (const std::string& name : info_.axes) {
                          axes << QString::fromStdString(name);

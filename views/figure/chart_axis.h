@@ -21,6 +21,7 @@ public:
     /// From 0 at the low end to 1 at the high one, for a reversed axis the other way round. Below a
     /// logarithmic axis lies everything that is not positive.
     [[nodiscard]] double share(double value) const;
+    [[nodiscard]] const AxisRange& range() const { return range_; }
     [[nodiscard]] double extent() const { return range_.high - range_.low; }
     [[nodiscard]] bool has(double value) const; ///< finite, and positive where the axis is logarithmic
 

@@ -143,9 +143,10 @@ Chart depth_of(const FigureSpec& spec, const std::stop_token& stop) {
     const RunInfo run = find_run(reader, name.run);
     const std::optional<SignalInfo> info = depth_signal(reader, run);
     if (!info) {
-        throw InputError(name.trace, "a run with weights by layer and source",
-                         "run \"" + run.name + "\", which has none",
-                         "choose a run of a model with depth attention");
+        throw InputError(
+            name.trace, "a run with weights by layer and source", "run \"" + run.name + "\", which has none",
+            "choose a run of a model with depth attention; where layers were made steps, record it "
+            "without --policy");
     }
     return depth_weights_chart(sampled_depth(reader, run, *info, stop));
 }
@@ -159,7 +160,7 @@ Chart ablation_of(const FigureSpec& spec, const std::stop_token& stop) {
     }
     if (candidates.empty()) {
         for (const RunInfo& run : TraceReader::open(name.trace).runs()) {
-            candidates.emplace_back(name.trace, std::to_string(run.id));
+            candidates.emplace_back(name.trace, run.name);
         }
     }
     const std::vector<AblationEffect> effects =
@@ -180,7 +181,9 @@ Chart halting_of(const FigureSpec& spec, HaltingChart kind, FigureData& data, co
                          kind == HaltingChart::gates ? "choose a run whose method has gates"
                                                      : "choose a run with scored tokens");
     }
-    data.notices.push_back("Over " + std::to_string(stats.scored) + " tokens with a next one.");
+    data.notices.push_back(kind == HaltingChart::gates
+                               ? "Over " + std::to_string(stats.gate_by_step.front().all().count) + " tokens."
+                               : "Over " + std::to_string(stats.scored) + " tokens with a next one.");
     return chart;
 }
 
@@ -294,11 +297,15 @@ void dress(Chart& chart, const FigureSpec& spec, Figure& figure) {
                                      (figure.entries.empty() ? "nameless ones" : joined(figure.entries)) +
                                      ".");
         } else if (!wanted.show) {
-            // Its band and its points go with it.
+            // With a line go its band and its points; a dashed one leaves a solid one of its colour.
+            const bool line = found->mark == Chart::Mark::line;
+            const bool dashed = found->dashed;
             const int ink = found->ink;
             std::erase_if(chart.series, [&](const Chart::Series& series) {
-                return (series.listed && series.name.toStdString() == wanted.name) ||
-                       (series.ink == ink && (!series.listed || series.name.isEmpty()));
+                const bool goes_along = line && series.ink == ink &&
+                                        !(dashed && series.mark == Chart::Mark::line && !series.dashed);
+                return series.listed && !series.name.isEmpty() ? series.name.toStdString() == wanted.name
+                                                               : goes_along;
             });
             place = std::min(place, chart.series.size());
         } else {
@@ -335,6 +342,7 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     draw_chart(list, style, {0, 0, style.width, height}, chart, note_lines);
     figure.page = finish(spec, style, list, height, "ask for more height");
     figure.tables.push_back({"", chart_table(chart)});
+    chart.title = QString::fromStdString(spec.title);
     figure.pgfplots =
         chart_pgfplots(chart, style, spec.width_mm, figure.page.size().height() / points_per_mm);
     return figure;

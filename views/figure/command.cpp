@@ -182,11 +182,11 @@ int run_figure_command(int argc, char** argv) {
         make(arguments);
         return 0;
     } catch (const Error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
+        std::fprintf(stderr, "ponderscope: %s\n", error.what());
     } catch (const std::bad_alloc&) {
-        std::fputs("There is not enough memory for this figure; choose fewer tokens.\n", stderr);
+        std::fputs("ponderscope: There is not enough memory for this figure; choose fewer tokens.\n", stderr);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "The figure could not be made: %s.\n", error.what());
+        std::fprintf(stderr, "ponderscope: The figure could not be made: %s.\n", error.what());
     }
     return 2;
 }

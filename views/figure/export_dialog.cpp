@@ -467,9 +467,7 @@ QString ExportDialog::freeName(const QString& file) const {
     QString name = file;
     for (int number = 2; QFileInfo::exists(name); ++number) {
         name = QStringLiteral("%1/%2-%3.%4")
-                   .arg(info.path(), info.completeBaseName())
-                   .arg(number)
-                   .arg(info.suffix());
+                   .arg(info.path(), info.completeBaseName(), QString::number(number), info.suffix());
     }
     return name;
 }

@@ -243,13 +243,14 @@ void ExportDialog::apply(const FigureSpec& spec) {
 
 bool ExportDialog::openSpec(const QString& file) {
     try {
-        const FigureSpec spec = read_figure_spec(path_of(file));
-        for (const RunName& run : spec.runs) {
+        FigureSpec spec = read_figure_spec(path_of(file));
+        for (RunName& run : spec.runs) {
             if (!data_.isOpen(path_text(run.trace))) {
                 message_->setText(
                     tr("%1 is of %2, which is not open; open it first.").arg(file, path_text(run.trace)));
                 return false;
             }
+            run = by_name(run, data_.runs(path_text(run.trace)));
         }
         apply(spec);
         setFile(QFileInfo(file).absolutePath() + u'/' + QFileInfo(file).completeBaseName() + u'.' + suffix());

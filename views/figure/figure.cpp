@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+
 #include "views/figure/figure.h"
 
 #include "core/base/error.h"
@@ -7,7 +10,13 @@
 
 namespace ponderscope::figure {
 
-FigureData gather(const FigureSpec& spec, const ProgressSink& progress, std::stop_token stop) {
+FigureData gather(const FigureSpec& asked, const ProgressSink& progress, std::stop_token stop) {
+    FigureSpec spec = asked;
+    for (RunName& run : spec.runs) {
+        if (run.numbered) {
+            run = by_name(run, TraceReader::open(run.trace).runs());
+        }
+    }
     FigureData data;
     if (spec.kind == FigureKind::panels) {
         for (const FigureSpec& panel : spec.panels) {

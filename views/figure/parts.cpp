@@ -132,20 +132,29 @@ QString tick_label(double value, double step) {
 }
 
 std::string tex(const QString& text) {
+    constexpr std::pair<char16_t, const char*> commands[] = {{u'\\', "\\textbackslash{}"},
+                                                             {u'~', "\\textasciitilde{}"},
+                                                             {u'^', "\\textasciicircum{}"},
+                                                             {u'−', "$-$"},
+                                                             {u'–', "--"},
+                                                             {u'Δ', "$\\Delta$"},
+                                                             {u'‖', "$\\|$"},
+                                                             {u'≤', "$\\leq$"},
+                                                             {u'≥', "$\\geq$"},
+                                                             {u'→', "$\\rightarrow$"},
+                                                             {u'⇥', "$\\rightarrow$"},
+                                                             {u'⏎', "$\\hookleftarrow$"},
+                                                             {u'␣', "\\textvisiblespace{}"},
+                                                             {u'\n', " "},
+                                                             {u'\r', " "}};
     QString result;
     for (const QChar c : text) {
-        if (QStringLiteral("&%$#_{}").contains(c)) {
+        const auto* const command = std::find_if(std::begin(commands), std::end(commands),
+                                                 [&](const auto& one) { return one.first == c; });
+        if (command != std::end(commands)) {
+            result += QLatin1String(command->second);
+        } else if (QStringLiteral("&%$#_{}").contains(c)) {
             result += u'\\' + QString(c);
-        } else if (c == u'\\') {
-            result += QStringLiteral("\\textbackslash{}");
-        } else if (c == u'~') {
-            result += QStringLiteral("\\textasciitilde{}");
-        } else if (c == u'^') {
-            result += QStringLiteral("\\textasciicircum{}");
-        } else if (c == QChar(0x2212)) {
-            result += QStringLiteral("$-$");
-        } else if (c == QChar(0x2013)) {
-            result += QStringLiteral("--");
         } else {
             result += c;
         }

@@ -3,6 +3,7 @@
 // the display list. Both are to be \input; the paper's fonts apply.
 #include "views/figure/backends.h"
 #include "views/figure/chart.h"
+#include "views/figure/chart_axis.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
@@ -42,24 +43,22 @@ private:
     std::set<std::string> used_;
 };
 
-std::string axis_options(const char* name, const Chart::Axis& axis) {
+/// The drawn chart's limits, said always: pgfplots finds none in filled cells.
+std::string axis_options(const Chart& chart, bool horizontal) {
+    const Chart::Axis& axis = horizontal ? chart.x : chart.y;
+    const AxisRange range = ChartAxis(chart, horizontal, 6).range();
+    const std::string x = horizontal ? "x" : "y";
     std::string text;
-    const std::string x = name;
     if (!axis.label.isEmpty()) {
         text += "  " + x + "label={" + tex(axis.label) + "},\n";
     }
     if (axis.log) {
         text += "  " + x + "mode=log,\n";
     }
-    if (axis.from_zero) {
-        text += "  " + x + "min=0,\n";
+    if (axis.reversed) {
+        text += "  " + x + " dir=reverse,\n";
     }
-    if (axis.low) {
-        text += "  " + x + "min=" + number_of(*axis.low) + ",\n";
-    }
-    if (axis.high) {
-        text += "  " + x + "max=" + number_of(*axis.high) + ",\n";
-    }
+    text += "  " + x + "min=" + number_of(range.low) + ", " + x + "max=" + number_of(range.high) + ",\n";
     if (!axis.names.empty()) {
         std::string labels;
         for (const QString& one : axis.names) {
@@ -67,7 +66,7 @@ std::string axis_options(const char* name, const Chart::Axis& axis) {
         }
         text += "  " + x + "tick={0,...," + std::to_string(axis.names.size() - 1) + "},\n  " + x +
                 "ticklabels={" + labels + "},\n" +
-                (x == "x" ? "  xticklabel style={rotate=90, anchor=east},\n" : "");
+                (horizontal ? "  xticklabel style={rotate=90, anchor=east},\n" : "");
     }
     return text;
 }
@@ -249,17 +248,18 @@ std::string chart_pgfplots(const Chart& chart, const Style& style, double width_
     }
     std::string note;
     if (!chart.note.isEmpty()) {
-        note = "% " + chart.note.toStdString() + "\n";
+        note = "% " + chart.note.simplified().toStdString() + "\n";
     }
     if (chart.scale) {
-        note += "% colours: " + chart.scale->label.toStdString() + ", from " + number_of(chart.scale->low) +
-                " to " + number_of(chart.scale->high) + "\n";
+        note += "% colours: " + chart.scale->label.simplified().toStdString() + ", from " +
+                number_of(chart.scale->low) + " to " + number_of(chart.scale->high) + "\n";
     }
     return "% \\usepackage{pgfplots} \\pgfplotsset{compat=1.16}\n" + note + colours.definitions() +
            "\\begin{tikzpicture}\n\\begin{axis}[\n  width=" + number_of(width_mm) +
            "mm, height=" + number_of(height_mm) +
-           "mm,\n  axis lines=left, ymajorgrids, grid style={black!12},\n" + axis_options("x", chart.x) +
-           axis_options("y", chart.y) +
+           "mm,\n  axis lines=left, ymajorgrids, grid style={black!12},\n" +
+           (chart.title.isEmpty() ? "" : "  title={" + tex(chart.title) + "},\n") +
+           axis_options(chart, true) + axis_options(chart, false) +
            (legend
                 ? "  legend style={draw=none, font=\\footnotesize, at={(0,1.02)}, anchor=south west, legend "
                   "columns=2},\n"

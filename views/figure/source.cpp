@@ -37,6 +37,15 @@ SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::i
 
 } // namespace
 
+RunName by_name(const RunName& run, const std::vector<RunInfo>& runs) {
+    for (const RunInfo& info : runs) {
+        if (run.numbered && std::to_string(info.id) == run.run) {
+            return {run.trace, info.name};
+        }
+    }
+    return run;
+}
+
 std::optional<std::size_t> RunRows::shown(std::int64_t token, Attribution attribution) const {
     const std::int64_t row = (attribution == Attribution::predicted ? token - 1 : token) - rows.first;
     if (row < 0 || row >= static_cast<std::int64_t>(rows.size())) {
@@ -125,6 +134,10 @@ StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
             const auto at = values.begin() + static_cast<std::ptrdiff_t>(*row) * result.steps;
             const auto i = static_cast<std::size_t>(token - run.first);
             result.values[i].assign(at, at + result.steps);
+            if (spec.signal == signal::rank) { // of which 0 is that there was nothing to predict
+                std::replace(result.values[i].begin(), result.values[i].end(), 0.0F,
+                             std::numeric_limits<float>::quiet_NaN());
+            }
             result.executed[i] = run.rows.steps[*row];
         }
     }

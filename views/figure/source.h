@@ -17,6 +17,9 @@ class TraceReader;
 
 namespace ponderscope::figure {
 
+/// By its name, where it is said by its number and one of \p runs, those of its trace, has that.
+RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
+
 /// One run's share of a figure: the rows behind tokens [first, last) of its sequence.
 struct RunRows {
     RunName name;
@@ -44,9 +47,9 @@ struct RunRows {
 /// A signal with a value a token and step, for the same tokens.
 struct StepSignal {
     SignalInfo info;
-    std::int64_t steps = 0; ///< of the second axis
-    std::vector<std::vector<float>>
-        values; ///< [token - first][step]; NaN: not recorded; empty: the token shows no row
+    std::int64_t steps = 0;                 ///< of the second axis
+    std::vector<std::vector<float>> values; ///< [token - first][step]; NaN: not recorded, or nothing to
+                                            ///< predict; empty: the token shows no row
     std::vector<std::int64_t>
         executed; ///< [token - first]: the last step that ran, -1 where the token shows no row
 };

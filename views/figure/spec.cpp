@@ -324,7 +324,7 @@ std::vector<RunName> read_runs(const JsonObject& json) {
     if (const nlohmann::json* list = json.array("runs")) {
         for (const nlohmann::json& entry : *list) {
             if (entry.is_number_integer()) {
-                runs.push_back({trace, std::to_string(entry.get<std::int64_t>())});
+                runs.push_back({trace, std::to_string(entry.get<std::int64_t>()), true});
             } else if (entry.is_string()) {
                 const std::string text = entry.get<std::string>();
                 if (text.find('#') == std::string::npos && !trace.empty()) {
@@ -418,6 +418,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
     spec.kind = read_kind(json);
     if (spec.kind == FigureKind::panels) {
         read_panels(json, spec);
+        spec.width_mm = double_column_mm;
     } else {
         spec.runs = read_runs(json);
     }
@@ -466,6 +467,17 @@ FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path&
 
 namespace {
 
+/// Numbers belong to the one "trace" that stands beside them.
+nlohmann::ordered_json written_runs(const std::vector<RunName>& runs,
+                                    const std::function<std::string(const RunName&)>& name_of_run) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const RunName& run : runs) {
+        list.push_back(run.numbered ? nlohmann::ordered_json(std::stoll(run.run))
+                                    : nlohmann::ordered_json(name_of_run(run)));
+    }
+    return list;
+}
+
 nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::path& folder) {
     const auto relative = [&](const std::filesystem::path& trace) {
         const std::filesystem::path shorter = trace.lexically_proximate(std::filesystem::absolute(folder));
@@ -492,16 +504,16 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
     } else if (one_trace && !any_hash) {
         json["trace"] = relative(spec.runs.front().trace);
         if (spec.runs.size() > 1 || !spec.runs.front().run.empty()) {
-            json["runs"] = nlohmann::ordered_json::array();
-            for (const RunName& run : spec.runs) {
-                json["runs"].push_back(run.run);
-            }
+            json["runs"] = written_runs(spec.runs, [](const RunName& run) { return run.run; });
         }
     } else {
-        json["runs"] = nlohmann::ordered_json::array();
-        for (const RunName& run : spec.runs) {
-            json["runs"].push_back(relative(run.trace) + "#" + run.run);
+        const auto numbered =
+            std::find_if(spec.runs.begin(), spec.runs.end(), [](const RunName& run) { return run.numbered; });
+        if (numbered != spec.runs.end()) {
+            json["trace"] = relative(numbered->trace);
         }
+        json["runs"] =
+            written_runs(spec.runs, [&](const RunName& run) { return relative(run.trace) + "#" + run.run; });
     }
     for (const Field& one : fields()) {
         const bool wanted = ((one.writes & Field::changed) == 0 || one.is_changed(spec)) &&

@@ -65,7 +65,8 @@ enum class TokenQuantity { nll, entropy, rank, max_probability, steps, flops, nl
 /// One run as a specification names it; the trace is absolute once it has been read.
 struct RunName {
     std::filesystem::path trace;
-    std::string run; ///< name or number; empty: the only one
+    std::string run;       ///< name, or the number of a run if none is named so; empty: the only one
+    bool numbered = false; ///< `run` is the number of a run, whatever others are named
     friend bool operator==(const RunName&, const RunName&) = default;
 };
 

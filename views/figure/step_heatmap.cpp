@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/format.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 #include "views/figure/token_pieces.h"
@@ -283,8 +284,8 @@ Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, cons
         list.text(QString::number(step), {left - 4, middle + fonts.cap_height(style.small) / 2}, style.small,
                   Align::right);
     }
-    list.text(QStringLiteral("step"), {fonts.cap_height(style.soft) + 0.5, plot.center().y()}, style.soft,
-              Align::center, 90);
+    list.text(step_word(run.info.step_unit), {fonts.cap_height(style.soft) + 0.5, plot.center().y()},
+              style.soft, Align::center, 90);
     const double below =
         names ? draw_token_names(list, style, plot, run, plot_width / static_cast<double>(run.count()))
               : draw_token_axis(list, style, plot, run, columns);

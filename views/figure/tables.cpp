@@ -57,17 +57,24 @@ std::vector<Column> columns_of(const RunComparison& comparison) {
     return columns;
 }
 
+/// A row's first cell: behind "\\\\" and "\\midrule" an option or a star would be read.
+std::string first_cell(const QString& cell) {
+    const std::string text = tex(cell);
+    return text.starts_with('[') || text.starts_with('*') ? "{" + text.substr(0, 1) + "}" + text.substr(1)
+                                                          : text;
+}
+
 std::string latex_table(const std::vector<Column>& columns, const QString& note) {
-    std::string text = "% " + note.toStdString() + "\n% \\usepackage{booktabs}\n\\begin{tabular}{l" +
+    std::string text = "% " + note.simplified().toStdString() +
+                       "\n% \\usepackage{booktabs}\n\\begin{tabular}{l" +
                        std::string(columns.size() - 1, 'r') + "}\n\\toprule\n";
     for (std::size_t c = 0; c < columns.size(); ++c) {
-        QString head = columns[c].head;
-        text += (c > 0 ? " & " : "") + tex(head.replace(QStringLiteral("Δ"), QStringLiteral("Delta")));
+        text += (c > 0 ? " & " : "") + tex(columns[c].head);
     }
     text += " \\\\\n\\midrule\n";
     for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            text += (c > 0 ? " & " : "") + tex(columns[c].cells[row]);
+            text += c > 0 ? " & " + tex(columns[c].cells[row]) : first_cell(columns[c].cells[row]);
         }
         text += " \\\\\n";
     }
@@ -175,10 +182,9 @@ TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const Pr
     }
     made.note =
         QStringLiteral("%1, %2 tokens. Replay: as if no token's halting changed another's context; rerun: "
-                       "the model ran so. 95 %% intervals: paired bootstrap, %3 replicates")
-            .arg(QString::fromStdString(info.name), format_count(info.scored_tokens))
-            .arg(spec.replicates)
-            .replace(QStringLiteral("%%"), QStringLiteral("%"));
+                       "the model ran so. 95 % intervals: paired bootstrap, %3 replicates")
+            .arg(QString::fromStdString(info.name), format_count(info.scored_tokens),
+                 QString::number(spec.replicates));
     made.csv = table_text(model, TableForm::csv).toStdString();
     return made;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/format.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 #include "views/figure/token_pieces.h"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-QString label_of(TokenQuantity quantity, Attribution attribution) {
+/// \p steps: what they are called.
+QString label_of(TokenQuantity quantity, Attribution attribution, const QString& steps) {
     const QString whose = attribution == Attribution::predicted ? QStringLiteral("of each token")
                                                                 : QStringLiteral("of the next token");
     switch (quantity) {
@@ -27,8 +29,9 @@ QString label_of(TokenQuantity quantity, Attribution attribution) {
     case TokenQuantity::max_probability:
         return QStringLiteral("highest probability");
     case TokenQuantity::steps:
-        return attribution == Attribution::predicted ? QStringLiteral("steps spent on predicting each token")
-                                                     : QStringLiteral("steps at each token");
+        return steps + (attribution == Attribution::predicted
+                            ? QStringLiteral(" spent on predicting each token")
+                            : QStringLiteral(" at each token"));
     case TokenQuantity::flops:
         return QStringLiteral("FLOPs");
     case TokenQuantity::nll_difference:
@@ -163,7 +166,7 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
         values.of.push_back(value);
     }
     ScaleLegend& legend = values.legend;
-    legend.label = label_of(spec.quantity, spec.attribution);
+    legend.label = label_of(spec.quantity, spec.attribution, steps_word(a.info.step_unit));
     legend.bar = 5 * style.size;
     legend.map = ColourMap::text(dark);
     std::vector<double> sizes;
@@ -505,9 +508,9 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
     }
     if (ticks) {
         const QString words = spec.attribution == Attribution::predicted
-                                  ? QStringLiteral("steps (of %1)")
-                                  : QStringLiteral("steps at the token (of %1)");
-        const QString label = words.arg(run.info.max_steps);
+                                  ? QStringLiteral("%1 (of %2)")
+                                  : QStringLiteral("%1 at the token (of %2)");
+        const QString label = words.arg(steps_word(run.info.step_unit), QString::number(run.info.max_steps));
         const double sample =
             run.info.max_steps > 8
                 ? 3 * style.size

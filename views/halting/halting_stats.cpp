@@ -8,7 +8,6 @@
 #include "core/base/progress.h"
 #include "views/common/format.h"
 #include "views/halting/run_slices.h"
-#include "views/halting/spread_series.h"
 
 #include <QCoreApplication>
 
@@ -23,9 +22,8 @@ namespace {
 
 using figure::Chart;
 
-constexpr double nats_a_bin = 0.05;
-constexpr std::size_t nats_bins = 400; ///< up to 20 nats: more than the logarithm of any vocabulary
-constexpr double entropy_cell = 0.5;   ///< nats, of the density
+constexpr double entropy_cell = 0.5;      ///< nats, of the density
+constexpr std::size_t entropy_cells = 40; ///< up to 20 nats: more than the logarithm of any vocabulary
 constexpr double probability_cell = 0.05;
 
 QString tr(const char* text) {
@@ -33,7 +31,7 @@ QString tr(const char* text) {
 }
 
 HaltingStats::Bins bins(double width, std::size_t count) {
-    return {width, std::vector<std::int64_t>(count, 0), 0, 0};
+    return {width, std::vector<std::int64_t>(count, 0)};
 }
 
 std::optional<SignalInfo> gate_of(const std::vector<SignalInfo>& infos) {
@@ -53,30 +51,13 @@ void HaltingStats::Bins::add(double value) {
     if (std::isfinite(value)) {
         const double place = std::clamp(value / width, 0.0, static_cast<double>(counts.size() - 1));
         ++counts[static_cast<std::size_t>(place)];
-        sum += value;
-        ++total;
     }
-}
-
-double HaltingStats::Bins::mean() const {
-    return total == 0 ? std::nan("") : sum / static_cast<double>(total);
-}
-
-double HaltingStats::Bins::quantile(double share) const {
-    double below = 0;
-    for (std::size_t i = 0; i < counts.size() && total > 0; ++i) {
-        below += static_cast<double>(counts[i]);
-        if (below >= share * static_cast<double>(total)) {
-            return (static_cast<double>(i) + 0.5) * width;
-        }
-    }
-    return std::nan("");
 }
 
 std::vector<std::int64_t> HaltingStats::histogram() const {
     std::vector<std::int64_t> counts;
-    for (const Bins& step : nll_by_step) {
-        counts.push_back(step.total);
+    for (const Spread& step : nll_by_step) {
+        counts.push_back(step.all().count);
     }
     return counts;
 }
@@ -96,8 +77,8 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     stats.max_steps = info.max_steps;
     stats.attribution = attribution;
     const auto steps = static_cast<std::size_t>(info.max_steps) + 1;
-    stats.nll_by_step.assign(steps, bins(nats_a_bin, nats_bins));
-    stats.entropy_by_step.assign(steps, bins(nats_a_bin, nats_bins));
+    stats.nll_by_step.resize(steps);
+    stats.entropy_by_step.assign(steps, bins(entropy_cell, entropy_cells));
     stats.probability_by_step.assign(steps, bins(probability_cell, 20));
     const std::optional<SignalInfo> gate =
         info.max_steps > 0 ? gate_of(reader.signals(info.id)) : std::nullopt;
@@ -131,7 +112,7 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                 }
                 const std::int64_t ran = std::clamp<std::int64_t>(tokens.steps[i], 0, info.max_steps);
                 ++stats.scored;
-                stats.nll_by_step[static_cast<std::size_t>(ran)].add(nll);
+                stats.nll_by_step[static_cast<std::size_t>(ran)].add(tokens.nll[i]);
                 stats.entropy_by_step[static_cast<std::size_t>(ran)].add(
                     static_cast<double>(tokens.entropy[i]));
                 stats.probability_by_step[static_cast<std::size_t>(ran)].add(std::exp(-nll));
@@ -151,12 +132,12 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
                 const std::vector<float> values = to_floats(*chunk);
                 const auto width = static_cast<std::size_t>(chunk->shape[1]);
                 if (stats.gate_by_step.size() < width) {
-                    stats.gate_by_step.resize(width, bins(0.005, 200));
+                    stats.gate_by_step.resize(width);
                 }
                 for (std::size_t i = 0; i < std::min(rows, values.size() / width); ++i) {
                     for (std::size_t k = 0;
                          counts(i) && k < width && static_cast<std::int64_t>(k) <= tokens.steps[i]; ++k) {
-                        stats.gate_by_step[k].add(static_cast<double>(values[i * width + k]));
+                        stats.gate_by_step[k].add(values[i * width + k]);
                     }
                 }
             }
@@ -202,24 +183,19 @@ QString halting_title(HaltingChart chart, const std::string& unit) {
 
 namespace {
 
-/// Tokens by step and value: cells of \p height, coloured by the logarithm of their number.
-void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, double height, const QString& unit,
+/// Tokens by step and value: cells of a bin, coloured by the logarithm of their number.
+void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const QString& unit,
              const QString& what) {
     Chart::Series cells;
     cells.mark = Chart::Mark::cell;
-    chart.dy = height;
     double most = 1;
     for (std::size_t k = 0; k < by_step.size(); ++k) {
-        const HaltingStats::Bins& step = by_step[k];
-        const auto bins_a_cell = static_cast<std::size_t>(std::max(1LL, std::llround(height / step.width)));
-        for (std::size_t first = 0; first < step.counts.size(); first += bins_a_cell) {
-            std::int64_t count = 0;
-            for (std::size_t i = first; i < std::min(first + bins_a_cell, step.counts.size()); ++i) {
-                count += step.counts[i];
-            }
+        chart.dy = by_step[k].width;
+        for (std::size_t bin = 0; bin < by_step[k].counts.size(); ++bin) {
+            const std::int64_t count = by_step[k].counts[bin];
             if (count > 0) {
                 cells.x.push_back(static_cast<double>(k));
-                cells.y.push_back((static_cast<double>(first / bins_a_cell) + 0.5) * height);
+                cells.y.push_back((static_cast<double>(bin) + 0.5) * chart.dy);
                 cells.labels.push_back(tr("%1 %2, %3 about %4: %5 tokens")
                                            .arg(unit)
                                            .arg(k)
@@ -242,18 +218,14 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     chart.title = halting_title(kind, stats.unit);
     chart.x.label = tr("last %1").arg(unit);
     chart.x.whole = true;
-    const auto spread = [&](const std::vector<HaltingStats::Bins>& steps, const QString& what) {
+    const auto spread = [&](const std::vector<Spread>& steps, const QString& what) {
         SpreadSeries series;
         for (std::size_t k = 0; k < steps.size(); ++k) {
-            const double mean = steps[k].mean();
-            const double low = steps[k].quantile(0.25);
-            const double high = steps[k].quantile(0.75);
-            series.add(k, mean, low, high,
-                       tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
-                           .arg(unit)
-                           .arg(k)
-                           .arg(what, format_nats(mean), format_nats(low), format_nats(high),
-                                format_count(steps[k].total)));
+            series.add(k, steps[k], [&](double mean, double low, double high) {
+                return tr("%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens")
+                    .arg(unit, QString::number(k), what, format_nats(mean), format_nats(low),
+                         format_nats(high), format_count(steps[k].all().count));
+            });
         }
         chart.series = series.take();
     };
@@ -292,13 +264,13 @@ figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
         break;
     case HaltingChart::entropy:
         chart.y.label = tr("entropy (nats)");
-        density(chart, stats.entropy_by_step, entropy_cell, unit, tr("entropy"));
+        density(chart, stats.entropy_by_step, unit, tr("entropy"));
         break;
     case HaltingChart::probability:
         chart.y.label = tr("probability of the true token");
         chart.y.low = 0;
         chart.y.high = 1;
-        density(chart, stats.probability_by_step, probability_cell, unit, tr("probability"));
+        density(chart, stats.probability_by_step, unit, tr("probability"));
         break;
     }
     return chart;

@@ -4,6 +4,7 @@
 #include "core/trace/records.h"
 #include "views/common/selection.h"
 #include "views/figure/chart.h"
+#include "views/halting/spread_series.h"
 
 #include <QString>
 
@@ -16,18 +17,14 @@
 
 namespace ponderscope {
 
-/// When the tokens of a run stopped, over all of its sequences. Counts and histograms only: memory does not
-/// grow with the text, except by one entry a token type.
+/// When the tokens of a run stopped, over all of its sequences. Memory does not grow with a long text, except
+/// by one entry a token type.
 struct HaltingStats {
     /// Even bins from 0; what is above the last one counts there.
     struct Bins {
         double width = 1;
         std::vector<std::int64_t> counts;
-        double sum = 0;
-        std::int64_t total = 0;
         void add(double value);
-        [[nodiscard]] double mean() const;                 ///< NaN when empty
-        [[nodiscard]] double quantile(double share) const; ///< to the middle of a bin; NaN when empty
     };
     struct TokenType {
         std::int32_t id = 0;
@@ -40,12 +37,12 @@ struct HaltingStats {
 
     std::string unit = "step"; ///< RunInfo::step_unit
     std::int64_t max_steps = 0;
-    std::int64_t scored = 0; ///< tokens with a target; everything here is over them
+    std::int64_t scored = 0; ///< tokens with a target; everything here but the gates is over them
     Attribution attribution = Attribution::predicted;
-    std::vector<Bins> nll_by_step;         ///< [K + 1]: of the tokens that stopped there
+    std::vector<Spread> nll_by_step;       ///< [K + 1]: of the tokens that stopped there
     std::vector<Bins> entropy_by_step;     ///< [K + 1]
     std::vector<Bins> probability_by_step; ///< [K + 1]: of the target
-    std::vector<Bins> gate_by_step;        ///< [steps of the signal]: of the tokens that ran them
+    std::vector<Spread> gate_by_step;      ///< [steps of the signal]: of the tokens that ran them
     std::string gate_title;                ///< empty: the run records neither gates nor halting masses
     std::vector<TokenType> types;          ///< most frequent first
     [[nodiscard]] std::vector<std::int64_t> histogram() const; ///< [K + 1]

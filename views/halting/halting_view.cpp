@@ -193,7 +193,7 @@ void HaltingView::refresh() {
         hint_->setText(tr("Reading the run…"));
     }
     const std::filesystem::path trace(key.trace.toStdU16String());
-    const std::string name = std::to_string(key.run);
+    const std::string name = info->name;
     work_.start(
         [trace, name, attribution, only = subset_.rows](const std::stop_token& stop) {
             return halting_stats(trace, name, attribution, stop, only);

@@ -12,6 +12,7 @@
 #include "core/trace/column_labels.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
+#include "views/halting/halting_stats.h"
 #include "views/halting/run_slices.h"
 #include "views/halting/spread_series.h"
 #include "views/halting/token_grouping.h"
@@ -37,9 +38,12 @@ QString tr(const char* text) {
     return QCoreApplication::translate("Steps", text);
 }
 
-bool compares_with_the_step_before(const std::string& name) {
+/// 0 at first steps, which have too few before them; one fewer where the model begins from a state of its
+/// own.
+bool compares_with_steps_before(const std::string& name) {
     return name == signal::kl_previous_current || name == signal::kl_current_previous ||
-           name == signal::cosine || name == signal::latent_difference;
+           name == signal::cosine || name == signal::latent_difference || name == signal::update_cosine ||
+           name == signal::acceleration;
 }
 
 bool belongs_on_a_logarithmic_axis(const std::string& name) {
@@ -113,12 +117,6 @@ std::pair<double, double> bounded_interval(const UnitMean& mean, double most) {
     return {back(logit - half), back(logit + half)};
 }
 
-/// Of one step.
-struct Spread {
-    Moments all;
-    std::vector<double> some;
-};
-
 } // namespace
 
 figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
@@ -127,35 +125,33 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
     const RunInfo info = find_run(reader, run);
     const SignalInfo what = find_signal(reader, info, signal);
     const bool steps = what.axes[1] == "step";
-    const std::int64_t stride = info.tokens / 100'000 + 1;
+    const bool rank = signal == signal::rank;
     std::vector<Spread> spreads;
-    for_each_slice(
-        reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-            const auto chunk = reader.signal(info.id, sequence.index, signal, begin, end);
-            if (!chunk || chunk->shape.size() != 2 || chunk->shape[1] <= 0 ||
-                chunk->shape[1] > most_columns) {
-                return;
-            }
-            const std::vector<std::int32_t> ran =
-                steps ? reader.tokens(info.id, sequence.index, begin, end).steps
-                      : std::vector<std::int32_t>();
-            const std::vector<float> values = to_floats(*chunk);
-            const auto width = static_cast<std::size_t>(chunk->shape[1]);
-            spreads.resize(std::max(spreads.size(), width));
-            for (std::size_t row = 0; row < values.size() / width; ++row) {
-                for (std::size_t k = 0; k < width; ++k) {
-                    const auto value = static_cast<double>(values[row * width + k]);
-                    if ((steps && (row >= ran.size() || static_cast<std::int64_t>(k) > ran[row])) ||
-                        !std::isfinite(value)) {
-                        continue;
-                    }
-                    spreads[k].all.add(value);
-                    if ((begin + static_cast<std::int64_t>(row)) % stride == 0) {
-                        spreads[k].some.push_back(value);
-                    }
-                }
-            }
-        });
+    for_each_slice(reader, info, stop,
+                   [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
+                       const auto chunk = reader.signal(info.id, sequence.index, signal, begin, end);
+                       if (!chunk || chunk->shape.size() != 2 || chunk->shape[1] <= 0 ||
+                           chunk->shape[1] > most_columns) {
+                           return;
+                       }
+                       const std::vector<std::int32_t> ran =
+                           steps ? reader.tokens(info.id, sequence.index, begin, end).steps
+                                 : std::vector<std::int32_t>();
+                       const std::vector<float> values = to_floats(*chunk);
+                       const auto width = static_cast<std::size_t>(chunk->shape[1]);
+                       spreads.resize(std::max(spreads.size(), width));
+                       for (std::size_t row = 0; row < values.size() / width; ++row) {
+                           for (std::size_t k = 0; k < width; ++k) {
+                               const float value = values[row * width + k];
+                               const bool executed =
+                                   !steps || (row < ran.size() && static_cast<std::int64_t>(k) <= ran[row]);
+                               // Of a rank, 0 is that there was nothing to predict.
+                               if (executed && !(rank && value <= 0)) {
+                                   spreads[k].add(value);
+                               }
+                           }
+                       }
+                   });
     Chart chart;
     const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
     chart.title = title;
@@ -164,19 +160,19 @@ figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std
     chart.y.label =
         what.unit.empty() ? title : QStringLiteral("%1 (%2)").arg(title, QString::fromStdString(what.unit));
     chart.y.log = belongs_on_a_logarithmic_axis(signal);
+    const auto compared = [&](const Spread& spread) {
+        return !compares_with_steps_before(signal) || spread.all().mean != 0 || spread.all().squares != 0;
+    };
+    const auto first = std::find_if(spreads.begin(), spreads.end(), compared);
     SpreadSeries series;
-    for (std::size_t k = compares_with_the_step_before(signal) ? 1 : 0; k < spreads.size(); ++k) {
-        Spread& spread = spreads[k];
-        std::sort(spread.some.begin(), spread.some.end());
-        const double low = quantile_of_sorted(spread.some, 0.25);
-        const double high = quantile_of_sorted(spread.some, 0.75);
-        const double middle = spread.all.count > 0 ? spread.all.mean : std::nan("");
-        series.add(k, middle, low, high,
-                   tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
-                       .arg(chart.x.label)
-                       .arg(k)
-                       .arg(QString::number(middle, 'g', 4), QString::number(low, 'g', 4),
-                            QString::number(high, 'g', 4), format_count(spread.all.count)));
+    for (auto spread = first; spread != spreads.end(); ++spread) {
+        const auto k = static_cast<std::size_t>(spread - spreads.begin());
+        series.add(k, *spread, [&](double mean, double low, double high) {
+            return tr("%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens")
+                .arg(chart.x.label, QString::number(k), QString::number(mean, 'g', 4),
+                     QString::number(low, 'g', 4), QString::number(high, 'g', 4),
+                     format_count(spread->all().count));
+        });
     }
     chart.series = series.take();
     return chart;
@@ -238,9 +234,8 @@ figure::Chart layers_by_step_chart(const std::filesystem::path& trace, const std
             cells.y.push_back(static_cast<double>(l));
             cells.value.push_back(mean.mean);
             cells.labels.push_back(tr("layer %1, %2 %3: mean %4 over %5 tokens")
-                                       .arg(chart.y.names[l], chart.x.label)
-                                       .arg(k)
-                                       .arg(QString::number(mean.mean, 'g', 4), format_count(mean.count)));
+                                       .arg(chart.y.names[l], chart.x.label, QString::number(k),
+                                            QString::number(mean.mean, 'g', 4), format_count(mean.count)));
             low = std::min(low, mean.mean);
             high = std::max(high, mean.mean);
         }
@@ -306,9 +301,10 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
         }
     }
     Chart chart;
-    chart.title = tr("Steps by token type");
+    chart.title = tr("%1 by token type").arg(halting_title(HaltingChart::steps, info.step_unit));
     chart.x.names = groups.names;
-    chart.y.label = tr("mean steps");
+    const QString what = tr("mean %1").arg(steps_word(info.step_unit));
+    chart.y.label = what;
     Chart::Series marks;
     marks.mark = Chart::Mark::point;
     for (std::size_t g = 0; g < sums.size(); ++g) {
@@ -318,8 +314,8 @@ figure::Chart steps_by_type_chart(const std::filesystem::path& trace, const std:
         marks.y.push_back(mean.mean);
         marks.low.push_back(low);
         marks.high.push_back(high);
-        marks.labels.push_back(tr("%1: mean steps %2 [%3, %4] over %5 tokens")
-                                   .arg(groups.names[g], format_nats(mean.mean), format_nats(low, 3),
+        marks.labels.push_back(tr("%1: %2 %3 [%4, %5] over %6 tokens")
+                                   .arg(groups.names[g], what, format_nats(mean.mean), format_nats(low, 3),
                                         format_nats(high, 3), format_count(sums[g].count)));
     }
     chart.series.push_back(std::move(marks));

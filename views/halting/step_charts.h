@@ -13,9 +13,9 @@
 namespace ponderscope {
 
 /// Mean and middle half of a signal with axes token and step (or iteration) by its second axis, over the
-/// tokens that ran the step. Signals that compare with the step before begin at step 1; divergences and
-/// distances stand on a logarithmic axis. Reads in slices; means are over all tokens, quartiles over at most
-/// some 100,000 of them, evenly spaced. InputError: the run has no such signal (its own are named).
+/// tokens that ran the step and, of ranks, have a target. Signals that compare with earlier steps begin where
+/// they have some; divergences and distances stand on a logarithmic axis. Reads in slices. InputError: the
+/// run has no such signal (its own are named).
 figure::Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                                    const std::string& signal, const std::stop_token& stop = {});
 

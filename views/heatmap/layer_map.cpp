@@ -313,9 +313,8 @@ void LayerMap::say(int row, int step) {
     emit readoutChanged(std::isnan(value)
                             ? QString()
                             : tr("layer %1 · step %2 · %3")
-                                  .arg(QString::fromStdString(layers_[static_cast<std::size_t>(row)]))
-                                  .arg(step)
-                                  .arg(valueOf(value)));
+                                  .arg(QString::fromStdString(layers_[static_cast<std::size_t>(row)]),
+                                       QString::number(step), valueOf(value)));
 }
 
 } // namespace ponderscope

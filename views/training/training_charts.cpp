@@ -194,7 +194,8 @@ private:
         QString name =
             QString::fromStdString(found != nullptr && !found->title.empty() ? found->title : what);
         if (found != nullptr && !found->axis.empty()) {
-            name += QStringLiteral(", %1 %2").arg(QString::fromStdString(found->axis)).arg(curve.place);
+            name += QStringLiteral(", %1 %2").arg(QString::fromStdString(found->axis),
+                                                  QString::number(curve.place));
         }
         return tr("%1, step %2, %3 tokens, %4: %5 %6")
             .arg(QString::fromStdString(trainings_[training].info.name), format_count(curve.step[i]),
@@ -370,11 +371,11 @@ TrainingChart training_chart(std::span<const TrainingRecord> trainings, const st
             }
             const bool alone = trainings.size() == 1;
             const int ink = static_cast<int>(alone ? static_cast<std::size_t>(curve.place) : t);
-            const QString name =
-                alone && axis
-                    ? QStringLiteral("%1 %2").arg(QString::fromStdString(found->axis)).arg(curve.place)
-                : !alone && first ? QString::fromStdString(trainings[t].info.name)
-                                  : QString();
+            const QString name = alone && axis
+                                     ? QStringLiteral("%1 %2").arg(QString::fromStdString(found->axis),
+                                                                   QString::number(curve.place))
+                                 : !alone && first ? QString::fromStdString(trainings[t].info.name)
+                                                   : QString();
             builder.curve(t, curve, name, ink, !alone && curve.place % 2 == 1);
             first = false;
         }

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
+
 #include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
@@ -176,6 +180,35 @@ private slots:
                                  30'000);
         // Kinds that this run has nothing for are grey in the gallery, and say why.
         QTRY_VERIFY_WITH_TIMEOUT(!dialog.gallery()->reason(FigureKind::depth_weights).isEmpty(), 60'000);
+    }
+
+    void runsThatAreNumbersAreNamed() {
+        const fs::path trace = folder_ / "numbers.ponder";
+        fs::copy_file(folder_ / "story.ponder", trace);
+        rename_run(trace, find_run(TraceReader::open(trace), "vanilla-1m"), "1"); // its number is 2
+        std::ofstream(folder_ / "numbers.json")
+            << R"({"kind":"token_text","trace":"numbers.ponder","runs":[1]})";
+        Opened window(trace, Appearance::light);
+        FigureSpec initial;
+        initial.runs = {{trace, "1"}};
+        ExportDialog dialog(window.context, initial);
+        QVERIFY(dialog.openSpec(QString::fromStdString((folder_ / "numbers.json").string())));
+        QCOMPARE(dialog.spec().runs, (std::vector<RunName>{{trace, "adaponderlm-1m"}}));
+    }
+
+    void aFreeNameKeepsItsFolder() {
+        const fs::path folder = folder_ / "50%3 %1";
+        fs::create_directories(folder);
+        fs::copy_file(folder_ / "story.ponder", folder / "story.ponder");
+        Opened window(folder / "story.ponder", Appearance::light);
+        FigureSpec initial;
+        initial.runs = {{folder / "story.ponder", "vanilla-1m"}};
+        const QString first = ExportDialog(window.context, initial).file();
+        QFile taken(first);
+        QVERIFY(taken.open(QIODevice::WriteOnly));
+        const QFileInfo info(first);
+        QCOMPARE(ExportDialog(window.context, initial).file(),
+                 info.path() + u'/' + info.completeBaseName() + QStringLiteral("-2.") + info.suffix());
     }
 
     void entriesAreRenamedOrderedAndLeftOut() {

@@ -558,6 +558,14 @@ private slots:
         QCOMPARE(contents(folder_ / "made.pdf"), first);
     }
 
+    void panelsFitAsTheyAre() {
+        std::ofstream(folder_ / "p.json")
+            << R"({"kind":"panels","trace":"story.ponder","runs":[1],"panels":[{"kind":"steps_histogram"},)"
+               R"({"kind":"steps_entropy"}]})";
+        QCOMPARE(command({"--figure", folder_ / "p.json", "-o", folder_ / "p.pdf"}), 0);
+        QVERIFY(fs::exists(folder_ / "p.a.csv") && fs::exists(folder_ / "p.b.csv"));
+    }
+
     void wrongCommandsLeaveNothingBehind() {
         std::ofstream(folder_ / "b.json")
             << R"({"kind":"token_text","trace":"story.ponder","runs":[1],"tokens":[0,30]})";

@@ -3,6 +3,7 @@
 #include "core/trace/reader.h"
 
 #include "core/base/error.h"
+#include "core/stats/correlation.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/common/subset_chip.h"
@@ -73,7 +74,9 @@ private slots:
         }
         QVERIFY(stats.types.front().count >= stats.types.back().count);
         QVERIFY(!stats.gate_by_step.empty());
-        QVERIFY(stats.gate_by_step[0].total >= stats.gate_by_step[2].total); // halted tokens have no gate
+        QCOMPARE(stats.gate_by_step[0].all().count, run.tokens); // one without a next token has a gate
+        QVERIFY(stats.gate_by_step[0].all().count >
+                stats.gate_by_step[2].all().count); // halted tokens have none
     }
 
     void foundTokensAloneAreCounted() {
@@ -125,19 +128,45 @@ private slots:
     }
 
     void quantilesLieWhereTheyShould() {
-        HaltingStats::Bins bins{0.5, std::vector<std::int64_t>(10, 0), 0, 0};
-        QVERIFY(std::isnan(bins.mean()) && std::isnan(bins.quantile(0.5)));
-        for (int i = 0; i < 8; ++i) {
-            bins.add(i * 0.5 + 0.1);
+        Spread spread;
+        QVERIFY(std::isnan(spread.mean()) && std::isnan(spread.quantile(0.5)));
+        for (const float value : {9e-9F, 7e-5F, 0.5F, 1e-9F, std::nanf("")}) {
+            spread.add(value);
         }
+        QCOMPARE(spread.all().count, 4);
+        QVERIFY(std::abs(spread.quantile(0.25) - (0.25 * 1e-9 + 0.75 * 9e-9)) < 1e-15);
+        QVERIFY(std::abs(spread.quantile(0.75) - (0.75 * 7e-5 + 0.25 * 0.5)) < 1e-7);
+        Spread large; // of which a part is kept
+        for (int i = 0; i < 1'000'000; ++i) {
+            large.add(static_cast<float>(i));
+        }
+        QCOMPARE(large.mean(), 499'999.5);
+        QVERIFY(std::abs(large.quantile(0.25) - 250'000) < 30 &&
+                std::abs(large.quantile(0.75) - 750'000) < 30);
+        HaltingStats::Bins bins{0.5, std::vector<std::int64_t>(10, 0)};
+        bins.add(0.1);
         bins.add(std::nan(""));
-        QCOMPARE(bins.total, 8);
-        QCOMPARE(bins.quantile(0.25), 0.75);
-        QCOMPARE(bins.quantile(0.75), 2.75);
         bins.add(1e9); // beyond the last bin
         bins.add(-1);
         QCOMPARE(bins.counts.back(), 1);
         QCOMPARE(bins.counts.front(), 2);
+    }
+
+    void bandsEndAtTheQuartilesOfTheTrace() {
+        const TraceReader reader = TraceReader::open(path_);
+        const RunInfo run = find_run(reader, "adaponderlm-1m");
+        std::vector<double> first;
+        for (int s = 0; s < 3; ++s) {
+            const std::vector<float> gates = to_floats(*reader.signal(run.id, s, "gate"));
+            for (std::size_t i = 0; i < gates.size(); i += 4) {
+                first.push_back(static_cast<double>(gates[i]));
+            }
+        }
+        std::sort(first.begin(), first.end());
+        const HaltingStats stats = halting_stats(path_, "adaponderlm-1m", Attribution::predicted);
+        const figure::Chart::Series band = halting_chart(HaltingChart::gates, stats).series.front();
+        QCOMPARE(band.low[0], quantile_of_sorted(first, 0.25));
+        QCOMPARE(band.high[0], quantile_of_sorted(first, 0.75));
     }
 
     void chartsHaveTheirNumbers() {

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What figures say: of which run, of which tokens, in which words; and the files for LaTeX. Before Qt, whose
+// keyword `signals` is a name there.
+#include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
+#include "core/trace/writer.h"
+
+#include "core/base/error.h"
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "views/figure/figure.h"
+#include "views/figure/parts.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#undef signals
+
+using namespace ponderscope;
+using namespace ponderscope::figure;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A signal of 4 steps: of a token in the order of the run, and a step.
+struct Signal {
+    SignalInfo info;
+    std::function<float(std::size_t token, int step)> value;
+};
+
+/// A run over the text of the first one of \p trace.
+void add_run(const fs::path& trace, const std::function<void(RunInfo&)>& change,
+             const std::vector<Signal>& kept = {}) {
+    const TraceReader reader = TraceReader::open(trace);
+    RunInfo info = reader.runs().front();
+    const std::int64_t base = info.id;
+    change(info);
+    std::vector<SignalInfo> infos;
+    for (const Signal& one : kept) {
+        infos.push_back(one.info);
+    }
+    TraceWriter writer(trace);
+    writer.begin_run(info, infos);
+    for (const SequenceInfo& sequence : reader.sequences(base)) {
+        TokenColumns tokens = reader.tokens(base, sequence.index);
+        std::vector<std::pair<std::string, SignalChunk>> chunks;
+        for (const Signal& one : kept) {
+            const auto count = static_cast<std::int64_t>(tokens.size());
+            SignalChunk chunk{0, DType::f32, {count, 4}, std::vector<std::byte>(tokens.size() * 16)};
+            for (std::size_t i = 0; i < tokens.size() * 4; ++i) {
+                const float value = one.value(i / 4, static_cast<int>(i % 4));
+                std::memcpy(chunk.data.data() + i * 4, &value, 4);
+            }
+            chunks.emplace_back(one.info.name, std::move(chunk));
+        }
+        writer.begin_sequence(sequence.title, reader.text(base, sequence.index));
+        writer.append(std::move(tokens), std::move(chunks));
+        writer.end_sequence();
+    }
+    writer.put_vocabulary(reader.vocabulary(base));
+    writer.end_run(1);
+    writer.finish();
+}
+
+void rename(const fs::path& trace, const std::string& from, const std::string& to) {
+    rename_run(trace, find_run(TraceReader::open(trace), from), to);
+}
+
+SignalInfo by_step(const char* name) {
+    return {name, {"token", "step"}, "", name, ""};
+}
+
+std::string written_text(const Figure& figure) {
+    QString all;
+    for (const Item& item : figure.page.items()) {
+        if (const auto* text = std::get_if<TextItem>(&item)) {
+            all += text->text + u'\n';
+        }
+    }
+    return all.toStdString();
+}
+
+} // namespace
+
+class FigureContentTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        trace_ = folder_ / "story.ponder";
+        testing::write_sample_trace(trace_, {.sequences = 1, .tokens = 120});
+        fonts_ = std::make_unique<Fonts>(Fonts::load());
+    }
+
+    void aNumberIsNoName() {
+        const fs::path trace = copied("numbers.ponder");
+        rename(trace, "vanilla-1m", "1"); // its number is 2
+        const auto run_of = [&](const char* runs) {
+            const FigureSpec spec = specified(
+                std::string(R"({"kind":"token_text","trace":"numbers.ponder","runs":)") + runs + "}");
+            [&] { QCOMPARE(specified(write_figure_spec(spec, folder_.path())), spec); }();
+            return gather(spec).runs.front().info.name;
+        };
+        QCOMPARE(run_of("[1]"), std::string("adaponderlm-1m"));
+        QCOMPARE(run_of("[2]"), std::string("1"));
+        QCOMPARE(run_of("[\"1\"]"), std::string("1"));
+        QCOMPARE(run_of("[1,\"story.ponder#vanilla-1m\"]"), std::string("adaponderlm-1m"));
+        QCOMPARE(run_of("[\"numbers.ponder#2\"]"), std::string("1"));
+    }
+
+    void everyRunWithoutASourceIsShown() {
+        const fs::path trace = folder_ / "depth.ponder";
+        testing::write_sample_trace(trace, {.sequences = 1, .tokens = 120, .withDepth = true});
+        add_run(trace, [](RunInfo& info) {
+            info.name = "without";
+            info.notices =
+                R"(["Changed for this run: the value of layer 0 is left out of the depth attention )"
+                R"(of layer 1; the other weights add up to 1 without it."])";
+        });
+        rename(trace, "vanilla-1m", "3"); // the number of the run without a source
+        const FigureSpec spec = specified(
+            R"({"kind":"depth_ablation","trace":"depth.ponder","runs":["adaponderlm-1m"],"replicates":100})");
+        QCOMPARE(gather(spec).chart->series.back().y.size(), 1U);
+    }
+
+    void notesHoldNamesAsTheyAre() {
+        const fs::path trace = copied("percent.ponder");
+        rename(trace, "adaponderlm-1m", "50%1%%");
+        const FigureSpec spec = specified(
+            R"({"kind":"policy_table","trace":"percent.ponder","runs":["50%1%%"],"replicates":100})");
+        const QString note = gather(spec).table->note;
+        QVERIFY2(note.startsWith(QStringLiteral("50%1%%, 119 tokens.")), qPrintable(note));
+        QVERIFY2(note.endsWith(QStringLiteral("95 % intervals: paired bootstrap, 100 replicates")),
+                 qPrintable(note));
+    }
+
+    void namesDoNotBreakLatexTables() {
+        const TableData table{{{QStringLiteral("Run"), {QStringLiteral("[x]"), QStringLiteral("*\ny")}},
+                               {QStringLiteral("Δ NLL"), {QStringLiteral("[1]"), QStringLiteral("2")}}},
+                              QStringLiteral("a\nb\rc"),
+                              ""};
+        FigureSpec spec;
+        spec.kind = FigureKind::policy_table;
+        const Figure figure = compose_table(spec, table, *fonts_);
+        const std::string& latex = figure.tables.at(1).csv;
+        QVERIFY2(latex.starts_with("% a b c\n% "), latex.c_str());
+        QVERIFY2(latex.find("\\midrule\n{[}x] & [1] \\\\\n{*} y & 2 \\\\\n") != std::string::npos,
+                 latex.c_str());
+        QVERIFY2(latex.find("Run & $\\Delta$ NLL") != std::string::npos, latex.c_str());
+        QCOMPARE(tex(QStringLiteral("a⏎␣→‖b")),
+                 std::string("a$\\hookleftarrow$\\textvisiblespace{}$\\rightarrow$$\\|$b"));
+    }
+
+    void layersAreNotCalledSteps() {
+        const fs::path trace = copied("exits.ponder");
+        add_run(trace,
+                [](RunInfo& info) {
+                    info.name = "exits";
+                    info.step_unit = "layer";
+                },
+                {{by_step(signal::nll), [](std::size_t, int) { return 1.0F; }}});
+        for (const char* kind :
+             {R"("step_heatmap","signal":"nll")", R"("steps_by_type")", R"("token_text","quantity":"steps")",
+              R"("token_text","quantity":"steps","attribution":"predicting")"}) {
+            const FigureSpec spec = specified(std::string(R"({"kind":)") + kind +
+                                              R"(,"trace":"exits.ponder","runs":["exits"],"tokens":[1,20]})");
+            const FigureData data = gather(spec);
+            if (data.chart) {
+                QCOMPARE(data.chart->title, QStringLiteral("Layers by token type"));
+                QCOMPARE(data.chart->y.label, QStringLiteral("mean layers"));
+                QVERIFY(data.chart->series[0].labels[0].contains(QStringLiteral(": mean layers ")));
+                continue;
+            }
+            const QStringList texts =
+                QString::fromStdString(written_text(compose(spec, data, *fonts_))).split(u'\n');
+            QVERIFY(!texts.filter(QStringLiteral("layer")).empty());
+            QVERIFY2(texts.filter(QStringLiteral("step")).empty(),
+                     qPrintable(texts.filter(QStringLiteral("step")).join(u'|')));
+        }
+    }
+
+    void stepsBeginWhereASignalMeansSomething() {
+        const fs::path trace = copied("signals.ponder");
+        const auto from = [](int first) {
+            return [=](std::size_t, int step) { return step < first ? 0.0F : 0.5F; };
+        };
+        add_run(trace, [](RunInfo& info) { info.name = "made"; },
+                {{by_step(signal::rank),
+                  [](std::size_t token, int) { return token % 3 == 0 ? 0.0F : static_cast<float>(token); }},
+                 {by_step(signal::update_cosine), from(2)},
+                 {by_step(signal::acceleration), from(2)},
+                 {by_step(signal::latent_difference), from(0)},
+                 {by_step(signal::entropy), [](std::size_t, int) { return 0.0F; }}});
+        FigureSpec spec;
+        spec.kind = FigureKind::signal_by_step;
+        spec.runs = {{trace, "made"}};
+        const auto chart = [&](const char* name) {
+            spec.signal = name;
+            return *gather(spec).chart;
+        };
+        QCOMPARE(chart("update_cosine").series[1].x.front(), 2.0);
+        QCOMPARE(chart("acceleration").series[1].x.front(), 2.0);
+        QCOMPARE(chart("latent_difference").series[1].x.front(), 0.0); // from a state of the model's own
+        QCOMPARE(chart("entropy").series[1].x.front(), 0.0);           // 0 is a value
+        double sum = 0;
+        double count = 0;
+        for (int token = 0; token < 120; ++token) {
+            sum += token % 3 == 0 ? 0 : token;
+            count += token % 3 == 0 ? 0 : 1;
+        }
+        QVERIFY(std::abs(chart("rank").series[1].y.front() - sum / count) < 1e-9);
+        const FigureSpec map = specified(
+            R"({"kind":"step_heatmap","trace":"signals.ponder","runs":["made"],"signal":"rank","tokens":[1,20]})");
+        const FigureData data = gather(map);
+        QVERIFY(std::isnan(data.signal->values[0][0])); // row 0
+        QCOMPARE(data.signal->values[1][0], 1.0F);
+        const std::string csv = compose(map, data, *fonts_).tables.front().csv;
+        QVERIFY2(csv.find(",0,0,\n") != std::string::npos && csv.find(",0,0,0\n") == std::string::npos,
+                 csv.c_str());
+    }
+
+    void noticesCountTheTokensThatEntered() {
+        FigureSpec spec;
+        spec.runs = {{trace_, "adaponderlm-1m"}};
+        const auto notice = [&](FigureKind kind) {
+            spec.kind = kind;
+            return gather(spec).notices.back();
+        };
+        QCOMPARE(notice(FigureKind::gate_curves), std::string("Over 120 tokens."));
+        QCOMPARE(notice(FigureKind::nll_by_halt_step), std::string("Over 119 tokens with a next one."));
+    }
+
+    void theChartForLatexIsTheChart() {
+        FigureSpec spec;
+        spec.kind = FigureKind::depth_weights;
+        spec.title = "50 % of it";
+        Chart chart;
+        chart.note = QStringLiteral("a\nb");
+        chart.x.names = {QStringLiteral("p"), QStringLiteral("q")};
+        chart.y.reversed = true;
+        chart.dy = 2;
+        Chart::Series cells;
+        cells.mark = Chart::Mark::cell;
+        cells.x = {0, 1};
+        cells.y = {1, 3};
+        cells.value = {0.1, 0.9};
+        chart.series = {cells};
+        FigureData data;
+        data.chart = chart;
+        const std::string latex = compose(spec, data, *fonts_).pgfplots;
+        for (const char* option : {"xmin=-0.5, xmax=1.5,", "ymin=0, ymax=4,", "y dir=reverse,",
+                                   "title={50 \\% of it},", "% a b\n"}) {
+            QVERIFY2(latex.find(option) != std::string::npos, latex.c_str());
+        }
+        spec.title.clear();
+        spec.y_range = {0, 10};
+        data.chart->y.reversed = false;
+        const std::string other = compose(spec, data, *fonts_).pgfplots;
+        QVERIFY2(other.find("ymin=0, ymax=10,") != std::string::npos, other.c_str());
+        QVERIFY(other.find("title=") == std::string::npos && other.find("dir=") == std::string::npos);
+    }
+
+    void aHiddenBandTakesNothingAlong() {
+        const auto marks = [&](const char* hidden) {
+            FigureSpec spec =
+                specified(R"({"kind":"nll_by_halt_step","trace":"story.ponder","runs":["adaponderlm-1m"]})");
+            spec.series = {{hidden, "", false}};
+            const std::string csv = compose(spec, gather(spec), *fonts_).tables.front().csv;
+            return QString::fromStdString(csv).split(u'\n').filter(QRegularExpression("^[^s]")).size() +
+                   10 * QString::fromStdString(csv).split(u'\n').filter(QRegularExpression("^,")).size();
+        };
+        QCOMPARE(marks("middle half of the tokens"), 8 + 10 * 4); // the line and its points
+        QCOMPARE(marks("mean"), 4);                               // the band
+        // A dashed line leaves what belongs to the solid one of its colour.
+        Chart::Series solid;
+        solid.name = QStringLiteral("learned");
+        solid.x = solid.y = {1, 2};
+        Chart::Series raw = solid;
+        raw.name.clear();
+        raw.faint = true;
+        Chart::Series dashed = solid;
+        dashed.name = QStringLiteral("held-out");
+        dashed.dashed = true;
+        FigureData data;
+        data.chart = Chart();
+        data.chart->series = {raw, solid, dashed};
+        FigureSpec spec;
+        spec.kind = FigureKind::training_curves;
+        spec.series = {{"held-out", "", false}};
+        QCOMPARE(
+            compose(spec, data, *fonts_).tables.front().csv,
+            std::string("series,x,y,low,high,value\n,1,1,,,\n,2,2,,,\nlearned,1,1,,,\nlearned,2,2,,,\n"));
+    }
+
+private:
+    FigureSpec specified(const std::string& json) const {
+        return parse_figure_spec(json, folder_ / "spec.json");
+    }
+    fs::path copied(const char* name) const {
+        fs::copy_file(trace_, folder_ / name);
+        return folder_ / name;
+    }
+
+    testing::TemporaryFolder folder_;
+    fs::path trace_;
+    std::unique_ptr<Fonts> fonts_;
+};
+
+QTEST_MAIN(FigureContentTest)
+#include "figure_content_test.moc"
