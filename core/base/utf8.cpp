@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/utf8.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <cstring>
@@ -47,6 +48,20 @@ std::size_t sequence_length(std::string_view text) {
         }
     }
     return length;
+}
+
+/// How many bytes at the front begin a character that does not end; at least one.
+std::size_t cut_character(std::string_view bytes) {
+    for (std::size_t length = std::min<std::size_t>(3, bytes.size()); length > 1; --length) {
+        std::string whole(bytes.substr(0, length));
+        while (whole.size() < 4) {
+            whole += '\x80';
+            if (is_valid_utf8(whole)) {
+                return length;
+            }
+        }
+    }
+    return 1;
 }
 
 } // namespace
@@ -114,6 +129,20 @@ void append_utf8(std::string& text, char32_t code) {
         put(0x80U | ((code >> 12U) & 0x3FU));
         put(0x80U | ((code >> 6U) & 0x3FU));
         put(0x80U | (code & 0x3FU));
+    }
+}
+
+std::string valid_utf8(std::string_view bytes) {
+    std::string text;
+    for (;;) {
+        const std::size_t invalid = first_invalid_utf8(bytes);
+        text += bytes.substr(0, invalid);
+        if (invalid == std::string_view::npos) {
+            return text;
+        }
+        append_utf8(text, replacement);
+        bytes.remove_prefix(invalid);
+        bytes.remove_prefix(cut_character(bytes));
     }
 }
 

@@ -30,6 +30,9 @@ Utf8Character utf8_at(std::string_view text, std::size_t offset);
 /// Appends the UTF-8 form of \p code; surrogates and values above U+10FFFF become U+FFFD.
 void append_utf8(std::string& text, char32_t code);
 
+/// Valid UTF-8, whatever the bytes are: U+FFFD for each maximal subpart (Unicode, 3.9), as Python decodes.
+std::string valid_utf8(std::string_view bytes);
+
 /// Number of characters; an invalid byte counts as one.
 std::size_t utf8_length(std::string_view text);
 

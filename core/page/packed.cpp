@@ -223,6 +223,7 @@ private:
         const RunInfo& run = runs_[r];
         constexpr float nan = std::numeric_limits<float>::quiet_NaN();
         TokenColumns all;
+        json reached = json::array();
         for (const Shown& shown : shown_) {
             const std::size_t first = all.id.size();
             const std::int64_t there = std::min(shown.tokens, tokens_there(r, shown.number));
@@ -245,6 +246,7 @@ private:
                 join(all.steps, part.steps);
                 join(all.flops, part.flops);
             }
+            reached.push_back(there);
             // A partial run has less.
             const std::size_t size = first + static_cast<std::size_t>(shown.tokens);
             all.id.resize(size);
@@ -279,7 +281,9 @@ private:
              {"max_steps", run.max_steps},
              {"layers", run.layers},
              {"tokens", run.tokens},
+             {"scored_tokens", run.scored_tokens},
              {"complete", run.complete},
+             {"reached", std::move(reached)},
              {"maps", json::array()},
              {"scalars", json::array()},
              {"candidates", nullptr},
@@ -523,6 +527,7 @@ private:
             head_["comparison"] = {{"tokens", pair.tokens},
                                    {"difference", json_of(pair.difference)},
                                    {"perplexity_ratio", json_of(pair.perplexity_ratio)},
+                                   {"bits_per_byte_difference", json_of(pair.bits_per_byte_difference)},
                                    {"pearson", json_of(pair.pearson)},
                                    {"spearman", json_of(pair.spearman)},
                                    {"share_b_better", pair.share_b_better}};

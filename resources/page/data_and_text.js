@@ -69,7 +69,7 @@ async function unpack() {
   return data;
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** Bytes as text; those that are no whole characters as \xNN. */
 function characters(bytes) {
   try { return utf8.decode(bytes); } catch { return Array.from(bytes, b => b > 31 && b < 127 ? String.fromCharCode(b) : "\\x" + b.toString(16).padStart(2, "0")).join(""); }
@@ -106,7 +106,7 @@ const sequence = () => D.sequences[state.sequence];
 /** A run's value at a word, by its place in the sequence: numbers stand at the word that they predicted. */
 function value(r, name, i) {
   const column = D.runs[r].columns[name];
-  if (!column || i < 1) return NaN;
+  if (!column || i < 1 || i > D.runs[r].info.reached[state.sequence]) return NaN;
   const v = column[sequence().first + i - 1];
   return name === "rank" && v === 0 ? NaN : v;
 }

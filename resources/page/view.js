@@ -209,14 +209,14 @@ function drawHead() {
   line("NLL, nats a token", head.runs.map(r => r.nll), 4, c?.difference);
   line("Perplexity", head.runs.map(r => r.perplexity), 2, null);
   if (c) { const row = body.lastElementChild.lastElementChild; withInterval((row.replaceChildren(), row.append("\u00d7 "), row), c.perplexity_ratio, 4); }
-  const apart = name => c && head.runs.every(r => r[name]) ? [head.runs[1][name][0] - head.runs[0][name][0], null, null] : null;
-  line("Bits a byte", head.runs.map(r => r.bits_per_byte), 4, apart("bits_per_byte"));
-  if (head.runs.some(r => r.max_steps > 0)) line(`Mean ${head.runs.find(r => r.max_steps > 0).step_unit}s`, head.runs.map(r => r.mean_steps), 3, apart("mean_steps"));
+  const same = c && head.runs.every(r => r.scored_tokens === c.tokens && r.tokens === head.runs[0].tokens);
+  line("Bits a byte", head.runs.map(r => r.bits_per_byte), 4, c?.bits_per_byte_difference);
+  if (head.runs.some(r => r.max_steps > 0)) line(`Mean ${head.runs.find(r => r.max_steps > 0).step_unit}s`, head.runs.map(r => r.mean_steps), 3, same ? [head.runs[1].mean_steps[0] - head.runs[0].mean_steps[0], null, null] : null);
   if (head.runs.some(r => r.flops_per_token > 0)) {
     const row = body.insertRow();
     cell(row, "FLOPs a token");
     head.runs.forEach(r => { const b = document.createElement("b"); b.textContent = si(r.flops_per_token); cell(row, "").append(b); });
-    if (c) { const b = document.createElement("b"); b.textContent = "\u00d7 " + number(head.runs[1].flops_per_token / head.runs[0].flops_per_token, 2); cell(row, "").append(b); }
+    if (c) { const b = document.createElement("b"); b.textContent = same ? "\u00d7 " + number(head.runs[1].flops_per_token / head.runs[0].flops_per_token, 2) : "\u2013"; cell(row, "").append(b); }
   }
   if (c) {
     const row = body.insertRow();

@@ -318,13 +318,17 @@ def compare(sample: Sample) -> dict[str, Any]:
     u, v = ranks
     values = np.stack([x, y, x * x, y * y, x * y, u, v, u * u, v * v, u * v, text], 1)
     how = choose_resampling(sample.layout, [a, b, b - a])
+    rate_a, rate_b = bits_per_byte(0, 10, mean_a), bits_per_byte(1, 10, mean_b)
     estimates = bootstrap(
         values,
         sample.layout,
         how,
-        [lambda s, tokens: mean_b - mean_a + (s[:, 1] - s[:, 0]) / tokens, correlation(0), correlation(5)],
-    )
-    difference, pearson, spearman = estimates
+        [
+            lambda s, tokens: mean_b - mean_a + (s[:, 1] - s[:, 0]) / tokens, lambda s, tokens: rate_b(s, tokens) - rate_a(s, tokens),
+            correlation(0), correlation(5),
+        ],
+    )  # fmt: skip
+    difference, bits, pearson, spearman = estimates
     notices = how.notices()
     if (a == b).all():
         notices.append("Every token has the same NLL in both: the runs are the same.")
@@ -332,6 +336,7 @@ def compare(sample: Sample) -> dict[str, Any]:
         "tokens": n,
         "difference": difference,
         "perplexity_ratio": difference.exponential(),
+        "bits_per_byte_difference": bits,
         "pearson": pearson,
         "spearman": spearman,
         "share_b_better": float((b < a).mean()),

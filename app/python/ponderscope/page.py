@@ -49,6 +49,8 @@ def write_page(
     page = fill(Packed(trace, runs, title, sequences, max_tokens).bytes())
     if path is not None:
         target = Path(path)
+        if target.is_file() and target.suffix != ".html":
+            raise ValueError(f"{target}: expected a new file or one that ends in .html, found another; choose another name.")
         passing = target.with_name(f"{target.name}.{os.getpid()}.partial")
         try:
             passing.write_text(page, encoding="utf-8")
@@ -188,17 +190,17 @@ class Packed:
     def _tokens(self) -> None:
         self.head["runs"] = []
         for r, run in enumerate(self.runs):
-            parts = []
+            parts, reached = [], []
             for (number, count), begin in zip(self.shown, np.cumsum([0, *[c for _, c in self.shown]])):
-                there = run._place(number)[1] if number in run.sequences else 0
-                columns = run.columns(number, 0, min(count, there)) if there else {}
-                if there and (columns["id"] != self.ids[begin : begin + min(count, there)]).any():
+                there = min(count, run._place(number)[1]) if number in run.sequences else 0
+                columns = run.columns(number, 0, there) if there else {}
+                if there and (columns["id"] != self.ids[begin : begin + there]).any():
                     raise ValueError(
                         f"{run._trace.path}: expected the same tokens in both runs, found others in sequence {number} of "
                         f"{run.name}; make a page of each."
                     )
-                missing = count - min(count, there)
-                parts.append({n: _padded(columns.get(n), missing, n) for n in ("nll", "entropy", "max_probability", "rank", "steps", "flops")})
+                reached.append(there)
+                parts.append({n: _padded(columns.get(n), count - there, n) for n in ("nll", "entropy", "max_probability", "rank", "steps", "flops")})
             joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
             for name in ("nll", "entropy", "max_probability"):
                 self._add_real(f"{r}.{name}", joined[name])
@@ -209,8 +211,8 @@ class Packed:
             info = run.info
             words = ("name", "method", "policy", "scoring", "architecture", "depth_mixing", "dtype", "step_unit")
             self.head["runs"].append({
-                **{w: info[w] for w in words}, **{c: info[c] for c in ("max_steps", "layers", "tokens")},
-                "complete": bool(info["complete"]), "maps": [], "scalars": [], "candidates": None,
+                **{w: info[w] for w in words}, **{c: info[c] for c in ("max_steps", "layers", "tokens", "scored_tokens")},
+                "complete": bool(info["complete"]), "reached": reached, "maps": [], "scalars": [], "candidates": None,
                 "flops_per_token": info["flops_sum"] / info["tokens"] if info["tokens"] else 0.0,
             })  # fmt: skip
 
@@ -322,7 +324,12 @@ class Packed:
             entry.update({name: estimate.json() for name, estimate in estimates.items()})
         self.head["comparison"] = None
         if len(self.runs) == 2:
-            result = compare(_pair(*self.runs))
+            sample = _pair(*self.runs)
+            count = len(sample.columns["a"])
+            rest = [f"{len(s.columns['nll']) - count} of {run.name}" for run, s in zip(self.runs, samples)]
+            if any(len(s.columns["nll"]) > count for s in samples):
+                self.notices.append(f"Only the {count} tokens that both runs scored are compared; {' and '.join(rest)} are left out.")
+            result = compare(sample)
             self.notices += result.pop("notices")
             self.head["interval"]["drawn"] = result.pop("drawn")
             self.head["comparison"] = {n: v.json() if hasattr(v, "json") else v for n, v in result.items()}
@@ -356,8 +363,9 @@ def _pair(a: Run, b: Run) -> Sample:
     masks, parts = [], []
     common = [n for n in a.sequences if n in b.sequences]
     for number in common:
-        (x, in_a, text), (y, in_b, _) = _scored(a, number), _scored(b, number)
+        (x, in_a, text_a), (y, in_b, text_b) = _scored(a, number), _scored(b, number)
         n = min(len(in_a), len(in_b))
+        text = max(text_a, text_b, key=len)  # a partial run does not know its last target
         both = in_a[:n] & in_b[:n]
         masks.append(both)
         parts.append((x["nll"][:n][both], y["nll"][:n][both], text[:n][both]))

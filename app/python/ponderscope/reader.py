@@ -116,18 +116,18 @@ class Trace:
         return _pandas().DataFrame([row for run in self for row in run.sequence_rows()])
 
     def __iter__(self) -> Iterator[Run]:
-        for (name,) in self._query("SELECT name FROM run ORDER BY id"):
-            yield self.run(name)
+        for (run_id,) in self._query("SELECT id FROM run ORDER BY id"):
+            yield Run(self, run_id)
 
     def run(self, name: str | int | None = None) -> Run:
-        """The run of that name or number; without one the only run."""
+        """The run of that name, else of that number; without one the only run."""
         names = self.run_names
         rows = self._query("SELECT id, name FROM run ORDER BY id")
+        found = [i for i, n in rows if n == name] or [i for i, _ in rows if str(i) == str(name)]
         if name is None and len(rows) == 1:
-            return Run(self, rows[0][0])
-        for run_id, run_name in rows:
-            if name is not None and (name == run_name or str(name) == str(run_id)):
-                return Run(self, run_id)
+            found = [rows[0][0]]
+        if found:
+            return Run(self, found[0])
         if not names:
             raise layout.refusal(self.path, "a run", "a trace without any", "record one into it")
         raise layout.refusal(

@@ -58,8 +58,8 @@ def write_parquet(trace: Trace, folder: str | os.PathLike[str]) -> None:
         if target.exists():
             target.rmdir()
         passing.rename(target)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{trace.path}: the runs hold signals of different shapes ({error}); export them one by one.") from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"{trace.path}: the runs hold signals of different types ({error}); export them one by one.") from None
     finally:
         for writer in writers.values():
             writer.close()
@@ -127,7 +127,7 @@ def _sequence_tables(
                     continue  # declared, and not recorded for this sequence
                 raise
             file = files.setdefault((name, axes), _file_name(name, axes, files))
-            yield file, pa.table({**place, "value": _lists(values, fixed=axes[-1] != "back")})
+            yield file, pa.table({**place, "value": _lists(values)})
 
 
 def _has_chunks(run: Run, sequence: int, name: str) -> bool:
@@ -137,16 +137,13 @@ def _has_chunks(run: Run, sequence: int, name: str) -> bool:
     )
 
 
-def _lists(values: np.ndarray[Any, Any], fixed: bool) -> Any:
-    """[tokens, ...] as lists in lists along the axes after the first."""
+def _lists(values: np.ndarray[Any, Any]) -> Any:
+    """[tokens, ...] as lists in lists along the axes after the first: of runs with other steps and layers, too."""
     pa = _pyarrow()
     flat = pa.array(np.ascontiguousarray(values).reshape(-1))
-    for length in reversed(values.shape[1:]):
-        flat = (
-            pa.FixedSizeListArray.from_arrays(flat, length)
-            if fixed
-            else pa.ListArray.from_arrays(pa.array(np.arange(0, len(flat) + 1, length, dtype=np.int32)), flat)
-        )
+    for axis in range(values.ndim - 1, 0, -1):
+        lists = int(np.prod(values.shape[:axis]))
+        flat = pa.ListArray.from_arrays(pa.array(np.arange(lists + 1, dtype=np.int32) * values.shape[axis]), flat)
     return flat
 
 

@@ -127,6 +127,8 @@ class Writer:
             signals = {s: KNOWN_SIGNALS[s] for s in signals}
         for signal_name, signal in signals.items():
             signal.check(signal_name)
+        if not 0 < len(name.encode()) <= 1000 or any(ord(c) < 0x20 or ord(c) == 0x7F for c in name):
+            raise ValueError(f"name must be 1 to 1000 bytes in one line, not {name!r:.60}.")
         if step_unit not in ("step", "layer"):
             raise ValueError(f'step_unit must be "step" or "layer", not {step_unit!r}.')
         counts = {"max_steps": max_steps, "layers": layers, "vocab_size": vocab_size, "context": context, "stride": stride}

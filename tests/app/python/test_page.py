@@ -53,9 +53,34 @@ def alike(a: Any, b: Any, where: str = "") -> None:
         assert a == b, where
 
 
-def test_both_fill_the_same_page(ponderscope, trace_path: Path, tmp_path: Path) -> None:
-    ponderscope("page", trace_path, "--run", "model", "--run", "other", "-o", tmp_path / "engine.html")
-    mine = ps.open(trace_path).page(tmp_path / "mine.html", a="model", b="other")
+def write_cut_trace(path: Path) -> Path:
+    """A whole run, and other numbers of its first 100 tokens as "cut"."""
+    write_trace(path, ("whole",), sequences=1, texts=0)
+    with ps.Writer(path) as writer:
+        run = writer.run("cut", method="my gate", max_steps=3, layers=12, tokens=WORDS, signals=SIGNALS)
+        text = made_up(0)
+        values = {**made_up(1), **{key: text[key] for key in ("ids", "text", "spans")}}
+        sequence = run.stream(text=values.pop("text"), title="text 0")
+        signals = {name: signal[:100] for name, signal in values.pop("signals").items()}
+        sequence.append(**{name: column[:100] for name, column in values.items()}, signals=signals)
+        sequence.leave()
+        run.leave()
+    return path
+
+
+def test_a_page_replaces_no_trace(trace_path: Path) -> None:
+    with pytest.raises(ValueError, match="ends in .html"):
+        ps.open(trace_path).page(trace_path)
+    assert ps.open(trace_path).run_names == ["model", "other"]
+
+
+@pytest.mark.parametrize("runs", [("model", "other"), ("whole", "cut"), ("cut", "whole")])
+def test_both_fill_the_same_page(ponderscope, trace_path: Path, tmp_path: Path, runs: tuple[str, str]) -> None:
+    a, b = runs
+    if "cut" in runs:
+        trace_path = write_cut_trace(tmp_path / "cut.ponder")
+    ponderscope("page", trace_path, "--run", a, "--run", b, "-o", tmp_path / "engine.html")
+    mine = ps.open(trace_path).page(tmp_path / "mine.html", a=a, b=b)
     assert mine == (tmp_path / "mine.html").read_text(encoding="utf-8")
     theirs = (tmp_path / "engine.html").read_text(encoding="utf-8")
     (head, arrays), (other_head, other_arrays) = unpacked(mine), unpacked(theirs)
@@ -83,6 +108,19 @@ def test_what_is_packed_is_what_was_recorded(trace_path: Path) -> None:
     assert value == pytest.approx((b - a).mean()) and low < value < high
 
 
+def test_a_partial_run_is_compared_on_what_it_has(tmp_path: Path) -> None:
+    trace = ps.open(write_cut_trace(tmp_path / "cut.ponder"))
+    head, _ = unpacked(trace.page(a="whole", b="cut"))
+    assert [run["reached"] for run in head["runs"]] == [[300], [100]]
+    assert [run["scored_tokens"] for run in head["runs"]] == [299, 100] and head["comparison"]["tokens"] == 100
+    a, b = (trace.run(name).columns(0, 0, 100)["nll"].astype(float).sum() for name in ("whole", "cut"))
+    ends = trace.run("whole").columns(0, 0, 101)["text_end"]
+    assert head["comparison"]["difference"][0] == pytest.approx((b - a) / 100)
+    value, low, high = head["comparison"]["bits_per_byte_difference"]
+    assert value == pytest.approx((b - a) / (ends[100] - ends[0]) / np.log(2)) and low < value < high
+    assert any("Only the 100 tokens that both runs scored" in notice for notice in head["notices"])
+
+
 @pytest.mark.parametrize("sequences", [2, 32])
 def test_the_intervals_are_those_of_compare(ponderscope, tmp_path: Path, sequences: int) -> None:
     """Blocks of few texts, and many texts drawn whole."""
@@ -90,7 +128,7 @@ def test_the_intervals_are_those_of_compare(ponderscope, tmp_path: Path, sequenc
     head, _ = unpacked(ps.open(trace_path).page(a="model", b="other"))
     assert ("drawn whole" in head["interval"]["drawn"]) == (sequences == 32)
     pair = ponderscope("compare", trace_path, "--json")["pairs"][0]
-    for name in ("difference", "perplexity_ratio", "pearson", "spearman"):
+    for name in ("difference", "perplexity_ratio", "bits_per_byte_difference", "pearson", "spearman"):
         wanted = [pair[name][key] for key in ("value", "low", "high")]
         assert head["comparison"][name] == pytest.approx(wanted, rel=1e-9)
     wanted = [pair["mean_nll_a"][key] for key in ("value", "low", "high")]
@@ -134,7 +172,7 @@ def test_a_notebook_shows_a_run(trace_path: Path) -> None:
 HOSTILE = [
     b"<script>document.title='run'</script>", b"</script><script>document.title='run'</script>", b"<img src=x onerror=document.title='run'>",
     b"\x00", b"\x1b[31m", "\u202egnp.exe".encode(), "\u2066".encode(), "\u200b".encode(), b"&lt;b&gt;", b"\xff\xfe", b"@PAYLOAD@",
-    b"\r\n", "\u0634\u0643\u0631\u0627".encode(), "\U000e0041".encode(), b"javascript:alert(1)", b"`${1}`",
+    b"\r\n", "\u0634\u0643\u0631\u0627".encode(), "\U000e0041".encode(), b"javascript:alert(1)", b"`${1}`", "\ufeff".encode(),
 ]  # fmt: skip
 
 
@@ -169,6 +207,18 @@ def test_it_draws_itself(browser: str, trace_path: Path, tmp_path: Path) -> None
     assert 'data-theme="light"' in plain and 'class="t v' in plain
 
 
+def test_what_a_partial_run_never_reached_is_blank(browser: str, tmp_path: Path) -> None:
+    ps.open(write_cut_trace(tmp_path / "cut.ponder")).page(tmp_path / "page.html", a="whole", b="cut")
+    text = opened(browser, tmp_path / "page.html", tmp_path, "#token=101&of=b&quantity=steps")
+    coloured = re.findall(r'<span data-i="(\d+)"(?: data-brk="")? class="t v', text)
+    assert [int(i) for i in coloured] == list(range(1, 101))
+    assert re.search(r"Steps</td><td>\d</td><td>\u2013</td><td>\u2013</td>", text)
+    assert re.search(r"FLOPs</td><td>[^<]+k</td><td>\u2013</td>", text)
+    rows = {name: re.findall(r"<b>([^<]*)</b>", row) for name, row in re.findall(r"<tr><td>([^<]+)</td>(<td><b>.*?)</tr>", text)}
+    assert len(rows["Bits a byte"]) == 3 and rows["Bits a byte"][2] != "\u2013"
+    assert [rows[name][2] for name in ("Mean steps", "FLOPs a token")] == ["\u2013"] * 2
+
+
 def test_hostile_text_is_shown_and_never_runs(browser: str, tmp_path: Path) -> None:
     names = [b.decode("utf-8", errors="replace").replace("\0", "") for b in HOSTILE]
     text = b"".join(b for b in HOSTILE if b not in (b"\x00", b"\xff\xfe")).decode()
@@ -198,8 +248,8 @@ def test_hostile_text_is_shown_and_never_runs(browser: str, tmp_path: Path) -> N
         assert "<title>run</title>" not in dom and dom.count("<script") == 2 and "<img" not in dom
         assert "&lt;script&gt;document.title='run'&lt;/script&gt;" in dom
         shown = re.sub(r"(?s)<script.*?</script>", "", dom)
-        assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\x00\x1b]", shown)
-        assert "\u27e8U+202E\u27e9" in shown and "\u241b" in shown
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\ufeff\x00\x1b]", shown)
+        assert "\u27e8U+202E\u27e9" in shown and "\u27e8U+FEFF\u27e9" in shown and "\u241b" in shown
 
 
 def test_it_prints(browser: str, trace_path: Path, tmp_path: Path) -> None:

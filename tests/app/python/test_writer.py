@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import signal as signals_of_processes
 import sqlite3
 import subprocess
@@ -311,6 +312,17 @@ def test_character_offsets_become_byte_spans() -> None:
         ps.byte_spans(text, [(0, 6)])
 
 
+def test_a_name_comes_before_a_number(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "numbers.ponder", ("b", "1"))
+    with ps.open(path) as trace:
+        assert [(run.id, run.name) for run in trace] == [(1, "b"), (2, "1")]
+        assert [trace.run(wanted).name for wanted in ("b", "1", "2", 1, 2)] == ["b", "1", "1", "b", "1"]
+        with pytest.raises(ValueError, match="a run named 3"):
+            trace.run(3)
+        ps.annotate(trace, "1", "mine", np.arange(600))
+        assert [list(run.annotations) for run in trace] == [[], ["mine"]]
+
+
 def test_tables(trace_path: Path, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -328,6 +340,18 @@ def test_tables(trace_path: Path, tmp_path: Path) -> None:
         trace.to_parquet(tmp_path / "tables")
     assert set(trace.to_arrow()) >= {"runs", "sequences", "tokens", "signals/candidate_ids"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["made.ponder", "tables"]
+
+
+def test_tables_of_runs_with_other_steps(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "both.ponder"
+    with ps.Writer(path) as writer:
+        for name, steps in (("plain", 0), ("ponders", 3)):
+            with writer.run(name, max_steps=steps, layers=1, vocab_size=10, signals=["nll"]) as run:
+                run.sequence([1, 2, 3], signals={"nll": np.arange(3 * (steps + 1), dtype=np.float32).reshape(3, steps + 1)})
+    ps.open(path).to_parquet(tmp_path / "tables")
+    values = parquet.read_table(tmp_path / "tables" / "signals" / "nll.parquet").column("value").to_pylist()
+    assert values == [[0.0], [1.0], [2.0], [0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]]
 
 
 # ---- against the engine's program ----
@@ -373,6 +397,17 @@ def test_the_program_takes_it_as_its_own(ponderscope, trace_path: Path, tmp_path
     merged = ps.open(tmp_path / "merged.ponder")
     np.testing.assert_array_equal(merged.run("other").signal("gate", 1), ps.open(trace_path).run("other").signal("gate", 1))
     ponderscope("export", trace_path, "-o", tmp_path / "csv")
+
+
+def test_csv_has_the_texts_of_the_tokens(ponderscope, tmp_path: Path) -> None:
+    """A part of a character is one U+FFFD."""
+    ends = np.array([2, 3, 6, 7, 8, 9])
+    with ps.Writer(tmp_path / "cut.ponder") as writer, writer.run("one", max_steps=0, layers=1, vocab_size=10) as run:
+        run.sequence(np.arange(6), text="\u20ac\U0001f989\u00e9", spans=np.stack([np.append(0, ends[:-1]), ends], 1))
+    ponderscope("export", tmp_path / "cut.ponder", "-o", tmp_path / "csv")
+    with (tmp_path / "csv" / "tokens.csv").open(encoding="utf-8", newline="") as file:
+        texts = [row["text"] for row in csv.DictReader(file)]
+    assert texts == ps.open(tmp_path / "cut.ponder").run().token_texts() == ["\ufffd"] * 6
 
 
 def test_the_engine_adds_to_it_and_it_to_the_engines(ponderscope, trace_path: Path) -> None:

@@ -67,6 +67,15 @@ TEST(Utf8, InvalidBytesAreSteppedOverOneByOne) {
     EXPECT_EQ(utf8_at(text, 2).code, U'\u00E9');
 }
 
+TEST(Utf8, ACutCharacterIsReplacedOnce) {
+    EXPECT_EQ(valid_utf8("caf\xc3\xa9"), "caf\xc3\xa9");
+    const std::string sign = "\xef\xbf\xbd";
+    EXPECT_EQ(valid_utf8("a\xe2\x80"), "a" + sign);
+    EXPECT_EQ(valid_utf8("\xf0\x9f\x98z\xff"), sign + "z" + sign);
+    EXPECT_EQ(valid_utf8("\xed\xa0\x80"), sign + sign + sign) << "no part of a surrogate begins a character";
+    EXPECT_EQ(valid_utf8(""), "");
+}
+
 TEST(Utf8, NoFormForSurrogates) {
     std::string text;
     append_utf8(text, 0xD800);

@@ -84,6 +84,11 @@ TEST(Page, HoldsWhatTheTraceHolds) {
     const PairedComparison pair = compare_paired(pair_runs(trace, runs[0], trace, runs[1]));
     EXPECT_EQ(packed.head["comparison"]["difference"][0].get<double>(), pair.difference.value);
     EXPECT_EQ(packed.head["comparison"]["difference"][1].get<double>(), pair.difference.low);
+    EXPECT_EQ(packed.head["comparison"]["bits_per_byte_difference"][0].get<double>(),
+              pair.bits_per_byte_difference.value);
+    EXPECT_EQ(packed.head["comparison"]["bits_per_byte_difference"][2].get<double>(),
+              pair.bits_per_byte_difference.high);
+    EXPECT_EQ(packed.head["runs"][1]["scored_tokens"], runs[1].scored_tokens);
 }
 
 TEST(Page, CandidatesAndSignalsOfStepsComeFromTheirSignals) {
@@ -146,6 +151,7 @@ TEST(Page, ShowsNoMoreThanItIsAllowed) {
     const Packed packed(packed_page(trace, choose_page_runs(trace, {}), options));
     ASSERT_EQ(packed.head["sequences"].size(), 2U);
     EXPECT_EQ(packed.head["sequences"][1]["tokens"], 50);
+    EXPECT_EQ(packed.head["runs"][1]["reached"], nlohmann::json({200, 50}));
     EXPECT_NE(packed.head["notices"].dump().find("the first 250 of 600 tokens"), std::string::npos);
 }
 
