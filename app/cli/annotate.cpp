@@ -196,6 +196,14 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
         }
         const StepColumn column = StepColumn::parse(one.substr(equals + 1));
         const std::string name = one.substr(0, equals);
+        const std::int64_t last = other ? std::min(run.max_steps, run_b.max_steps) : run.max_steps;
+        for (const auto& term : {std::optional(column.of), column.minus}) {
+            if (term && term->step.value_or(0) > last) {
+                throw InputError("--derive: expected a step from 0 to " + std::to_string(last) +
+                                 " or `last`, found " + printable(term->signal) + "@" +
+                                 std::to_string(*term->step) + ".");
+            }
+        }
         all.push_back(other ? difference_by_step(reader, run, *other, run_b, name, column)
                             : annotation_by_step(reader, run, name, column));
     }

@@ -18,10 +18,11 @@ void add_figure(CLI::App& program) {
     app->add_option("spec", verb->spec, "Figure spec; - is standard input")
         ->required()
         ->type_name("SPEC.json");
-    app->add_option("-o,--output", verb->output, "Figure to write: PDF, SVG, PNG, or CSV of its numbers")
+    app->add_option("-o,--output", verb->output, "Figure to write: PDF, SVG, PNG, TeX, or CSV of its numbers")
         ->required()
-        ->type_name("FILE.pdf|svg|png|csv");
-    app->footer("Example:\n  ponderscope figure resources/figures/step_heatmap.json -o heatmap.pdf");
+        ->type_name("FILE.pdf|svg|png|tex|csv");
+    app->footer("The example draws the trace that ./run records.\n"
+                "Example:\n  ponderscope figure resources/figures/step_heatmap.json -o heatmap.pdf");
     app->callback([verb] { become_desktop({"--figure", verb->spec, "-o", verb->output}); });
 }
 

@@ -10,16 +10,16 @@
 #include "core/model/depth_sources.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
 #include "core/trace/writer.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace ponderscope::cli {
@@ -113,36 +113,6 @@ void GenerateVerb::say_start(const Engine& engine, const Checkpoint& checkpoint,
          {"token", std::move(first)}});
 }
 
-/// NLL and rank of a token that nobody knew when its read-out was made. Greedy has the largest probability;
-/// a drawn one has its own where it is among the candidates, and the trace has it in any case.
-std::pair<nlohmann::json, nlohmann::json> score_of(std::int32_t id, const WindowResult& readout,
-                                                   bool greedy) {
-    const TokenColumns& row = readout.tokens;
-    if (greedy) {
-        return {number(-std::log(static_cast<double>(row.max_probability.at(0)))), 1};
-    }
-    const auto find = [&](const char* name) {
-        const auto place = std::find_if(readout.signals.begin(), readout.signals.end(),
-                                        [name](const auto& one) { return one.first == name; });
-        return place == readout.signals.end() ? nullptr : &place->second;
-    };
-    const SignalChunk* ids = find(signal::candidate_ids);
-    const SignalChunk* probabilities = find(signal::candidate_probabilities);
-    if (ids != nullptr && probabilities != nullptr && ids->shape.size() == 3) {
-        const std::vector<std::int64_t> all = to_integers(*ids);
-        const std::vector<float> chances = to_floats(*probabilities);
-        const auto count = static_cast<std::size_t>(ids->shape[2]);
-        const std::size_t last = static_cast<std::size_t>(row.steps.at(0)) * count;
-        for (std::size_t i = 0; i < count && last + i < std::min(all.size(), chances.size()); ++i) {
-            if (all[last + i] == id) {
-                return {number(-std::log(static_cast<double>(chances[last + i]))),
-                        static_cast<std::int64_t>(i) + 1};
-            }
-        }
-    }
-    return {nullptr, nullptr};
-}
-
 void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_given,
                              const WindowResult& readout, std::size_t row, const Tokenizer& tokenizer) {
     const TokenColumns& tokens = readout.tokens;
@@ -156,9 +126,6 @@ void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_gi
                         {"rank", tokens.rank.at(row)},
                         {"steps", tokens.steps.at(row)},
                         {"flops", tokens.flops.at(row)}};
-    if (!was_given) {
-        std::tie(line["nll"], line["rank"]) = score_of(id, readout, generate.temperature <= 0);
-    }
     nlohmann::json values = nlohmann::json::object();
     nlohmann::json names = nlohmann::json::array();
     for (const auto& [name, chunk] : readout.signals) {
@@ -211,6 +178,9 @@ void GenerateVerb::read_prompt(const Engine& engine, const SequenceInput& sequen
 }
 
 void GenerateVerb::run() {
+    if (!run_name.empty()) {
+        check_run_name(run_name);
+    }
     if (prompt.empty()) {
         throw InputError("Nothing to begin with: give --prompt STR.");
     }
@@ -243,6 +213,11 @@ void GenerateVerb::run() {
         engine.use_scoring(std::nullopt); // what is watched is exact, and so is what is kept of it
     }
     how.apply(engine);
+    engine.check_attention(wanted);
+    std::optional<TraceWriter> writer; // of a wrong file it is known before anything is said
+    if (!trace.empty()) {
+        writer.emplace(trace);
+    }
     printer.finish();
 
     if (json) {
@@ -270,9 +245,10 @@ void GenerateVerb::run() {
         std::cout << '\n';
     }
     const bool was_stopped = stop.stop_requested();
-    if (!trace.empty() && ids.size() >= 2) {
+    if (writer && ids.size() >= 2) {
         // What was said stays, also when it was cut short.
         sequence.ids = ids;
+        sequence.planned_length = prompt_tokens + generate.max_new_tokens;
         attach_decoded_text(sequence, tokenizer);
         options.level = wanted;
         options.dtype = model.dtype;
@@ -283,9 +259,8 @@ void GenerateVerb::run() {
         options.context = room; // one window: it saw all of it
         options.stride = room;
         how.check_places({sequence});
-        TraceWriter writer(trace);
         const RecordReport report =
-            record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});
+            record(engine, checkpoint, {sequence}, &tokenizer, *writer, options, printer.sink(), {});
         printer.finish();
         const std::string name = run_of_number(TraceReader::open(trace), report.run).name;
         if (json) {

@@ -171,6 +171,9 @@ struct InspectVerb {
             inspect_trace(path, check, json);
             return;
         }
+        if (std::error_code error; !std::filesystem::exists(path, error) && !error) {
+            throw InputError(path, "a checkpoint folder or a trace", "nothing there", "check the path");
+        }
         nlohmann::json about;
         if (!method.empty()) {
             ModelOptions options;

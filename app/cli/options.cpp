@@ -12,6 +12,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -165,16 +166,6 @@ void RunOptions::add_to(CLI::App& verb) {
 }
 
 void RunOptions::apply(Engine& engine) const {
-    if (jacobi == "exact") {
-        engine.use_scoring(std::nullopt);
-    } else if (!jacobi.empty()) {
-        const std::optional<std::int64_t> refreshes = whole_number(jacobi);
-        if (!refreshes || *refreshes > 1'000'000) {
-            throw InputError("--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
-                             jacobi + "'.");
-        }
-        engine.use_scoring(refreshes);
-    }
     if (!kv.empty()) {
         const std::optional<KvPolicy> seen = kv_policy_from_string(kv);
         if (!seen) {
@@ -197,6 +188,17 @@ void RunOptions::apply(Engine& engine) const {
     }
     if (rule) {
         engine.use_halting(std::move(rule));
+    }
+    // Behind the rule: pause tokens, known without one, can be computed in passes only where one decides.
+    if (jacobi == "exact") {
+        engine.use_scoring(std::nullopt);
+    } else if (!jacobi.empty()) {
+        const std::optional<std::int64_t> refreshes = whole_number(jacobi);
+        if (!refreshes || *refreshes > 1'000'000) {
+            throw InputError("--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
+                             jacobi + "'.");
+        }
+        engine.use_scoring(refreshes);
     }
 }
 
@@ -325,6 +327,10 @@ void add_sampling(CLI::App& app, GenerateOptions& options) {
         ->capture_default_str();
     app.add_option("--top-p", options.top_p,
                    "Of those, sample from the smallest set of tokens with this much of their probability")
+        ->check([](const std::string& text) {
+            return std::strtod(text.c_str(), nullptr) > 0 ? std::string()
+                                                          : "expected more than 0, found " + text;
+        })
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
     app.add_option("--seed", options.seed,

@@ -71,7 +71,10 @@ void add_page(CLI::App& program) {
            "A run; twice: A and B, of one text. By default the first, and the next one that it can be "
            "compared with")
         ->type_name("RUN");
-    app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("PAGE.html");
+    app->add_option("-o,--output", verb->output, "File to write")
+        ->required()
+        ->type_name("PAGE.html")
+        ->check(replaces(".html"));
     app->add_option("--title", verb->page.title, "Headline; by default the trace's name");
     app->add_option("--sequence", verb->page.sequences,
                     "Show these sequences, by number from 0; by default all");

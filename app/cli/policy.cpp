@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -34,14 +35,18 @@ struct Outcomes {
     std::vector<ScoredSetting> settings; ///< of each spec
 };
 
-/// Of tokens that lie in memory.
-Outcomes outcomes_of(const ReplayTable& table, const std::vector<PolicySpec>& specs,
-                     const std::vector<ReplayResult>& results) {
+ScoredRows scored_rows(const ReplayTable& table, const std::vector<ReplayResult>& results) {
     std::vector<std::span<const float>> nll;
     for (const ReplayResult& one : results) {
         nll.emplace_back(one.nll);
     }
-    const ScoredRows scored(table, nll);
+    return ScoredRows(table, nll);
+}
+
+/// Of tokens that lie in memory.
+Outcomes outcomes_of(const ReplayTable& table, const std::vector<PolicySpec>& specs,
+                     const std::vector<ReplayResult>& results) {
+    const ScoredRows scored = scored_rows(table, results);
     Outcomes found{scored.layout, {}};
     for (std::size_t i = 0; i < results.size(); ++i) {
         found.settings.push_back(
@@ -49,6 +54,20 @@ Outcomes outcomes_of(const ReplayTable& table, const std::vector<PolicySpec>& sp
              results[i].flops.empty() ? std::vector<double>() : scored.of(results[i].flops)});
     }
     return found;
+}
+
+/// The replays with an NLL at \p reported of the scored rows alone.
+std::vector<ReplayResult> reported_half(const ReplayTable& table, std::vector<ReplayResult> replays,
+                                        const std::vector<std::size_t>& reported) {
+    const ScoredRows scored = scored_rows(table, replays);
+    for (ReplayResult& one : replays) {
+        std::vector<float> nll(one.nll.size(), std::numeric_limits<float>::quiet_NaN());
+        for (const std::size_t row : reported) {
+            nll[scored.rows[row]] = one.nll[scored.rows[row]];
+        }
+        one.nll = std::move(nll);
+    }
+    return replays;
 }
 
 struct Replayed {
@@ -89,6 +108,7 @@ public:
         if (split) {
             halves = split_rows(rows_, options.seed);
             rows_ = halves->reporting.layout;
+            reported_ = halves->reporting.rows;
             words_ = std::move(halves->words);
         }
         flops_ = std::all_of(found.settings.begin(), found.settings.end(),
@@ -173,6 +193,8 @@ public:
     [[nodiscard]] const Resampling& resampling() const { return resampling_; }
     [[nodiscard]] std::int64_t tokens() const { return rows_.tokens(); }
     [[nodiscard]] const std::string& words() const { return words_; }
+    /// With a split: rows of the sample, those of the reported half.
+    [[nodiscard]] const std::vector<std::size_t>& reported() const { return reported_; }
 
 private:
     /// Policies with several settings.
@@ -211,6 +233,7 @@ private:
     const std::vector<PolicySpec>& specs_;
     RowLayout rows_; ///< what is reported of
     std::string words_;
+    std::vector<std::size_t> reported_;
     const BootstrapOptions& options_;
     bool flops_ = false;
     Resampling resampling_;
@@ -361,19 +384,25 @@ void PolicyVerb::run() {
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
-    reruns.check();
+    reruns.check(reader);
     if (split && sweep.empty()) {
         throw InputError("--split chooses among the settings of a sweep; add --sweep KEY=FIRST:LAST:COUNT.");
     }
     PolicyReport report;
     auto [table, replays, found] = replay_all(reader, run, specs, report, printer);
+    Comparison replayed(std::move(found), specs, bootstrap, split);
+    std::vector<ReplayResult> half; // that reruns are set beside
+    if (split && reruns.wanted()) {
+        half = reported_half(table, replays, replayed.reported());
+    }
+    const std::vector<ReplayResult>& beside = half.empty() ? replays : half;
     std::vector<ReplayResult> exact_results;
     if (reruns.wanted()) {
         const std::vector<RunInfo> runs = reruns.make(reader, run, table, specs, printer, bootstrap.stop);
         const TraceReader exact_reader = TraceReader::open(reruns.trace(reader));
         for (std::size_t i = 0; i < specs.size(); ++i) {
             RerunDifference difference =
-                rerun_difference(table, replays[i], reader, run, exact_reader, runs[i], bootstrap.stop);
+                rerun_difference(table, beside[i], reader, run, exact_reader, runs[i], bootstrap.stop);
             exact_results.emplace_back();
             exact_results.back().steps = std::move(difference.steps);
             exact_results.back().nll = std::move(difference.nll);
@@ -389,7 +418,6 @@ void PolicyVerb::run() {
         }
     }
 
-    Comparison replayed(std::move(found), specs, bootstrap, split);
     std::vector<PolicyOutcome*> outcomes;
     for (PolicyPoint& point : report.points) {
         outcomes.push_back(&point.replayed);
@@ -417,7 +445,7 @@ void PolicyVerb::run() {
         }
         for (std::size_t i = 0; i < specs.size(); ++i) {
             report.points[i].exact->agreement =
-                agreement_of(table, replays[i].steps, replays[i].nll, exact_results[i].steps,
+                agreement_of(table, beside[i].steps, beside[i].nll, exact_results[i].steps,
                              exact_results[i].nll, bootstrap);
         }
     }
@@ -473,9 +501,9 @@ std::string list_of_policies() {
             "oracle\n"
             "  ponderscope policy story.ponder --policy learned --policy uniform --sweep rate=0.5:2.5:5\n"
             "  ponderscope policy story.ponder --policy entropy --sweep theta=0.1:4:8:log --csv front.csv\n"
-            "  ponderscope policy story.ponder#adaponderlm-1m --policy calm_margin --sweep "
+            "  ponderscope policy story.ponder#adaponderlm-neox-1m --policy calm_margin --sweep "
             "threshold=0.5:0.9:3 "
-            "--rerun sample_models/adaponderlm-1m\n"
+            "--rerun sample_models/adaponderlm-neox-1m\n"
             "  ponderscope policy long.ponder --policy entropy --sweep theta=0.1:4:16:log --split --within "
             "0.01";
     return text.str();
@@ -503,10 +531,13 @@ void add_policy(CLI::App& program) {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     verb->reruns.add_to(*app);
-    app->add_option("--csv", verb->csv, "Also write the points as a table")->type_name("FILE");
+    app->add_option("--csv", verb->csv, "Also write the points as a table")
+        ->type_name("FILE.csv")
+        ->check(replaces(".csv"));
     app->add_option("--per-token", verb->per_token,
                     "Also write a table with steps and NLL of every token, replayed and rerun")
-        ->type_name("FILE");
+        ->type_name("FILE.csv")
+        ->check(replaces(".csv"));
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

@@ -138,7 +138,7 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
         row["policy"] = point.spec.text();
         row["kind"] = "replay";
         row["causal"] = point.spec.kind->causal;
-        row["steps_histogram"] = point.histogram;
+        row[split.empty() ? "steps_histogram" : "steps_histogram_of_both_halves"] = point.histogram;
         if (point.exact) {
             const RerunDifference& difference = point.exact->difference;
             row["rerun"] = json_of(point.exact->outcome);

@@ -15,6 +15,7 @@
 #include "core/record/text_files.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
+#include "core/trace/run_edits.h"
 #include "core/trace/shard.h"
 #include "core/trace/writer.h"
 
@@ -50,6 +51,7 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     const auto collect = [&](const Ids& generated, std::size_t begin, std::size_t end) {
         for (std::size_t at = begin; at < end; ++at) {
             const std::vector<std::int32_t>& fresh = generated[at - begin];
+            sequences[at].planned_length = sequences[at].length() + wanted.max_new_tokens;
             sequences[at].ids.insert(sequences[at].ids.end(), fresh.begin(), fresh.end());
             if (tokenizer != nullptr) {
                 attach_decoded_text(sequences[at], *tokenizer);
@@ -250,6 +252,8 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
             return *plain;
         }
         options.finish = true;
+    }
+    if (!patched_only || options.run_name.empty()) {
         (options.run_name.empty() ? options.changes : options.run_name) += " patched";
     }
     options.patches = to_json(patches).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -332,6 +336,9 @@ RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const 
 }
 
 void RecordVerb::run() {
+    if (!options.run_name.empty()) {
+        check_run_name(options.run_name);
+    }
     check_input();
     enter_world();
     try {
@@ -385,6 +392,7 @@ void RecordVerb::record_mine() {
     Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
     what.apply(engine);
     how.apply(engine);
+    engine.check_attention(options.level);
     if (checked_tokens > 0) {
         check_precision(engine, checkpoint, what, sequences, printer, stop);
     }

@@ -76,6 +76,9 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
     } else {
         print_run(run, report, engine);
     }
+    if (engine.layers_are_steps() && engine.config().depth.kind == DepthMixing::depth_attention) {
+        std::cerr << engine.notices().back() << '\n';
+    }
     if (report.cancelled) {
         return; // the tokens of the patches may not be there
     }

@@ -288,9 +288,9 @@ void RefereeVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    reruns.check();
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
+    reruns.check(reader);
     const RunInfo run = find_run(reader, where.run);
     RefereeReport report;
     bool halted = false;
@@ -384,15 +384,19 @@ void add_referee(CLI::App& program) {
         ->check(CLI::Range(3, 1000))
         ->capture_default_str();
     verb->reruns.add_to(*app);
-    app->add_option("--tex", verb->tex, "Also write the tables as LaTeX (booktabs)")->type_name("FILE");
-    app->add_option("--csv", verb->csv, "Also write the tables as CSV")->type_name("FILE");
+    app->add_option("--tex", verb->tex, "Also write the tables as LaTeX (booktabs)")
+        ->type_name("FILE.tex")
+        ->check(replaces(".tex"));
+    app->add_option("--csv", verb->csv, "Also write the tables as CSV")
+        ->type_name("FILE.csv")
+        ->check(replaces(".csv"));
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer(
         "The same as a figure: kind matched_rules, resources/docs/figures.md. What the numbers assume: "
         "resources/docs/statistics.md.\n"
-        "Example:\n  ponderscope referee story.ponder#adaponderlm-1m --tex rules.tex\n"
+        "Example:\n  ponderscope referee story.ponder#adaponderlm-neox-1m --tex rules.tex\n"
         "  ponderscope referee story.ponder --policy learned --policy entropy --steps 1,2 --rerun MODEL");
     app->callback([verb] { verb->run(); });
 }

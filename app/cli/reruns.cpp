@@ -7,6 +7,7 @@
 #include "core/ponder/choices/kv_policy.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "core/record/rerun.h"
+#include "core/trace/shard.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ void RerunOptions::add_to(CLI::App& verb) {
         ->capture_default_str();
 }
 
-void RerunOptions::check() const {
+void RerunOptions::check(const TraceReader& reader) const {
     for (const auto& [option, given] : {std::pair{"--output", !output.empty()}, {"--kv", !kv.empty()}}) {
         if (given && !wanted()) {
             throw InputError(std::string(option) +
@@ -43,6 +44,13 @@ void RerunOptions::check() const {
     }
     if (!kv.empty() && !kv_policy_from_string(kv)) {
         throw InputError("--kv: expected full, per_step, shared or skip, found '" + kv + "'.");
+    }
+    const std::filesystem::path where = trace(reader);
+    const bool shards = output.empty() ? reader.files() != std::vector{where}
+                                       : !std::filesystem::exists(where) && !shards_of(where).empty();
+    if (wanted() && shards) {
+        throw InputError(where, "a file to keep reruns in", "the name of a trace in shards",
+                         "name another with --output");
     }
 }
 

@@ -24,8 +24,8 @@ struct RerunOptions {
 
     void add_to(CLI::App& verb);
     [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
-    /// InputError: options of reruns where there are none.
-    void check() const;
+    /// InputError: options of reruns where there are none; reruns that would hide the shards of a trace.
+    void check(const TraceReader& reader) const;
     /// Where the reruns of a trace's run are kept.
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {
         return output.empty() ? reader.path() : output;

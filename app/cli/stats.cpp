@@ -231,8 +231,8 @@ std::string Statistics::to_csv() const {
                        "mean_nll_high,drops_last_step,mean_steps_elsewhere,p,q\n";
     const auto row = [&](const std::string& table, const TokenGroup& group, const Estimate& steps,
                          const Estimate& nll) {
-        text += table + "," + (group.id >= 0 ? std::to_string(group.id) : "") + "," + csv_field(group.name) +
-                "," + std::to_string(group.count);
+        text += table + "," + (group.id >= 0 ? std::to_string(group.id) : "") + "," +
+                csv_field(valid_utf8(group.name)) + "," + std::to_string(group.count);
         for (const double value : {group.mean_steps, steps.low, steps.high, group.mean_nll, nll.low, nll.high,
                                    group.dropped, group.steps_elsewhere, group.p, group.q}) {
             text += "," + exact_digits(value);
@@ -354,14 +354,16 @@ void add_stats(CLI::App& program) {
     app->add_flag("--block-sensitivity", verb->sensitivity,
                   "Also show the interval of the NLL with blocks of half, once and twice the length");
     app->add_option("--rows", verb->rows, "Token types to print")->capture_default_str();
-    app->add_option("--csv", verb->csv, "Also write all tables")->type_name("FILE");
+    app->add_option("--csv", verb->csv, "Also write all tables")
+        ->type_name("FILE.csv")
+        ->check(replaces(".csv"));
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer(
-        "Example:\n  ponderscope stats story.ponder#adaponderlm-1m --against story.ponder#vanilla-1m\n"
-        "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv\n"
-        "  ponderscope stats story.ponder --by part_of_speech");
+    app->footer("Example:\n  ponderscope stats story.ponder#adaponderlm-neox-1m --against "
+                "story.ponder#vanilla-neox-1m\n"
+                "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv\n"
+                "  ponderscope stats story.ponder --by part_of_speech");
     app->callback([verb] { verb->run(); });
 }
 

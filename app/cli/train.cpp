@@ -132,10 +132,13 @@ void add_train(CLI::App& program) {
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");
     app->footer(
-        "Example:\n  ponderscope train sample_models/recipes/vanilla-neox-1m.json -o build/vanilla-neox-1m\n"
+        "Example:\n  ponderscope train sample_models/recipes/chains/vanilla.json -o build/chains/vanilla\n"
+        "Its texts are first written by:\n"
+        "  python3 sample_models/known_difficulty/chains.py build/chains\n"
+        "With texts of your own, which the recipe names by patterns:\n"
+        "  ponderscope train RECIPE.json --texts DIR -o build/mine\n"
         "Started by torchrun, srun or mpirun, the processes share each step:\n"
-        "  mpirun -n 2 ponderscope train sample_models/recipes/vanilla-neox-1m.json -o "
-        "build/vanilla-neox-1m");
+        "  mpirun -n 2 ponderscope train sample_models/recipes/chains/vanilla.json -o build/chains/shared");
     app->callback([verb] { verb->run(); });
 }
 

@@ -4,14 +4,17 @@
 #include "app/cli/console.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -46,6 +49,48 @@ int fail(int code, const std::string& sentence) {
     return code;
 }
 
+std::string nearest_of(std::string_view word, const std::vector<std::string_view>& known) {
+    const auto near = nearest(word.substr(0, 60), known);
+    return near ? "; did you mean " + std::string(*near) + "?" : ".";
+}
+
+std::string sentence_of_unknown_verb(const std::string& word) {
+    std::vector<std::string_view> names;
+    for (const Verb& verb : verbs) {
+        names.emplace_back(verb.name);
+    }
+    return "There is no verb '" + word + "'" + nearest_of(word, names) + " ponderscope --help lists them.";
+}
+
+/// CLI11 lists what was not expected from the last to the first, values of unknown options among them, and
+/// names no verb.
+std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
+    for (const CLI::App* verb : program.get_subcommands()) {
+        const std::vector<std::string> unexpected = verb->remaining();
+        if (unexpected.empty()) {
+            continue;
+        }
+        const std::string word = unexpected.front().substr(0, unexpected.front().find('='));
+        const std::string help = " ponderscope " + verb->get_name() + " --help lists what it takes.";
+        if (!word.starts_with('-')) {
+            return verb->get_name() + ": '" + word + "' was not expected." + help;
+        }
+        std::vector<std::string> names;
+        for (const CLI::Option* option : verb->get_options()) {
+            for (const std::string& name : option->get_lnames()) {
+                names.push_back("--" + name);
+            }
+        }
+        return verb->get_name() + " has no option " + word +
+               nearest_of(word, std::vector<std::string_view>(names.begin(), names.end())) + help;
+    }
+    if (program.get_subcommands().empty() && error.get_name() == "RequiredError") {
+        return "Expected a verb, found none; ponderscope --help lists them.";
+    }
+    const std::string said = error.what();
+    return said + (said.ends_with('.') ? "" : ".") + " Run with --help for the usage.";
+}
+
 /// What is printed may be all that a verb makes, and a full disk must not pass for an end that is well. Where
 /// standard output was closed from the beginning nobody asked for it.
 int after_printing(int code) {
@@ -63,6 +108,18 @@ int after_printing(int code) {
 
 CLI::App* add_verb(CLI::App& program, const char* name) {
     return program.add_subcommand(name, find(name)->description);
+}
+
+CLI::Validator replaces(const std::string& ending) {
+    return {[ending](std::string& file) {
+                std::error_code error;
+                const bool other = std::filesystem::is_regular_file(file, error) &&
+                                   std::filesystem::path(file).extension() != ending;
+                return other ? file + ": expected a new file or one that ends in " + ending +
+                                   ", found another; choose another name."
+                             : std::string();
+            },
+            {}};
 }
 
 bool runs_in_engine(std::string_view name) {
@@ -87,9 +144,14 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     program.require_subcommand(1);
     program.set_help_all_flag("--help-all", "Print the help of every verb and exit");
     add_verbs(program);
+    for (CLI::App* verb : program.get_subcommands({})) {
+        if (verb->help().find("resources/docs/") != std::string::npos) {
+            verb->footer("Pages of resources/docs are installed in share/doc/ponderscope.\n" +
+                         verb->get_footer());
+        }
+    }
     if (const char* verb = verb_of(argc, argv); verb != nullptr && find(verb) == nullptr) {
-        return fail(wrong_input,
-                    "There is no verb '" + std::string(verb) + "'; ponderscope --help lists them.");
+        return fail(wrong_input, sentence_of_unknown_verb(verb));
     }
     try {
         program.parse(argc, argv);
@@ -98,9 +160,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         if (error.get_exit_code() == 0) {
             return after_printing(program.exit(error));
         }
-        return fail(wrong_input, std::string(error.what()) +
-                                     (std::string(error.what()).ends_with('.') ? "" : ".") +
-                                     " Run with --help for the usage.");
+        return fail(wrong_input, sentence_of(program, error));
     } catch (const Cancelled&) {
         return cancelled;
     } catch (const CheckFailed& error) {

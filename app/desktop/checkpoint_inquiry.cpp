@@ -29,9 +29,10 @@ QString CheckpointAbout::sentence() const {
     if (ambiguous()) {
         parts << QObject::tr("its keys fit %1").arg(candidates.join(QObject::tr(" or ")));
     } else {
-        parts << (maxSteps > 0 ? (maxSteps == 1 ? QObject::tr("%1, 1 step").arg(method)
-                                                : QObject::tr("%1, %2 steps").arg(method).arg(maxSteps))
-                               : method);
+        parts << (maxSteps > 0
+                      ? (maxSteps == 1 ? QObject::tr("%1, 1 step").arg(method)
+                                       : QObject::tr("%1, %2 steps").arg(method, QString::number(maxSteps)))
+                      : method);
     }
     if (!depthMixing.isEmpty() && depthMixing != QLatin1String("none")) {
         parts << depthMixing;

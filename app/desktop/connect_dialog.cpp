@@ -196,8 +196,8 @@ void ConnectDialog::showListing(const Listing& listing) {
             ->setText(1, tr("trace, %1 shards").arg(whole.shards));
         ++traces;
     }
-    said_->setText(
-        tr("Connected to %1. Traces here: %2, checkpoints: %3.").arg(host).arg(traces).arg(checkpoints));
+    said_->setText(tr("Connected to %1. Traces here: %2, checkpoints: %3.")
+                       .arg(host, QString::number(traces), QString::number(checkpoints)));
     if (list_->topLevelItemCount() > 0) {
         list_->setCurrentItem(list_->topLevelItem(0));
     }

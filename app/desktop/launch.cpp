@@ -69,7 +69,7 @@ Launch parse_launch(const QStringList& arguments) {
                                     tr("Makes a figure from its specification, without a window."),
                                     QStringLiteral("SPEC.json"));
     const QCommandLineOption output({QStringLiteral("o"), QStringLiteral("output")},
-                                    tr("The figure to write."), QStringLiteral("FILE.pdf|svg|png|csv"));
+                                    tr("The figure to write."), QStringLiteral("FILE.pdf|svg|png|tex|csv"));
     parser.addOptions({help, version, screenshot, screenshots, size, scale, theme, sequence, token, colour,
                        difference, tab, figure, output});
     parser.addPositionalArgument(QStringLiteral("path"),
@@ -84,7 +84,9 @@ Launch parse_launch(const QStringList& arguments) {
         return wrong(parser.errorText() + QStringLiteral(" See --help."));
     }
     if (parser.isSet(help)) {
-        launch.message = parser.helpText();
+        // No application is made yet, by which the parser would know the program's name.
+        const QString text = parser.helpText();
+        launch.message = QStringLiteral("Usage: ponderscope-desktop") + text.mid(text.indexOf(u" ["));
         launch.exitCode = 0;
         return launch;
     }

@@ -4,6 +4,7 @@
 #include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recording_status.h"
+#include "app/desktop/related_dialog.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/tour.h"
@@ -71,6 +72,7 @@ MainWindow::~MainWindow() {
     delete tour_;
     delete welcome_;
     delete recordDialog_;
+    delete relatedDialog_;
     delete exportDialog_;
     for (QDockWidget* dock : docks_) {
         dock->disconnect(this); // going, they say that they are hidden
@@ -487,6 +489,18 @@ void MainWindow::showTitle() {
     setWindowFilePath(file && !scratch && place.isEmpty() ? a.trace : QString());
 }
 
+RecordDialog* MainWindow::recordDialog() const {
+    return recordDialog_;
+}
+
+RelatedDialog* MainWindow::relatedDialog() const {
+    return relatedDialog_;
+}
+
+ExportDialog* MainWindow::exportDialog() const {
+    return exportDialog_;
+}
+
 void MainWindow::showRecordDialog(const RecordRequest& wanted) {
     if (recordDialog_ == nullptr) {
         const QString open = selection_.runA().trace;
@@ -494,7 +508,6 @@ void MainWindow::showRecordDialog(const RecordRequest& wanted) {
             settings_, theme_, data_.isScratch(open) || data_.isLive(open) ? QString() : open, this);
         recordDialog_->offerCheckpoints(offeredCheckpoints());
         recordDialog_->setAttribute(Qt::WA_DeleteOnClose);
-        connect(recordDialog_, &QObject::destroyed, this, [this] { recordDialog_ = nullptr; });
         connect(recordDialog_, &QDialog::accepted, this, [this] {
             recordDialog_->remember();
             settings_.addRecent(recordDialog_->request().checkpoint);

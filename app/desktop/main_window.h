@@ -17,6 +17,7 @@
 
 #include <QJsonArray>
 #include <QMainWindow>
+#include <QPointer>
 #include <QSet>
 #include <QTemporaryDir>
 #include <QTimer>
@@ -100,9 +101,9 @@ public:
     bool raisePanel(const QString& name);
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
-    [[nodiscard]] RecordDialog* recordDialog() { return recordDialog_; }    ///< null unless it is open
-    [[nodiscard]] RelatedDialog* relatedDialog() { return relatedDialog_; } ///< null unless it is open
-    [[nodiscard]] ExportDialog* exportDialog() { return exportDialog_; }    ///< null unless it is open
+    [[nodiscard]] RecordDialog* recordDialog() const;   ///< null unless it is open
+    [[nodiscard]] RelatedDialog* relatedDialog() const; ///< null unless it is open
+    [[nodiscard]] ExportDialog* exportDialog() const;   ///< null unless it is open
     [[nodiscard]] QString statusText() const;
     [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
     [[nodiscard]] const ActionLog& log() const { return log_; }
@@ -288,9 +289,9 @@ private:
     std::vector<LiveView*> live_;
     MessageBar* messages_ = nullptr;
     RecordingStatus* recording_ = nullptr;
-    RecordDialog* recordDialog_ = nullptr;
-    RelatedDialog* relatedDialog_ = nullptr;
-    ExportDialog* exportDialog_ = nullptr;
+    QPointer<RecordDialog> recordDialog_;
+    QPointer<RelatedDialog> relatedDialog_;
+    QPointer<ExportDialog> exportDialog_;
     WelcomePage* welcome_ = nullptr;
     Tour* tour_ = nullptr;
     ThinkPanel* think_ = nullptr;

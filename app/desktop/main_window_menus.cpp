@@ -369,7 +369,6 @@ void MainWindow::exportFigure(figure::FigureKind kind) {
     delete exportDialog_; // one at a time, and always of what the window shows now
     exportDialog_ = new ExportDialog({data_, selection_, theme_}, figureSpec(kind), this);
     exportDialog_->setAttribute(Qt::WA_DeleteOnClose);
-    connect(exportDialog_, &QObject::destroyed, this, [this] { exportDialog_ = nullptr; });
     connect(exportDialog_, &ExportDialog::exported, this, [this](const QStringList& files) {
         QStringList names;
         for (const QString& file : files) {

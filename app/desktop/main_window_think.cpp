@@ -138,7 +138,6 @@ void MainWindow::showRelated(const RunKey& a, const RunKey& b) {
     if (relatedDialog_ == nullptr) {
         relatedDialog_ = new RelatedDialog(theme_, this);
         relatedDialog_->setAttribute(Qt::WA_DeleteOnClose);
-        connect(relatedDialog_, &QObject::destroyed, this, [this] { relatedDialog_ = nullptr; });
         connect(&relatedDialog_->engine(), &EngineProcess::started, this,
                 [this] { log_.command(relatedDialog_->commandLine()); });
     }

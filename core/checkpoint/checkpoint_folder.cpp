@@ -52,6 +52,11 @@ std::string listed(const std::vector<fs::path>& files) {
 } // namespace
 
 void check_checkpoint_folder(const fs::path& folder) {
+    if (folder.native().starts_with("ssh://")) {
+        throw InputError(folder, "a checkpoint folder on this machine",
+                         "a name on another one, of which only traces are read",
+                         "run ponderscope there, or copy the folder");
+    }
     std::error_code error;
     const fs::file_status status = fs::status(folder, error);
     if (!fs::exists(status)) {

@@ -47,7 +47,7 @@ private:
     std::vector<at::Tensor> k_, v_;
 };
 
-/// Depth mixing, the small separate answer of design.md: given a layer's q, k, v, which value goes to
+/// Depth mixing, a small answer beside those of a method: given a layer's q, k, v, which value goes to
 /// attention and into the K/V rows. One for all passes over the same tokens.
 class ValueMixer {
 public:

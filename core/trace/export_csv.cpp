@@ -86,20 +86,6 @@ private:
     bool first_ = true;
 };
 
-/// Valid UTF-8, whatever the bytes were.
-std::string clean(std::string_view bytes) {
-    if (is_valid_utf8(bytes)) {
-        return std::string(bytes);
-    }
-    std::string text;
-    for (std::size_t at = 0; at < bytes.size();) {
-        const Utf8Character character = utf8_at(bytes, at);
-        append_utf8(text, character.code);
-        at += character.bytes;
-    }
-    return text;
-}
-
 /// The name of a file for a signal, which the trace's author chose: nothing but letters, digits, - and _
 /// survives.
 std::string file_name_of(const std::string& signal) {
@@ -190,7 +176,7 @@ public:
             header.insert(header.end(), {"sequence", "position"});
         }
         for (std::size_t axis = 1; axis < signal.axes.size(); ++axis) {
-            header.push_back(clean(signal.axes[axis]));
+            header.push_back(valid_utf8(signal.axes[axis]));
         }
         const std::vector<std::string> values = summed
                                                     ? std::vector<std::string>{"tokens", "mean", "variance"}
@@ -328,13 +314,13 @@ public:
         for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
             sequences_.number(run.id)
                 .number(sequence.index)
-                .text(clean(sequence.title))
+                .text(valid_utf8(sequence.title))
                 .number(static_cast<int>(sequence.complete));
             sequences_.number(sequence.tokens)
                 .number(sequence.scored_tokens)
                 .number(sequence.nll_sum)
                 .number(sequence.steps_sum)
-                .text(clean(sequence.group))
+                .text(valid_utf8(sequence.group))
                 .end();
             const std::string text = reader_.text(run.id, sequence.index);
             for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
@@ -364,19 +350,19 @@ public:
 
 private:
     void write_run(const RunInfo& run) {
-        runs_.number(run.id).text(clean(run.name)).number(static_cast<int>(run.complete));
+        runs_.number(run.id).text(valid_utf8(run.name)).number(static_cast<int>(run.complete));
         for (const std::string* text :
              {&run.checkpoint, &run.checkpoint_digest, &run.architecture, &run.method, &run.depth_mixing,
               &run.policy, &run.scoring, &run.device, &run.dtype, &run.record_level, &run.text_source,
               &run.text_digest, &run.tokenizer_digest}) {
-            runs_.text(clean(*text));
+            runs_.text(valid_utf8(*text));
         }
         runs_.number(run.seed);
         for (const std::int64_t value :
              {run.max_steps, run.layers, run.vocab_size, run.context, run.stride}) {
             runs_.number(value);
         }
-        runs_.text(clean(run.started)).number(run.seconds);
+        runs_.text(valid_utf8(run.started)).number(run.seconds);
         for (const std::int64_t value : {run.sequences, run.tokens, run.scored_tokens, run.text_bytes}) {
             runs_.number(value);
         }
@@ -429,7 +415,7 @@ private:
                 .number(sequence)
                 .number(tokens.first + static_cast<std::int64_t>(i))
                 .number(tokens.id[i]);
-            tokens_.text(clean(text.substr(tokens.begin[i], tokens.end[i] - tokens.begin[i])));
+            tokens_.text(valid_utf8(text.substr(tokens.begin[i], tokens.end[i] - tokens.begin[i])));
             tokens_.number(tokens.begin[i]).number(tokens.end[i]);
             tokens_.number(tokens.nll[i]).number(tokens.entropy[i]).number(tokens.max_probability[i]);
             tokens_.number(tokens.rank[i]).number(tokens.steps[i]).number(tokens.flops[i]);
@@ -474,9 +460,9 @@ void export_trainings(const TraceReader& reader, const fs::path& path) {
         for (const TrainingCurve& curve : reader.training_curves(training.id)) {
             for (std::size_t i = 0; i < curve.size(); ++i) {
                 table.number(training.id)
-                    .text(clean(training.name))
-                    .text(clean(curve.quantity))
-                    .text(clean(units[curve.quantity]));
+                    .text(valid_utf8(training.name))
+                    .text(valid_utf8(curve.quantity))
+                    .text(valid_utf8(units[curve.quantity]));
                 table.number(curve.place).number(curve.step[i]).number(curve.tokens[i]);
                 table.number(curve.seconds[i]).number(curve.value[i]).end();
             }

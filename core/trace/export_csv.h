@@ -17,8 +17,8 @@ namespace ponderscope {
 ///                             are wanted
 ///   signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
 /// Numbers are the shortest that read back as the same value, whatever the locale; a missing one (not scored,
-/// step not run) is an empty field. Bytes of a token that are no whole character are written as U+FFFD;
-/// text_begin and text_end say which they are.
+/// step not run) is an empty field. Bytes of a token that are no whole character are written as U+FFFD, one
+/// for the part of a character that they are; text_begin and text_end say which they are.
 ///
 /// The folder appears whole or not at all. InputError: it exists and is not empty, a damaged trace (also one
 /// whose bytes are possible, but not those that were recorded).

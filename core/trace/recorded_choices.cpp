@@ -41,6 +41,21 @@ RecordedChoices recorded_choices(std::string_view choices) {
         chosen.threshold =
             threshold->is_number() ? threshold->get<double>() : std::numeric_limits<double>::quiet_NaN();
     }
+    // Lengths go into 32 bits where policies are told of places, and steps are fewer.
+    const auto whole = [](const nlohmann::json& value) -> std::optional<std::int64_t> {
+        return value.is_number_unsigned() &&
+                       value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max()
+                   ? std::optional(value.get<std::int64_t>())
+                   : std::nullopt;
+    };
+    if (const auto step = json.find("exit_step"); step != json.end()) {
+        chosen.exit_step = whole(*step);
+    }
+    if (const auto lengths = json.find("planned_lengths"); lengths != json.end() && lengths->is_array()) {
+        for (const nlohmann::json& length : *lengths) {
+            chosen.planned_lengths.push_back(whole(length).value_or(0));
+        }
+    }
     if (const auto patches = json.find("patches"); patches != json.end()) {
         chosen.patches = patches->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }

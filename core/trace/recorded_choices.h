@@ -5,9 +5,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ponderscope {
 
@@ -15,11 +18,20 @@ namespace ponderscope {
 /// take it. Empty: the method has no such choice, or an earlier version did not keep it. It is a stranger's
 /// text: what is none of ours says nothing.
 struct RecordedChoices {
-    std::string kv;                   ///< "full", "per_step", "shared", "skip"
-    std::string initial_state;        ///< "random:SEED", "zero", the name of a file
-    std::string initial_state_digest; ///< of the states in that file
-    std::optional<double> threshold;  ///< of the method's own rule; NaN: it never stops
-    std::string patches;              ///< JSON array; empty: none
+    std::string kv;                        ///< "full", "per_step", "shared", "skip"
+    std::string initial_state;             ///< "random:SEED", "zero", the name of a file
+    std::string initial_state_digest;      ///< of the states in that file
+    std::optional<double> threshold;       ///< of the method's own rule; NaN: it never stops
+    std::optional<std::int64_t> exit_step; ///< where that rule stops every token, whatever the threshold
+    std::string patches;                   ///< JSON array; empty: none
+    /// Of each sequence, where one of a generation ended early: tokens of the prompt and most new ones.
+    std::vector<std::int64_t> planned_lengths = {};
+
+    /// Of a sequence by its number; 0: as many tokens as it has.
+    [[nodiscard]] std::int64_t planned_length(std::int64_t sequence) const {
+        const auto i = static_cast<std::size_t>(sequence);
+        return i < planned_lengths.size() ? planned_lengths[i] : 0;
+    }
 };
 RecordedChoices recorded_choices(std::string_view choices);
 RecordedChoices recorded_choices(const RunInfo& run);

@@ -79,7 +79,9 @@ bool has(Database& database, const char* table) {
                             std::string(table) + "'") == 1;
 }
 
-void check_name(const std::string& name) {
+} // namespace
+
+void check_run_name(const std::string& name) {
     if (name.empty() || name.size() > 1000 || !is_valid_utf8(name) ||
         std::any_of(name.begin(), name.end(),
                     [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; })) {
@@ -87,8 +89,6 @@ void check_name(const std::string& name) {
                          printable(name, 60) + "'; choose another.");
     }
 }
-
-} // namespace
 
 void delete_contents(Database& database, std::int64_t sequence) {
     // Rows of tokens and pieces of text are ranges of their sequence's numbers; everything else names it.
@@ -129,7 +129,7 @@ void delete_run(Database& database, std::int64_t run) {
 }
 
 void rename_run(const fs::path& trace, const RunInfo& run, const std::string& name) {
-    check_name(name);
+    check_run_name(name);
     if (name == run.name) {
         return;
     }

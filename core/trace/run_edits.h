@@ -17,8 +17,10 @@ class Database;
 // InputError: no such run, no trace, another writer. EnvironmentError: the file or its folder cannot be
 // written, no room.
 
-/// Its annotations follow it. InputError: a name that is empty, has control characters, or that another run
-/// has.
+/// InputError: what no run is named: nothing, more than 1000 bytes or one line of UTF-8.
+void check_run_name(const std::string& name);
+
+/// Its annotations follow it. InputError: check_run_name, or a name that another run has.
 void rename_run(const std::filesystem::path& trace, const RunInfo& run, const std::string& name);
 
 /// Writes the trace anew without the run and puts it in the place of the old one, which stays as it is until

@@ -67,9 +67,10 @@ const SignalInfo& signal_of(const std::vector<SignalInfo>& signals, const TraceR
                                     : "name a step, as in " + term.signal + "@last");
 }
 
-/// Values of rows [begin, end).
+/// Values of rows [begin, end), of whose tokens \p last_steps are the last steps.
 std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::int64_t sequence,
-                            const StepColumn::Term& term, std::int64_t begin, std::int64_t end) {
+                            const StepColumn::Term& term, std::int64_t begin, std::int64_t end,
+                            const std::vector<std::int32_t>& last_steps) {
     const auto count = static_cast<std::size_t>(end - begin);
     std::vector<double> values(count, none);
     const std::optional<SignalChunk> chunk = trace.signal(run.id, sequence, term.signal, begin, end);
@@ -82,7 +83,9 @@ std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::i
     const auto steps = static_cast<std::size_t>(term.step && chunk->shape.size() > 1 ? chunk->shape[1] : 1);
     const auto value = [&](std::size_t row, std::size_t step) {
         const double found = static_cast<double>(all[row * steps + step]);
-        return whole && term.step && found == did_not_run ? none : found;
+        // A rank of 0 is nothing's.
+        const bool nothing = found == did_not_run || (found == 0 && term.signal == signal::rank);
+        return whole && term.step && nothing ? none : found;
     };
     for (std::size_t i = 0; i < count && (i + 1) * steps <= all.size(); ++i) {
         if (!term.step) {
@@ -92,7 +95,10 @@ std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::i
                             ? value(i, static_cast<std::size_t>(*term.step))
                             : none;
         } else {
-            for (std::size_t step = steps; step-- > 0 && std::isnan(values[i]);) {
+            // Steps behind it may have run, too, where only the read-out was chosen; a signal may lack the
+            // last.
+            const auto ran = static_cast<std::size_t>(std::max(last_steps[i], 0)) + 1;
+            for (std::size_t step = std::min(ran, steps); step-- > 0 && std::isnan(values[i]);) {
                 values[i] = value(i, step);
             }
         }
@@ -129,19 +135,20 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
             }
             const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens - 1);
             // Memory grows by tokens that are there, not by how many there are said to be.
-            const auto there =
-                static_cast<std::int64_t>(trace.tokens(run.id, sequence.index, begin + 1, end + 1).size());
-            if (there != end - begin) {
+            const TokenColumns tokens = trace.tokens(run.id, sequence.index, begin, end + 1);
+            const auto there = static_cast<std::int64_t>(tokens.size());
+            if (there != end - begin + 1) {
                 throw InputError(trace.path(),
                                  std::to_string(sequence.tokens) + " tokens in sequence " +
                                      std::to_string(sequence.index) + " of run \"" + run.name + "\"",
-                                 "only " + std::to_string(begin + 1 + there),
+                                 "only " + std::to_string(begin + there),
                                  "take the trace from its source again");
             }
             values.resize(static_cast<std::size_t>(end) + 1, none);
-            const std::vector<double> of = rows_of(trace, run, sequence.index, column.of, begin, end);
+            const std::vector<double> of =
+                rows_of(trace, run, sequence.index, column.of, begin, end, tokens.steps);
             const std::vector<double> minus =
-                column.minus ? rows_of(trace, run, sequence.index, *column.minus, begin, end)
+                column.minus ? rows_of(trace, run, sequence.index, *column.minus, begin, end, tokens.steps)
                              : std::vector<double>(of.size(), 0.0);
             for (std::size_t i = 0; i < of.size(); ++i) {
                 const double value = of[i] - minus[i];

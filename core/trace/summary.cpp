@@ -2,6 +2,8 @@
 #include "core/trace/summary.h"
 
 #include "core/base/utf8.h"
+#include "core/remote/address.h"
+#include "core/remote/host.h"
 #include "core/trace/recorded_choices.h"
 
 #include <algorithm>
@@ -82,7 +84,8 @@ std::uintmax_t size_of_file(const std::filesystem::path& path) {
         files.push_back(path);
     }
     for (const std::filesystem::path& file : files) {
-        const std::uintmax_t size = std::filesystem::file_size(file, error);
+        const std::uintmax_t size =
+            remote::is_remote(file) ? remote::look(file).size : std::filesystem::file_size(file, error);
         bytes += error ? 0 : size;
     }
     return bytes;
@@ -230,57 +233,46 @@ nlohmann::json number(double value) {
 }
 
 /// Text from the file may be no UTF-8, which the JSON library refuses to write.
-std::string valid(const std::string& text) {
-    if (is_valid_utf8(text)) {
-        return text;
-    }
-    std::string clean;
-    for (std::size_t at = 0; at < text.size();) {
-        const Utf8Character character = utf8_at(text, at);
-        append_utf8(clean, character.code);
-        at += character.bytes;
-    }
-    return clean;
-}
-
 nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
     nlohmann::json signals = nlohmann::json::array();
     for (const SignalInfo& signal : reader.signals(run.id)) {
         nlohmann::json axes = nlohmann::json::array();
         for (const std::string& axis : signal.axes) {
-            axes.push_back(valid(axis));
+            axes.push_back(valid_utf8(axis));
         }
-        signals.push_back({{"name", valid(signal.name)}, {"axes", axes}, {"unit", valid(signal.unit)}});
+        signals.push_back(
+            {{"name", valid_utf8(signal.name)}, {"axes", axes}, {"unit", valid_utf8(signal.unit)}});
     }
     nlohmann::json faults = nlohmann::json::array();
     for (const FaultInfo& fault : reader.faults(run.id)) {
-        faults.push_back(
-            {{"sequence", fault.sequence}, {"time", valid(fault.time)}, {"message", valid(fault.message)}});
+        faults.push_back({{"sequence", fault.sequence},
+                          {"time", valid_utf8(fault.time)},
+                          {"message", valid_utf8(fault.message)}});
     }
     return {{"id", run.id},
-            {"name", valid(run.name)},
+            {"name", valid_utf8(run.name)},
             {"complete", run.complete},
-            {"checkpoint", valid(run.checkpoint)},
-            {"checkpoint_digest", valid(run.checkpoint_digest)},
-            {"architecture", valid(run.architecture)},
-            {"method", valid(run.method)},
-            {"depth_mixing", valid(run.depth_mixing)},
-            {"policy", valid(run.policy)},
+            {"checkpoint", valid_utf8(run.checkpoint)},
+            {"checkpoint_digest", valid_utf8(run.checkpoint_digest)},
+            {"architecture", valid_utf8(run.architecture)},
+            {"method", valid_utf8(run.method)},
+            {"depth_mixing", valid_utf8(run.depth_mixing)},
+            {"policy", valid_utf8(run.policy)},
             {"choices", choices_json(run.choices)},
-            {"scoring", valid(run.scoring)},
-            {"device", valid(run.device)},
-            {"dtype", valid(run.dtype)},
-            {"record_level", valid(run.record_level)},
-            {"text_source", valid(run.text_source)},
-            {"text_digest", valid(run.text_digest)},
-            {"tokenizer_digest", valid(run.tokenizer_digest)},
+            {"scoring", valid_utf8(run.scoring)},
+            {"device", valid_utf8(run.device)},
+            {"dtype", valid_utf8(run.dtype)},
+            {"record_level", valid_utf8(run.record_level)},
+            {"text_source", valid_utf8(run.text_source)},
+            {"text_digest", valid_utf8(run.text_digest)},
+            {"tokenizer_digest", valid_utf8(run.tokenizer_digest)},
             {"seed", run.seed},
             {"max_steps", run.max_steps},
             {"layers", run.layers},
             {"vocab_size", run.vocab_size},
             {"context", run.context},
             {"stride", run.stride},
-            {"started", valid(run.started)},
+            {"started", valid_utf8(run.started)},
             {"seconds", number(run.seconds)},
             {"sequences", run.sequences},
             {"tokens", run.tokens},
@@ -297,23 +289,24 @@ nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
 nlohmann::json json_of(const TraceReader& reader, const TrainingInfo& training) {
     nlohmann::json quantities = nlohmann::json::array();
     for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
-        quantities.push_back(
-            {{"name", valid(quantity.name)}, {"axis", valid(quantity.axis)}, {"unit", valid(quantity.unit)}});
+        quantities.push_back({{"name", valid_utf8(quantity.name)},
+                              {"axis", valid_utf8(quantity.axis)},
+                              {"unit", valid_utf8(quantity.unit)}});
     }
     return {{"id", training.id},
-            {"name", valid(training.name)},
+            {"name", valid_utf8(training.name)},
             {"complete", training.complete},
-            {"fault", valid(training.fault)},
-            {"architecture", valid(training.architecture)},
-            {"method", valid(training.method)},
-            {"depth_mixing", valid(training.depth_mixing)},
-            {"device", valid(training.device)},
-            {"precision", valid(training.precision)},
+            {"fault", valid_utf8(training.fault)},
+            {"architecture", valid_utf8(training.architecture)},
+            {"method", valid_utf8(training.method)},
+            {"depth_mixing", valid_utf8(training.depth_mixing)},
+            {"device", valid_utf8(training.device)},
+            {"precision", valid_utf8(training.precision)},
             {"parameters", training.parameters},
             {"max_steps", training.max_steps},
             {"planned_steps", training.planned_steps},
             {"planned_tokens", training.planned_tokens},
-            {"started", valid(training.started)},
+            {"started", valid_utf8(training.started)},
             {"step", training.step},
             {"tokens", training.tokens},
             {"seconds", number(training.seconds)},
@@ -369,9 +362,9 @@ nlohmann::json trace_summary_json(const TraceReader& reader) {
     }
     nlohmann::json notices = nlohmann::json::array();
     for (const std::string& notice : reader.notices()) {
-        notices.push_back(valid(notice));
+        notices.push_back(valid_utf8(notice));
     }
-    return {{"path", valid(reader.path().string())},
+    return {{"path", valid_utf8(reader.path().string())},
             {"bytes", size_of_file(reader.path())},
             {"runs", runs},
             {"trainings", trainings},

@@ -2,6 +2,7 @@
 #include "core/trace/writer_impl.h"
 
 #include "core/base/error.h"
+#include "core/remote/address.h"
 #include "core/trace/packed_values.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
@@ -31,6 +32,10 @@ constexpr auto follow_interval = std::chrono::milliseconds(500);
 
 void TraceWriter::Impl::open() {
     namespace fs = std::filesystem;
+    if (remote::is_remote(path)) {
+        throw InputError(path, "a trace on this machine", "one on another, and those are only read",
+                         "write here, or run ponderscope there");
+    }
     std::error_code error;
     const fs::path absolute = fs::absolute(path);
     if (fs::is_directory(absolute, error)) {

@@ -17,6 +17,8 @@ if(PONDERSCOPE_ENGINE)
     \"${CMAKE_BINARY_DIR}/bin/ponderscope\" \"${pages}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT engine)
   install(DIRECTORY "${pages}/man1" DESTINATION share/man COMPONENT engine)
   install(FILES "${pages}/bash-completion/ponderscope" DESTINATION share/bash-completion/completions COMPONENT engine)
+  # What help and manual call resources/docs.
+  install(DIRECTORY "${CMAKE_SOURCE_DIR}/resources/docs/" DESTINATION share/doc/ponderscope COMPONENT engine)
   # The welcome page looks for them there; a checkpoint is of use with the engine alone.
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/sample_models" DESTINATION share/ponderscope COMPONENT engine)
 endif()

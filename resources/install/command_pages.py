@@ -17,20 +17,24 @@ def help_of(program, *verb):
 
 
 def parse(text):
-    """(what it does, {section: [(entry, words)]}, examples) of one help."""
+    """(what it does, {section: [(entry, words)]}, notes, examples) of one help."""
     head, _, rest = text.partition("\nUsage:")
-    sections, section, examples = {}, None, []
+    sections, section, notes, examples = {}, None, [], []
     for line in rest.split("\n")[1:]:
         if section and section.startswith("Example"):  # the last one: its lines may end in a colon, too
             examples.append(line)
         elif re.match(r"^\S.*:$", line):
             section = line[:-1]
             sections.setdefault(section, [])
+            if line.startswith("Example") and line != "Example:":
+                examples.append(line)
         elif section and (entry := re.match(r"^  (\S.*?)(?:\s{2,}(\S.*))?$", line)):
             sections[section].append([entry[1], entry[2] or ""])
         elif section and line.startswith("    ") and sections[section]:
             sections[section][-1][1] = (sections[section][-1][1] + " " + line.strip()).strip()
-    return head.strip(), sections, [line for line in examples if line.strip()]
+        elif section and line.strip():
+            notes.append(line)
+    return head.strip(), sections, notes, [line for line in examples if line.strip()]
 
 
 def roff(text):
@@ -38,7 +42,7 @@ def roff(text):
     return "\n".join("\\&" + line if line[:1] in ".'" else line for line in text.split("\n"))
 
 
-def page(title, does, synopsis, sections, examples, version, also):
+def page(title, does, synopsis, sections, notes, examples, version, also):
     out = [f'.TH {title.upper()} 1 "" "ponderscope {version}" "User commands"', ".SH NAME",
            f"{roff(title)} \\- {roff(does.splitlines()[0])}", ".SH SYNOPSIS", f".B {roff(synopsis)}"]
     if len(does.splitlines()) > 1:
@@ -49,6 +53,8 @@ def page(title, does, synopsis, sections, examples, version, also):
         out.append(f".SH {name.upper()}")
         for entry, words in entries:
             out += [".TP", f".B {roff(entry)}", roff(words)]
+    if notes:
+        out += [".SH NOTES", roff("\n".join(notes))]
     if examples:
         out += [".SH EXAMPLES", ".nf", *[roff(line) for line in examples], ".fi"]
     return "\n".join([*out, ".SH SEE ALSO", roff(also), ""])
@@ -79,18 +85,19 @@ def main():
     version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     (folder / "man1").mkdir(parents=True, exist_ok=True)
     (folder / "bash-completion").mkdir(exist_ok=True)
-    does, sections, examples = parse(help_of(program))
+    does, sections, notes, examples = parse(help_of(program))
     verbs = [entry for entry, _ in sections["Subcommands"]]
     options = {"": re.findall(r"--[\w-]+", " ".join(entry for entry, _ in sections["Options"]))}
     also = ", ".join(f"ponderscope-{verb}(1)" for verb in verbs)
     write = lambda name, text: (folder / "man1" / f"{name}.1").write_text(text, encoding="utf-8")
-    write("ponderscope", page("ponderscope", does, "ponderscope VERB [OPTIONS]", sections, examples, version, also))
+    write("ponderscope", page("ponderscope", does, "ponderscope VERB [OPTIONS]", sections, notes, examples, version, also))
     for verb in verbs:
         text = help_of(program, verb)
-        does, sections, examples = parse(text)
+        does, sections, notes, examples = parse(text)
         options[verb] = re.findall(r"--[\w-]+", " ".join(entry for entry, _ in sections["Options"]))
         usage = "ponderscope " + verb + " " + re.search(rf"^Usage: .*? {verb} (.*)$", text, re.MULTILINE)[1]
-        write(f"ponderscope-{verb}", page(f"ponderscope-{verb}", does, usage, sections, examples, version, "ponderscope(1)"))
+        write(f"ponderscope-{verb}", page(f"ponderscope-{verb}", does, usage, sections, notes, examples, version,
+                                          "ponderscope(1)"))
     (folder / "bash-completion" / "ponderscope").write_text(completion(options), encoding="utf-8")
 
 

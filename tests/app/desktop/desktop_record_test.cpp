@@ -453,7 +453,10 @@ private slots:
         QCOMPARE(launch.size, QSize(1000, 700));
         QCOMPARE(launch.token, std::optional<qint64>(5));
         QCOMPARE(launch.paths.size(), 2);
-        QCOMPARE(parse({QStringLiteral("--help")}).exitCode, 0);
+        const Launch help = parse({QStringLiteral("--help")});
+        QCOMPARE(help.exitCode, 0);
+        QVERIFY(help.message.startsWith(QStringLiteral("Usage: ponderscope-desktop [")));
+        QVERIFY(help.message.contains(QStringLiteral("|tex|")));
         QVERIFY(parse({QStringLiteral("--version")}).message.contains(QStringLiteral("Ponderscope")));
         for (const QStringList& wrong : {QStringList{QStringLiteral("--size"), QStringLiteral("12")},
                                          QStringList{QStringLiteral("--theme"), QStringLiteral("pink")},

@@ -32,6 +32,14 @@ for verb in $verbs; do
         fail "there is no completion for $verb."
 done
 
+for name in $(sed -n 's/.*resources\/docs\/\([a-z\\-]*\.md\).*/\1/p' "$place"/usr/share/man/man1/*); do
+    [ -f "$place/usr/share/doc/ponderscope/${name//\\/}" ] || fail "the manual names $name, which is not installed."
+done
+grep -q 'on the other machine' "$place/usr/share/man/man1/ponderscope-serve.1" ||
+    fail "the manual does not say where the example of serve is typed."
+grep -qF 'installed in share/doc/ponderscope' "$place/usr/share/man/man1/ponderscope-train.1" ||
+    fail "the manual does not say where the pages are."
+
 (cd "$place" && "$program" record "$model" --prompt "The lamp was lit" -o here.ponder --progress none >/dev/null) ||
     fail "the installed program does not record."
 "$program" stats "$place/here.ponder" >/dev/null || fail "the installed program does not read what it recorded."

@@ -76,6 +76,8 @@ TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll@0"}), "NAME=COLUMN");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@"}), "nll@0-nll@last");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=absent@0"}), "absent");
+    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0-nll@99"}),
+                   "a step from 0 to 3 or `last`, found nll@99");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll=nll@0"}), "nll");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--against", trace("two")}), "--derive");
     // Nothing is written of what is half right.

@@ -133,6 +133,21 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     EXPECT_EQ(parse(run_ponderscope({"inspect", at("all.ponder"), "--json"}).out).at("runs").size(), 3U);
 }
 
+TEST_F(CommandLine, LayersAsStepsSayThatTheyKeepNoDepthWeights) {
+    const std::string model = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
+    const auto said = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> line{"record",          model, "--prompt", "The stone of the water.", "-o",
+                                      at("depth.ponder")};
+        line.insert(line.end(), more.begin(), more.end());
+        const ProgramResult result = run_ponderscope(line);
+        EXPECT_EQ(result.code, 0) << result.err;
+        return result.err.find("no depth weights") != std::string::npos;
+    };
+    EXPECT_TRUE(said({"--policy", "full"}));
+    EXPECT_TRUE(said({"--record", "layers"}));
+    EXPECT_FALSE(said({}));
+}
+
 TEST_F(CommandLine, ProgressAsJsonIsOneObjectALine) {
     const ProgramResult result =
         record("ponderlm", "progress.ponder", {"--progress", "json", "--context", "16", "--batch", "1"});

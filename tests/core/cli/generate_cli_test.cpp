@@ -3,6 +3,7 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/trace/reader.h"
+#include "core/trace/recorded_choices.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -89,6 +90,42 @@ TEST_F(Generate, RecordedTogetherPromptsGoOnAsAloneWhereverTheyStop) {
     EXPECT_NE(whole[0].id, whole[2].id) << "sequences draw for themselves";
 }
 
+/// The bound of calm_margin decays with the tokens that a generation may come to, not with those it came to.
+TEST_F(Generate, WhatEndsEarlyIsDecidedAsItWasPlanned) {
+    const std::filesystem::path model = folder_ / "ending";
+    std::filesystem::copy(testing::source_tree() / "sample_models/cabinet/adaponderlm-neox", model,
+                          std::filesystem::copy_options::recursive);
+    nlohmann::json config = read_json_file(model / "config.json");
+    config["eos_token_id"] = 283;
+    std::filesystem::remove(model / "config.json");
+    write_file_atomically(model / "config.json", config.dump());
+    const std::string policy = "calm_margin:lambda=0.18";
+    const std::vector<nlohmann::json> said =
+        lines(succeed({"generate", model.string(), "--prompt", "The ferry was", "--tokens", "200", "--policy",
+                       policy, "-o", trace_, "--name", "said", "--json"}));
+    succeed({"record", model.string(), "--prompt", "The ferry was", "--generate", "200", "--policy", policy,
+             "-o", trace_, "--name", "recorded"});
+    succeed({"record", model.string(), "--from", trace_ + "#said", "--policy", "full", "-o", trace_, "--name",
+             "all"});
+    const std::string reruns = (folder_ / "reruns.ponder").string();
+    succeed({"policy", trace_ + "#all", "--policy", policy, "--rerun", model.string(), "-o", reruns,
+             "--replicates", "100"});
+    const TraceReader reader = TraceReader::open(trace_);
+    const TokenColumns tokens = reader.tokens(find_run(reader, "said").id, 0);
+    ASSERT_LT(tokens.size(), 150U);
+    for (std::size_t row = 0; row + 1 < tokens.size(); ++row) {
+        EXPECT_EQ(said[row + 1]["steps"], tokens.steps[row]) << row;
+    }
+    const TraceReader rerun = TraceReader::open(reruns);
+    for (const TokenColumns& same : {reader.tokens(find_run(reader, "recorded").id, 0),
+                                     rerun.tokens(find_run(rerun, "all calm_margin:lambda=0.18").id, 0)}) {
+        EXPECT_EQ(same.id, tokens.id);
+        EXPECT_EQ(same.steps, tokens.steps);
+    }
+    EXPECT_EQ(recorded_choices(find_run(reader, "all")).planned_length(0),
+              said.front()["prompt_tokens"].get<std::int64_t>() + 200);
+}
+
 TEST_F(Generate, EveryLineIsWhatTheTraceHolds) {
     const std::string result = succeed({"generate", model_, "--prompt", "The ferry", "--tokens", "6", "-o",
                                         trace_, "--name", "said", "--json", "--progress", "none"});
@@ -162,6 +199,18 @@ TEST_F(Generate, GreedyIsTheMostProbableAndSamplingBelongsToItsSeed) {
     EXPECT_NE(drawn, ids({"--temperature", "2", "--seed", "8"}));
 }
 
+TEST_F(Generate, ADrawnTokenHasTheNllOfTheTrace) {
+    const std::vector<nlohmann::json> said =
+        lines(succeed({"generate", model_, "--prompt", "The ferry", "--tokens", "20", "--temperature", "2",
+                       "--seed", "7", "-o", trace_, "--json"}));
+    const TokenColumns tokens = TraceReader::open(trace_).tokens(1, 0);
+    for (std::size_t row = 0; row + 1 < tokens.size(); ++row) {
+        const nlohmann::json& line = said[row + 1];
+        EXPECT_NEAR(line["nll"].get<double>(), static_cast<double>(tokens.nll[row]), 1e-5) << row;
+        EXPECT_EQ(line["rank"], tokens.rank[row]) << row;
+    }
+}
+
 TEST_F(Generate, WithoutJsonItWritesTheText) {
     const std::string result = succeed({"generate", model_, "--prompt", "Once", "--tokens", "4"});
     EXPECT_EQ(result.substr(0, 4), "Once");
@@ -178,10 +227,16 @@ TEST_F(Generate, WrongInputIsOneSentenceAndLeavesNoTrace) {
              {"generate", model_, "--prompt", "some words", "--tokens", "64", "-o", trace_}, // 64 positions
              {"generate", model_, "--prompt", "x", "--tokens", "-1"},
              {"generate", model_, "--prompt", "x", "--top-p", "2"},
+             {"generate", model_, "--prompt", "x", "--temperature", "1", "--top-p", "0"},
+             {"generate", model_, "--prompt", "x", "--kv", "shared", "--policy", "fixed:n=1", "--attention",
+              "0", "-o", trace_},
+             {"generate", model_, "--prompt", "some words", "-o", model_ + "/config.json"},
              {"generate", (folder_ / "nowhere").string(), "--prompt", "x"},
              {"generate", model_}}) {
-        const std::string result = refused(wrong);
-        EXPECT_EQ(result.rfind("ponderscope: ", 0), 0U) << result;
+        const testing::ProgramResult result = run_ponderscope(wrong);
+        EXPECT_EQ(result.code, 2);
+        EXPECT_EQ(result.out, "");
+        EXPECT_EQ(result.err.rfind("ponderscope: ", 0), 0U) << result.err;
         EXPECT_FALSE(std::filesystem::exists(trace_));
     }
 }

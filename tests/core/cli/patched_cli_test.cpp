@@ -80,8 +80,9 @@ TEST_F(PatchedCli, TheCommandRunsWhateverTheNames) {
         ASSERT_EQ(made.code, 0) << made.err;
         EXPECT_EQ(run_said(made.out), 0) << made.out << read_file(folder_ / "compared");
     }
-    const ProgramResult strange = record("s.ponder", {"--name", "red\x1B[31m\xE2\x80\xAEgnp"});
-    EXPECT_EQ(strange.out.find('\x1B'), std::string::npos) << "to the terminal";
+    EXPECT_EQ(record("never.ponder", {"--name", "red\x1B[31m"}).code, 2);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "never.ponder"));
+    const ProgramResult strange = record("s.ponder", {"--name", "red\xE2\x80\xAEgnp"});
     EXPECT_EQ(strange.out.find("\xE2\x80\xAE"), std::string::npos) << "to the terminal";
     EXPECT_EQ(run_said(strange.out), 0) << strange.out << read_file(folder_ / "compared");
 }
@@ -108,6 +109,7 @@ TEST_F(PatchedCli, WhatIsCancelledSaysSoAndNothingOfPatches) {
     EXPECT_EQ(cancelled("only.ponder", "--patched-only"), 130) << read_file(folder_ / "err");
     EXPECT_EQ(read_file(folder_ / "err").find("expected sequence 1"), std::string::npos);
     EXPECT_EQ(nlohmann::json::parse(read_file(folder_ / "out"))["patches"], 1);
+    EXPECT_EQ(TraceReader::open(folder_ / "only.ponder").runs().front().name, "model patched");
 
     EXPECT_EQ(cancelled("both.ponder", ""), 130) << read_file(folder_ / "err");
     const nlohmann::json said = nlohmann::json::parse(read_file(folder_ / "out"));

@@ -142,6 +142,8 @@ TEST_F(PolicyVerb, ChoosesOnOneHalfAndReportsOnTheOther) {
     EXPECT_EQ(report["split"]["chosen"][0]["chosen"],
               "fixed:n=0"); // nothing loses nine nats, and it is cheapest
     EXPECT_TRUE(report["scored_tokens"] == 299 || report["scored_tokens"] == 199); // one of the two sequences
+    EXPECT_FALSE(report["points"][0].contains("steps_histogram"));
+    EXPECT_TRUE(report["points"][0].contains("steps_histogram_of_both_halves"));
     const ProgramResult alone = policy("#first", {"--policy", "fixed:n=1", "--split"});
     EXPECT_EQ(alone.code, 2);
     EXPECT_NE(alone.err.find("--sweep"), std::string::npos) << alone.err;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace ponderscope {
 namespace {
@@ -99,6 +100,20 @@ TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
     EXPECT_EQ(TraceReader::open(trace_).runs().size(), runs.size());
 }
 
+TEST_P(PolicyRerun, WithASplitIsSetBesideTheReplayOfTheReportedHalf) {
+    const nlohmann::json report =
+        policy({"--policy", "fixed", "--sweep", "n=1,2", "--split", "--rerun", golden_.string()});
+    const auto scored = report["scored_tokens"].get<std::int64_t>();
+    for (const nlohmann::json& point : report["points"]) {
+        std::int64_t agreed = 0;
+        for (const nlohmann::json& one : point["rerun"]["agreement"]["steps"]) {
+            agreed += one["tokens"].get<std::int64_t>();
+        }
+        EXPECT_EQ(agreed, scored);
+        EXPECT_EQ(point["rerun"]["minus_replay"]["tokens"], scored);
+    }
+}
+
 TEST_P(PolicyRerun, TheOracleRunsToTheStepsOfItsReplay) {
     const nlohmann::json report = policy({"--policy", "oracle", "--rerun", golden_.string(), "--output",
                                           (folder_ / "reruns.ponder").string()});
@@ -161,6 +176,62 @@ INSTANTIATE_TEST_SUITE_P(Cases, PolicyRerun,
                          ::testing::Values("adaponderlm_llama_tau_03", "adaptive_latent_cot_gpt_neox_tau_01",
                                            "ponderlm3_llama_tau_1e4", "vanilla_gpt_neox_layers"),
                          [](const auto& one) { return one.param; });
+
+TEST(RefereeVerb, LeavesOutRulesThatOneFurtherStepCannotJudge) {
+    PONDERSCOPE_REQUIRE_GOLDEN("ponderlm_gpt2_s1_scaled_tied");
+    const std::filesystem::path golden = testing::golden_case("ponderlm_gpt2_s1_scaled_tied");
+    const testing::TemporaryFolder folder;
+    const std::string trace = (folder / "t.ponder").string();
+    testing::succeed({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
+                      "--policy", "full", "-o", trace});
+    const nlohmann::json report =
+        nlohmann::json::parse(testing::succeed({"referee", trace, "--replicates", "100", "--json"}));
+    std::set<std::string> rules;
+    for (const nlohmann::json& cell : report["matched"]) {
+        rules.insert(cell["policy"]);
+    }
+    EXPECT_EQ(rules,
+              (std::set<std::string>{"fixed", "uniform", "geometric", "oracle", "calm_margin", "entropy"}));
+}
+
+TEST(LearnedReplayed, TakesTheExitThatTheConfigNames) {
+    PONDERSCOPE_REQUIRE_GOLDEN("ouro_r3_gqa_tied_threshold");
+    const std::filesystem::path golden = testing::golden_case("ouro_r3_gqa_tied_threshold");
+    const testing::TemporaryFolder folder;
+    const std::filesystem::path model = folder / "model";
+    std::filesystem::copy(golden, model);
+    for (const nlohmann::json& threshold : {nlohmann::json(0.5), nlohmann::json()}) {
+        nlohmann::json config = read_json_file(golden / "config.json");
+        config["early_exit_step"] = 1;
+        config["early_exit_threshold"] = threshold;
+        std::filesystem::remove(model / "config.json");
+        write_file_atomically(model / "config.json", config.dump());
+        const std::string trace = (folder / ("t" + threshold.dump() + ".ponder")).string();
+        testing::succeed(
+            {"record", model.string(), "--ids", (golden / "golden.safetensors").string(), "-o", trace});
+        const nlohmann::json report = nlohmann::json::parse(
+            testing::succeed({"policy", trace, "--policy", "learned", "--replicates", "100", "--json"}));
+        const RunInfo run = TraceReader::open(trace).runs().at(0);
+        EXPECT_EQ(report["points"][1]["mean_steps"], 1.0);
+        EXPECT_NEAR(report["points"][1]["mean_nll"].get<double>(),
+                    run.nll_sum / static_cast<double>(run.scored_tokens), 1e-6);
+    }
+}
+
+TEST(PausesRerun, KeepTheRefreshesOfTheRun) {
+    PONDERSCOPE_REQUIRE_GOLDEN("pause_llama_k2");
+    const std::filesystem::path golden = testing::golden_case("pause_llama_k2");
+    const testing::TemporaryFolder folder;
+    const std::string trace = (folder / "t.ponder").string();
+    testing::succeed({"record", golden.string(), "--method", "pause", "--ids",
+                      (golden / "golden.safetensors").string(), "--jacobi", "2", "--policy", "fixed:n=1",
+                      "--name", "first", "-o", trace});
+    testing::succeed({"policy", trace + "#first", "--policy", "fixed:n=1", "--rerun", golden.string(),
+                      "--replicates", "100"});
+    for (const RunInfo& run : TraceReader::open(trace).runs()) {
+        EXPECT_EQ(run.scoring, "jacobi:2") << run.name;
+    }
+}
 
 TEST(PolicyRerunKeeps, StepsStartStateAndWhatIsSeen) {
     PONDERSCOPE_REQUIRE_GOLDEN("huginn_1_2_1_r3_untied_nobias");

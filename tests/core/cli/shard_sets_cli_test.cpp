@@ -96,6 +96,20 @@ TEST_F(ShardSets, WhatIsCompressedStaysSo) {
     EXPECT_EQ(testing::sql_value(merged, packed), testing::sql_value(joined, packed));
 }
 
+TEST_F(ShardSets, AreNotHiddenByReruns) {
+    record();
+    const std::string pattern = folder / "shards/a.r*";
+    for (const auto& [verb, rule] : {std::pair{"policy", "fixed:n=0"}, {"referee", "fixed"}}) {
+        for (const std::string& named : {trace, shards, pattern}) {
+            expect_sentence({verb, named, "--policy", rule, "--rerun", folder / "model"}, "--output");
+        }
+        expect_sentence({verb, shards, "--policy", rule, "--rerun", folder / "model", "-o", trace},
+                        "the name of a trace in shards");
+    }
+    EXPECT_FALSE(std::filesystem::exists(trace));
+    EXPECT_FALSE(std::filesystem::exists(pattern));
+}
+
 TEST_F(ShardSets, AreCheckedEach) {
     record();
     const ProgramResult sound = run_ponderscope({"check", shards});

@@ -142,6 +142,16 @@ TEST_F(WrongInput, Weights) {
     expect_sentence({at("pickle"), "--text", text}, {"pytorch_model.bin", "safetensors"});
 }
 
+TEST_F(WrongInput, NamesOfOtherMachines) {
+    const std::string far = "ssh://server/far";
+    const ProgramResult to =
+        run_ponderscope({"record", at("good"), "--text", at("text.txt"), "-o", "ssh://server/far/x.ponder"});
+    expect_refusal(to, {"ssh://server/far/x.ponder", "only read"});
+    expect_refusal(run_ponderscope({"lineage", far, at("good")}), {far, "only traces are read"});
+    expect_refusal(run_ponderscope({"record", far, "--text", at("text.txt"), "-o", at("x.ponder")}),
+                   {far, "only traces are read"});
+}
+
 TEST_F(WrongInput, Texts) {
     const auto with_text = [&](const std::string& name, const std::string& bytes) {
         write_file_atomically(folder_ / name, bytes);
@@ -167,8 +177,16 @@ TEST_F(WrongInput, Texts) {
 }
 
 TEST_F(WrongInput, Flags) {
-    expect_refusal(run_ponderscope({"recrod", at("good")}), {"no verb 'recrod'", "--help"});
-    expect_refusal(run_ponderscope({}), {"--help"});
+    expect_refusal(run_ponderscope({"recrod", at("good")}), {"no verb 'recrod'", "mean record?", "--help"});
+    expect_refusal(run_ponderscope({"unlike"}), {"no verb 'unlike'. ponderscope --help"});
+    expect_refusal(run_ponderscope({}), {"Expected a verb", "--help"});
+    expect_refusal(run_ponderscope({"stats", "a.ponder", "--sweep", "theta=1:2:3"}),
+                   {"ponderscope: stats has no option --sweep", "ponderscope stats --help"});
+    expect_refusal(run_ponderscope({"record", at("good"), "--devise=cpu"}),
+                   {"record has no option --devise; did you mean --device?"});
+    expect_refusal(run_ponderscope({"check", "a.ponder", "b.ponder"}),
+                   {"check: 'b.ponder' was not expected"});
+    expect_refusal(run_ponderscope({"inspect", at("nosuch.ponder")}), {"a checkpoint folder or a trace"});
     const std::vector<std::string> good{at("good"), "--text", at("text.txt")};
     const auto with = [&](std::vector<std::string> more) {
         more.insert(more.begin(), good.begin(), good.end());
@@ -410,6 +428,11 @@ TEST_F(WrongInput, Attention) {
     expect_sentence(with("first"), {"--attention", "'first'", "LAYERS:HEADS"});
     expect_sentence(with("1-0"), {"--attention", "'1-0'"});
     expect_sentence(with("0:"), {"--attention", "heads"});
+    // Tokens that are computed one after the other.
+    TinyCheckpoint{.pondering_steps = 2}.write(folder_ / "pondering");
+    expect_sentence({at("pondering"), "--text", at("text.txt"), "--kv", "shared", "--policy", "fixed:n=1",
+                     "--attention", "0"},
+                    {"Sequence attention", "--kv full"});
     // More than fits into memory at once: the sentence says what would.
     TinyCheckpoint long_one;
     long_one.max_positions = 20000;
@@ -524,6 +547,34 @@ TEST_F(WrongInput, FilesMadeByOthers) {
                             {entry.path().filename().string(), "safetensors"});
         }
     }
+}
+
+TEST_F(WrongInput, AFileOfAnotherKindIsNotReplaced) {
+    const std::string notes = at("notes.ponder");
+    const std::vector<std::vector<std::string>> commands{
+        {"page", notes, "-o", notes},
+        {"stats", notes, "--csv", notes},
+        {"policy", notes, "--csv", notes},
+        {"policy", notes, "--per-token", notes},
+        {"referee", notes, "--csv", notes},
+        {"referee", notes, "--tex", notes},
+        {"logits", at("good"), "--ids", at("text.txt"), "-o", notes}};
+    for (const std::vector<std::string>& command : commands) {
+        SCOPED_TRACE(command[0] + " " + command[command.size() - 2]);
+        write_file_atomically(notes, "of great worth");
+        const ProgramResult result = run_ponderscope(command);
+        EXPECT_EQ(result.code, 2);
+        EXPECT_NE(result.err.find("notes.ponder: expected a new file or one that ends in ."),
+                  std::string::npos)
+            << result.err;
+        EXPECT_EQ(read_file(notes), "of great worth");
+    }
+    const std::string weights = read_file(folder_ / "good" / "model.safetensors");
+    write_file_atomically(at("ids.json"), "[[1, 2]]");
+    expect_refusal(
+        run_ponderscope({"logits", at("good"), "--ids", at("ids.json"), "-o", at("good/model.safetensors")}),
+        {"model.safetensors", "outside of the checkpoint's folder"});
+    EXPECT_EQ(read_file(folder_ / "good" / "model.safetensors"), weights);
 }
 
 } // namespace

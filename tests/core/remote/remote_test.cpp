@@ -11,6 +11,7 @@
 #include "core/trace/merge.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
+#include "core/trace/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/sample_trace.h"
@@ -132,6 +133,7 @@ TEST_F(Remote, ATraceThereReadsAsItDoesHere) {
     const TraceReader here = TraceReader::open(path);
     const TraceReader there = TraceReader::open(url(path));
     EXPECT_TRUE(all_of(there) == all_of(here));
+    EXPECT_EQ(trace_summary_json(there).at("bytes"), std::filesystem::file_size(path));
     const auto faults = [](const std::filesystem::path& trace) {
         std::string all;
         for (const TraceFault& fault : check_trace(trace, 1000).faults) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <span>
 
 namespace ponderscope {
 namespace {
@@ -84,6 +85,45 @@ TEST_F(Derived, StandAtTheTokenThatWasPredicted) {
     // A step that no token has.
     const Annotation far = annotation_by_step(trace, run, "x", StepColumn::parse("nll@77"));
     EXPECT_TRUE(std::isnan(far.values[0][5]));
+}
+
+TEST_F(Derived, TheLastStepIsTheOneThatIsReadOutAndNoRankIsNoNumber) {
+    // All steps ran and have numbers; the column of steps says where a token is read out.
+    const std::filesystem::path full = folder_ / "full.ponder";
+    TokenColumns tokens;
+    tokens.id = {1, 2, 3, 4};
+    tokens.nll = tokens.entropy = tokens.max_probability = {1, 1, 1, 1};
+    tokens.rank = {5, 5, 5, 0};
+    tokens.steps = {2, 0, 1, 2};
+    tokens.flops = {1, 1, 1, 1};
+    const auto pack = [](DType dtype, const auto& values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        return SignalChunk{0, dtype, {4, 3}, {bytes.begin(), bytes.end()}};
+    };
+    const std::vector<float> nll{0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32};
+    const std::vector<std::int32_t> rank{5, 4, 3, 0, 0, 0, 7, 7, 7, 0, 0, 0};
+    {
+        TraceWriter writer(full);
+        RunInfo info = testing::sample_run("full");
+        info.max_steps = 2;
+        writer.begin_run(info, testing::sample_signals());
+        writer.begin_sequence("", "");
+        writer.append(tokens, {{signal::nll, pack(DType::f32, nll)}, {signal::rank, pack(DType::i32, rank)}});
+        writer.end_sequence();
+        writer.end_run(1);
+        writer.finish();
+    }
+    const TraceReader trace = TraceReader::open(full);
+    const RunInfo run = find_run(trace, "full");
+    const auto column = [&](const char* text) {
+        return annotation_by_step(trace, run, "x", StepColumn::parse(text)).values.front();
+    };
+    const std::vector<double> last = column("nll@last");
+    EXPECT_EQ(std::vector<double>(last.begin() + 1, last.end()), (std::vector<double>{2, 10, 21}));
+    const std::vector<double> ranks = column("rank@0");
+    EXPECT_EQ(ranks[1], 5);
+    EXPECT_TRUE(std::isnan(ranks[2])) << "nothing to predict";
+    EXPECT_EQ(ranks[3], 7);
 }
 
 TEST_F(Derived, DifferencesAreOfBMinusA) {
