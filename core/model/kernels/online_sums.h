@@ -140,9 +140,9 @@ private:
         other.apart += other.sum == 0 ? 0 : other.sum * up;
         side.maximum = to;
     }
+    /// Of a row that is no distribution a sum is NaN, or one is 0.
     PONDERSCOPE_HOST_DEVICE static float of(const Side& p, const Side& q) {
-        const bool none = p.maximum == INFINITY || q.maximum == INFINITY || p.sum == 0 || q.sum == 0;
-        const float value = none ? NAN : p.apart / p.sum / unit - logf(p.sum) + logf(q.sum);
+        const float value = p.apart / p.sum / unit - logf(p.sum) + logf(q.sum);
         return value < 0 ? 0 : value;
     }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/cuda/head_stats.h"
 
-#include "core/model/kernels/online_sums.h"
-#include "tests/core/model/kernels/kernel_cases.h"
+#include "tests/core/model/kernels/head_cases.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -16,7 +15,6 @@ namespace ponderscope::kernels {
 namespace {
 
 using namespace testing;
-using Row = std::vector<float>;
 
 /// What the kernels say about rows of logits.
 struct Statistics {
@@ -114,23 +112,6 @@ Statistics run(const std::vector<Row>& rows, const std::vector<std::int64_t>& ta
     return s;
 }
 
-/// log softmax in double. NaN everywhere where there is no distribution.
-std::vector<double> log_softmax(const Row& row) {
-    double maximum = -std::numeric_limits<double>::infinity();
-    for (const float x : row) {
-        maximum = std::isnan(x) || static_cast<double>(x) > maximum ? static_cast<double>(x) : maximum;
-    }
-    double sum = 0;
-    for (const float x : row) {
-        sum += std::exp(static_cast<double>(x) - maximum);
-    }
-    std::vector<double> result;
-    for (const float x : row) {
-        result.push_back(static_cast<double>(x) - maximum - std::log(sum));
-    }
-    return result;
-}
-
 /// All ids, the larger logit first, of equals the lower id; NaN last.
 std::vector<std::int64_t> sorted_ids(const Row& row) {
     std::vector<std::int64_t> ids(row.size());
@@ -141,12 +122,6 @@ std::vector<std::int64_t> sorted_ids(const Row& row) {
         return std::isnan(y) ? !std::isnan(x) : x > y;
     });
     return ids;
-}
-
-void expect_near(double got, double expected, double tolerance, const char* what) {
-    const double allowed = std::isfinite(expected) ? tolerance * (1 + std::fabs(expected)) : 0;
-    EXPECT_LE(excess(got, expected, Element::f32), allowed)
-        << what << ": " << got << ", expected " << expected;
 }
 
 void expect_statistics(const std::vector<Row>& rows, const std::vector<std::int64_t>& targets,
@@ -200,69 +175,6 @@ void expect_statistics(const std::vector<Row>& rows, const std::vector<std::int6
     }
 }
 
-/// Rows as models make them, and rows at the ends of what fp32 can say.
-constexpr int kinds = 12;
-Row make_row(Random& random, std::size_t vocabulary, int kind) {
-    Row row(vocabulary);
-    const float spread = 0.5F + static_cast<float>(random.below(12));
-    for (float& x : row) {
-        x = random.normal() * spread;
-    }
-    const auto some = [&]() -> float& {
-        return row[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(vocabulary)))];
-    };
-    switch (kind) {
-    case 1: // few different logits: ties everywhere
-        for (float& x : row) {
-            x = std::nearbyint(x);
-        }
-        break;
-    case 2: // all the same
-        std::fill(row.begin(), row.end(), random.normal());
-        break;
-    case 3: // most impossible
-        for (float& x : row) {
-            x = random.one_of(4) ? x : -infinity;
-        }
-        break;
-    case 4: // all impossible
-        std::fill(row.begin(), row.end(), -infinity);
-        break;
-    case 5: // -1e35 before anything usual: sums of products with such differences overflow
-        std::fill(row.begin(), row.end(), -1e35F);
-        row.back() = random.normal();
-        break;
-    case 6: // nearly as far apart as a difference in fp32 can say
-        for (float& x : row) {
-            x = random.one_of(3) ? 1.4e38F : -1.4e38F;
-        }
-        break;
-    case 7:
-        some() = infinity;
-        break;
-    case 8:
-        some() = infinity;
-        some() = infinity;
-        some() = -infinity;
-        break;
-    case 9:
-        some() = nan;
-        break;
-    case 10: // hardly a number at all
-        for (float& x : row) {
-            x = random.one_of(20) ? x : nan;
-        }
-        some() = infinity;
-        break;
-    case 11: // nothing but the lowest
-        std::fill(row.begin(), row.end(), -1e35F);
-        break;
-    default:
-        break;
-    }
-    return row;
-}
-
 struct Divergences {
     double forward = 0, backward = 0;
 };
@@ -284,22 +196,6 @@ Divergences run_divergence(const Row& p, const Row& q) {
     a.backward = &backward;
     EXPECT_STREQ(divergence_rows_cuda(a, nullptr), nullptr);
     return {static_cast<double>(forward), static_cast<double>(backward)};
-}
-
-double divergence(const Row& p, const Row& q) {
-    const auto log_p = log_softmax(p);
-    const auto log_q = log_softmax(q);
-    const double end = std::numeric_limits<double>::infinity();
-    double sum = 0;
-    bool apart = false;
-    for (std::size_t v = 0; v < p.size(); ++v) {
-        if (std::isnan(log_p[v]) || std::isnan(log_q[v])) {
-            return static_cast<double>(nan);
-        }
-        apart = apart || (log_q[v] == -end && log_p[v] != -end);
-        sum += log_p[v] == -end || log_q[v] == -end ? 0 : std::exp(log_p[v]) * (log_p[v] - log_q[v]);
-    }
-    return apart ? end : sum;
 }
 
 } // namespace
@@ -558,67 +454,6 @@ TEST(HeadTileKernel, DivergencesOfEveryKindOfRowAgainstEveryOther) {
         }
     }
     RecordProperty("shapes", shapes);
-}
-
-TEST(OnlineDivergence, OfLogitsInAnyOrderAndAnyParts) {
-    Random random(28);
-    for (int round = 0; round < 40 * kinds * kinds; ++round) {
-        const auto vocabulary = static_cast<std::size_t>(1 + random.below(400));
-        auto p = make_row(random, vocabulary, round % kinds);
-        auto q = make_row(random, vocabulary, round / kinds % kinds);
-        if (random.one_of(3)) { // as two steps are: not far from each other, at any height
-            const float height = random.normal() * 1e4F;
-            for (std::size_t v = 0; v < vocabulary; ++v) {
-                q[v] = p[v] + height + 0.1F * random.normal();
-            }
-        }
-        std::vector<OnlineDivergence> parts(static_cast<std::size_t>(1 + random.below(9)));
-        for (std::size_t v = 0; v < vocabulary; ++v) {
-            parts[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(parts.size())))].push(p[v],
-                                                                                                        q[v]);
-        }
-        OnlineDivergence total;
-        for (const auto& part : parts) {
-            total.merge(part);
-        }
-        SCOPED_TRACE("kinds " + std::to_string(round % kinds) + " and " +
-                     std::to_string(round / kinds % kinds));
-        expect_near(static_cast<double>(total.forward()), divergence(p, q), 1e-5, "forward");
-        expect_near(static_cast<double>(total.backward()), divergence(q, p), 1e-5, "backward");
-        ASSERT_FALSE(HasFailure());
-    }
-}
-
-TEST(OnlineSums, OfLogitsInAnyOrderAndAnyParts) {
-    Random random(26);
-    for (int round = 0; round < 600; ++round) {
-        const auto row = make_row(random, static_cast<std::size_t>(1 + random.below(400)), round % kinds);
-        std::vector<OnlineSums> parts(static_cast<std::size_t>(1 + random.below(9)));
-        for (const float x : row) {
-            parts[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(parts.size())))].push(x);
-        }
-        OnlineSums total;
-        for (const auto& part : parts) {
-            total.merge(part);
-        }
-        const auto log_p = log_softmax(row);
-        double entropy = 0;
-        for (const double x : log_p) {
-            entropy -= std::isinf(x) ? 0 : std::exp(x) * x;
-        }
-        expect_near(static_cast<double>(total.entropy()), entropy, 5e-6, "entropy");
-        expect_near(static_cast<double>(row[0] - total.maximum - total.log_sum()), log_p[0], 1e-6, "log p");
-    }
-    OnlineSums nothing;
-    nothing.push(-infinity);
-    nothing.merge({});
-    EXPECT_EQ(nothing.sum, 0);
-    EXPECT_EQ(nothing.log_sum_exp(), -infinity);
-    nothing.push(3);
-    EXPECT_FLOAT_EQ(nothing.log_sum_exp(), 3);
-    EXPECT_EQ(nothing.entropy(), 0);
-    nothing.push(nan);
-    EXPECT_TRUE(std::isnan(nothing.log_sum_exp()));
 }
 
 } // namespace ponderscope::kernels
