@@ -11,6 +11,7 @@
 #include "core/record/session.h"
 #include "core/trace/reader.h"
 #include "core/trace/run_edits.h"
+#include "core/trace/schema.h"
 #include "core/trace/writer.h"
 
 #include <nlohmann/json.hpp>
@@ -18,7 +19,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -214,9 +214,8 @@ void GenerateVerb::run() {
     }
     how.apply(engine);
     engine.check_attention(wanted);
-    std::optional<TraceWriter> writer; // of a wrong file it is known before anything is said
-    if (!trace.empty()) {
-        writer.emplace(trace);
+    if (std::error_code error; std::filesystem::exists(trace, error)) {
+        check_trace_header(trace); // before anything is said
     }
     printer.finish();
 
@@ -245,7 +244,7 @@ void GenerateVerb::run() {
         std::cout << '\n';
     }
     const bool was_stopped = stop.stop_requested();
-    if (writer && ids.size() >= 2) {
+    if (!trace.empty() && ids.size() >= 2) {
         // What was said stays, also when it was cut short.
         sequence.ids = ids;
         sequence.planned_length = prompt_tokens + generate.max_new_tokens;
@@ -259,8 +258,9 @@ void GenerateVerb::run() {
         options.context = room; // one window: it saw all of it
         options.stride = room;
         how.check_places({sequence});
+        TraceWriter writer(trace);
         const RecordReport report =
-            record(engine, checkpoint, {sequence}, &tokenizer, *writer, options, printer.sink(), {});
+            record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});
         printer.finish();
         const std::string name = run_of_number(TraceReader::open(trace), report.run).name;
         if (json) {

@@ -21,9 +21,10 @@ struct LogitsVerb {
         ProgressPrinter printer(ProgressStyle::automatic);
         const Checkpoint checkpoint = model.open();
         std::error_code error;
-        if (std::filesystem::equivalent(output.parent_path() / ".", checkpoint.folder, error)) {
-            throw InputError(output, "a file outside of the checkpoint's folder", "one in it",
-                             "choose another folder");
+        if (std::filesystem::exists(output, error) &&
+            std::filesystem::equivalent(output.parent_path() / ".", checkpoint.folder, error)) {
+            throw InputError(output, "a new file in the checkpoint's folder", "one of its own",
+                             "choose another name");
         }
         const std::vector<std::vector<std::int32_t>> rows = read_ids(ids);
         Engine engine = Engine::load(checkpoint, model.load_options(printer, stop_on_interrupt()));
@@ -62,10 +63,7 @@ void add_logits(CLI::App& program) {
            "padded in the output with NaN and 0; `lengths` says how long each is")
         ->required()
         ->type_name("FILE");
-    app->add_option("-o,--output", verb->output, "File to write")
-        ->required()
-        ->type_name("OUT.safetensors")
-        ->check(replaces(".safetensors"));
+    app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("OUT.safetensors");
     app->footer(
         "Example:\n  ponderscope logits sample_models/ponderlm-neox-1m --ids ids.json -o out.safetensors\n"
         "with [[1, 42, 7]] in ids.json");

@@ -74,7 +74,7 @@ void add_page(CLI::App& program) {
     app->add_option("-o,--output", verb->output, "File to write")
         ->required()
         ->type_name("PAGE.html")
-        ->check(replaces(".html"));
+        ->check(replaces_no_trace());
     app->add_option("--title", verb->page.title, "Headline; by default the trace's name");
     app->add_option("--sequence", verb->page.sequences,
                     "Show these sequences, by number from 0; by default all");

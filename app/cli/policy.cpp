@@ -533,11 +533,11 @@ void add_policy(CLI::App& program) {
     verb->reruns.add_to(*app);
     app->add_option("--csv", verb->csv, "Also write the points as a table")
         ->type_name("FILE.csv")
-        ->check(replaces(".csv"));
+        ->check(replaces_no_trace());
     app->add_option("--per-token", verb->per_token,
                     "Also write a table with steps and NLL of every token, replayed and rerun")
         ->type_name("FILE.csv")
-        ->check(replaces(".csv"));
+        ->check(replaces_no_trace());
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

@@ -234,8 +234,9 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
         if (std::find(known.begin(), known.end(), name) == known.end()) {
             throw InputError(table.run + ": expected rules that it can be replayed with (" + list +
                              "), found \"" + name +
-                             "\"; name a kind without its numbers, or record the run with --record steps "
-                             "--policy full.");
+                             "\"; name a kind without its numbers, one that judges a step before " +
+                             std::to_string(table.context.max_steps) +
+                             ", or record the run with --record steps --policy full.");
         }
     }
     return rules;
@@ -386,10 +387,10 @@ void add_referee(CLI::App& program) {
     verb->reruns.add_to(*app);
     app->add_option("--tex", verb->tex, "Also write the tables as LaTeX (booktabs)")
         ->type_name("FILE.tex")
-        ->check(replaces(".tex"));
+        ->check(replaces_no_trace());
     app->add_option("--csv", verb->csv, "Also write the tables as CSV")
         ->type_name("FILE.csv")
-        ->check(replaces(".csv"));
+        ->check(replaces_no_trace());
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

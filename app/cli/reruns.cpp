@@ -48,8 +48,8 @@ void RerunOptions::check(const TraceReader& reader) const {
     const std::filesystem::path where = trace(reader);
     const bool shards = output.empty() ? reader.files() != std::vector{where}
                                        : !std::filesystem::exists(where) && !shards_of(where).empty();
-    if (wanted() && shards) {
-        throw InputError(where, "a file to keep reruns in", "the name of a trace in shards",
+    if (wanted() && (shards || parse_shard_name(where))) {
+        throw InputError(where, "a file to keep reruns in", "a shard, or the name of a trace in shards",
                          "name another with --output");
     }
 }

@@ -356,7 +356,7 @@ void add_stats(CLI::App& program) {
     app->add_option("--rows", verb->rows, "Token types to print")->capture_default_str();
     app->add_option("--csv", verb->csv, "Also write all tables")
         ->type_name("FILE.csv")
-        ->check(replaces(".csv"));
+        ->check(replaces_no_trace());
     verb->intervals.add_to(*app);
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json, "Print the result as JSON");

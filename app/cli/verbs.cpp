@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <new>
 #include <string>
@@ -66,15 +67,17 @@ std::string sentence_of_unknown_verb(const std::string& word) {
 /// names no verb.
 std::string sentence_of(const CLI::App& program, const CLI::ParseError& error) {
     for (const CLI::App* verb : program.get_subcommands()) {
-        const std::vector<std::string> unexpected = verb->remaining();
+        std::vector<std::string> unexpected = verb->remaining();
+        std::erase(unexpected, "--");
         if (unexpected.empty()) {
             continue;
         }
-        const std::string word = unexpected.front().substr(0, unexpected.front().find('='));
+        std::string word = unexpected.front();
         const std::string help = " ponderscope " + verb->get_name() + " --help lists what it takes.";
-        if (!word.starts_with('-')) {
+        if (!word.starts_with('-') || word == "-") {
             return verb->get_name() + ": '" + word + "' was not expected." + help;
         }
+        word.resize(std::min(word.size(), word.find('=')));
         std::vector<std::string> names;
         for (const CLI::Option* option : verb->get_options()) {
             for (const std::string& name : option->get_lnames()) {
@@ -110,14 +113,18 @@ CLI::App* add_verb(CLI::App& program, const char* name) {
     return program.add_subcommand(name, find(name)->description);
 }
 
-CLI::Validator replaces(const std::string& ending) {
-    return {[ending](std::string& file) {
+CLI::Validator replaces_no_trace() {
+    return {[](std::string& name) {
                 std::error_code error;
-                const bool other = std::filesystem::is_regular_file(file, error) &&
-                                   std::filesystem::path(file).extension() != ending;
-                return other ? file + ": expected a new file or one that ends in " + ending +
-                                   ", found another; choose another name."
-                             : std::string();
+                char begin[16] = {};
+                if (std::filesystem::is_regular_file(name, error)) {
+                    std::ifstream(name, std::ios::binary).read(begin, sizeof begin);
+                }
+                const bool database = std::string_view(begin, 15) == "SQLite format 3";
+                const bool weights = begin[8] == '{' && begin[7] == 0; // behind a length of 8 bytes
+                return database || weights ? name + ": expected a new file or one to replace, found " +
+                                                 (database ? "a trace" : "weights") + "; choose another name."
+                                           : std::string();
             },
             {}};
 }

@@ -17,9 +17,9 @@ namespace ponderscope::cli {
 
 /// Its subcommand, with the description of verbs.def.
 CLI::App* add_verb(CLI::App& program, const char* name);
-/// For options that name a file to be written: a file that is there is replaced where it has that ending
-/// (".csv"), since a trace or a checkpoint put there by a slip would be gone.
-CLI::Validator replaces(const std::string& ending);
+/// For options that name a file to be written: one that is there is replaced, but for a trace or a
+/// checkpoint's weights, which a slip put there and would be gone.
+CLI::Validator replaces_no_trace();
 /// Whether verbs.def has it as one of the engine's.
 bool runs_in_engine(std::string_view name);
 /// The first argument that is no option; nullptr: there is none.

@@ -126,6 +126,7 @@ ModelConfig read_model_config(const std::filesystem::path& config_json, std::opt
     refuse_quantisation(json);
     const ConfigReader reader(json, config.notices, tensors);
     architecture.read(reader, config);
+    reader.refuse_unless("is_causal", true, "this build runs causal models only");
     if (config.embed_dim == 0) {
         config.embed_dim = config.hidden_size;
     }

@@ -65,15 +65,8 @@ ParameterLayout Gpt2::layout(const ModelConfig& config) {
     }
     builder.norm("transformer.ln_f", d, true);
     builder.matrix("lm_head.weight", config.vocab_size, d);
-    ParameterLayout layout = builder.finish("transformer.wte.weight", "lm_head.weight",
-                                            config.tied_embeddings, {".attn.bias", ".attn.masked_bias"});
-    for (TensorSpec& spec : layout.tensors) {
-        // Files of the hub's first checkpoints leave the first word out.
-        if (spec.name.starts_with("transformer.")) {
-            spec.aliases.push_back(spec.name.substr(std::string("transformer.").size()));
-        }
-    }
-    return layout;
+    return builder.finish("transformer.wte.weight", "lm_head.weight", config.tied_embeddings,
+                          {".attn.bias", ".attn.masked_bias"});
 }
 
 Gpt2::Gpt2(const ModelConfig& config, const Parameters& parameters)

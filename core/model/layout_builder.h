@@ -45,8 +45,16 @@ public:
             layout_.blocks.push_back(name_of(l));
         }
     }
+    /// Names are those of a model with a head; files of the stack alone leave the first word out, and are
+    /// read too.
     [[nodiscard]] ParameterLayout finish(std::string embedding, std::string head, bool tied,
                                          std::vector<std::string> ignored) {
+        const std::string stack = embedding.substr(0, embedding.find('.') + 1);
+        for (TensorSpec& spec : layout_.tensors) {
+            if (!stack.empty() && spec.name.starts_with(stack)) {
+                spec.aliases.push_back(spec.name.substr(stack.size()));
+            }
+        }
         layout_.embedding = std::move(embedding);
         layout_.head = std::move(head);
         layout_.tied = tied;

@@ -79,15 +79,7 @@ ParameterLayout Opt::layout(const ModelConfig& config) {
         norm(stack + "final_layer_norm");
     }
     builder.matrix("lm_head.weight", config.vocab_size, config.embed_dim);
-    ParameterLayout layout =
-        builder.finish(stack + "embed_tokens.weight", "lm_head.weight", config.tied_embeddings, {});
-    for (TensorSpec& spec : layout.tensors) {
-        // The files of OPT itself on the hub leave the first word out.
-        if (spec.name.starts_with("model.")) {
-            spec.aliases.push_back(spec.name.substr(std::string("model.").size()));
-        }
-    }
-    return layout;
+    return builder.finish(stack + "embed_tokens.weight", "lm_head.weight", config.tied_embeddings, {});
 }
 
 Opt::Opt(const ModelConfig& config, const Parameters& parameters)

@@ -56,6 +56,17 @@ double own_threshold(const RunInfo& run, const RecordedChoices& chosen) {
     return 1e-4;
 }
 
+/// The step at which the run's own rule stops every token, whatever tau; said where tau is.
+std::optional<std::int64_t> own_exit_step(const RunInfo& run, const RecordedChoices& chosen) {
+    const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
+    if (!chosen.exit_step && own_rule(run) != nullptr && config.is_object() &&
+        config.contains("early_exit_step") && config["early_exit_step"].is_number_unsigned()) {
+        return static_cast<std::int64_t>(std::min<std::uint64_t>(
+            config["early_exit_step"].get<std::uint64_t>(), std::numeric_limits<std::int32_t>::max()));
+    }
+    return chosen.exit_step;
+}
+
 /// [tokens, width] row-major into columns; \p width may be K where nothing is asked after the last step.
 void transpose(const std::vector<float>& values, std::size_t width, SignalColumns& columns,
                PolicySignal signal, std::size_t first) {
@@ -99,8 +110,8 @@ ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run, std::ve
     choose_columns(trace, only);
     none_.context.max_steps = run.max_steps;
     none_.context.own_threshold = own_threshold(run, chosen_);
-    if (chosen_.exit_step && *chosen_.exit_step <= run.max_steps) {
-        none_.context.exit_step = chosen_.exit_step;
+    if (const auto exit_step = own_exit_step(run, chosen_)) {
+        none_.context.exit_step = std::min(*exit_step, run.max_steps);
     }
     plan_costs();
 }

@@ -158,6 +158,11 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
         if (!sequence.text.empty()) {
             sequence.begin = std::move(tokens.begin);
             sequence.end = std::move(tokens.end);
+            if (!info.complete) { // what no token was read of is not there
+                sequence.text.resize(std::min<std::size_t>(sequence.text.size(), sequence.end.back()));
+                std::erase_if(sequence.labels,
+                              [&](const TextLabel& label) { return label.end > sequence.text.size(); });
+            }
         }
     }
     return sequences;

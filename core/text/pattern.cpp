@@ -160,6 +160,20 @@ bool Pattern::Search::next(Match& match) {
     return false;
 }
 
+namespace {
+
+/// "Han" of an expression that begins with \p{Han}, \P{Han} or \p{^Han}; empty of others.
+std::string_view property_of(std::string_view expression) {
+    if (!expression.starts_with("\\p{") && !expression.starts_with("\\P{")) {
+        return {};
+    }
+    const std::size_t begin = expression.substr(3, 1) == "^" ? 4 : 3;
+    const std::size_t end = expression.find('}');
+    return end == std::string_view::npos ? std::string_view() : expression.substr(begin, end - begin);
+}
+
+} // namespace
+
 std::string translate_oniguruma(std::string_view expression, const std::filesystem::path& file) {
     const auto refuse = [&](const std::string& what) {
         throw InputError(file, "a regular expression without " + what,
@@ -170,7 +184,16 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
     constexpr std::string_view space =
         "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}"
         "\\x{202f}\\x{205f}\\x{3000}";
-    constexpr std::string_view word = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}";
+    // With what Oniguruma takes from Latin-1, and letters in circles and squares.
+    constexpr std::string_view word =
+        "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
+        "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+    // PCRE2 takes a bare name of a script for all characters that such texts use.
+    constexpr std::string_view scripts[] = {
+        "Arabic",  "Armenian", "Bengali",  "Cyrillic", "Devanagari", "Ethiopic",  "Georgian",
+        "Greek",   "Gujarati", "Gurmukhi", "Han",      "Hangul",     "Hebrew",    "Hiragana",
+        "Kannada", "Katakana", "Khmer",    "Lao",      "Latin",      "Malayalam", "Mongolian",
+        "Myanmar", "Oriya",    "Sinhala",  "Tamil",    "Telugu",     "Thai",      "Tibetan"};
     std::string out;
     out.reserve(expression.size() * 2);
     bool in_class = false;
@@ -226,6 +249,13 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
                 out += rest.substr(2, 4);
                 out += '}';
                 i += 4;
+            } else if (const std::string_view script = property_of(rest);
+                       std::find(std::begin(scripts), std::end(scripts), script) != std::end(scripts)) {
+                const bool apart = rest[3] == '^';
+                out += (e == 'P') != apart ? "\\P{sc:" : "\\p{sc:";
+                out += script;
+                out += '}';
+                i += 2 + script.size() + (apart ? 1 : 0);
             } else if (e == 'g' || e == 'K' || e == 'G') {
                 refuse(std::string("\\") + e);
             } else {

@@ -17,7 +17,7 @@ class Database;
 // InputError: no such run, no trace, another writer. EnvironmentError: the file or its folder cannot be
 // written, no room.
 
-/// InputError: what no run is named: nothing, more than 1000 bytes or one line of UTF-8.
+/// InputError unless it can name a run: 1 to 1000 bytes of UTF-8, in one line.
 void check_run_name(const std::string& name);
 
 /// Its annotations follow it. InputError: check_run_name, or a name that another run has.

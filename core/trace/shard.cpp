@@ -5,6 +5,8 @@
 #include "core/remote/host.h"
 #include "core/trace/recorded_choices.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <fnmatch.h>
@@ -162,6 +164,21 @@ std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace)
     return shards;
 }
 
+namespace {
+
+/// Without what the config and the texts say already, and earlier builds did not write.
+std::string marks_of_choices(const std::string& choices) {
+    nlohmann::json marks = nlohmann::json::parse(choices, nullptr, /*allow_exceptions=*/false);
+    if (!marks.is_object()) {
+        return choices;
+    }
+    marks.erase("exit_step");
+    marks.erase("planned_lengths");
+    return marks.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+} // namespace
+
 std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run) {
     const std::string changes = changes_of(run);
     return {{"the texts' digest", run.text_digest},
@@ -172,7 +189,7 @@ std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run
             {"scoring", run.scoring},
             {"dtype", run.dtype},
             {"--record", run.record_level},
-            {"choices", run.choices},
+            {"choices", marks_of_choices(run.choices)},
             {"steps that are a", run.step_unit},
             {"method", run.method},
             {"depth mixing", run.depth_mixing},

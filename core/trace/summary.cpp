@@ -232,7 +232,7 @@ nlohmann::json number(double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
-/// Text from the file may be no UTF-8, which the JSON library refuses to write.
+/// Text from the file may be no UTF-8, which the JSON library refuses to write: it goes through valid_utf8.
 nlohmann::json json_of(const TraceReader& reader, const RunInfo& run) {
     nlohmann::json signals = nlohmann::json::array();
     for (const SignalInfo& signal : reader.signals(run.id)) {

@@ -73,7 +73,6 @@ void Trainer::require_inputs_elsewhere() const {
     };
     const std::pair<const char*, std::filesystem::path> inputs[] = {
         {"the checkpoint to go on from", recipe_.start},
-        {"the tokenizer", std::filesystem::absolute(recipe_.tokenizer).parent_path()},
         {"the token shards", shards(recipe_.shards)},
         {"the held-out token shards", shards(recipe_.held_out_shards)}};
     for (const auto& [input, folder] : inputs) {

@@ -50,7 +50,7 @@ function stepTable(r, i) {
   const run = D.runs[r], info = run.info, row = sequence().first + i - 1, box = document.createElement("div");
   box.className = "steps of-" + "ab"[r];
   const loss = run.maps.nll, c = run.candidates;
-  if (!loss && !c) return box;
+  if (!loss && !c || i > info.reached[state.sequence]) return box;
   const title = document.createElement("h3"), name = document.createElement("bdi");
   name.textContent = visible(info.name);
   title.append(chip(r), name);
@@ -131,7 +131,7 @@ function drawMap() {
     context.fillRect(0, y, 3, m.width * rowHeight - 1);
     for (let k = 0; k < m.width; ++k) {
       if (rowHeight > 10 || k % 2 === 0) { context.fillStyle = css("--soft"); context.textAlign = "right"; context.fillText(`${run.info.step_unit} ${k}`, gutter - 8, y + (k + .5) * rowHeight); }
-      for (let i = Math.max(first, 1); i < last; ++i) {
+      for (let i = Math.max(first, 1); i < Math.min(last, run.info.reached[state.sequence] + 1); ++i) {
         const row = sequence().first + i - 1, v = m.values[row * m.width + k];
         context.fillStyle = k > run.columns.steps[row] || Number.isNaN(v) ? css("--halted") : mix(VIRIDIS, (v - low) / (high - low));
         context.fillRect(gutter + (i - first) * CELL, y + k * rowHeight, CELL - 1, rowHeight - 1);

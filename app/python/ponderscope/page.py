@@ -49,8 +49,8 @@ def write_page(
     page = fill(Packed(trace, runs, title, sequences, max_tokens).bytes())
     if path is not None:
         target = Path(path)
-        if target.is_file() and target.suffix != ".html":
-            raise ValueError(f"{target}: expected a new file or one that ends in .html, found another; choose another name.")
+        if target.is_file() and target.open("rb").read(15) == b"SQLite format 3":
+            raise ValueError(f"{target}: expected a new file or one to replace, found a trace; choose another name.")
         passing = target.with_name(f"{target.name}.{os.getpid()}.partial")
         try:
             passing.write_text(page, encoding="utf-8")

@@ -69,7 +69,7 @@ def write_cut_trace(path: Path) -> Path:
 
 
 def test_a_page_replaces_no_trace(trace_path: Path) -> None:
-    with pytest.raises(ValueError, match="ends in .html"):
+    with pytest.raises(ValueError, match="found a trace"):
         ps.open(trace_path).page(trace_path)
     assert ps.open(trace_path).run_names == ["model", "other"]
 

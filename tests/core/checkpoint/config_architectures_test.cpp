@@ -188,6 +188,8 @@ TEST(ConfigErrors, EachHasItsSentence) {
          "nothing, since quantised weights are not read, for \"quantization_config\", found an object; get "
          "the checkpoint before "
          "quantisation."},
+        {llama(R"("is_causal":false)"),
+         "true for \"is_causal\", found false; this build runs causal models only."},
         {llama(R"("num_key_value_heads":3)"),
          "a divisor of the number of query heads, 4, for \"num_key_value_heads\", found 3" + correct},
         {R"({"model_type":"mistral","num_attention_heads":4})",

@@ -549,32 +549,35 @@ TEST_F(WrongInput, FilesMadeByOthers) {
     }
 }
 
-TEST_F(WrongInput, AFileOfAnotherKindIsNotReplaced) {
-    const std::string notes = at("notes.ponder");
+TEST_F(WrongInput, ATraceOrACheckpointIsNotReplaced) {
+    const std::string notes = at("notes.csv");
     const std::vector<std::vector<std::string>> commands{
-        {"page", notes, "-o", notes},
-        {"stats", notes, "--csv", notes},
-        {"policy", notes, "--csv", notes},
-        {"policy", notes, "--per-token", notes},
-        {"referee", notes, "--csv", notes},
-        {"referee", notes, "--tex", notes},
-        {"logits", at("good"), "--ids", at("text.txt"), "-o", notes}};
+        {"page", notes, "-o", notes},       {"stats", notes, "--csv", notes},
+        {"policy", notes, "--csv", notes},  {"policy", notes, "--per-token", notes},
+        {"referee", notes, "--csv", notes}, {"referee", notes, "--tex", notes}};
+    const std::string weights = read_file(folder_ / "good" / "model.safetensors");
     for (const std::vector<std::string>& command : commands) {
         SCOPED_TRACE(command[0] + " " + command[command.size() - 2]);
-        write_file_atomically(notes, "of great worth");
-        const ProgramResult result = run_ponderscope(command);
-        EXPECT_EQ(result.code, 2);
-        EXPECT_NE(result.err.find("notes.ponder: expected a new file or one that ends in ."),
-                  std::string::npos)
-            << result.err;
-        EXPECT_EQ(read_file(notes), "of great worth");
+        for (const auto& [content, what] :
+             {std::pair{std::string("SQLite format 3") + '\0', "a trace"}, {weights, "weights"}}) {
+            write_file_atomically(notes, content);
+            const ProgramResult result = run_ponderscope(command);
+            EXPECT_EQ(result.code, 2);
+            EXPECT_NE(result.err.find(
+                          std::string("notes.csv: expected a new file or one to replace, found ") + what),
+                      std::string::npos)
+                << result.err;
+            EXPECT_EQ(read_file(notes), content);
+        }
     }
-    const std::string weights = read_file(folder_ / "good" / "model.safetensors");
     write_file_atomically(at("ids.json"), "[[1, 2]]");
-    expect_refusal(
-        run_ponderscope({"logits", at("good"), "--ids", at("ids.json"), "-o", at("good/model.safetensors")}),
-        {"model.safetensors", "outside of the checkpoint's folder"});
+    const auto logits = [&](const std::string& output) {
+        return run_ponderscope({"logits", at("good"), "--ids", at("ids.json"), "-o", at(output)});
+    };
+    expect_refusal(logits("good/model.safetensors"), {"model.safetensors", "one of its own"});
     EXPECT_EQ(read_file(folder_ / "good" / "model.safetensors"), weights);
+    EXPECT_EQ(logits("out.safetensors").code, 0);
+    EXPECT_EQ(logits("out.safetensors").code, 0) << "its own file is replaced";
 }
 
 } // namespace

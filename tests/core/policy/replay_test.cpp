@@ -348,8 +348,10 @@ TEST(ReplayTable, TakesWhatTheRunSaysOfLengthsAndTheOwnExit) {
         load(write_trace(folder, {.choices = R"({"planned_lengths": [9], "exit_step": 1})"}));
     EXPECT_EQ(table.places.at(0).length, 9U);
     EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, std::vector<std::int32_t>(3, 1));
+    const testing::TemporaryFolder fewer; // steps than the exit's
+    EXPECT_EQ(load(write_trace(fewer, {.choices = R"({"exit_step": 3})"})).context.exit_step, 2);
     // A stranger's: nothing that cannot be.
-    for (const char* wrong : {R"({"planned_lengths": [2], "exit_step": 3})", R"({"planned_lengths": [-9]})",
+    for (const char* wrong : {R"({"planned_lengths": [2]})", R"({"planned_lengths": [-9]})",
                               R"({"planned_lengths": [99999999999], "exit_step": -1})",
                               R"({"planned_lengths": {"0": 9}, "exit_step": "1"})"}) {
         const testing::TemporaryFolder other;

@@ -62,6 +62,36 @@ TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
     EXPECT_NE(fewer.find("found of 3"), std::string::npos) << fewer;
 }
 
+TEST(EngineFiles, OfTheStackAloneLeaveTheFirstWordOut) {
+    for (nlohmann::json config : {tiny_llama(), tiny_gpt_neox(), testing::tiny_gpt2(), testing::tiny_phi(),
+                                  testing::tiny_opt(), testing::tiny_qwen3()}) {
+        SCOPED_TRACE(config["model_type"].dump());
+        const TemporaryFolder whole, stack;
+        (void)make_checkpoint(whole.path(), config);
+        std::filesystem::copy(whole / "config.json", stack / "config.json");
+        const SafetensorsFile file = SafetensorsFile::open(whole / "model.safetensors");
+        std::vector<TensorView> tensors(file.tensors().begin(), file.tensors().end());
+        for (TensorView& tensor : tensors) {
+            for (const std::string word : {"model.", "gpt_neox.", "transformer."}) {
+                tensor.name = tensor.name.substr(tensor.name.starts_with(word) ? word.size() : 0);
+            }
+        }
+        write_safetensors(stack / "model.safetensors", tensors, {});
+        const auto ids = testing::random_ids(9, 61, 3);
+        const Window window{ids, 0, 9};
+        const auto nll = [&](const TemporaryFolder& folder) {
+            return Engine::load(Checkpoint::open(folder.path()))
+                .score(std::span(&window, 1), RecordLevel::nll)
+                .front()
+                .tokens.nll;
+        };
+        const std::vector<float> expected = nll(whole);
+        const std::vector<float> found = nll(stack);
+        EXPECT_EQ(std::vector<float>(found.begin(), found.end() - 1),
+                  std::vector<float>(expected.begin(), expected.end() - 1));
+    }
+}
+
 TEST(EngineErrors, MoreGatesThanStepsAndTensorsThatNobodyAskedFor) {
     const TemporaryFolder folder;
     nlohmann::json config = tiny_llama();

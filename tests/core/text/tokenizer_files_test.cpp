@@ -307,6 +307,17 @@ TEST(Oniguruma, Translation) {
     EXPECT_EQ(translate_oniguruma("(?m:.)(?i)x(?:y)(?<!z)", file), "(?s:.)(?i)x(?:y)(?<!z)");
     EXPECT_EQ(translate_oniguruma(R"(\h[\h]\u00e9)", file), R"([0-9A-Fa-f][0-9A-Fa-f]\x{00e9})");
     EXPECT_EQ(translate_oniguruma("[]a][^]a]", file), R"([\]a][^\]a])");
+    EXPECT_EQ(translate_oniguruma(R"(\p{Han}[^\P{Thai}\p{^Latin}]\p{Lu})", file),
+              R"(\p{sc:Han}[^\P{sc:Thai}\P{sc:Latin}]\p{Lu})");
+    const auto matches = [&](const std::string& expression, const std::string& text) {
+        const Pattern pattern = Pattern::regex("^(?:" + expression + ")$", file);
+        MatchState state;
+        Pattern::Match match;
+        return Pattern::Search(pattern, text, state).next(match);
+    };
+    EXPECT_TRUE(matches(R"(\p{Han}+)", "\u4e2d"));
+    EXPECT_FALSE(matches(R"(\p{Han}+)", "\u3002")) << "a full stop of many scripts";
+    EXPECT_TRUE(matches(R"(\w+)", "a\u00b2\u24d0"));
     EXPECT_EQ(translate_oniguruma("[[:alpha:]x]", file), "[[:alpha:]x]");
     for (const char* bad : {"[a&&b]", "[a[b]]", "[\\W]", "(*SKIP)a", "a\\Kb", "\\Gb"}) {
         EXPECT_THROW(translate_oniguruma(bad, file), InputError) << bad;
