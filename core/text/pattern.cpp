@@ -184,10 +184,8 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
     constexpr std::string_view space =
         "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}"
         "\\x{202f}\\x{205f}\\x{3000}";
-    // With what Oniguruma takes from Latin-1, and letters in circles and squares.
-    constexpr std::string_view word =
-        "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
-        "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+    // With the numbers that Oniguruma takes from Latin-1, where it stands alone.
+    static const std::string word = std::string(word_characters) + "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
     // PCRE2 takes a bare name of a script for all characters that such texts use.
     constexpr std::string_view scripts[] = {
         "Arabic",  "Armenian", "Bengali",  "Cyrillic", "Devanagari", "Ethiopic",  "Georgian",
@@ -217,11 +215,9 @@ std::string translate_oniguruma(std::string_view expression, const std::filesyst
                 negated = true;
                 break;
             case 'w':
-                set = word;
-                break;
             case 'W':
-                set = word;
-                negated = true;
+                set = in_class ? word_characters : word;
+                negated = e == 'W';
                 break;
             case 'h':
                 set = "0-9A-Fa-f";

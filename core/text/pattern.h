@@ -63,6 +63,9 @@ private:
     std::shared_ptr<const Code> code_;
 };
 
+/// What \w is in the original's patterns, as the inside of a set, but for what only some of them add.
+inline constexpr std::string_view word_characters = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+
 /// Oniguruma's syntax (as in tokenizer.json) to PCRE2's, with the same meaning. InputError as Pattern::regex.
 std::string translate_oniguruma(std::string_view expression, const std::filesystem::path& file);
 

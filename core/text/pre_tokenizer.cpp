@@ -299,9 +299,7 @@ void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
                        object.has("behavior") ? parse_behavior(object) : Behavior::isolated);
     } else if (type == "Whitespace") {
         Step step;
-        // As Rust's \w has it: with joiners, without the numbers of Latin-1.
-        const std::string word = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"
-                                 "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+        const std::string word = std::string(word_characters) + "\\x{200c}\\x{200d}"; // as Rust's \w has it
         step.pattern = Pattern::regex("[" + word + "]+|[^" + word + "\\s]+", file);
         step.behavior = Behavior::removed;
         step.invert = true;

@@ -318,6 +318,7 @@ TEST(Oniguruma, Translation) {
     EXPECT_TRUE(matches(R"(\p{Han}+)", "\u4e2d"));
     EXPECT_FALSE(matches(R"(\p{Han}+)", "\u3002")) << "a full stop of many scripts";
     EXPECT_TRUE(matches(R"(\w+)", "a\u00b2\u24d0"));
+    EXPECT_TRUE(matches(R"([^\s\w]+)", "\u00b2")) << "in a set the numbers of Latin-1 are none of them";
     EXPECT_EQ(translate_oniguruma("[[:alpha:]x]", file), "[[:alpha:]x]");
     for (const char* bad : {"[a&&b]", "[a[b]]", "[\\W]", "(*SKIP)a", "a\\Kb", "\\Gb"}) {
         EXPECT_THROW(translate_oniguruma(bad, file), InputError) << bad;
