@@ -5,13 +5,13 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
+#include "core/checkpoint/file_kind.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <new>
 #include <string>
@@ -115,16 +115,13 @@ CLI::App* add_verb(CLI::App& program, const char* name) {
 
 CLI::Validator replaces_no_trace() {
     return {[](std::string& name) {
-                std::error_code error;
-                char begin[16] = {};
-                if (std::filesystem::is_regular_file(name, error)) {
-                    std::ifstream(name, std::ios::binary).read(begin, sizeof begin);
-                }
-                const bool database = std::string_view(begin, 15) == "SQLite format 3";
-                const bool weights = begin[8] == '{' && begin[7] == 0; // behind a length of 8 bytes
-                return database || weights ? name + ": expected a new file or one to replace, found " +
-                                                 (database ? "a trace" : "weights") + "; choose another name."
-                                           : std::string();
+                std::error_code error; // a device is not to be read
+                const FileKind kind =
+                    std::filesystem::is_regular_file(name, error) ? recognise_file(name) : FileKind::unknown;
+                return kind == FileKind::sqlite || kind == FileKind::safetensors
+                           ? name + ": expected a new file or one to replace, found " +
+                                 (kind == FileKind::sqlite ? "a trace" : "weights") + "; choose another name."
+                           : std::string();
             },
             {}};
 }

@@ -58,13 +58,16 @@ double own_threshold(const RunInfo& run, const RecordedChoices& chosen) {
 
 /// The step at which the run's own rule stops every token, whatever tau; said where tau is.
 std::optional<std::int64_t> own_exit_step(const RunInfo& run, const RecordedChoices& chosen) {
-    const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
-    if (!chosen.exit_step && own_rule(run) != nullptr && config.is_object() &&
-        config.contains("early_exit_step") && config["early_exit_step"].is_number_unsigned()) {
-        return static_cast<std::int64_t>(std::min<std::uint64_t>(
-            config["early_exit_step"].get<std::uint64_t>(), std::numeric_limits<std::int32_t>::max()));
+    if (chosen.exit_step || own_rule(run) == nullptr) {
+        return chosen.exit_step;
     }
-    return chosen.exit_step;
+    const nlohmann::json config = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
+    const auto found = config.is_object() ? config.find("early_exit_step") : config.end();
+    if (found == config.end() || !found->is_number_unsigned()) {
+        return std::nullopt;
+    }
+    return static_cast<std::int64_t>(
+        std::min<std::uint64_t>(found->get<std::uint64_t>(), std::numeric_limits<std::int32_t>::max()));
 }
 
 /// [tokens, width] row-major into columns; \p width may be K where nothing is asked after the last step.

@@ -144,8 +144,11 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
         if (stop.stop_requested()) {
             throw Cancelled();
         }
+        if (finished && !info.complete) {
+            continue;
+        }
         TokenColumns tokens = trace.tokens(run.id, info.index);
-        if (tokens.size() < 2 || (finished && !info.complete)) {
+        if (tokens.size() < 2) {
             break; // a recording that was cut off here
         }
         SequenceInput& sequence = sequences.emplace_back();

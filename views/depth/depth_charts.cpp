@@ -64,13 +64,16 @@ QString name_of(const AblatedSource& what) {
 
 } // namespace
 
-std::optional<SignalInfo> depth_signal(const TraceReader& reader, const RunInfo& run) {
+SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run) {
     for (const SignalInfo& info : reader.signals(run.id)) {
         if (DepthMap::fits(info)) {
             return info;
         }
     }
-    return std::nullopt;
+    throw InputError(reader.path(), "a run with weights by layer and source",
+                     "run \"" + run.name + "\", which has none",
+                     "choose a run of a model with depth attention; where layers were made steps, record it "
+                     "without --policy");
 }
 
 namespace {
@@ -168,14 +171,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
                  const BootstrapOptions& options) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo base = find_run(reader, run);
-    const std::optional<SignalInfo> info = depth_signal(reader, base);
-    if (!info) {
-        throw InputError(
-            trace, "a run with weights by layer and source", "run \"" + base.name + "\", which has none",
-            "choose a run of a model with depth attention; where layers were made steps, record it "
-            "without --policy");
-    }
-    const DepthMap map = sampled_depth(reader, base, *info, options.stop);
+    const DepthMap map = sampled_depth(reader, base, depth_signal(reader, base), options.stop);
     const DepthMap::Averages averages = map.averages(-1, -1);
     std::vector<AblationEffect> effects;
     for (const auto& [path, name] : candidates) {

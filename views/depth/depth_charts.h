@@ -16,8 +16,8 @@
 
 namespace ponderscope {
 
-/// The first signal of a run that has weights by layer and source; nothing: it mixes no layers.
-std::optional<SignalInfo> depth_signal(const TraceReader& reader, const RunInfo& run);
+/// The first signal of a run that has weights by layer and source. InputError: it has none.
+SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 
 /// Rows of a depth signal from all over a run, or over one \p sequence of it, as one map: at most
 /// DepthMap::most_rows of them in slices that are evenly spaced, so that what is read does not grow with the

@@ -141,14 +141,7 @@ Chart depth_of(const FigureSpec& spec, const std::stop_token& stop) {
     const RunName& name = spec.runs.front();
     const TraceReader reader = TraceReader::open(name.trace);
     const RunInfo run = find_run(reader, name.run);
-    const std::optional<SignalInfo> info = depth_signal(reader, run);
-    if (!info) {
-        throw InputError(
-            name.trace, "a run with weights by layer and source", "run \"" + run.name + "\", which has none",
-            "choose a run of a model with depth attention; where layers were made steps, record it "
-            "without --policy");
-    }
-    return depth_weights_chart(sampled_depth(reader, run, *info, stop));
+    return depth_weights_chart(sampled_depth(reader, run, depth_signal(reader, run), stop));
 }
 
 Chart ablation_of(const FigureSpec& spec, const std::stop_token& stop) {

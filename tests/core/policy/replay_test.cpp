@@ -350,6 +350,8 @@ TEST(ReplayTable, TakesWhatTheRunSaysOfLengthsAndTheOwnExit) {
     EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, std::vector<std::int32_t>(3, 1));
     const testing::TemporaryFolder fewer; // steps than the exit's
     EXPECT_EQ(load(write_trace(fewer, {.choices = R"({"exit_step": 3})"})).context.exit_step, 2);
+    const testing::TemporaryFolder earlier; // traces say it in config.json alone
+    EXPECT_EQ(load(write_trace(earlier, {.config = R"({"early_exit_step": 1})"})).context.exit_step, 1);
     // A stranger's: nothing that cannot be.
     for (const char* wrong : {R"({"planned_lengths": [2]})", R"({"planned_lengths": [-9]})",
                               R"({"planned_lengths": [99999999999], "exit_step": -1})",
