@@ -2,21 +2,13 @@
 // record by several processes, merge --join, record --resume, and shards that are read as one run. The
 // processes are started one after the other with the environment that a launcher would give them: nothing is
 // said between them, so nothing but the environment can matter.
-#include "core/base/files.h"
 #include "core/trace/reader.h"
-#include "tests/core/cli/run_program.h"
+#include "tests/core/cli/shards_stage.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
-#include "tests/support/tiny_checkpoint.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
-#include <cstdlib>
-#include <gtest/gtest.h>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -24,124 +16,12 @@
 namespace ponderscope {
 namespace {
 
+using testing::InWorld;
 using testing::ProgramResult;
 using testing::refused;
 using testing::run_ponderscope;
+using testing::Shards;
 using testing::succeed;
-
-/// A process of a world, as torchrun starts it.
-class InWorld {
-public:
-    InWorld(int rank, int size) {
-        ::setenv("RANK", std::to_string(rank).c_str(), 1);
-        ::setenv("WORLD_SIZE", std::to_string(size).c_str(), 1);
-        ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
-    }
-    ~InWorld() {
-        for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK"}) {
-            ::unsetenv(name);
-        }
-    }
-    InWorld(const InWorld&) = delete;
-    InWorld& operator=(const InWorld&) = delete;
-};
-
-class Shards : public ::testing::Test {
-protected:
-    testing::TemporaryFolder folder;
-    std::string model = folder / "model";
-    std::string corpus = folder / "corpus.jsonl";
-    std::vector<std::string> how; ///< options of record beside input and output
-
-    void SetUp() override {
-        testing::TinyCheckpoint().write(model);
-        std::string lines;
-        for (int i = 0; i < 23; ++i) {
-            std::string text = "Line " + std::to_string(i) + " of a small corpus,";
-            for (int word = 0; word < i * i % 37; ++word) {
-                text += " caf\u00e9 " + std::to_string(word * i);
-            }
-            const std::size_t half = text.size() / 2 - text.size() / 2 % 5;
-            lines +=
-                nlohmann::json{{"text", text},
-                               {"author", i % 2 == 0 ? "Ann" : "Bo"},
-                               {"parts", nlohmann::json::array(
-                                             {{{"begin", 0}, {"end", half}, {"class", "front"}},
-                                              {{"begin", half}, {"end", text.size()}, {"class", "back"}}})}}
-                    .dump() +
-                "\n";
-        }
-        write_file_atomically(corpus, lines);
-        how = {"--jsonl",  corpus, "--group-field", "author", "--label-field", "parts", "--context", "32",
-               "--stride", "16",   "--batch",       "4",      "--name",        "run"};
-    }
-    [[nodiscard]] std::vector<std::string> record_to(const std::string& trace) const {
-        std::vector<std::string> line{"record", model, "-o", trace};
-        line.insert(line.end(), how.begin(), how.end());
-        return line;
-    }
-    void record_in_world(const std::string& trace, int size) const {
-        for (int rank = 0; rank < size; ++rank) {
-            const InWorld world(rank, size);
-            succeed(record_to(trace));
-        }
-    }
-    static std::string shard(const std::string& trace, int rank, int size) {
-        char name[32];
-        std::snprintf(name, sizeof name, ".r%04d-of-%04d.ponder", rank, size);
-        return trace.substr(0, trace.size() - 7) + name;
-    }
-    /// Every file of an export, without the moments in runs.csv.
-    [[nodiscard]] std::map<std::string, std::string> exported(const std::string& trace) const {
-        const std::string tables = folder / ("tables" + std::to_string(std::rand()));
-        succeed({"export", trace, "-o", tables});
-        std::map<std::string, std::string> files;
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(tables)) {
-            if (entry.is_regular_file()) {
-                files[std::filesystem::relative(entry.path(), tables)] = read_file(entry.path());
-            }
-        }
-        const std::string runs = files["runs.csv"];
-        files["runs.csv"] = without_moments(runs);
-        return files;
-    }
-    static std::string without_moments(const std::string& table) {
-        std::vector<std::vector<std::string>> rows(1, {""});
-        bool quoted = false;
-        for (const char c : table) {
-            if (c == '"') {
-                quoted = !quoted;
-            }
-            if (c == '\n' && !quoted) {
-                rows.push_back({""});
-            } else if (c == ',' && !quoted) {
-                rows.back().emplace_back();
-            } else {
-                rows.back().back() += c;
-            }
-        }
-        std::string rest;
-        for (const std::vector<std::string>& row : rows) {
-            for (std::size_t i = 0; i < row.size(); ++i) {
-                const std::string& column = rows.front().at(i);
-                if (column != "started" && column != "seconds" && column != "tokens_per_second") {
-                    rest += row[i] + ",";
-                }
-            }
-            rest += "\n";
-        }
-        return rest;
-    }
-    void expect_equal(const std::map<std::string, std::string>& one,
-                      const std::map<std::string, std::string>& other, const std::string& which) const {
-        ASSERT_EQ(one.size(), other.size()) << which;
-        for (const auto& [name, content] : one) {
-            EXPECT_TRUE(other.at(name) == content)
-                << which << ": " << name << " differs\n"
-                << (name == "runs.csv" || name == "sequences.csv" ? content + "\n" + other.at(name) : "");
-        }
-    }
-};
 
 TEST_F(Shards, OfAnyWorldAreJoinedToWhatOneProcessRecords) {
     const std::string alone = folder / "alone.ponder";
@@ -485,117 +365,6 @@ TEST_F(Shards, AFullDiskOfOneRankLeavesWhatIsResumed) {
     const std::string joined = folder / "joined.ponder";
     succeed({"merge", "--join", folder / "t.r*", "-o", joined});
     expect_equal(exported(alone), exported(joined), "after a full disk");
-}
-
-TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
-    const std::string basic = folder / "basic.ponder";
-    how.insert(how.end(), {"--record", "basic"});
-    succeed(record_to(basic));
-    how.back() = "scalars";
-    const std::string scalars = folder / "scalars.ponder";
-    succeed(record_to(scalars));
-    succeed({"check", scalars});
-    EXPECT_EQ(testing::sql_value(scalars, "PRAGMA user_version"), "3");
-    EXPECT_EQ(testing::sql_value(basic, "PRAGMA user_version"), "2");
-    EXPECT_EQ(testing::sql_value(scalars, "SELECT count(*) FROM token_row"), "0");
-    const TraceReader one = TraceReader::open(basic);
-    const TraceReader other = TraceReader::open(scalars);
-    EXPECT_TRUE(other.signals(1).empty());
-    for (const SequenceInfo& sequence : one.sequences(1)) {
-        const TokenColumns a = one.tokens(1, sequence.index);
-        const TokenColumns b = other.tokens(1, sequence.index);
-        EXPECT_EQ(a.id, b.id);
-        EXPECT_EQ(a.begin, b.begin);
-        EXPECT_EQ(a.end, b.end);
-        EXPECT_EQ(a.rank, b.rank);
-        EXPECT_EQ(a.steps, b.steps);
-        EXPECT_EQ(a.flops, b.flops);
-        ASSERT_EQ(a.size(), b.size());
-        for (std::size_t i = 0; i < a.size(); ++i) {
-            EXPECT_TRUE(a.nll[i] == b.nll[i] || (std::isnan(a.nll[i]) && std::isnan(b.nll[i])));
-            EXPECT_EQ(a.entropy[i], b.entropy[i]);
-            EXPECT_TRUE(std::isnan(b.max_probability[i]));
-        }
-        const TokenColumns some = other.tokens(1, sequence.index, 3, 7);
-        EXPECT_EQ(some.first, 3);
-        EXPECT_EQ(some.id, std::vector<std::int32_t>(a.id.begin() + 3, a.id.begin() + 7));
-    }
-    succeed({"compare", basic, scalars, "--json"});
-    // In shards, resumed and joined like any other run.
-    const std::string trace = folder / "w.ponder";
-    record_in_world(trace, 3);
-    const std::string joined = folder / "joined.ponder";
-    succeed({"merge", "--join", folder / "w.r*", "-o", joined});
-    expect_equal(exported(scalars), exported(joined), "scalars");
-    succeed({"check", joined});
-    // A damaged frame is a sentence, not values.
-    testing::sql(scalars,
-                 "UPDATE chunk SET data = substr(data, 1, length(data) - 5) WHERE dtype LIKE '%zstd'");
-    EXPECT_EQ(run_ponderscope({"check", scalars}).code, 1);
-    EXPECT_EQ(run_ponderscope({"stats", scalars}).code, 2);
-}
-
-TEST_F(Shards, CompressedValuesAreTheSame) {
-    const std::string plain = folder / "plain.ponder";
-    ASSERT_EQ(run_ponderscope(record_to(plain)).code, 0);
-    how.emplace_back("--compress");
-    const std::string compressed = folder / "compressed.ponder";
-    succeed(record_to(compressed));
-    EXPECT_GT(
-        std::stoll(testing::sql_value(compressed, "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'")),
-        0);
-    EXPECT_LT(std::stoll(testing::sql_value(compressed, "SELECT sum(length(data)) FROM chunk")),
-              std::stoll(testing::sql_value(plain, "SELECT sum(length(data)) FROM chunk")));
-    expect_equal(exported(plain), exported(compressed), "compressed");
-    succeed({"check", compressed});
-    how.emplace_back("--no-candidates");
-    const std::string fewer = folder / "fewer.ponder";
-    succeed(record_to(fewer));
-    for (const SignalInfo& signal : TraceReader::open(fewer).signals(1)) {
-        EXPECT_EQ(signal.name.find("candidate"), std::string::npos);
-    }
-    succeed({"check", fewer});
-}
-
-TEST_F(Shards, SamplesAndLimitsAreOfTheTextsAlone) {
-    const auto titles = [](const std::string& trace) {
-        std::vector<std::string> all;
-        for (const SequenceInfo& sequence : TraceReader::open(trace).sequences(1)) {
-            all.push_back(sequence.title);
-        }
-        return all;
-    };
-    how.insert(how.end(), {"--sample", "0.4", "--seed", "3"});
-    const std::string alone = folder / "alone.ponder";
-    succeed(record_to(alone));
-    EXPECT_GT(titles(alone).size(), 3U);
-    EXPECT_LT(titles(alone).size(), 18U);
-    const std::string trace = folder / "w.ponder";
-    record_in_world(trace, 2);
-    EXPECT_EQ(titles(trace), titles(alone));
-    how.back() = "4";
-    const std::string other = folder / "other.ponder";
-    succeed(record_to(other));
-    EXPECT_NE(titles(other), titles(alone));
-    how.resize(how.size() - 4);
-    how.insert(how.end(), {"--limit-tokens", "300"});
-    const std::string limited = folder / "limited.ponder";
-    succeed(record_to(limited));
-    const TraceReader reader = TraceReader::open(limited);
-    const std::vector<SequenceInfo> sequences = reader.sequences(1);
-    EXPECT_GE(reader.runs().front().tokens, 300);
-    EXPECT_LT(reader.runs().front().tokens - sequences.back().tokens, 300);
-    // The digest is that of the texts that were taken.
-    std::string lines = read_file(corpus);
-    std::size_t end = 0;
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-        end = lines.find('\n', end) + 1;
-    }
-    write_file_atomically(corpus, lines.substr(0, end));
-    how.resize(how.size() - 2);
-    const std::string same = folder / "same.ponder";
-    succeed(record_to(same));
-    EXPECT_EQ(TraceReader::open(same).runs().front().text_digest, reader.runs().front().text_digest);
 }
 
 } // namespace

@@ -8,13 +8,13 @@
 #include "core/base/error.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "tests/views/figure/added_run.h"
 #include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
 #include <QtTest>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 #undef signals
@@ -34,35 +34,22 @@ struct Signal {
 /// A run over the text of the first one of \p trace.
 void add_run(const fs::path& trace, const std::function<void(RunInfo&)>& change,
              const std::vector<Signal>& kept = {}) {
-    const TraceReader reader = TraceReader::open(trace);
-    RunInfo info = reader.runs().front();
-    const std::int64_t base = info.id;
-    change(info);
     std::vector<SignalInfo> infos;
     for (const Signal& one : kept) {
         infos.push_back(one.info);
     }
-    TraceWriter writer(trace);
-    writer.begin_run(info, infos);
-    for (const SequenceInfo& sequence : reader.sequences(base)) {
-        TokenColumns tokens = reader.tokens(base, sequence.index);
+    testing::add_run(trace, change, infos, [&](const TokenColumns& tokens) {
         std::vector<std::pair<std::string, SignalChunk>> chunks;
         for (const Signal& one : kept) {
-            const auto count = static_cast<std::int64_t>(tokens.size());
-            SignalChunk chunk{0, DType::f32, {count, 4}, std::vector<std::byte>(tokens.size() * 16)};
+            std::vector<float> values;
             for (std::size_t i = 0; i < tokens.size() * 4; ++i) {
-                const float value = one.value(i / 4, static_cast<int>(i % 4));
-                std::memcpy(chunk.data.data() + i * 4, &value, 4);
+                values.push_back(one.value(i / 4, static_cast<int>(i % 4)));
             }
-            chunks.emplace_back(one.info.name, std::move(chunk));
+            chunks.emplace_back(one.info.name,
+                                testing::chunk_of({static_cast<std::int64_t>(tokens.size()), 4}, values));
         }
-        writer.begin_sequence(sequence.title, reader.text(base, sequence.index));
-        writer.append(std::move(tokens), std::move(chunks));
-        writer.end_sequence();
-    }
-    writer.put_vocabulary(reader.vocabulary(base));
-    writer.end_run(1);
-    writer.finish();
+        return chunks;
+    });
 }
 
 void rename(const fs::path& trace, const std::string& from, const std::string& to) {

@@ -9,13 +9,13 @@
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
+#include "tests/views/figure/added_run.h"
 #include "tests/views/figure/page_fit.h"
 #include "views/compare/winners.h"
 #include "views/depth/depth_charts.h"
 #include "views/figure/backends.h"
 #include "views/figure/command.h"
 #include "views/figure/parts.h"
-#include "views/figure/vision.h"
 #include "views/halting/step_charts.h"
 #include "views/policy/policy_charts.h"
 
@@ -24,7 +24,6 @@
 #include <QtTest>
 
 #include <cmath>
-#include <cstring>
 #include <fstream>
 
 #undef signals
@@ -38,11 +37,6 @@ namespace {
 /// A run like the first one of \p trace, but for its name, what it says of itself and its NLL.
 void copy_run(const fs::path& trace, const std::string& name, const std::string& notice, float more_nll,
               bool with_refreshes) {
-    const TraceReader reader = TraceReader::open(trace);
-    RunInfo info = find_run(reader, "1");
-    const std::int64_t base = info.id;
-    info.name = name;
-    info.notices = notice.empty() ? "[]" : "[\"" + notice + "\"]";
     std::vector<SignalInfo> infos;
     if (with_refreshes) {
         infos.push_back({signal::jacobi_difference, {"token", "iteration"}, "", "Movement", "Of latents."});
@@ -52,48 +46,34 @@ void copy_run(const fs::path& trace, const std::string& name, const std::string&
                          "NLL by step and layer",
                          with_column_labels("What layers say.", {"3", "4", "5"})});
     }
-    TraceWriter writer(trace);
-    writer.begin_run(info, infos);
-    for (const SequenceInfo& sequence : reader.sequences(base)) {
-        TokenColumns tokens = reader.tokens(base, sequence.index);
+    std::int32_t steps = 0;
+    const auto change = [&](RunInfo& info) {
+        info.name = name;
+        info.notices = notice.empty() ? "[]" : "[\"" + notice + "\"]";
+        steps = static_cast<std::int32_t>(info.max_steps + 1);
+    };
+    testing::add_run(trace, change, infos, [&](TokenColumns& tokens) {
         for (float& nll : tokens.nll) {
             nll += more_nll;
         }
         std::vector<std::pair<std::string, SignalChunk>> all;
         if (with_refreshes) {
             std::vector<float> values;
-            for (std::size_t t = 0; t < tokens.size(); ++t) {
-                for (const float value : {1.0F, 0.4F, 0.16F}) {
-                    values.push_back(value);
-                }
-            }
-            SignalChunk chunk{0, DType::f32, {static_cast<std::int64_t>(tokens.size()), 3}, {}};
-            chunk.data.resize(values.size() * sizeof(float));
-            std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
-            all.emplace_back(signal::jacobi_difference, std::move(chunk));
-            // Steps that did not run are NaN; step and layer are told by the digits.
-            const auto steps = static_cast<std::int32_t>(info.max_steps + 1);
-            std::vector<float> lens;
-            for (std::size_t t = 0; t < tokens.size(); ++t) {
+            std::vector<float> lens; // of steps that did not run NaN; step and layer are told by the digits
+            for (const std::int32_t last : tokens.steps) {
+                values.insert(values.end(), {1.0F, 0.4F, 0.16F});
                 for (std::int32_t k = 0; k < steps; ++k) {
                     for (std::int32_t l = 0; l < 3; ++l) {
-                        lens.push_back(k > tokens.steps[t] ? std::nanf("")
-                                                           : static_cast<float>(10 * k + l + 1));
+                        lens.push_back(k > last ? std::nanf("") : static_cast<float>(10 * k + l + 1));
                     }
                 }
             }
-            SignalChunk layers{0, DType::f32, {static_cast<std::int64_t>(tokens.size()), steps, 3}, {}};
-            layers.data.resize(lens.size() * sizeof(float));
-            std::memcpy(layers.data.data(), lens.data(), layers.data.size());
-            all.emplace_back(signal::layer_nll, std::move(layers));
+            const auto count = static_cast<std::int64_t>(tokens.size());
+            all.emplace_back(signal::jacobi_difference, testing::chunk_of({count, 3}, values));
+            all.emplace_back(signal::layer_nll, testing::chunk_of({count, steps, 3}, lens));
         }
-        writer.begin_sequence(sequence.title, reader.text(base, sequence.index));
-        writer.append(std::move(tokens), std::move(all));
-        writer.end_sequence();
-    }
-    writer.put_vocabulary(reader.vocabulary(base));
-    writer.end_run(1);
-    writer.finish();
+        return all;
+    });
 }
 
 } // namespace
@@ -341,7 +321,7 @@ private slots:
         QVERIFY(effects[0].what == (AblatedSource{0, 1}));
         QVERIFY(std::abs(effects[0].difference.value - 0.25) < 1e-5);
         const RunInfo run = find_run(reader, "adaponderlm-1m");
-        const DepthMap map = sampled_depth(reader, run, *depth_signal(reader, run));
+        const DepthMap map = sampled_depth(reader, run, depth_signal(reader, run));
         const auto averages = map.averages(-1, -1);
         const auto place = static_cast<std::size_t>(1 * map.sources() + 0);
         QVERIFY(std::abs(effects[0].weight - static_cast<double>(averages.mean[place])) < 1e-6);
@@ -441,144 +421,6 @@ private slots:
             QVERIFY(std::string(error.what()).find("layer_nll") != std::string::npos);
         }
         QVERIFY_EXCEPTION_THROWN(layers_by_step_chart(trace_, "vanilla-1m", "nll"), InputError);
-    }
-
-    void manyCellsBecomeOneImage() {
-        Chart chart;
-        Chart::Series cells;
-        cells.mark = Chart::Mark::cell;
-        for (int x = 0; x < 200; ++x) {
-            for (int y = 0; y < 150; ++y) {
-                cells.x.push_back(x);
-                cells.y.push_back(y);
-                cells.value.push_back((x + y) / 350.0);
-            }
-        }
-        chart.series.push_back(cells);
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list(QSizeF(300, 200));
-        draw_chart(list, style, {0, 0, 300, 200}, chart, 1);
-        const auto images = std::count_if(list.items().begin(), list.items().end(), [](const Item& item) {
-            return std::holds_alternative<ImageItem>(item);
-        });
-        QCOMPARE(images, 1);
-        for (const Item& item : list.items()) {
-            if (const auto* image = std::get_if<ImageItem>(&item)) {
-                QCOMPARE(image->image.size(), QSize(200, 150));
-                QCOMPARE(image->image.pixel(0, 149), ColourMap::viridis().at(0));
-            }
-        }
-    }
-
-    void manySeriesLeaveRoomForThePlot() {
-        // More of them than the palette has colours, each with a band, and a caveat of several lines.
-        Chart chart;
-        chart.note = QStringLiteral("What is halted changes no other token here, ").repeated(6).trimmed();
-        const Style style(FigureSpec{}, *fonts_);
-        const int colours = static_cast<int>(style.runs.size());
-        for (int i = 0; i < 2 * colours; ++i) {
-            Chart::Series line;
-            line.name = QStringLiteral("a_rule_with_a_name %1").arg(i);
-            line.ink = i;
-            line.x = {0, 1};
-            line.y = {0.0 + i, 1.0 + i};
-            Chart::Series band = line;
-            band.mark = Chart::Mark::band;
-            band.name.clear();
-            band.low = line.y;
-            band.high = {2.0 + i, 3.0 + i};
-            chart.series.push_back(line);
-            chart.series.push_back(band);
-            Chart::Series points = line;
-            points.mark = Chart::Mark::point;
-            points.name = QStringLiteral("unlisted");
-            points.listed = false;
-            chart.series.push_back(points);
-        }
-        const double height = readable_height(style, 238, chart, 8, 90);
-        DisplayList list;
-        const ChartPlaces places = draw_chart(list, style, {0, 0, 238, height}, chart, 8);
-        QVERIFY2(places.plot.height() > 80, qPrintable(QString::number(places.plot.height())));
-        QString words;
-        std::vector<std::vector<double>> dashes;
-        bool line_seen = false;
-        for (const Item& item : list.items()) {
-            if (const auto* text = std::get_if<TextItem>(&item)) {
-                words += text->text + u' ';
-            }
-            const auto* path = std::get_if<PathItem>(&item);
-            if (path != nullptr && path->fill.isValid() && path->path.boundingRect().width() > 100) {
-                QVERIFY2(!line_seen, "a band that is painted over a line");
-            }
-            if (path != nullptr && path->stroke.width == 1.6 && path->path.boundingRect().width() > 100) {
-                line_seen = true;
-                dashes.push_back(path->stroke.dash);
-            }
-        }
-        QVERIFY(line_seen);
-        QVERIFY(!words.contains(u'…'));
-        QVERIFY(!words.contains(QStringLiteral("unlisted")));
-        QCOMPARE(words.count(QStringLiteral("halted")), 6);
-        QCOMPARE(dashes.size(), static_cast<std::size_t>(2 * colours));
-        QVERIFY(dashes[0].empty() && !dashes[static_cast<std::size_t>(colours)].empty());
-        const std::string tikz = chart_pgfplots(chart, style, 84, 52);
-        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("addlegendentry")), 2 * colours);
-        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("dash dot")), colours);
-        // A chart of few series needs no more than its axes.
-        chart.series.resize(3);
-        chart.note.clear();
-        QVERIFY(readable_height(style, 238, chart, 8, 90) < 90 + 7 * style.size);
-    }
-
-    void barsStandOnZeroAndSideBySide() {
-        Chart chart;
-        chart.dx = 0.5;
-        chart.x.names = {QStringLiteral("one"), QStringLiteral("two")};
-        const double height[] = {1, -0.5};
-        for (int one = 0; one < 2; ++one) {
-            Chart::Series bars;
-            bars.mark = Chart::Mark::bar;
-            bars.ink = one;
-            bars.x = {-0.25 + 0.5 * one, 0.75 + 0.5 * one};
-            bars.y = {height[one], height[one]};
-            chart.series.push_back(bars);
-        }
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list(QSizeF(300, 200));
-        const ChartPlaces places = draw_chart(list, style, {0, 0, 300, 200}, chart, 1);
-        const auto drawn = [&](int ink) {
-            std::vector<QRectF> found;
-            for (const Item& item : list.items()) {
-                const auto* rect = std::get_if<RectItem>(&item);
-                if (rect != nullptr && rect->fill == style.runs[static_cast<std::size_t>(ink)] &&
-                    places.plot.contains(rect->rect.center()) && rect->rect.height() > 10) {
-                    found.push_back(rect->rect);
-                }
-            }
-            return found;
-        };
-        const std::vector<QRectF> up = drawn(0);
-        const std::vector<QRectF> down = drawn(1);
-        QCOMPARE(up.size(), 2U);
-        QCOMPARE(down.size(), 2U);
-        QVERIFY(up[0].bottom() < places.plot.bottom() - 10);
-        QVERIFY(std::abs(up[0].bottom() - down[0].top()) < 1e-6);
-        QVERIFY(std::abs(up[0].height() - 2 * down[0].height()) < 1e-6);
-        QVERIFY(up[0].right() < down[0].left() && down[0].right() < up[1].left());
-    }
-
-    void visionIsSimulated() {
-        QCOMPARE(as_seen(QColor(Qt::white), Vision::deuteranopia), QColor(Qt::white));
-        QCOMPARE(as_seen(QColor(Qt::black), Vision::grey), QColor(Qt::black));
-        const QColor grey = as_seen(QColor(200, 40, 90), Vision::grey);
-        QCOMPARE(grey.red(), grey.green());
-        // Red and green of one lightness: far apart, and alike without green cones.
-        const std::vector<QColor> pair{QColor(0xb0, 0x60, 0x20), QColor(0x70, 0x88, 0x20)};
-        QVERIFY(least_difference(pair, Vision::normal) > 2 * least_difference(pair, Vision::deuteranopia));
-        std::vector<QColor> safe = palette_colours("okabe_ito", false);
-        safe.resize(4);
-        QVERIFY(least_difference(safe, Vision::deuteranopia) > readable_difference);
-        QCOMPARE(std::isinf(least_difference({}, Vision::normal)), true);
     }
 
     void wrongPanels() {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Before Qt, whose keyword `signals` is a name there.
+#pragma once
+
+#include "core/trace/reader.h"
+#include "core/trace/writer.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ponderscope::testing {
+
+inline SignalChunk chunk_of(std::vector<std::int64_t> shape, const std::vector<float>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return {0, DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
+}
+
+/// Adds a run like the first one of \p trace, but for what \p change makes of it, with signals that
+/// \p chunks_of makes of each sequence's tokens, which it may change.
+inline void
+add_run(const std::filesystem::path& trace, const std::function<void(RunInfo&)>& change,
+        const std::vector<SignalInfo>& announced,
+        const std::function<std::vector<std::pair<std::string, SignalChunk>>(TokenColumns&)>& chunks_of) {
+    const TraceReader reader = TraceReader::open(trace);
+    RunInfo info = reader.runs().front();
+    const std::int64_t base = info.id;
+    change(info);
+    TraceWriter writer(trace);
+    writer.begin_run(info, announced);
+    for (const SequenceInfo& sequence : reader.sequences(base)) {
+        TokenColumns tokens = reader.tokens(base, sequence.index);
+        auto chunks = chunks_of(tokens);
+        writer.begin_sequence(sequence.title, reader.text(base, sequence.index));
+        writer.append(std::move(tokens), std::move(chunks));
+        writer.end_sequence();
+    }
+    writer.put_vocabulary(reader.vocabulary(base));
+    writer.end_run(1);
+    writer.finish();
+}
+
+} // namespace ponderscope::testing

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What charts draw of made-up series, and how their colours are seen.
+#include "views/figure/chart.h"
+#include "views/figure/parts.h"
+#include "views/figure/vision.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace ponderscope;
+using namespace ponderscope::figure;
+
+class ChartTest : public QObject {
+    Q_OBJECT
+private slots:
+    void manyCellsBecomeOneImage() {
+        Chart chart;
+        Chart::Series cells;
+        cells.mark = Chart::Mark::cell;
+        for (int x = 0; x < 200; ++x) {
+            for (int y = 0; y < 150; ++y) {
+                cells.x.push_back(x);
+                cells.y.push_back(y);
+                cells.value.push_back((x + y) / 350.0);
+            }
+        }
+        chart.series.push_back(cells);
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list(QSizeF(300, 200));
+        draw_chart(list, style, {0, 0, 300, 200}, chart, 1);
+        const auto images = std::count_if(list.items().begin(), list.items().end(), [](const Item& item) {
+            return std::holds_alternative<ImageItem>(item);
+        });
+        QCOMPARE(images, 1);
+        for (const Item& item : list.items()) {
+            if (const auto* image = std::get_if<ImageItem>(&item)) {
+                QCOMPARE(image->image.size(), QSize(200, 150));
+                QCOMPARE(image->image.pixel(0, 149), ColourMap::viridis().at(0));
+            }
+        }
+    }
+
+    void manySeriesLeaveRoomForThePlot() {
+        // More of them than the palette has colours, each with a band, and a caveat of several lines.
+        Chart chart;
+        chart.note = QStringLiteral("What is halted changes no other token here, ").repeated(6).trimmed();
+        const Style style(FigureSpec{}, *fonts_);
+        const int colours = static_cast<int>(style.runs.size());
+        for (int i = 0; i < 2 * colours; ++i) {
+            Chart::Series line;
+            line.name = QStringLiteral("a_rule_with_a_name %1").arg(i);
+            line.ink = i;
+            line.x = {0, 1};
+            line.y = {0.0 + i, 1.0 + i};
+            Chart::Series band = line;
+            band.mark = Chart::Mark::band;
+            band.name.clear();
+            band.low = line.y;
+            band.high = {2.0 + i, 3.0 + i};
+            chart.series.push_back(line);
+            chart.series.push_back(band);
+            Chart::Series points = line;
+            points.mark = Chart::Mark::point;
+            points.name = QStringLiteral("unlisted");
+            points.listed = false;
+            chart.series.push_back(points);
+        }
+        const double height = readable_height(style, 238, chart, 8, 90);
+        DisplayList list;
+        const ChartPlaces places = draw_chart(list, style, {0, 0, 238, height}, chart, 8);
+        QVERIFY2(places.plot.height() > 80, qPrintable(QString::number(places.plot.height())));
+        QString words;
+        std::vector<std::vector<double>> dashes;
+        bool line_seen = false;
+        for (const Item& item : list.items()) {
+            if (const auto* text = std::get_if<TextItem>(&item)) {
+                words += text->text + u' ';
+            }
+            const auto* path = std::get_if<PathItem>(&item);
+            if (path != nullptr && path->fill.isValid() && path->path.boundingRect().width() > 100) {
+                QVERIFY2(!line_seen, "a band that is painted over a line");
+            }
+            if (path != nullptr && path->stroke.width == 1.6 && path->path.boundingRect().width() > 100) {
+                line_seen = true;
+                dashes.push_back(path->stroke.dash);
+            }
+        }
+        QVERIFY(line_seen);
+        QVERIFY(!words.contains(u'…'));
+        QVERIFY(!words.contains(QStringLiteral("unlisted")));
+        QCOMPARE(words.count(QStringLiteral("halted")), 6);
+        QCOMPARE(dashes.size(), static_cast<std::size_t>(2 * colours));
+        QVERIFY(dashes[0].empty() && !dashes[static_cast<std::size_t>(colours)].empty());
+        const std::string tikz = chart_pgfplots(chart, style, 84, 52);
+        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("addlegendentry")), 2 * colours);
+        QCOMPARE(QString::fromStdString(tikz).count(QStringLiteral("dash dot")), colours);
+        // A chart of few series needs no more than its axes.
+        chart.series.resize(3);
+        chart.note.clear();
+        QVERIFY(readable_height(style, 238, chart, 8, 90) < 90 + 7 * style.size);
+    }
+
+    void barsStandOnZeroAndSideBySide() {
+        Chart chart;
+        chart.dx = 0.5;
+        chart.x.names = {QStringLiteral("one"), QStringLiteral("two")};
+        const double height[] = {1, -0.5};
+        for (int one = 0; one < 2; ++one) {
+            Chart::Series bars;
+            bars.mark = Chart::Mark::bar;
+            bars.ink = one;
+            bars.x = {-0.25 + 0.5 * one, 0.75 + 0.5 * one};
+            bars.y = {height[one], height[one]};
+            chart.series.push_back(bars);
+        }
+        const Style style(FigureSpec{}, *fonts_);
+        DisplayList list(QSizeF(300, 200));
+        const ChartPlaces places = draw_chart(list, style, {0, 0, 300, 200}, chart, 1);
+        const auto drawn = [&](int ink) {
+            std::vector<QRectF> found;
+            for (const Item& item : list.items()) {
+                const auto* rect = std::get_if<RectItem>(&item);
+                if (rect != nullptr && rect->fill == style.runs[static_cast<std::size_t>(ink)] &&
+                    places.plot.contains(rect->rect.center()) && rect->rect.height() > 10) {
+                    found.push_back(rect->rect);
+                }
+            }
+            return found;
+        };
+        const std::vector<QRectF> up = drawn(0);
+        const std::vector<QRectF> down = drawn(1);
+        QCOMPARE(up.size(), 2U);
+        QCOMPARE(down.size(), 2U);
+        QVERIFY(up[0].bottom() < places.plot.bottom() - 10);
+        QVERIFY(std::abs(up[0].bottom() - down[0].top()) < 1e-6);
+        QVERIFY(std::abs(up[0].height() - 2 * down[0].height()) < 1e-6);
+        QVERIFY(up[0].right() < down[0].left() && down[0].right() < up[1].left());
+    }
+
+    void visionIsSimulated() {
+        QCOMPARE(as_seen(QColor(Qt::white), Vision::deuteranopia), QColor(Qt::white));
+        QCOMPARE(as_seen(QColor(Qt::black), Vision::grey), QColor(Qt::black));
+        const QColor grey = as_seen(QColor(200, 40, 90), Vision::grey);
+        QCOMPARE(grey.red(), grey.green());
+        // Red and green of one lightness: far apart, and alike without green cones.
+        const std::vector<QColor> pair{QColor(0xb0, 0x60, 0x20), QColor(0x70, 0x88, 0x20)};
+        QVERIFY(least_difference(pair, Vision::normal) > 2 * least_difference(pair, Vision::deuteranopia));
+        std::vector<QColor> safe = palette_colours("okabe_ito", false);
+        safe.resize(4);
+        QVERIFY(least_difference(safe, Vision::deuteranopia) > readable_difference);
+        QCOMPARE(std::isinf(least_difference({}, Vision::normal)), true);
+    }
+
+private:
+    std::unique_ptr<Fonts> fonts_ = std::make_unique<Fonts>(Fonts::load());
+};
+
+QTEST_MAIN(ChartTest)
+#include "chart_test.moc"

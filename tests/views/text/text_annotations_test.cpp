@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/files.h"
+#include "core/trace/annotations.h"
+#include "core/trace/reader.h"
+#include "tests/views/text/text_stage.h"
+#include "views/common/format.h"
+#include "views/text/find_bar.h"
+#include "views/text/legend.h"
+
+#include <QApplication>
+#include <QHelpEvent>
+#include <QTest>
+#include <QTextDocument>
+#include <QToolTip>
+
+#include <sqlite3.h>
+
+using namespace ponderscope;
+using testing::list_called;
+using testing::Stage;
+
+class TextAnnotationsTest : public QObject {
+    Q_OBJECT
+private slots:
+    void annotationsAreColoursHitsAndLines() {
+        Stage stage({.sequences = 2, .tokens = 60});
+        QVERIFY(stage.settle());
+        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
+        QCOMPARE(colour->accessibleName(), QStringLiteral("Colour of the text"));
+        const int before = colour->count();
+        const auto annotate = [&](double of_token_3) {
+            const RunInfo run = *stage.data.run(stage.a);
+            Annotation tag{"tag", true, {"NOUN", "VERB"}, {}};
+            Annotation score{"score", false, {}, {}};
+            for (int s = 0; s < 2; ++s) {
+                tag.values.emplace_back(60, 0.0);
+                tag.values.back()[3] = of_token_3;
+                score.values.emplace_back(60, 0.5 * (s + 1));
+            }
+            put_annotations(stage.path.toStdString(), run, stage.data.sequences(stage.a), {tag, score});
+            stage.data.refresh();
+        };
+        annotate(1);
+        // They appear while the window is open.
+        QTRY_COMPARE(colour->count(), before + 2);
+        QCOMPARE(colour->itemText(before), QStringLiteral("score"));
+        colour->setCurrentIndex(before + 1);
+        QCOMPARE(stage.view().annotation(), QStringLiteral("tag"));
+        QCOMPARE(stage.view().values().values[3], 1.0F);
+        QCOMPARE(stage.panel.legend().classes(),
+                 (QStringList{QStringLiteral("NOUN"), QStringLiteral("VERB")}));
+        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("NOUN, VERB")));
+        QVERIFY(stage.view().describe(3).contains(QStringLiteral("tag VERB")));
+        QVERIFY(stage.view().describe(3).contains(QStringLiteral("score 0.5")));
+        // The word stands on the colour of its class.
+        const QImage picture = stage.view().viewport()->grab().toImage();
+        const auto under = [&](qint64 token) {
+            const QRectF box = stage.view().tokenRect(token);
+            return picture.pixel(static_cast<int>(box.left()) + 2, static_cast<int>(box.center().y()));
+        };
+        QCOMPARE(under(3), stage.theme.classMap().table()[1]);
+        QCOMPARE(under(4), stage.theme.classMap().table()[0]);
+        stage.panel.findText(QStringLiteral("tag = \"VERB\""));
+        QCOMPARE(stage.panel.findBar().hits(), (std::vector<qint64>{3}));
+        stage.panel.findText(QStringLiteral("score > 0.4"));
+        QCOMPARE(stage.panel.findBar().hits().size(), 60U);
+        // Annotated anew: the colours and the hits are the new ones.
+        stage.panel.findText(QStringLiteral("tag = VERB"));
+        annotate(0);
+        QTRY_VERIFY(stage.panel.findBar().hits().empty());
+        QCOMPARE(stage.view().values().values[3], 0.0F);
+        // A run that has none says so, and a quantity brings its colours back.
+        stage.selection.setRunA({stage.path, stage.data.runs(stage.path)[1].id});
+        QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("no annotation tag")));
+        colour->setCurrentIndex(0);
+        QVERIFY(stage.view().annotation().isEmpty());
+        QVERIFY(stage.panel.legend().meaning().contains(QStringLiteral("surprise")));
+        QCOMPARE(colour->count(), before + 1); // until the next sequence; then it is gone
+        stage.selection.setSequence(1);
+        QTRY_COMPARE(colour->count(), before);
+        // Taken away while they are shown.
+        stage.selection.setRunA(stage.a);
+        QTRY_COMPARE(colour->count(), before + 2);
+        remove_annotations(stage.path.toStdString(), *stage.data.run(stage.a), {"tag", "score"});
+        stage.data.refresh();
+        QTRY_COMPARE(colour->count(), before);
+    }
+
+    void classesThatLookLikeMarkupStandAsTheyAre() {
+        Stage stage({.sequences = 1, .tokens = 60});
+        QVERIFY(stage.settle());
+        Annotation tag{"tag", true, {"<b>bold</b>", "<img src=x>"}, {std::vector<double>(60, 1)}};
+        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a), stage.data.sequences(stage.a),
+                        {tag});
+        stage.data.refresh();
+        auto* colour = list_called(stage.panel, QStringLiteral("Colour of the text"));
+        QTRY_VERIFY(colour->findText(QStringLiteral("tag")) >= 0);
+        colour->setCurrentIndex(colour->findText(QStringLiteral("tag")));
+        QTRY_VERIFY(stage.panel.legend().meaning().contains(QStringLiteral("<b>bold</b>")));
+        const QString tip = stage.panel.legend().toolTip();
+        QVERIFY(Qt::mightBeRichText(tip)); // so it is taken for, and says the classes in words
+        QTextDocument read;
+        read.setHtml(tip);
+        QCOMPARE(read.toPlainText().replace(QChar::Nbsp, u' '), stage.panel.legend().meaning());
+        QCOMPARE(plain_tip(QStringLiteral("1 < 2, as it is\nsaid")), QStringLiteral("1 < 2, as it is\nsaid"));
+        // What stands at a word.
+        QHelpEvent help(QEvent::ToolTip, stage.view().tokenRect(12).center().toPoint(), QPoint(9, 9));
+        QApplication::sendEvent(stage.view().viewport(), &help);
+        read.setHtml(QToolTip::text());
+        QVERIFY2(read.toPlainText().contains(QStringLiteral("<img")), qPrintable(QToolTip::text()));
+        QToolTip::hideText();
+    }
+
+    void strangeAnnotationsAreNotShown() {
+        Stage stage({.sequences = 1, .tokens = 60});
+        QVERIFY(stage.settle());
+        write_file_atomically(annotations_path(stage.path.toStdString()), std::string(200, 'x'));
+        stage.data.refresh();
+        QTRY_VERIFY(!stage.data.faults(stage.a).isEmpty());
+        QVERIFY(stage.data.faults(stage.a).constFirst().contains(QStringLiteral("a file of another kind")));
+        QVERIFY(stage.view().sequence()->annotations.empty());
+        QCOMPARE(stage.view().sequence()->tokens.size(), 60U);
+    }
+
+    void aLockOnTheAnnotationsKeepsNoTraceShut() {
+        Stage first({.sequences = 1, .tokens = 60});
+        QVERIFY(first.settle());
+        Annotation score{"score", false, {}, {std::vector<double>(60, 1)}};
+        put_annotations(first.path.toStdString(), *first.data.run(first.a), first.data.sequences(first.a),
+                        {score});
+        sqlite3* other = nullptr;
+        const std::string beside = annotations_path(first.path.toStdString()).string();
+        QCOMPARE(sqlite3_open(beside.c_str(), &other), SQLITE_OK);
+        QCOMPARE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+        TraceData data;
+        data.open(first.path);
+        QTRY_VERIFY(data.isOpen(first.path));
+        const QStringList faults = data.faults(first.a);
+        QVERIFY(faults.size() == 1 &&
+                faults.constFirst().contains(QStringLiteral("another program holds a lock on it")));
+        QTRY_VERIFY(data.sequence(first.a, 0));
+        QVERIFY(data.sequence(first.a, 0)->annotations.empty());
+        sqlite3_close(other);
+    }
+};
+
+QTEST_MAIN(TextAnnotationsTest)
+#include "text_annotations_test.moc"
