@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
 
+#include "core/base/utf8.h"
+
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -8,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <iostream>
 #include <string_view>
 #include <thread>
 
@@ -17,7 +20,8 @@
 namespace ponderscope::cli {
 
 ProgressPrinter::ProgressPrinter(ProgressStyle style)
-    : terminal_(style == ProgressStyle::automatic && ::isatty(STDERR_FILENO) == 1),
+    : for_people_(style == ProgressStyle::automatic),
+      terminal_(for_people_ && ::isatty(STDERR_FILENO) == 1),
       json_(style == ProgressStyle::json) {}
 
 ProgressPrinter::~ProgressPrinter() {
@@ -35,6 +39,15 @@ void ProgressPrinter::finish() {
     if (line_open_) {
         std::fputc('\n', stderr);
         line_open_ = false;
+    }
+}
+
+void ProgressPrinter::note(const std::vector<std::string>& notices) {
+    if (for_people_ && !notices.empty()) {
+        finish();
+        for (const std::string& notice : notices) {
+            std::cerr << "note: " << printable(notice, notice.size()) << '\n';
+        }
     }
 }
 

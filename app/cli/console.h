@@ -30,6 +30,8 @@ public:
     [[nodiscard]] ProgressSink sink();
     /// Ends the line on a terminal.
     void finish();
+    /// A line on standard error for each, where a person reads what is written there.
+    void note(const std::vector<std::string>& notices);
     /// Whether somebody reads along.
     [[nodiscard]] bool on_terminal() const { return terminal_; }
 
@@ -37,6 +39,7 @@ private:
     using Clock = std::chrono::steady_clock;
     void show(const Progress& progress);
 
+    bool for_people_ = true;
     bool terminal_ = false;
     bool json_ = false;
     bool line_open_ = false;

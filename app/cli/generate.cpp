@@ -208,7 +208,7 @@ void GenerateVerb::run() {
                          std::to_string(std::max<std::int64_t>(room - prompt_tokens, 0)) +
                          " new ones, found " + std::to_string(generate.max_new_tokens) + ".");
     }
-    Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
+    Engine engine = model.load(checkpoint, printer, stop);
     if (how.jacobi.empty()) {
         engine.use_scoring(std::nullopt); // what is watched is exact, and so is what is kept of it
     }

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/method_info.h"
 #include "core/checkpoint/peculiarities.h"
+#include "core/ponder/engine/model.h"
 #include "core/ponder/engine/runnable.h"
 
 #include <nlohmann/json.hpp>
@@ -55,7 +56,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         methods.push_back(to_string(candidate));
     }
     nlohmann::json tokenizer = nullptr;
-    if (checkpoint.tokenizer_json) {
+    if (checkpoint.vocabulary) {
         try {
             const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
             tokenizer = {{"tokens", opened->size()}, {"adds_start_token", opened->adds_start_token()}};
@@ -63,9 +64,14 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
             tokenizer = {{"error", error.what()}}; // the checkpoint still runs on ids
         }
     }
+    std::vector<std::string> notices = config.notices;
     nlohmann::json not_supported = nullptr;
     try {
         require_runnable(config);
+        if (config.candidate_methods.size() < 2) { // of several, their tensors differ
+            const ParameterSources sources = ParameterSources::find(parameter_layout(config), checkpoint);
+            notices.insert(notices.end(), sources.notices.begin(), sources.notices.end());
+        }
     } catch (const Error& error) {
         not_supported = error.what();
     }
@@ -98,7 +104,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         {"default_stride", shape.stride},
         {"unusual", peculiarities(config)},
         {"not_supported", not_supported},
-        {"notices", config.notices}};
+        {"notices", notices}};
 }
 
 void print_checkpoint(const nlohmann::json& about) {

@@ -27,7 +27,7 @@ struct LogitsVerb {
                              "choose another name");
         }
         const std::vector<std::vector<std::int32_t>> rows = read_ids(ids);
-        Engine engine = Engine::load(checkpoint, model.load_options(printer, stop_on_interrupt()));
+        Engine engine = model.load(checkpoint, printer, stop_on_interrupt());
         how.apply(engine);
         std::vector<SequenceInput> sequences;
         for (const std::vector<std::int32_t>& row : rows) {

@@ -64,6 +64,12 @@ Checkpoint ModelOptions::open() const {
     return opened;
 }
 
+Engine ModelOptions::load(const Checkpoint& opened, ProgressPrinter& progress, std::stop_token stop) const {
+    Engine engine = Engine::load(opened, load_options(progress, std::move(stop)));
+    progress.note(engine.notices());
+    return engine;
+}
+
 LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_token stop) const {
     const std::optional<Precision> precision = precision_from_string(dtype);
     if (!precision) {
@@ -300,10 +306,10 @@ std::string InputOptions::source() const {
 }
 
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
-    if (!checkpoint.tokenizer_json) {
+    if (!checkpoint.vocabulary) {
         return std::nullopt;
     }
-    Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
     tokenizer.require_vocabulary(checkpoint.config.vocab_size);
     return tokenizer;
 }
@@ -311,7 +317,7 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
 Tokenizer require_tokenizer(const Checkpoint& checkpoint) {
     std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
     if (!tokenizer) {
-        throw InputError(checkpoint.folder, "a tokenizer.json", "none",
+        throw InputError(checkpoint.folder, "a tokenizer.json, or vocab.json and merges.txt", "none of them",
                          "put the model's tokenizer.json there, or work with ids");
     }
     return std::move(*tokenizer);

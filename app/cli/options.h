@@ -29,6 +29,9 @@ struct ModelOptions {
     void add_to(CLI::App& verb, bool positional = true);
     /// Opens the checkpoint; asks for --method where the config fits several (InputError that lists them).
     [[nodiscard]] Checkpoint open() const;
+    /// Loads it and prints what a person should hear of it (Engine::notices).
+    [[nodiscard]] Engine load(const Checkpoint& opened, ProgressPrinter& progress,
+                              std::stop_token stop) const;
     [[nodiscard]] LoadOptions load_options(ProgressPrinter& progress, std::stop_token stop) const;
 };
 

@@ -4,10 +4,10 @@
 #include "app/cli/console.h"
 #include "app/cli/report.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <iostream>
 
@@ -67,11 +67,7 @@ std::string csv_row(const PolicySpec& spec, const char* kind, const PolicyOutcom
 } // namespace
 
 std::string exact_digits(double value) {
-    if (!std::isfinite(value)) {
-        return {};
-    }
-    std::array<char, 32> text{};
-    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+    return std::isfinite(value) ? shortest(value) : std::string();
 }
 
 void PolicyReport::print(const IntervalOptions& intervals) const {

@@ -389,7 +389,7 @@ void RecordVerb::record_mine() {
         sequences = input.read(reading, checkpoint);
     }
     resolve_windows(checkpoint.config, options.context, options.stride);
-    Engine engine = Engine::load(checkpoint, model.load_options(printer, stop));
+    Engine engine = model.load(checkpoint, printer, stop);
     what.apply(engine);
     how.apply(engine);
     engine.check_attention(options.level);

@@ -85,7 +85,7 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
         require_weights_of(source, checkpoint, checkpoint_digest(checkpoint, printer.sink(), stop));
         const std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
         const std::vector<SequenceInput> sequences = recorded_sequences(reader, source, stop);
-        Engine engine = Engine::load(checkpoint, options.load_options(printer, stop));
+        Engine engine = options.load(checkpoint, printer, stop);
         if (!kv.empty()) {
             engine.use_kv(kv_policy_from_string(kv));
         }

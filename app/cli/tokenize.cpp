@@ -29,11 +29,6 @@ struct TokenizeVerb {
     JsonlOptions jsonl;
     ProgressOption progress;
 
-    /// A checkpoint folder, a folder with a tokenizer alone, or the tokenizer.json itself.
-    [[nodiscard]] Tokenizer open() const {
-        return std::filesystem::is_directory(folder) ? Tokenizer::load_folder(folder)
-                                                     : Tokenizer::load(folder);
-    }
     void run() const;
     void write_shards(const Tokenizer& tokenizer) const;
 };
@@ -43,20 +38,17 @@ void TokenizeVerb::write_shards(const Tokenizer& tokenizer) const {
     if (input.texts.empty() == jsonl.file.empty() || !input.prompt.empty() || !decode.empty() || spans) {
         throw InputError("--shards takes texts by --text FILE... or by --jsonl FILE, one of them.");
     }
-    const std::filesystem::path file =
-        std::filesystem::is_directory(folder) ? folder / "tokenizer.json" : folder;
     std::optional<std::int32_t> end;
     if (!document_end.empty()) {
         end = tokenizer.id_of(document_end);
         if (!end) {
-            throw InputError("--document-end: expected a token of " + file.string() + ", found \"" +
-                             document_end + "\".");
+            throw InputError("--document-end: expected a token of " + tokenizer.files().front().string() +
+                             ", found \"" + document_end + "\".");
         }
     }
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
-    TokenShardWriter writer(shards, {sha256_hex(read_file(file)), tokenizer.size(), document_end, {}},
-                            shard_tokens);
+    TokenShardWriter writer(shards, {tokenizer.digest(), tokenizer.size(), document_end, {}}, shard_tokens);
     std::vector<TokenShardInfo::Source> sources;
     const ProgressSink sink = printer.sink();
     // A text of a file is one document, whatever parts it is read in.
@@ -117,7 +109,7 @@ void TokenizeVerb::write_shards(const Tokenizer& tokenizer) const {
 }
 
 void TokenizeVerb::run() const {
-    const Tokenizer tokenizer = open();
+    const Tokenizer tokenizer = Tokenizer::load_folder(folder);
     if (!shards.empty()) {
         write_shards(tokenizer);
         return;

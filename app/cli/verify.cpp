@@ -57,7 +57,7 @@ ReferenceResult VerifyVerb::verify(const std::filesystem::path& folder) const {
         }
     }
     ProgressPrinter printer(ProgressStyle::none);
-    Engine engine = Engine::load(options.open(), options.load_options(printer, stop_on_interrupt()));
+    Engine engine = options.load(options.open(), printer, stop_on_interrupt());
     ways.apply(engine);
     return compare_with_reference(engine, folder, tolerance);
 }

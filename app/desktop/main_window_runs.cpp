@@ -12,6 +12,7 @@
 #include "app/desktop/message_bar.h"
 #include "app/desktop/settings.h"
 #include "views/common/format.h"
+#include "views/common/hand_over.h"
 #include "views/common/trace_name.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
@@ -294,7 +295,7 @@ void MainWindow::keepAllOfScratch() {
                 for (const RunKey& key : keys) {
                     copy_run(path_of(key.trace), key.run, path_of(target), {}, stop);
                     // Also where the next one fails.
-                    QMetaObject::invokeMethod(this, [this, key] { kept_.insert(key); });
+                    hand_over(this, [this, key] { kept_.insert(key); });
                 }
                 return tr("Kept in %1.").arg(target);
             },

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +22,13 @@ std::string joined(const Range& range, Text text = {}) {
         between = ", ";
     }
     return all;
+}
+
+/// The fewest digits that read back as the same number; "inf", "-inf", "nan".
+template <typename Number>
+std::string shortest(Number value) {
+    std::array<char, 32> text{};
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 /// Which of \p known \p word was meant to be, by the fewest letters that are left out, put in, changed or

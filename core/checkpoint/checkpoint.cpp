@@ -33,12 +33,14 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
     ModelConfig model_config =
         read_model_config(config, method, steps, [&folder] { return Weights::open(folder).names(); });
     Weights weights = Weights::open(folder, model_config.companions);
-    std::optional<fs::path> tokenizer;
+    std::optional<fs::path> vocabulary;
     // A link, too: one file serves a family. One that leads nowhere is reported by whoever reads it.
     if (fs::exists(fs::symlink_status(folder / "tokenizer.json", error))) {
-        tokenizer = folder / "tokenizer.json";
+        vocabulary = folder / "tokenizer.json";
+    } else if (fs::exists(folder / "vocab.json", error) && fs::exists(folder / "merges.txt", error)) {
+        vocabulary = folder / "vocab.json";
     }
-    return {folder, std::move(model_config), std::move(weights), std::move(tokenizer)};
+    return {folder, std::move(model_config), std::move(weights), std::move(vocabulary)};
 }
 
 std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress,

@@ -59,7 +59,9 @@ struct Checkpoint {
     std::filesystem::path folder;
     ModelConfig config;
     Weights weights;
-    std::optional<std::filesystem::path> tokenizer_json;
+    /// Of its tokenizer: tokenizer.json, or the vocab.json beside a merges.txt. A checkpoint without one runs
+    /// on ids.
+    std::optional<std::filesystem::path> vocabulary;
 
     /// Throws InputError. Accepts the folder, or a file inside it (config.json, model.safetensors). \p method
     /// and \p steps as read_model_config.

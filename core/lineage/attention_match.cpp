@@ -294,9 +294,9 @@ AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
         const ModelConfig& y = b.checkpoint().config;
         if (a.width() != b.width() || x.query_heads * x.head_dim != y.query_heads * y.head_dim) {
             throw InputError(
-                (shared                          ? b
-                 : a.checkpoint().tokenizer_json ? b
-                                                 : a)
+                (shared                      ? b
+                 : a.checkpoint().vocabulary ? b
+                                             : a)
                     .checkpoint()
                     .folder,
                 shared ? "tokens that the other model's vocabulary has too, or query weights of its shape"

@@ -17,13 +17,15 @@ using Vocabulary = std::unordered_map<std::string, std::int64_t>;
 /// The table alone: a tokenizer of a kind that we cannot run has one as well.
 Vocabulary read_vocabulary(const std::filesystem::path& file, std::int64_t rows) {
     const nlohmann::json document = read_json_file(file);
-    const JsonObject model = JsonObject(document, file).required_object("model");
+    const JsonObject root(document, file);
+    const bool whole = file.filename() == "vocab.json"; // is the table; in a tokenizer.json it is a part
+    const JsonObject model = whole ? root : root.required_object("model");
     Vocabulary vocabulary;
-    const nlohmann::json* table = model.find("vocab");
+    const nlohmann::json* table = whole ? &document : model.find("vocab");
     if (table != nullptr && table->is_object()) {
         for (auto entry = table->begin(); entry != table->end(); ++entry) {
             if (!entry->is_number_integer()) {
-                model.fail("vocab", "a whole number for each token");
+                model.fail(whole ? entry.key() : "vocab", "a whole number for each token");
             }
             if (const auto id = entry->get<std::int64_t>(); id >= 0 && id < rows) {
                 vocabulary.emplace(entry.key(), id);
@@ -47,13 +49,13 @@ Vocabulary read_vocabulary(const std::filesystem::path& file, std::int64_t rows)
 
 std::optional<SharedTokens> shared_tokens(const Checkpoint& a, std::int64_t rows_a, const Checkpoint& b,
                                           std::int64_t rows_b) {
-    if (!a.tokenizer_json || !b.tokenizer_json) {
+    if (!a.vocabulary || !b.vocabulary) {
         return std::nullopt;
     }
-    const Vocabulary of_a = read_vocabulary(*a.tokenizer_json, rows_a);
+    const Vocabulary of_a = read_vocabulary(*a.vocabulary, rows_a);
     std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
     {
-        const Vocabulary of_b = read_vocabulary(*b.tokenizer_json, rows_b);
+        const Vocabulary of_b = read_vocabulary(*b.vocabulary, rows_b);
         for (const auto& [token, id] : of_a) {
             if (const auto found = of_b.find(token); found != of_b.end()) {
                 pairs.emplace_back(id, found->second);

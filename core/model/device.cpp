@@ -204,12 +204,6 @@ std::string precision_hint(at::Device device, Precision precision) {
     if (precision == Precision::tf32) {
         return "tf32 is how a GPU multiplies float32; this processor multiplies float32 exactly.";
     }
-    if (precision == Precision::float32 && has_bfloat16_products()) {
-        return "This processor multiplies bfloat16 matrices several times faster than float32; --dtype "
-               "bfloat16 uses that, at two to "
-               "three significant digits; record --dtype bfloat16 --check 2048 measures what it costs and "
-               "gains on a text.";
-    }
     if (precision == Precision::float16) {
         return "float16 is slow on most processors; float32 is exact and bfloat16 is faster where the "
                "processor has it.";

@@ -40,8 +40,7 @@ public:
 private:
     bool were_rounded_;
 };
-/// What the user should know about that combination: a faster precision that this processor has, a slow one.
-/// Empty: nothing.
+/// What the user should know of a precision that was asked for and suits this device badly. Empty: nothing.
 std::string precision_hint(at::Device device, Precision precision);
 
 /// Keeps freed memory of the CPU in the process: fresh pages cost as much as the arithmetic on them. Once a

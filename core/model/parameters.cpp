@@ -207,13 +207,11 @@ std::int64_t ParameterLayout::block_of(const TensorSpec& spec) const {
     return -1;
 }
 
-Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint,
-                            const Placement& placement, at::ScalarType dtype, const ProgressSink& progress,
-                            const std::stop_token& stop) {
-    Parameters result;
-    result.tied_ = layout.tied;
+ParameterSources ParameterSources::find(const ParameterLayout& layout, const Checkpoint& checkpoint) {
+    ParameterSources result;
+    result.tied = layout.tied;
     const Weights& weights = checkpoint.weights;
-    std::vector<const TensorView*> views;
+    std::vector<const TensorView*>& views = result.views;
     std::unordered_set<std::string> used;
     const TensorView* embedding = nullptr;
     const TensorView* head = nullptr;
@@ -228,21 +226,19 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
     }
     if (layout.tied && embedding != nullptr && head != nullptr && embedding != head &&
         embedding->shape == head->shape && !same_values(*embedding, *head)) {
-        result.tied_ = false;
-        result.notices_.push_back("config.json ties " + layout.head + " to " + layout.embedding +
-                                  ", but the file holds two different tensors: they are used untied.");
+        result.tied = false;
+        result.notices.push_back("config.json ties " + layout.head + " to " + layout.embedding +
+                                 ", but the file holds two different tensors: they are used untied.");
     }
     if (layout.tied && embedding == nullptr) {
         embedding = head;
     }
-    // Everything is validated before anything is converted.
-    std::int64_t total = 0;
     for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
         const TensorSpec& spec = layout.tensors[i];
         if (spec.name == layout.embedding) {
             views[i] = embedding;
         }
-        if (spec.name == layout.head && result.tied_) {
+        if (spec.name == layout.head && result.tied) {
             if (views[i] != nullptr) {
                 check_view(checkpoint, spec, views[i]);
             }
@@ -250,7 +246,7 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
             continue;
         }
         check_view(checkpoint, spec, views[i]);
-        total += static_cast<std::int64_t>(views[i]->bytes.size());
+        result.bytes += static_cast<std::int64_t>(views[i]->bytes.size());
     }
     std::vector<std::string> unused;
     for (const std::string& name : weights.names()) {
@@ -259,6 +255,28 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         }
     }
     refuse_longer_lists(checkpoint, used, unused);
+    if (!unused.empty()) {
+        std::string text = unused.size() == 1 ? "One tensor of the file is not used by this model: "
+                                              : std::to_string(unused.size()) +
+                                                    " tensors of the file are not used by this model: ";
+        constexpr std::size_t shown = 4;
+        for (std::size_t i = 0; i < std::min(shown, unused.size()); ++i) {
+            text += (i == 0 ? "" : ", ") + unused[i];
+        }
+        result.notices.push_back(text + (unused.size() > shown ? ", ..." : "."));
+    }
+    return result;
+}
+
+Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint,
+                            const Placement& placement, at::ScalarType dtype, const ProgressSink& progress,
+                            const std::stop_token& stop) {
+    // Everything is validated before anything is converted.
+    const ParameterSources sources = ParameterSources::find(layout, checkpoint);
+    const std::vector<const TensorView*>& views = sources.views;
+    Parameters result;
+    result.tied_ = sources.tied;
+    result.notices_ = sources.notices;
     std::int64_t done = 0;
     for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
         if (views[i] == nullptr) {
@@ -269,26 +287,16 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         }
         const at::Device device = placement.of(layout.block_of(layout.tensors[i]));
         at::Tensor tensor = at::empty(views[i]->shape, at::TensorOptions(dtype).device(device));
-        copy_in_pieces(tensor, *views[i], weights);
+        copy_in_pieces(tensor, *views[i], checkpoint.weights);
         result.index_.emplace(layout.tensors[i].name, result.items_.size());
         result.items_.emplace_back(layout.tensors[i].name, std::move(tensor));
         done += static_cast<std::int64_t>(views[i]->bytes.size());
         if (progress) {
-            progress({"reading weights", done, total, "bytes"});
+            progress({"reading weights", done, sources.bytes, "bytes"});
         }
     }
     if (result.tied_) {
         result.index_.emplace(layout.head, result.index_.at(layout.embedding));
-    }
-    if (!unused.empty()) {
-        std::string text = unused.size() == 1 ? "One tensor of the file is not used by this model: "
-                                              : std::to_string(unused.size()) +
-                                                    " tensors of the file are not used by this model: ";
-        constexpr std::size_t shown = 4;
-        for (std::size_t i = 0; i < std::min(shown, unused.size()); ++i) {
-            text += (i == 0 ? "" : ", ") + unused[i];
-        }
-        result.notices_.push_back(text + (unused.size() > shown ? ", ..." : "."));
     }
     return result;
 }

@@ -52,14 +52,25 @@ struct ParameterLayout {
     [[nodiscard]] std::int64_t block_of(const TensorSpec& spec) const;
 };
 
+/// Where in a checkpoint's files the weights of a model lie.
+struct ParameterSources {
+    std::vector<const TensorView*> views; ///< one a tensor of the layout; nullptr: a tied head
+    bool tied = false;
+    std::int64_t bytes = 0;
+    std::vector<std::string> notices; ///< what a person should hear: tensors not used, ties broken
+
+    /// Reads names, shapes and dtypes; of a table that stands there twice its numbers, too. InputError: a
+    /// tensor that is absent, of another shape or of a dtype that is not F32, F16, BF16 or F64.
+    static ParameterSources find(const ParameterLayout& layout, const Checkpoint& checkpoint);
+};
+
 /// The named weights of a model on a device, in one dtype. Names are Hugging Face's, so that what was trained
 /// can be saved and what was saved can be loaded. When the head is tied, `embedding` alone is stored and
 /// at(head) gives it.
 class Parameters {
 public:
     /// Reads every tensor of the layout straight from the mapped files into its place (no second full copy),
-    /// converting as it goes. InputError: a tensor that is absent, of another shape or of a dtype that is not
-    /// F32, F16, BF16 or F64. Cancelled.
+    /// converting as it goes. InputError as ParameterSources::find. Cancelled.
     static Parameters load(const ParameterLayout& layout, const Checkpoint& checkpoint,
                            const Placement& placement, at::ScalarType dtype,
                            const ProgressSink& progress = {}, const std::stop_token& stop = {});

@@ -51,12 +51,7 @@ std::string range_of(const PolicyParameter& parameter) {
     if (parameter.whole && parameter.high >= 0x1p64) {
         return kind + " below 2^64";
     }
-    const auto plain = [](double value) {
-        std::array<char, 32> digits{};
-        return std::string(digits.data(),
-                           std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
-    };
-    return kind + " from " + plain(parameter.low) + " to " + plain(parameter.high);
+    return kind + " from " + shortest(parameter.low) + " to " + shortest(parameter.high);
 }
 
 std::string keys_of(const PolicyKind& kind) {
@@ -98,13 +93,7 @@ PolicySpec::Value read_value(const PolicyKind& kind, const PolicyParameter& para
 }
 
 std::string to_text(const PolicySpec::Value& value) {
-    std::array<char, 32> digits{};
-    return std::visit(
-        [&](auto number) {
-            const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-            return std::string(digits.data(), written.ptr);
-        },
-        value);
+    return std::visit([](auto number) { return shortest(number); }, value);
 }
 
 } // namespace

@@ -127,8 +127,8 @@ private:
 };
 
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
-                     const RecordOptions& options, const WindowShape& shape, const ProgressSink& progress,
-                     const std::stop_token& stop) {
+                     const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
+                     const ProgressSink& progress, const std::stop_token& stop) {
     const ModelConfig& config = engine.config();
     RunInfo info;
     const std::filesystem::path folder = std::filesystem::absolute(checkpoint.folder).lexically_normal();
@@ -147,8 +147,8 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     info.record_level = options.scalars ? "scalars" : options.level == RecordLevel::basic ? "basic" : "steps";
     info.text_source = options.text_source;
     info.text_digest = options.text_digest ? *options.text_digest : source.text_digest();
-    if (checkpoint.tokenizer_json) {
-        info.tokenizer_digest = sha256_hex(read_file(*checkpoint.tokenizer_json));
+    if (tokenizer != nullptr) {
+        info.tokenizer_digest = tokenizer->digest();
     }
     info.versions = nlohmann::json{{"ponderscope", PONDERSCOPE_VERSION},
                                    {"torch", TORCH_VERSION},
@@ -463,7 +463,7 @@ RecordReport record(const Engine& engine, const Checkpoint& checkpoint, Sequence
     }
     RecordReport report;
     const ShardInfo place{options.rank, options.world, batch};
-    RunInfo info = describe_run(engine, checkpoint, source, options, shape, progress, stop);
+    RunInfo info = describe_run(engine, checkpoint, source, tokenizer, options, shape, progress, stop);
     if (options.look) {
         options.look(info, batch);
     }

@@ -20,6 +20,8 @@ struct AddedToken {
     bool lstrip = false;      ///< takes the white space before it along
     bool rstrip = false;      ///< and the one after it
     bool single_word = false; ///< only where no letter, mark, digit or connector touches it
+
+    friend bool operator==(const AddedToken&, const AddedToken&) = default;
 };
 
 /// Finds tokens in a text: the leftmost, and of those the longest.

@@ -2,8 +2,10 @@
 #include "core/text/tokenizer.h"
 
 #include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/sha256.h"
 #include "core/base/utf8.h"
-#include "core/text/tokenizer_parts.h"
+#include "core/text/tokenizer_config.h"
 
 #include <algorithm>
 #include <limits>
@@ -166,7 +168,9 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& folder) {
     }
     const fs::path json = folder / "tokenizer.json";
     if (fs::exists(fs::symlink_status(json))) { // a broken link is reported as such
-        return load(json);
+        TokenizerParts parts = read_tokenizer_json(json);
+        TokenizerConfig(folder).add_to(parts);
+        return Tokenizer(std::make_unique<const Impl>(std::move(parts)));
     }
     if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
         return Tokenizer(std::make_unique<const Impl>(read_vocabulary_and_merges(folder)));
@@ -185,12 +189,6 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& folder) {
                          "this kind is not supported; give token ids instead of text");
     }
     throw InputError(folder, expected, "none of them", remedy);
-}
-
-bool Tokenizer::is_in_folder(const std::filesystem::path& folder) {
-    namespace fs = std::filesystem;
-    return fs::exists(fs::symlink_status(folder / "tokenizer.json")) ||
-           (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt"));
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -278,6 +276,23 @@ bool Tokenizer::is_special(std::int32_t id) const {
 
 bool Tokenizer::adds_start_token() const {
     return !impl_->parts.prefix.empty();
+}
+
+std::string Tokenizer::digest() const {
+    const TokenizerParts& parts = impl_->parts;
+    const std::string first = sha256_hex(read_file(parts.file));
+    if (parts.vocabulary_files == 1 && parts.beside.empty()) {
+        return first;
+    }
+    std::string all = first;
+    for (std::size_t i = 1; i < parts.vocabulary_files; ++i) {
+        all += sha256_hex(read_file(parts.files[i]));
+    }
+    return sha256_hex(all + parts.beside);
+}
+
+const std::vector<std::filesystem::path>& Tokenizer::files() const {
+    return impl_->parts.files;
 }
 
 void Tokenizer::require_vocabulary(std::int64_t vocabulary_size) const {

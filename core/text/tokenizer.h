@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,11 @@
 #include <vector>
 
 namespace ponderscope {
+
+/// What the files of a tokenizer may be called.
+inline constexpr std::array<const char*, 6> tokenizer_file_names{
+    "tokenizer.json",          "vocab.json",       "merges.txt", "tokenizer_config.json",
+    "special_tokens_map.json", "added_tokens.json"};
 
 /// Tokens of a text. All three vectors have one entry a token.
 struct Encoding {
@@ -30,11 +36,10 @@ class Tokenizer {
 public:
     /// Throws InputError; what is not supported is refused by name.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
-    /// The tokenizer of a checkpoint folder: tokenizer.json, or vocab.json with merges.txt (and what
-    /// tokenizer_config.json says) where there is none. A file is taken as a tokenizer.json.
+    /// The tokenizer of a checkpoint folder: tokenizer.json, or vocab.json with merges.txt where there is
+    /// none; with the tokens that tokenizer_config.json and its like add, and what they put around a text
+    /// (tokenizer_config.h). A file is taken as a tokenizer.json alone.
     static Tokenizer load_folder(const std::filesystem::path& folder);
-    /// Whether load_folder has something to load: a checkpoint without a tokenizer runs on ids.
-    static bool is_in_folder(const std::filesystem::path& folder);
 
     Tokenizer(Tokenizer&&) noexcept;
     Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -58,6 +63,12 @@ public:
     [[nodiscard]] std::int32_t size() const; ///< one more than the largest id, added tokens included
     [[nodiscard]] bool is_special(std::int32_t id) const;
     [[nodiscard]] bool adds_start_token() const; ///< encode(…, true) puts a special token first
+
+    /// SHA-256 of the tokenizer.json; of all that counts, where other files have a say. InputError: a file is
+    /// gone.
+    [[nodiscard]] std::string digest() const;
+    /// Those that it was read from and is read from again, in any folder.
+    [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
     /// InputError when ids of the vocabulary, or of tokens that are added to every text, lie beyond the \p
     /// vocabulary_size rows of a model's embedding. Fewer are fine. Added tokens beyond it are an error only

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "core/text/tokenizer_parts.h"
+#include "core/text/tokenizer_config.h"
 
 #include <algorithm>
 
@@ -91,47 +91,6 @@ Bpe parse_model(const JsonObject& model, bool byte_level, const Path& file) {
         merges.push_back(parse_merge(merge, merges.size() + 1, file));
     }
     return Bpe::build(std::move(vocabulary), merges, std::move(settings), file);
-}
-
-std::vector<AddedToken> parse_added_tokens(const nlohmann::json* list, const Bpe& model, const Path& file) {
-    std::vector<AddedToken> tokens;
-    if (list == nullptr) {
-        return tokens;
-    }
-    for (const nlohmann::json& item : *list) {
-        const JsonObject object(item, file, "added_tokens");
-        AddedToken token;
-        token.content = object.required_text("content");
-        token.id = static_cast<std::int32_t>(object.required_integer("id", 0, (std::int64_t{1} << 24) - 1));
-        token.special = object.boolean("special").value_or(false);
-        token.normalized = object.boolean("normalized").value_or(!token.special);
-        token.lstrip = object.boolean("lstrip").value_or(false);
-        token.rstrip = object.boolean("rstrip").value_or(false);
-        token.single_word = object.boolean("single_word").value_or(false);
-        const std::int32_t in_vocabulary = model.texts().find(token.content);
-        const bool taken = model.texts().has(token.id) && model.texts().text(token.id) != token.content;
-        if (taken || (in_vocabulary >= 0 && in_vocabulary != token.id)) {
-            throw InputError(
-                file, "added tokens that agree with the vocabulary",
-                "\"" + printable(token.content) + "\" with id " + std::to_string(token.id) +
-                    (in_vocabulary >= 0
-                         ? ", which has id " + std::to_string(in_vocabulary) + " there"
-                         : ", which is \"" + printable(model.texts().text(token.id)) + "\" there"),
-                "take the tokenizer file from its source again");
-        }
-        const auto same = std::find_if(tokens.begin(), tokens.end(), [&](const AddedToken& t) {
-            return t.id == token.id || t.content == token.content;
-        });
-        if (same != tokens.end()) {
-            throw InputError(file, "each added token once",
-                             "\"" + printable(same->content) + "\" (" + std::to_string(same->id) +
-                                 ") and \"" + printable(token.content) + "\" (" + std::to_string(token.id) +
-                                 ")",
-                             "take the tokenizer file from its source again");
-        }
-        tokens.push_back(std::move(token));
-    }
-    return tokens;
 }
 
 // The ids that are put around a text. In a sequence each processor puts its own around what those before it
@@ -227,6 +186,7 @@ TokenizerParts read_tokenizer_json(const Path& file) {
     const JsonObject root(document, file);
     TokenizerParts parts;
     parts.file = file;
+    parts.files = {file};
     // The model first: of a kind that is not supported, the kind is what a person should hear about.
     const JsonObject model = root.required_object("model");
     if (model_type(model) == "BPE") {
@@ -235,7 +195,16 @@ TokenizerParts read_tokenizer_json(const Path& file) {
         parts.decoder = Decoder::parse(value_or_null(root, "decoder"), file);
     }
     parts.model = parse_model(model, parts.pre_tokenizer.is_byte_level(), file);
-    parts.added = parse_added_tokens(root.array("added_tokens"), parts.model, file);
+    AddedTokens added(parts);
+    if (const nlohmann::json* list = root.array("added_tokens")) {
+        for (const nlohmann::json& item : *list) {
+            const JsonObject object(item, file, "added_tokens");
+            AddedToken token = read_added_token(object);
+            token.id =
+                static_cast<std::int32_t>(object.required_integer("id", 0, (std::int64_t{1} << 24) - 1));
+            added.add(std::move(token), file);
+        }
+    }
     if (const nlohmann::json* post_processor = root.find("post_processor")) {
         PostProcessor(parts).add(*post_processor, "post_processor");
     }

@@ -15,7 +15,10 @@ namespace ponderscope {
 
 /// What a tokenizer's files say, each part ready to work.
 struct TokenizerParts {
-    std::filesystem::path file;
+    std::filesystem::path file;               ///< of the vocabulary, for messages
+    std::vector<std::filesystem::path> files; ///< all that were read, that one first
+    std::size_t vocabulary_files = 1;         ///< how many of them are the vocabulary: the first ones
+    std::string beside;                       ///< what the others change, written down; empty: nothing
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     Bpe model;
@@ -27,8 +30,7 @@ struct TokenizerParts {
 
 /// A tokenizer.json. InputError.
 TokenizerParts read_tokenizer_json(const std::filesystem::path& file);
-/// vocab.json and merges.txt, with what tokenizer_config.json and added_tokens.json beside them add.
-/// InputError.
+/// vocab.json and merges.txt, with what stands beside them (tokenizer_config.h). InputError.
 TokenizerParts read_vocabulary_and_merges(const std::filesystem::path& folder);
 
 } // namespace ponderscope

@@ -112,8 +112,9 @@ void write_cached(const std::filesystem::path& path, const std::vector<std::int3
 }
 
 /// The shards of a recipe: mapped, but for what is held out.
-Corpus load_shards(const Recipe& recipe, std::int64_t vocabulary, const CorpusOptions& options) {
-    const std::string tokenizer = sha256_hex(read_file(recipe.tokenizer));
+Corpus load_shards(const Recipe& recipe, const Tokenizer& reading, const CorpusOptions& options) {
+    const std::string tokenizer = reading.digest();
+    const std::int64_t vocabulary = reading.size();
     Corpus corpus;
     const auto open = [&](const std::filesystem::path& folder) {
         TokenShards shards =
@@ -181,7 +182,7 @@ TokenStream Corpus::train_stream() const {
 
 Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const CorpusOptions& options) {
     if (!recipe.shards.empty()) {
-        return load_shards(recipe, tokenizer.size(), options);
+        return load_shards(recipe, tokenizer, options);
     }
     std::error_code error;
     if (!std::filesystem::is_directory(recipe.texts, error)) {
@@ -220,7 +221,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Corpu
         const auto size = std::filesystem::file_size(recipe.texts / name, error);
         progress.total += error ? 0 : static_cast<std::int64_t>(size);
     }
-    const std::string tokenizer_digest = sha256_hex(read_file(recipe.tokenizer));
+    const std::string tokenizer_digest = tokenizer.digest();
     Sha256 digest;
     digest.update(cache_format).update(tokenizer_digest);
 

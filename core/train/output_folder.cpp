@@ -74,7 +74,10 @@ void OutputFolder::prepare() const {
         return;
     }
     // The state goes first: without it, what is left of an older training cannot be taken for the new one.
-    std::vector<std::filesystem::path> files{state(), provenance(), weights(), config(), tokenizer(), log()};
+    std::vector<std::filesystem::path> files{state(), provenance(), weights(), config(), log()};
+    for (const char* name : tokenizer_file_names) {
+        files.push_back(path_ / name);
+    }
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
         files.emplace_back(trace().string() + beside);
     }

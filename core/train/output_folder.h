@@ -31,7 +31,6 @@ public:
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     [[nodiscard]] std::filesystem::path config() const { return path_ / "config.json"; }
     [[nodiscard]] std::filesystem::path weights() const { return path_ / "model.safetensors"; }
-    [[nodiscard]] std::filesystem::path tokenizer() const { return path_ / "tokenizer.json"; }
     [[nodiscard]] std::filesystem::path provenance() const { return path_ / "training.json"; }
     [[nodiscard]] std::filesystem::path log() const { return path_ / "log.csv"; }
     [[nodiscard]] std::filesystem::path trace() const { return path_ / "training.ponder"; }

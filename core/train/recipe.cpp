@@ -331,7 +331,7 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     } else {
         read_continued_model(root.object("model"), recipe);
         const auto tokenizer = root.text("tokenizer");
-        recipe.tokenizer = tokenizer ? from_folder_of(source, *tokenizer) : recipe.start / "tokenizer.json";
+        recipe.tokenizer = tokenizer ? from_folder_of(source, *tokenizer) : recipe.start;
     }
     read_texts(root.required_object("texts"), recipe);
     read_training(root.required_object("training"), recipe);

@@ -34,7 +34,7 @@ struct Recipe {
     std::filesystem::path start;
     std::string start_digest; ///< checkpoint_digest() of it, once somebody read it (train() does)
 
-    std::filesystem::path tokenizer;         ///< tokenizer.json
+    std::filesystem::path tokenizer;         ///< a tokenizer.json, or a folder with a tokenizer
     std::filesystem::path texts;             ///< folder in which the patterns are looked up
     std::vector<std::string> train_texts;    ///< file names with * and ?
     std::vector<std::string> held_out_texts; ///< whole texts never trained on; taken out of train_texts

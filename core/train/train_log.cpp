@@ -3,10 +3,9 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/words.h"
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 
 namespace ponderscope {
@@ -36,12 +35,6 @@ std::string rows_up_to(std::string_view log, std::int64_t step) {
 }
 
 } // namespace
-
-std::string shortest(double value) {
-    std::array<char, 40> text{};
-    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() ? std::string(text.data(), end) : std::string("nan");
-}
 
 TrainLog::TrainLog(const std::filesystem::path& path, std::optional<std::int64_t> resume_after)
     : path_(path) {

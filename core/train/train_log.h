@@ -41,7 +41,4 @@ private:
     std::ofstream file_;
 };
 
-/// A number in the shortest form that reads back to the same value.
-std::string shortest(double value);
-
 } // namespace ponderscope

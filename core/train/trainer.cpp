@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/words.h"
 #include "core/model/autocast.h"
 #include "core/ponder/method.h"
 #include "core/train/schedule.h"
@@ -306,10 +307,17 @@ TrainResult Trainer::run(const nlohmann::json& first) {
     parallel_.start_alike(*optimizer_, !fresh);
     parallel_.watch(*optimizer_);
     if (parallel_.writes()) {
-        const std::string tokenizer = read_file(recipe_.tokenizer); // which may be a link into the folder
+        std::vector<std::pair<std::filesystem::path, std::string>> copies; // of what may lie in the folder
+        const bool from_folder = std::filesystem::is_directory(recipe_.tokenizer);
+        for (const std::filesystem::path& file : tokenizer_.files()) {
+            copies.emplace_back(folder_.path() / (from_folder ? file.filename() : "tokenizer.json"),
+                                read_file(file));
+        }
         folder_.prepare();
         write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
-        write_file_atomically(folder_.tokenizer(), tokenizer);
+        for (const auto& [file, bytes] : copies) {
+            write_file_atomically(file, bytes);
+        }
         log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
         open_trace(fresh);
     }

@@ -53,10 +53,12 @@ struct TrainResult {
 };
 
 /// Trains a model from nothing by a recipe and leaves a checkpoint folder in Hugging Face layout:
-///   config.json  model.safetensors  tokenizer.json
-///   training.json  where the weights come from: recipe, texts with digests, tokens seen, time, loss,
-///   held-out NLL log.csv        see TrainLog training_state.safetensors  while the training is not finished:
-///   weights, moments, and the place in the data
+/// - config.json, model.safetensors and the files of the tokenizer;
+/// - training.json: where the weights come from: recipe, texts with digests, tokens seen, time, loss,
+///   held-out NLL;
+/// - log.csv: TrainLog;
+/// - training_state.safetensors, while the training is not finished: weights, moments, and the place in the
+///   data.
 /// Every `checkpoint.every` steps, and when stopped, the folder is brought up to date; each file is written
 /// beside and renamed, so that an interruption at any moment leaves the last complete state. On a CPU, with
 /// the same number of threads, a training that was interrupted and resumed ends with the same bytes as one

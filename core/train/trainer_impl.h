@@ -35,7 +35,7 @@ public:
           // Of the others nobody looks into it.
           folder_(options.output, parallel_.writes() ? options.existing : ExistingOutput::overwrite),
           device_(device_from_string(options.device)),
-          tokenizer_(Tokenizer::load(recipe.tokenizer)),
+          tokenizer_(Tokenizer::load_folder(recipe.tokenizer)),
           config_json_(complete_config(recipe, tokenizer_)),
           config_(model_config_of(recipe, config_json_, tokenizer_)),
           precision_(recipe.precision.value_or(device_.is_cuda() ? Precision::bfloat16 : Precision::float32)),

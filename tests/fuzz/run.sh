@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # run.sh BUILD SECONDS [HARNESS...]: each harness of BUILD/fuzz for so long, one after the other. An input that it fails at
 # stays in BUILD/fuzz/found, the inputs that reached something new in BUILD/fuzz/corpus, from where the next run goes on.
+# FUZZ_RUNS: so many inputs and no more; FUZZ_TIMEOUT: seconds that one may take (1).
 set -euo pipefail
 build=$(readlink -f "$1") seconds=$2
 shift 2
@@ -12,16 +13,12 @@ tree=$(readlink -f "$here/../..")
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 # SQLite allocates a great deal: short memories of who did keep that affordable.
 export ASAN_OPTIONS=detect_leaks=1:malloc_context_size=4:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1
-mkdir -p "$build/fuzz/found" "$build/fuzz/seeds/config" "$build/fuzz/seeds/figure" "$build/fuzz/seeds/tokenizer" "$build/fuzz/seeds/safetensors"
+mkdir -p "$build/fuzz/found" "$build/fuzz/seeds/config" "$build/fuzz/seeds/figure" "$build/fuzz/seeds/tokenizer"
 for config in "$tree"/sample_models/cabinet/*/config.json "$tree"/tests/golden/*/config.json; do
     cp "$config" "$build/fuzz/seeds/config/$(basename "$(dirname "$config")")"
 done
 cp "$tree"/resources/figures/*.json "$build/fuzz/seeds/figure/"
 cp "$tree/sample_models/known_difficulty/tokenizer.json" "$build/fuzz/seeds/tokenizer/"
-# Two tensors of four bytes, an empty one, and metadata.
-header='{"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2,2],"data_offsets":[4,8]},"c":{"dtype":"BF16","shape":[0,3],"data_offsets":[8,8]}}'
-# shellcheck disable=SC2059 # its length is the format
-{ printf "\\x$(printf %02x "${#header}")"'\0\0\0\0\0\0\0'; printf '%s12345678' "$header"; } >"$build/fuzz/seeds/safetensors/three"
 failed=0
 for name; do
     corpora=("$build/fuzz/corpus/$name")
@@ -37,7 +34,7 @@ for name; do
     esac
     log=$build/fuzz/$name.log
     if QT_QPA_PLATFORM=offscreen "$build/fuzz/fuzz_$name" "${options[@]}" -rss_limit_mb=1024 -malloc_limit_mb=1024 -timeout="${FUZZ_TIMEOUT:-1}" \
-            -max_total_time="$seconds" -artifact_prefix="$build/fuzz/found/$name-" -print_final_stats=1 \
+            -max_total_time="$seconds" -runs="${FUZZ_RUNS:--1}" -artifact_prefix="$build/fuzz/found/$name-" -print_final_stats=1 \
             "${corpora[@]}" >"$log" 2>&1; then
         verdict=sound
     else

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/given_up.h"
 #include "core/base/progress.h"
+#include "views/common/hand_over.h"
 
 #include <QObject>
 #include <QString>
@@ -32,15 +33,12 @@ public:
                                 failed = std::move(failed)](const std::stop_token& stop) {
             const GivenUpBy scope(stop);
             const auto reply = [this, request](auto call) {
-                QMetaObject::invokeMethod(
-                    owner_,
-                    [this, request, call] {
-                        if (request == request_) {
-                            busy_ = false;
-                            call();
-                        }
-                    },
-                    Qt::QueuedConnection);
+                hand_over(owner_, [this, request, call] {
+                    if (request == request_) {
+                        busy_ = false;
+                        call();
+                    }
+                });
             };
             try {
                 auto result = std::make_shared<decltype(work(stop))>(work(stop));

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/common/hand_over.h"
 #include "views/common/job_queue.h"
 #include "views/common/trace_blocks.h"
 #include "views/common/trace_contents.h"
@@ -67,7 +68,7 @@ struct TraceData::Impl {
     /// Runs \p call on the GUI thread, unless the owner is gone by then.
     template <typename Call>
     void reply(Call call) {
-        QMetaObject::invokeMethod(&owner, std::move(call), Qt::QueuedConnection);
+        hand_over(&owner, std::move(call));
     }
 
     /// Worker thread only. Opens on first use; throws InputError.

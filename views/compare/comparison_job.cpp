@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/given_up.h"
+#include "views/common/hand_over.h"
 
 #include <QMetaObject>
 
@@ -15,19 +16,16 @@ ComparisonJob::ComparisonJob(ComparisonRequest request, QObject* parent) : QObje
         const GivenUpBy scope(stop);
         // Posted to this object: what is still under way when it is destroyed is dropped by Qt.
         const auto fail = [this](const QString& sentence) {
-            QMetaObject::invokeMethod(
-                this, [this, sentence] { emit failed(sentence); }, Qt::QueuedConnection);
+            hand_over(this, [this, sentence] { emit failed(sentence); });
         };
         try {
             const auto progress = [this](const Progress& now) {
                 const auto share = static_cast<int>(now.total > 0 ? now.done * 1000 / now.total : 0);
-                QMetaObject::invokeMethod(
-                    this, [this, share] { emit progressed(share); }, Qt::QueuedConnection);
+                hand_over(this, [this, share] { emit progressed(share); });
             };
             auto result = std::make_shared<const RunComparison>(compare_runs(request, progress, stop));
             if (!stop.stop_requested()) {
-                QMetaObject::invokeMethod(
-                    this, [this, result] { emit done(result); }, Qt::QueuedConnection);
+                hand_over(this, [this, result] { emit done(result); });
             }
         } catch (const Cancelled&) {
             return;

@@ -3,10 +3,10 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "views/common/format.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -14,16 +14,6 @@ namespace ponderscope::figure {
 namespace {
 
 constexpr double longest_page = 14400; // points; PDF 1.7, annex C: larger pages do not open everywhere
-
-template <typename T>
-std::string shortest(T value) {
-    if (!std::isfinite(value)) {
-        return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
-    }
-    char digits[40];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    return std::string(digits, end);
-}
 
 double tick_step(double extent, int most) {
     const double rough = extent / std::max(1, most);
@@ -319,11 +309,11 @@ std::string csv_bytes(const std::string& bytes) {
 }
 
 std::string csv_number(float value) {
-    return shortest(value);
+    return std::isnan(value) ? std::string() : shortest(value);
 }
 
 std::string csv_number(double value) {
-    return shortest(value);
+    return std::isnan(value) ? std::string() : shortest(value);
 }
 
 } // namespace ponderscope::figure

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/given_up.h"
+#include "views/common/hand_over.h"
 #include "views/figure/backends.h"
 
 #include <QPainter>
@@ -29,21 +30,17 @@ void FigureMaker::make(const FigureSpec& spec) {
     busy_ = true;
     emit started();
     if (dataOf_ && same_numbers(*dataOf_, spec)) {
-        QMetaObject::invokeMethod(
-            this, [this, request, spec, data = data_] { arrived(request, spec, data); },
-            Qt::QueuedConnection);
+        hand_over(this, [this, request, spec, data = data_] { arrived(request, spec, data); });
         return;
     }
     thread_ = std::jthread([this, spec, request](const std::stop_token& stopping) {
         const GivenUpBy scope(stopping);
         const auto fail = [this, request](const QString& sentence) {
-            QMetaObject::invokeMethod(
-                this, [this, request, sentence] { stop(request, sentence); }, Qt::QueuedConnection);
+            hand_over(this, [this, request, sentence] { stop(request, sentence); });
         };
         try {
             auto data = std::make_shared<const FigureData>(gather(spec, {}, stopping));
-            QMetaObject::invokeMethod(
-                this, [this, request, spec, data] { arrived(request, spec, data); }, Qt::QueuedConnection);
+            hand_over(this, [this, request, spec, data] { arrived(request, spec, data); });
         } catch (const Cancelled&) {
             return;
         } catch (const Error& error) {

@@ -8,7 +8,6 @@
 #include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/remote/address.h"
-#include "views/figure/parts.h"
 
 #include <algorithm>
 #include <array>
@@ -150,7 +149,7 @@ auto length(double low, double high, const char* unit) {
     return [=](const JsonObject& json, std::string_view key) {
         const auto value = json.number(key);
         if (value && !(*value >= low && *value <= high)) {
-            json.fail(key, csv_number(low) + " to " + csv_number(high) + " " + unit);
+            json.fail(key, shortest(low) + " to " + shortest(high) + " " + unit);
         }
         return value;
     };

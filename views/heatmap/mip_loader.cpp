@@ -5,6 +5,7 @@
 #include "views/heatmap/mip_loader.h"
 
 #include "core/base/error.h"
+#include "views/common/hand_over.h"
 
 #include <algorithm>
 #include <cmath>
@@ -82,8 +83,7 @@ void MipLoader::start(MipRequest request) {
                 builder->add(values, executed);
                 if (const int now = static_cast<int>(end * 1000 / rows); now / 10 != told) {
                     told = now / 10;
-                    QMetaObject::invokeMethod(
-                        this, [this, now] { emit progressed(now); }, Qt::QueuedConnection);
+                    hand_over(this, [this, now] { emit progressed(now); });
                 }
             }
             if (!builder) {

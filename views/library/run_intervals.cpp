@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/given_up.h"
 #include "core/stats/paired.h"
+#include "views/common/hand_over.h"
 
 #include <algorithm>
 #include <bit>
@@ -105,13 +106,10 @@ struct RunIntervals::Impl {
             } catch (const std::exception&) {
                 // A damaged part is reported where it is looked at; here the number stays away.
             }
-            QMetaObject::invokeMethod(
-                &owner,
-                [this, job, width] {
-                    known[job] = width;
-                    emit owner.ready(job.key);
-                },
-                Qt::QueuedConnection);
+            hand_over(&owner, [this, job, width] {
+                known[job] = width;
+                emit owner.ready(job.key);
+            });
         }
     }
 

@@ -27,9 +27,11 @@ public:
         std::string text = (otherwise_ ? otherwise_->name() : "learned") + "; forced ";
         for (std::size_t i = 0; i < forced_.size(); ++i) {
             const ForcedSteps& one = forced_[i];
-            text += (i == 0 ? "" : ",") +
-                    (one.sequence == 0 ? std::string() : std::to_string(one.sequence) + "/") +
-                    std::to_string(one.position) + ":" + std::to_string(one.steps);
+            text += i == 0 ? "" : ",";
+            if (one.sequence != 0) {
+                text += std::to_string(one.sequence) + "/";
+            }
+            text += std::to_string(one.position) + ":" + std::to_string(one.steps);
         }
         return text;
     }

@@ -55,15 +55,19 @@ TEST_F(CheckpointTest, OpensByFolderOrByAFileInside) {
         EXPECT_EQ(checkpoint.folder, folder_.path());
         EXPECT_EQ(checkpoint.config.hidden_size, 4);
         EXPECT_NE(checkpoint.weights.find("w"), nullptr);
-        EXPECT_EQ(checkpoint.tokenizer_json, folder_ / "tokenizer.json");
+        EXPECT_EQ(checkpoint.vocabulary, folder_ / "tokenizer.json");
     }
 }
 
 TEST_F(CheckpointTest, ATokenizerMayBeALinkAndOneThatLeadsNowhereIsNotOverlooked) {
     put_model();
-    EXPECT_FALSE(Checkpoint::open(folder_.path()).tokenizer_json);
+    EXPECT_FALSE(Checkpoint::open(folder_.path()).vocabulary);
+    put("vocab.json", "{}");
+    EXPECT_FALSE(Checkpoint::open(folder_.path()).vocabulary);
+    put("merges.txt", "");
+    EXPECT_EQ(Checkpoint::open(folder_.path()).vocabulary, folder_ / "vocab.json");
     fs::create_symlink("../tokenizer/tokenizer.json", folder_ / "tokenizer.json");
-    const auto file = Checkpoint::open(folder_.path()).tokenizer_json;
+    const auto file = Checkpoint::open(folder_.path()).vocabulary;
     ASSERT_TRUE(file);
     EXPECT_EQ(
         sentence(folder_.path(), [&] { (void)read_file(*file); }),

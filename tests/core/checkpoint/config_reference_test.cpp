@@ -330,8 +330,8 @@ TEST(OtherCheckpoints, OpenOrSayWhyNot) {
     for (const char* const name : {"stories260K_hf", "tiny_llama3", "tiny_qwen3", "fake_gpt2", "tiny_gpt2"}) {
         EXPECT_EQ(said(name), "(no error)") << name;
     }
-    EXPECT_TRUE(Checkpoint::open(root / "stories260K_hf").tokenizer_json);
-    EXPECT_FALSE(Checkpoint::open(root / "tiny_llama3").tokenizer_json);
+    EXPECT_TRUE(Checkpoint::open(root / "stories260K_hf").vocabulary);
+    EXPECT_FALSE(Checkpoint::open(root / "tiny_llama3").vocabulary);
     const std::string architectures =
         "config.json: expected an architecture out of gpt2, gpt_neox, llama, mistral, qwen2, qwen3, phi, "
         "opt, nanbeige, ouro, huginn_raven, parcae for \"model_type\", found ";

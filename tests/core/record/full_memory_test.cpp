@@ -49,7 +49,7 @@ protected:
     std::vector<float> recorded(const Engine& engine, const std::string& trace,
                                 std::int64_t context = 64) const {
         const Checkpoint checkpoint = Checkpoint::open(folder_ / "model");
-        const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+        const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
         RecordOptions options;
         options.context = options.stride = context;
         TraceWriter writer(folder_ / trace);

@@ -132,7 +132,7 @@ protected:
     void SetUp() override {
         TinyCheckpoint().write(folder / "model");
         checkpoint.emplace(Checkpoint::open(folder / "model"));
-        tokenizer.emplace(Tokenizer::load(*checkpoint->tokenizer_json));
+        tokenizer.emplace(Tokenizer::load_folder(checkpoint->folder));
     }
     std::filesystem::path file(const std::string& content) const {
         put_file(folder / "corpus.jsonl", content);

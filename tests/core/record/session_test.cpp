@@ -55,7 +55,7 @@ protected:
         if (prepare) {
             prepare(engine);
         }
-        const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+        const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
         Recorded result;
         {
             TraceWriter writer(folder_ / trace);
@@ -197,7 +197,7 @@ TEST_F(Session, RunsOfOneTraceGetDifferentNames) {
 TEST_F(Session, ACancelledRunIsPartialAndReadable) {
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "vanilla");
     const Engine engine = Engine::load(checkpoint);
-    const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
     std::string text;
     for (int i = 0; i < 20; ++i) {
         text += story;
@@ -232,7 +232,7 @@ TEST_F(Session, APartialRunIsRerunAsFarAsItGot) {
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
     Engine engine = Engine::load(checkpoint);
     engine.use_halting(full_halting());
-    const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
     std::vector<SequenceInput> texts(4, sequence_from_prompt(story, tokenizer, true));
     for (SequenceInput& text : texts) {
         text.group = "keeper";
@@ -281,7 +281,7 @@ TEST_F(Session, APartialRunIsRerunAsFarAsItGot) {
 TEST_F(Session, WhateverEndsARunIsSaidInTheTrace) {
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
     const Engine engine = Engine::load(checkpoint);
-    const Tokenizer tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
     RecordOptions options;
     options.context = 32;
     options.batch = 1;

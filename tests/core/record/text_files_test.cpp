@@ -100,7 +100,7 @@ protected:
     void SetUp() override {
         testing::TinyCheckpoint().write(folder / "model");
         checkpoint.emplace(Checkpoint::open(folder / "model"));
-        tokenizer.emplace(Tokenizer::load(*checkpoint->tokenizer_json));
+        tokenizer.emplace(Tokenizer::load_folder(checkpoint->folder));
     }
     fs::path file(const std::string& content, const std::string& name = "a.txt") const {
         put_file(folder / name, content);

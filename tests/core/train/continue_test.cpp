@@ -6,6 +6,7 @@
 #include "core/checkpoint/method_info.h"
 #include "core/model/parameters.h"
 #include "core/ponder/engine/model.h"
+#include "core/text/tokenizer.h"
 #include "core/train/train_state.h"
 #include "core/train/trainer.h"
 #include "tests/core/ponder/tiny_models.h"
@@ -156,6 +157,33 @@ TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
 
     const json provenance = read_json_file(folder / "out" / "training.json");
     EXPECT_EQ(provenance.at("recipe").at("initialization").at("from"), checkpoint_digest(start));
+}
+
+/// The tokenizer of older checkpoints: two files, and what stands beside them. All of it is in the folder
+/// that training leaves, and reads texts there as it did before.
+TEST(Continue, FromVocabularyAndMerges) {
+    const TemporaryFolder folder;
+    write_checkpoint(folder, testing::small_recipe().at("model"));
+    const json whole = read_json_file(folder / "start" / "tokenizer.json");
+    std::string merges = "#version: 0.2\n";
+    for (const json& merge : whole.at("model").at("merges")) {
+        merges += (merge.is_string() ? merge.get<std::string>()
+                                     : merge[0].get<std::string>() + " " + merge[1].get<std::string>()) +
+                  "\n";
+    }
+    testing::write_text(folder / "start" / "vocab.json", whole.at("model").at("vocab").dump());
+    testing::write_text(folder / "start" / "merges.txt", merges);
+    testing::write_text(folder / "start" / "tokenizer_config.json",
+                        R"({"tokenizer_class": "GPT2Tokenizer"})");
+    std::filesystem::remove(folder / "start" / "tokenizer.json");
+    const Tokenizer before = Tokenizer::load_folder(folder / "start");
+
+    ASSERT_EQ(outcome_of(folder, hardly_continued()).complaint, "");
+    const Checkpoint end = Checkpoint::open(folder / "out");
+    EXPECT_EQ(end.vocabulary, folder / "out" / "vocab.json");
+    const Tokenizer after = Tokenizer::load_folder(end.folder);
+    EXPECT_EQ(after.digest(), before.digest());
+    EXPECT_EQ(after.files().size(), 3U);
 }
 
 /// Gates that a checkpoint has are taken too, in the sizes that its files give them.

@@ -29,8 +29,8 @@ protected:
 TEST_P(SampleModel, GivesTheStoredNllOnItsText) {
     const auto reference = read_json_file(folder() / "reference.json");
     const auto checkpoint = Checkpoint::open(folder());
-    ASSERT_TRUE(checkpoint.tokenizer_json.has_value());
-    const auto tokenizer = Tokenizer::load(*checkpoint.tokenizer_json);
+    ASSERT_TRUE(checkpoint.vocabulary.has_value());
+    const auto tokenizer = Tokenizer::load_folder(checkpoint.folder);
     const auto text = reference.at("text").get<std::string>();
     const auto encoding =
         tokenizer.encode(read_text_file(testing::source_tree() / "sample_models" / "texts" / text));

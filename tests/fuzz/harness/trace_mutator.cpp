@@ -48,9 +48,11 @@ const std::string& sample(std::size_t which) {
                 writer.put_vocabulary({{0, "a"}, {1, "b"}, {7, "\xC3"}});
                 writer.put_fault("A fault.");
                 writer.end_run(1);
+                TrainingInfo about;
+                about.name = "t";
+                about.recipe = about.config = about.versions = "{}";
                 const std::int64_t training =
-                    writer.begin_training({.name = "t", .recipe = "{}", .config = "{}", .versions = "{}"},
-                                          {{"loss", "", "nats", "Loss", "Of."}});
+                    writer.begin_training(about, {{"loss", "", "nats", "Loss", "Of."}});
                 writer.put_points(training, {1, 10, 0.5}, {{"loss", 0, 2.0}});
                 writer.end_training(training, true);
                 writer.finish();

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/json.h"
+#include "core/text/tokenizer_parts.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ponderscope {
+
+/// One of "added_tokens" of a tokenizer.json, or of "added_tokens_decoder"; without its id. InputError.
+AddedToken read_added_token(const JsonObject& object);
+
+/// Fills parts.added: each text and each id once, in agreement with parts.model.
+class AddedTokens {
+public:
+    explicit AddedTokens(TokenizerParts& parts); ///< which must outlive this
+    [[nodiscard]] AddedToken* find(const std::string& content);
+    /// InputError of \p file.
+    void add(AddedToken token, const std::filesystem::path& file);
+
+private:
+    TokenizerParts& parts_;
+    std::unordered_map<std::string, std::size_t> by_content_;
+    std::unordered_map<std::int32_t, std::size_t> by_id_;
+};
+
+/// What a folder says of its tokenizer beside the vocabulary: tokenizer_config.json, and where that has no
+/// "added_tokens_decoder", special_tokens_map.json and added_tokens.json (of before 2023) too.
+class TokenizerConfig {
+public:
+    /// \p usual: the start, end and unknown token, where the files name none. InputError.
+    explicit TokenizerConfig(const std::filesystem::path& folder, const std::string& usual = {});
+    [[nodiscard]] JsonObject config() const { return {config_, config_file_}; }
+
+    /// Puts its tokens on top of those that the vocabulary's file has, as transformers 5 does: the added
+    /// tokens of the files, with their flags (of one that the vocabulary has, the vocabulary's id counts);
+    /// those with a name (bos_token, ...) and those of the lists are special, where they are tokens at all
+    /// (transformers makes new ones of the others, for which no model has rows). InputError.
+    void add_to(TokenizerParts& parts) const;
+    /// What is put around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
+    /// a post-processor. Behind add_to. InputError.
+    void put_around(TokenizerParts& parts) const;
+
+private:
+    void add_listed(TokenizerParts& parts, AddedTokens& added) const;
+
+    std::filesystem::path config_file_, added_file_;
+    nlohmann::json config_ = nlohmann::json::object();
+    nlohmann::json added_ = nlohmann::json::object();
+    std::vector<std::filesystem::path> files_;
+};
+
+} // namespace ponderscope
