@@ -119,6 +119,7 @@ void CheckpointInquiry::end(int code, QProcess::ExitStatus status) {
     const QJsonValue tokenizer = object.value(QLatin1String("tokenizer"));
     about.tokenizer = tokenizer.isObject();
     about.tokenizerError = tokenizer.toObject().value(QLatin1String("error")).toString();
+    about.notSupported = object.value(QLatin1String("not_supported")).toString();
     about.notices = strings_of(object.value(QLatin1String("notices")));
     emit known(about);
 }

@@ -21,6 +21,7 @@ struct CheckpointAbout {
     double memoryBytes = 0; ///< of a run in float32
     bool tokenizer = true;  ///< false: runs on ids only
     QString tokenizerError; ///< why it cannot be used
+    QString notSupported;   ///< why it cannot be run; empty: it can
     QStringList notices;
     [[nodiscard]] bool ambiguous() const { return candidates.size() > 1; }
     /// "gpt_neox · ponderlm, 3 steps · 6 layers · 1.3 M parameters · about 210 MB in float32"

@@ -19,17 +19,17 @@ QString tr(const char* text) {
     return QCoreApplication::translate("RecordRequest", text);
 }
 
-bool holds_ids(const QString& file) {
-    return file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive) ||
-           file.endsWith(QLatin1String(".safetensors"), Qt::CaseInsensitive);
-}
-
 /// JSON Lines, packed or not: a text in each line's field "text".
 bool holds_lines(const QString& file) {
     return QFileInfo(file).fileName().contains(QLatin1String(".jsonl"), Qt::CaseInsensitive);
 }
 
 } // namespace
+
+bool holds_ids(const QString& file) {
+    return file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive) ||
+           file.endsWith(QLatin1String(".safetensors"), Qt::CaseInsensitive);
+}
 
 bool is_start_file(const QString& start) {
     return !start.isEmpty() && start != QLatin1String("zero") && start != QLatin1String("random") &&

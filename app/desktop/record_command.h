@@ -16,6 +16,8 @@ struct RunSettings {
 
 /// What is wrong with a checkpoint's folder as far as its names tell, as a sentence; empty when nothing is.
 QString problem_of_checkpoint(const QString& folder);
+/// Whether what is recorded are token ids rather than text, by the file's name.
+bool holds_ids(const QString& file);
 /// Whether a start state is one that a file holds.
 bool is_start_file(const QString& start);
 /// A sentence about what is wrong with them; empty when nothing is. A file of start states is looked for in

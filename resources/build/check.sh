@@ -47,7 +47,8 @@ address() {
 
 thread() {
     # OpenMP's runtime is not built to be watched: its loops would all be reported, so they run with one thread (above).
-    export TSAN_OPTIONS=second_deadlock_stack=1
+    # Programs that the window starts begin by a fork.
+    export TSAN_OPTIONS="second_deadlock_stack=1 die_after_fork=0 suppressions=$PWD/resources/build/thread.supp"
     mkdir -p build
     configured dev-tsan || return 1
     local tests=(trace_test trace_faults_test record_test trace_data_test desktop_window_test desktop_live_test desktop_faults_test

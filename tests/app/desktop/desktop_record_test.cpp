@@ -335,7 +335,15 @@ private slots:
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("1.30 M parameters")));
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("token ids")));
         QVERIFY(dialog.aboutCheckpoint().contains(QStringLiteral("top_k is not read")));
-        QVERIFY(dialog.problem().isEmpty());
+        QVERIFY2(dialog.problem().contains(QStringLiteral("token ids")), qPrintable(dialog.problem()));
+        RecordRequest ids = wanted;
+        ids.fromPrompt = false;
+        ids.textFile = folder_.filePath(QStringLiteral("ids.json"));
+        write(ids.textFile, "[[1, 2, 3]]");
+        dialog.setRequest(ids);
+        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
+        QTRY_VERIFY(!dialog.inquiry().isRunning());
+        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
         QCOMPARE(dialog.offeredMethods().first(), QString());
         QCOMPARE(dialog.offeredMethods().size(), 1 + all_methods().size());
         QVERIFY(!dialog.commandLine().contains(QStringLiteral("--method")));
@@ -357,6 +365,14 @@ private slots:
         QTRY_VERIFY(!dialog.inquiry().isRunning());
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
         QVERIFY(dialog.commandLine().contains(QStringLiteral("--method=looped")));
+
+        // One that cannot be run is not started.
+        dialog.inquiry().setProgram(
+            program("echo '{\"kind\":\"checkpoint\",\"architecture\":\"llama\",\"method\":\"vanilla\","
+                    "\"candidate_methods\":[\"vanilla\"],\"layers\":2,\"tokenizer\":{\"tokens\":512},"
+                    "\"not_supported\":\"/m: expected a float type, found I8.\"}'\n"));
+        dialog.setRequest(wanted);
+        QTRY_COMPARE(dialog.problem(), QStringLiteral("/m: expected a float type, found I8."));
 
         // What is wrong with the folder is said in the engine's own words; a crash too.
         dialog.inquiry().setProgram(
