@@ -16,7 +16,7 @@ namespace {
 QStringList strings_of(const QJsonValue& value) {
     QStringList all;
     const QJsonArray array = value.toArray();
-    for (const QJsonValue& one : array) {
+    for (const QJsonValue one : array) {
         all << one.toString();
     }
     return all;

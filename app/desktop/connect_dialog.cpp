@@ -114,7 +114,7 @@ QString ConnectDialog::said() const {
 }
 
 QString ConnectDialog::urlOf(const QString& typed) const {
-    const QString machine = is_elsewhere(typed) ? typed : QStringLiteral("ssh://") + typed;
+    QString machine = is_elsewhere(typed) ? typed : QStringLiteral("ssh://") + typed;
     if (machine.count(u'/') > 2) {
         return machine;
     }

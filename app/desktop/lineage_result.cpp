@@ -29,7 +29,7 @@ std::optional<LineageResult> LineageResult::parse(const QByteArray& json) {
     result.sentence = object.value(QLatin1String("sentence")).toString();
     result.basis = object.value(QLatin1String("basis")).toString();
     const QJsonArray notices = object.value(QLatin1String("notices")).toArray();
-    for (const QJsonValue& notice : notices) {
+    for (const QJsonValue notice : notices) {
         result.notices << notice.toString();
     }
     result.similarity = awm.value(QLatin1String("similarity")).toDouble();
@@ -40,7 +40,7 @@ std::optional<LineageResult> LineageResult::parse(const QByteArray& json) {
     const QJsonObject query = awm.value(QLatin1String("Wq")).toObject();
     const QJsonObject key = awm.value(QLatin1String("Wk")).toObject();
     const QJsonArray pairs = awm.value(QLatin1String("layer_pairs")).toArray();
-    for (const QJsonValue& pair : pairs) {
+    for (const QJsonValue pair : pairs) {
         const int a = pair.toArray().at(0).toInt();
         result.layers.push_back({a, pair.toArray().at(1).toInt(), number(query.value(QString::number(a))),
                                  number(key.value(QString::number(a)))});

@@ -87,7 +87,7 @@ void LiveRunBuilder::start(const QJsonObject& object) {
     data_.run = {trace_, 1};
     promptTokens_ = object.value(QLatin1String("prompt_tokens")).toInteger();
     const QJsonArray infos = object.value(QLatin1String("signals")).toArray();
-    for (const QJsonValue& value : infos) {
+    for (const QJsonValue value : infos) {
         const QJsonObject one = value.toObject();
         Signal signal;
         signal.info.name = text_of(one, "name");
@@ -95,7 +95,7 @@ void LiveRunBuilder::start(const QJsonObject& object) {
         signal.info.title = text_of(one, "title");
         signal.info.description = text_of(one, "description");
         const QJsonArray axes = one.value(QLatin1String("axes")).toArray();
-        for (const QJsonValue& axis : axes) {
+        for (const QJsonValue axis : axes) {
             signal.info.axes.push_back(axis.toString().toStdString());
         }
         signal.integers = signal.info.name == signal::candidate_ids || signal.info.name == signal::rank ||
@@ -147,7 +147,7 @@ bool LiveRunBuilder::append(const QJsonObject& object) {
                                    static_cast<int>(std::clamp<qint64>(info_.max_steps, 0, 1 << 20)));
     tokens.flops[row] = object.value(QLatin1String("flops")).toInteger();
     const QJsonArray names = object.value(QLatin1String("names")).toArray();
-    for (const QJsonValue& value : names) {
+    for (const QJsonValue value : names) {
         name(value.toObject());
     }
     const QJsonObject values = object.value(QLatin1String("signals")).toObject();

@@ -116,7 +116,7 @@ public slots:
     /// File > Connect: another machine's traces and checkpoints; at once those of \p place
     /// (ssh://host/folder).
     void connectTo(const QString& place = {});
-    void showRecordDialog(const ponderscope::RecordRequest& request = {});
+    void showRecordDialog(const ponderscope::RecordRequest& wanted = {});
     /// Whether the checkpoints of two runs have a common origin; begins at once when both are there.
     void showRelated(const ponderscope::RunKey& a, const ponderscope::RunKey& b);
     /// The Export dialog, with what the window shows as its beginning. Nothing without a run.

@@ -31,7 +31,7 @@ namespace ponderscope {
 namespace {
 
 std::filesystem::path path_of(const QString& name) {
-    return std::filesystem::path(name.toStdU16String());
+    return {name.toStdU16String()};
 }
 
 } // namespace
@@ -57,7 +57,7 @@ bool MainWindow::scratchReady() {
 }
 
 QString MainWindow::scratchFor(const QString& lies) {
-    const QString scratch = scratch_.on(machine_of(lies));
+    QString scratch = scratch_.on(machine_of(lies));
     data_.setScratch(scratch);
     return scratch;
 }

@@ -229,7 +229,7 @@ std::optional<QString> MainWindow::patchFile(const RunInfo& run, const QJsonArra
                              .object()
                              .value(QLatin1String("patches"))
                              .toArray();
-    for (const QJsonValue& one : more) {
+    for (const QJsonValue one : more) {
         // A place has one state: the later one.
         const QJsonValue to = one.toObject().value(QLatin1String("to"));
         for (qsizetype i = patches.size(); i-- > 0;) {

@@ -91,7 +91,7 @@ QString problem_of_policy(const QString& policy) {
 }
 
 QString problem_of(const RecordRequest& request) {
-    if (const QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
+    if (QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
         return found;
     }
     if (!request.fromRun.isEmpty()) {
@@ -119,16 +119,16 @@ QString problem_of(const RecordRequest& request) {
         return tr("Jacobi refreshes: expected a number from 0 or \"exact\", found \"%1\".")
             .arg(request.jacobi);
     }
-    if (const QString found = problem_of(request.settings, request.checkpoint); !found.isEmpty()) {
+    if (QString found = problem_of(request.settings, request.checkpoint); !found.isEmpty()) {
         return found;
     }
-    if (const QString found = problem_of_policy(request.policy); !found.isEmpty()) {
+    if (QString found = problem_of_policy(request.policy); !found.isEmpty()) {
         return found;
     }
     if (request.trace.isEmpty()) {
         return tr("Choose where the trace is written.");
     }
-    if (const QString found = engine_command({}, record_arguments(request)).problem; !found.isEmpty()) {
+    if (QString found = engine_command({}, record_arguments(request)).problem; !found.isEmpty()) {
         return found;
     }
     if (is_elsewhere(request.trace)) {

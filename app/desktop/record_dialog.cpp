@@ -121,8 +121,7 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       trace_(
           new PathEdit(PathEdit::Kind::saveFile, tr("Trace"), tr("Traces (*.ponder);;All files (*)"), this)),
       problem_(new QLabel(this)),
-      command_(new CommandLine(theme, this)),
-      start_(nullptr) {
+      command_(new CommandLine(theme, this)) {
     setWindowTitle(tr("Record a run"));
     resize(700, 660);              // no minimum of its own: the layout knows what its fields need
     prompt_->setMinimumHeight(56); // gives way to what is said about the checkpoint
@@ -443,7 +442,7 @@ QString RecordDialog::suggestedTrace() const {
         folder = QDir::homePath();
     }
     for (int number = 1;; ++number) {
-        const QString path = folder + QStringLiteral("/run-%1.ponder").arg(number);
+        QString path = folder + QStringLiteral("/run-%1.ponder").arg(number);
         if (!QFileInfo::exists(path)) {
             return path;
         }

@@ -84,7 +84,7 @@ private:
     PathEdit* trace_;
     QLabel* problem_;
     CommandLine* command_;
-    QPushButton* start_;
+    QPushButton* start_ = nullptr;
 };
 
 } // namespace ponderscope

@@ -118,8 +118,7 @@ RelatedDialog::RelatedDialog(Theme& theme, QWidget* parent)
       attention_(new ChartView(theme, this)),
       terms_(new ChartView(theme, this)),
       notices_(new QLabel(this)),
-      command_(new CommandLine(theme, this)),
-      start_(nullptr) {
+      command_(new CommandLine(theme, this)) {
     setWindowTitle(tr("Related checkpoints"));
     resize(860, 620);
     for (QLabel* label : {verdict_, words_, figures_, notices_}) {

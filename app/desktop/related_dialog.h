@@ -55,7 +55,7 @@ private:
     ChartView* terms_;
     QLabel* notices_;
     CommandLine* command_;
-    QPushButton* start_;
+    QPushButton* start_ = nullptr;
 };
 
 } // namespace ponderscope

@@ -19,7 +19,7 @@ namespace ponderscope {
 namespace {
 
 std::filesystem::path path_of(const QString& text) {
-    return std::filesystem::path(text.toStdU16String());
+    return {text.toStdU16String()};
 }
 
 /// [[1, 2], [3]]: what --ids reads.

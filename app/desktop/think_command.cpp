@@ -19,7 +19,7 @@ QString problem_of(const ThinkRequest& request) {
     if (request.checkpoint.isEmpty()) {
         return tr("Choose a checkpoint: a folder with config.json, *.safetensors and tokenizer.json.");
     }
-    if (const QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
+    if (QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
         return found;
     }
     if (request.prompt.trimmed().isEmpty()) {

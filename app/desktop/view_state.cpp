@@ -210,14 +210,14 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
     const QDir folder = QFileInfo(file).absoluteDir();
     Session session;
     const QJsonArray traces = object.value(QLatin1String("traces")).toArray();
-    for (const QJsonValue& trace : traces) {
+    for (const QJsonValue trace : traces) {
         if (session.traces.size() < most_traces && !trace.toString().isEmpty()) {
             session.traces << absolute(trace.toString(), folder);
         }
     }
     session.view = view_state(object, folder);
     const QJsonArray views = object.value(QLatin1String("views")).toArray();
-    for (const QJsonValue& one : views) {
+    for (const QJsonValue one : views) {
         if (session.views.size() < most_views) {
             const QJsonObject saved = one.toObject();
             session.views.push_back({saved.value(QLatin1String("name")).toString(),

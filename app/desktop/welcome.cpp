@@ -42,8 +42,8 @@ constexpr const char* tips[] = {
         "A word's context menu asks what if: another number of steps, a source ablated, a state patched in."),
     QT_TRANSLATE_NOOP("Tips",
                       "Ctrl+Shift+K keeps a view, F5 presents the kept ones: large letters, no panels."),
-    QT_TRANSLATE_NOOP("Tips", "Edit → Save what was done as a script: the recordings, reruns and figures of "
-                              "a session, to run again."),
+    QT_TRANSLATE_NOOP("Tips",
+                      "Edit → Save what was done as a script: recordings, reruns and figures, to run again."),
 };
 
 /// A card to be clicked: a name in bold, below it what happens.
@@ -72,7 +72,7 @@ protected:
                               Qt::Alignment where) {
             painter.setFont(font);
             painter.setPen(colour);
-            painter.drawText(room, where | Qt::AlignLeft,
+            painter.drawText(room, static_cast<int>(where | Qt::AlignLeft),
                              QFontMetrics(font).elidedText(text, Qt::ElideMiddle, room.width()));
         };
         line(theme_.strong(), colours.text, name_, Qt::AlignTop);

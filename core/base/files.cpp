@@ -78,6 +78,7 @@ void advise(std::span<const std::byte> part, int advice) {
     static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
     const auto aligned = begin / page * page;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the start of a page that is mapped
     ::madvise(reinterpret_cast<void*>(aligned), part.size() + (begin - aligned), advice);
 }
 

@@ -12,7 +12,9 @@ std::optional<std::string_view> nearest(std::string_view word, const std::vector
     for (const auto candidate : known) {
         // Optimal string alignment: three rows are enough for swaps of neighbours.
         const std::size_t columns = candidate.size() + 1;
-        std::vector<std::size_t> before(columns), last(columns), row(columns);
+        std::vector<std::size_t> before(columns);
+        std::vector<std::size_t> last(columns);
+        std::vector<std::size_t> row(columns);
         for (std::size_t j = 0; j < columns; ++j) {
             last[j] = j;
         }

@@ -44,7 +44,7 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
 }
 
 std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress,
-                              std::stop_token stop) {
+                              const std::stop_token& stop) {
     constexpr std::size_t piece_bytes = std::size_t{16} << 20;
     std::vector<std::pair<std::string, fs::path>> files{{"config.json", checkpoint.folder / "config.json"}};
     for (const fs::path& path : checkpoint.weights.files()) {

@@ -73,6 +73,6 @@ struct Checkpoint {
 /// by name, its name, a zero byte, its size as eight little-endian bytes, its content. Lower-case hex. Throws
 /// Cancelled.
 std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& progress = {},
-                              std::stop_token stop = {});
+                              const std::stop_token& stop = {});
 
 } // namespace ponderscope

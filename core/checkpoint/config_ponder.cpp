@@ -110,6 +110,7 @@ std::vector<MethodKind> candidates(const ConfigReader& reader, const ModelConfig
         return {MethodKind::vanilla};
     }
     std::vector<MethodKind> kinds;
+    kinds.reserve(found.size());
     for (const auto& [meant, kind] : found) {
         kinds.push_back(kind);
     }

@@ -29,7 +29,7 @@ struct SignalSums;
 class TraceWriter {
 public:
     struct Options {
-        std::size_t max_queued_bytes = 256u << 20;
+        std::size_t max_queued_bytes = 256U << 20;
         bool compress = false; ///< values of signals by zstd, where that takes less (packed_values.h)
         bool append = true;    ///< add runs to an existing trace; false: an existing file is an InputError
         /// Of a file that gets its name when it is whole, and is removed else: that name, for sentences.

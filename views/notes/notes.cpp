@@ -92,7 +92,7 @@ void Notes::load(const QString& trace) {
         return;
     }
     const QJsonArray list = object.value(QLatin1String("notes")).toArray();
-    for (const QJsonValue& value : list) {
+    for (const QJsonValue value : list) {
         const QJsonObject one = value.toObject();
         Note note;
         note.textDigest = one.value(QLatin1String("text_digest")).toString();

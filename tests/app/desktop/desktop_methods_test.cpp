@@ -171,10 +171,10 @@ private:
                               QStringLiteral("--text"), folder_.filePath(QStringLiteral("text.txt")),
                               QStringLiteral("-o"),     trace_,
                               QStringLiteral("--name"), QString::fromLatin1(one.run)};
-        for (const QJsonValue& argument : QJsonDocument::fromJson(description.readAll())
-                                              .object()
-                                              .value(QStringLiteral("arguments"))
-                                              .toArray()) {
+        for (const QJsonValue argument : QJsonDocument::fromJson(description.readAll())
+                                             .object()
+                                             .value(QStringLiteral("arguments"))
+                                             .toArray()) {
             arguments << argument.toString();
         }
         // A start state of the reference is one of its ids; a text draws its own.
