@@ -10,6 +10,7 @@
 #include "core/ponder/halting/policy_halting.h"
 #include "core/record/recorded_sequences.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
@@ -85,12 +86,11 @@ LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_toke
 
 namespace {
 
-/// A whole number from 0 that fits; nothing else around it.
-std::optional<std::int64_t> whole_number(std::string_view text) {
+/// A whole number from 0 that fits; -1: it is none, or something stands around it.
+std::int64_t whole_number(std::string_view text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value >= 0 ? std::optional(value)
-                                                                                  : std::nullopt;
+    return error == std::errc() && end == text.data() + text.size() && value >= 0 ? value : -1;
 }
 
 /// "POSITION:STEPS" or "SEQUENCE/POSITION:STEPS", several with commas.
@@ -102,27 +102,26 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
         const std::size_t slash = entry.find('/');
         const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
         const std::size_t colon = entry.find(':', begin);
-        const auto sequence =
-            begin == 0 ? std::optional<std::int64_t>(0) : whole_number(entry.substr(0, slash));
-        const auto position = whole_number(entry.substr(begin, colon - begin));
-        const auto steps =
-            colon == std::string_view::npos ? std::nullopt : whole_number(entry.substr(colon + 1));
-        if (!sequence || !position || !steps) {
+        const std::int64_t sequence = begin == 0 ? 0 : whole_number(entry.substr(0, slash));
+        const std::int64_t position = whole_number(entry.substr(begin, colon - begin));
+        const std::int64_t steps =
+            colon == std::string_view::npos ? -1 : whole_number(entry.substr(colon + 1));
+        if (std::min({sequence, position, steps}) < 0) {
             throw InputError("--force-steps: expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
                              std::string(entry) + "'; write 12:3,17:0.");
         }
-        if (*steps > max_steps) {
+        if (steps > max_steps) {
             throw InputError("--force-steps: expected at most the model's " + std::to_string(max_steps) +
-                             " steps, found " + std::to_string(*steps) + " for position " +
-                             std::to_string(*position) + ".");
+                             " steps, found " + std::to_string(steps) + " for position " +
+                             std::to_string(position) + ".");
         }
         for (const ForcedSteps& other : forced) {
-            if (other.sequence == *sequence && other.position == *position) {
-                throw InputError("--force-steps: position " + std::to_string(*position) +
+            if (other.sequence == sequence && other.position == position) {
+                throw InputError("--force-steps: position " + std::to_string(position) +
                                  " is given twice; give every token once.");
             }
         }
-        forced.push_back({*sequence, *position, *steps});
+        forced.push_back({sequence, position, steps});
         if (entry.size() == rest.size()) {
             return forced;
         }
@@ -199,8 +198,8 @@ void RunOptions::apply(Engine& engine) const {
     if (jacobi == "exact") {
         engine.use_scoring(std::nullopt);
     } else if (!jacobi.empty()) {
-        const std::optional<std::int64_t> refreshes = whole_number(jacobi);
-        if (!refreshes || *refreshes > 1'000'000) {
+        const std::int64_t refreshes = whole_number(jacobi);
+        if (refreshes < 0 || refreshes > 1'000'000) {
             throw InputError("--jacobi: expected exact or a number of refreshes from 0 to 1000000, found '" +
                              jacobi + "'.");
         }
