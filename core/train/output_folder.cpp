@@ -58,10 +58,18 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
         start_ = Start::resumed;
     } else if (is_complete(provenance())) {
         start_ = Start::complete;
-    } else {
+    } else if (!has_begun()) {
         throw InputError(path_, "a training to go on with (training_state.safetensors)", "none",
                          "choose another folder, or say --overwrite to begin one here");
     }
+}
+
+/// Interrupted before its first state was there: the log is the first file that a training makes, the state
+/// comes before weights. It begins again.
+bool OutputFolder::has_begun() const {
+    std::error_code error;
+    return std::filesystem::is_regular_file(log(), error) && !std::filesystem::exists(weights(), error) &&
+           !std::filesystem::exists(provenance(), error);
 }
 
 void OutputFolder::prepare() const {

@@ -20,7 +20,7 @@ public:
     enum class Start : std::uint8_t { fresh, resumed, complete };
 
     /// Looks and decides, and touches nothing. InputError: not a folder; not empty and \p existing says
-    /// refuse; to be resumed, but without a state.
+    /// refuse; to be resumed, but no training was begun there.
     OutputFolder(std::filesystem::path path, ExistingOutput existing);
 
     [[nodiscard]] Start start() const { return start_; }
@@ -37,6 +37,8 @@ public:
     [[nodiscard]] std::filesystem::path state() const { return path_ / "training_state.safetensors"; }
 
 private:
+    [[nodiscard]] bool has_begun() const;
+
     std::filesystem::path path_;
     Start start_ = Start::fresh;
 };

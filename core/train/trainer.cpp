@@ -314,11 +314,11 @@ TrainResult Trainer::run(const nlohmann::json& first) {
                                 read_file(file));
         }
         folder_.prepare();
+        log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
         write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
         for (const auto& [file, bytes] : copies) {
             write_file_atomically(file, bytes);
         }
-        log_ = std::make_unique<TrainLog>(folder_.log(), fresh ? std::nullopt : std::optional(last_logged()));
         open_trace(fresh);
     }
     began_ = Clock::now();

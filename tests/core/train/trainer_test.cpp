@@ -448,6 +448,20 @@ TEST(Train, TouchesNoFolderThatIsNotEmpty) {
     EXPECT_NE(complaint(recipe, into(folder / "file")).find("a file"), std::string::npos);
 }
 
+/// Ended by a signal before it had a state: a queue that says --resume gets its training all the same.
+TEST(Train, BeginsAgainWhereNothingWasSaved) {
+    const TemporaryFolder folder;
+    const Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), small_recipe()));
+    TrainOptions options = into(folder / "out");
+    options.existing = ExistingOutput::resume;
+    std::filesystem::create_directory(folder / "out");
+    testing::write_text(folder / "out" / "config.json", "{}");
+    EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos) << "whose?";
+    testing::write_text(folder / "out" / "log.csv", "");
+    EXPECT_EQ(complaint(recipe, options), "");
+    EXPECT_EQ(files_in(folder / "out"), finished_files);
+}
+
 TEST(Train, DoesNotReplaceWhatItReads) {
     const TemporaryFolder folder;
     json document = small_recipe();
