@@ -159,7 +159,7 @@ void print_checkpoint(const nlohmann::json& about) {
         std::cout << "  unusual: " << phrase.get<std::string>() << '\n';
     }
     if (!about.at("not_supported").is_null()) {
-        std::cout << "  not supported: " << about.at("not_supported").get<std::string>() << '\n';
+        std::cout << "  cannot be run: " << about.at("not_supported").get<std::string>() << '\n';
     }
     for (const auto& notice : about.at("notices")) {
         std::cout << "  note: " << notice.get<std::string>() << '\n';

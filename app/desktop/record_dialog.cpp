@@ -508,7 +508,7 @@ QString RecordDialog::problem() const {
         return tr("Choose the method: the keys of this checkpoint fit %1, and nothing in it tells which.")
             .arg(known_.candidates.join(tr(" and ")));
     }
-    if (found.isEmpty() && !known_.ambiguous() && !known_.notSupported.isEmpty()) {
+    if (found.isEmpty() && request().method.isEmpty() && !known_.notSupported.isEmpty()) {
         return known_.notSupported;
     }
     const bool readsText = fromPrompt_->isChecked() || !holds_ids(textFile_->path());

@@ -280,15 +280,11 @@ bool Tokenizer::adds_start_token() const {
 
 std::string Tokenizer::digest() const {
     const TokenizerParts& parts = impl_->parts;
-    const std::string first = sha256_hex(read_file(parts.file));
-    if (parts.vocabulary_files == 1 && parts.beside.empty()) {
-        return first;
-    }
-    std::string all = first;
-    for (std::size_t i = 1; i < parts.vocabulary_files; ++i) {
+    std::string all;
+    for (std::size_t i = 0; i < parts.vocabulary_files; ++i) {
         all += sha256_hex(read_file(parts.files[i]));
     }
-    return sha256_hex(all + parts.beside);
+    return parts.vocabulary_files == 1 && parts.beside.empty() ? all : sha256_hex(all + parts.beside);
 }
 
 const std::vector<std::filesystem::path>& Tokenizer::files() const {
@@ -298,7 +294,7 @@ const std::vector<std::filesystem::path>& Tokenizer::files() const {
 void Tokenizer::require_vocabulary(std::int64_t vocabulary_size) const {
     const auto fail = [&](std::int64_t id, std::string_view what) {
         throw InputError(
-            impl_->parts.file,
+            impl_->parts.file(),
             "token ids below " + std::to_string(vocabulary_size) + ", the size of the model's vocabulary",
             std::string(what) + " \"" + printable(impl_->text_of(static_cast<std::int32_t>(id))) +
                 "\" with id " + std::to_string(id),
@@ -320,7 +316,7 @@ void Tokenizer::require_vocabulary(std::int64_t vocabulary_size, const Encoding&
     require_vocabulary(vocabulary_size);
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
         if (encoding.ids[i] >= vocabulary_size) {
-            throw InputError(impl_->parts.file,
+            throw InputError(impl_->parts.file(),
                              "token ids below " + std::to_string(vocabulary_size) +
                                  ", the size of the model's vocabulary",
                              "\"" + printable(impl_->text_of(encoding.ids[i])) + "\" with id " +

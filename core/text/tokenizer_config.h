@@ -39,8 +39,9 @@ public:
 
     /// Puts its tokens on top of those that the vocabulary's file has, as transformers 5 does: the added
     /// tokens of the files, with their flags (of one that the vocabulary has, the vocabulary's id counts);
-    /// those with a name (bos_token, ...) and those of the lists are special, where they are tokens at all
-    /// (transformers makes new ones of the others, for which no model has rows). InputError.
+    /// those with a name (bos_token, ...) and those of the lists are special. Two things differ: an id that
+    /// leaves a gap is kept (transformers counts on without one), and what is named and no token at all does
+    /// not become one (there it gets an id beyond the model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
     /// What is put around a text by add_bos_token and add_eos_token: these count where no tokenizer.json has
     /// a post-processor. Behind add_to. InputError.

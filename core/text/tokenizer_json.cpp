@@ -100,7 +100,7 @@ public:
     explicit PostProcessor(TokenizerParts& parts) : parts_(parts) {}
 
     void add(const nlohmann::json& json, const std::string& name) {
-        const JsonObject object(json, parts_.file, name);
+        const JsonObject object(json, parts_.file(), name);
         const std::string type = object.required_text("type");
         if (type == "Sequence") {
             for (const nlohmann::json& part : object.required_array("processors")) {
@@ -124,7 +124,7 @@ private:
         std::vector<std::int32_t> after;
         int texts = 0;
         for (const nlohmann::json& piece : object.required_array("single")) {
-            const JsonObject item(piece, parts_.file, object.name_of("single"));
+            const JsonObject item(piece, parts_.file(), object.name_of("single"));
             if (const auto special = item.object("SpecialToken")) {
                 const std::string token = special->required_text("id");
                 const JsonObject tokens = object.required_object("special_tokens").required_object(token);
@@ -166,7 +166,7 @@ private:
                 const bool added = std::any_of(parts_.added.begin(), parts_.added.end(),
                                                [&](const AddedToken& t) { return t.id == id; });
                 if (!added && !parts_.model.texts().has(id)) {
-                    throw InputError(parts_.file, "special tokens that are in the vocabulary",
+                    throw InputError(parts_.file(), "special tokens that are in the vocabulary",
                                      "id " + std::to_string(id) + " in the " + object.required_text("type"),
                                      "take the tokenizer file from its source again");
                 }
@@ -185,7 +185,6 @@ TokenizerParts read_tokenizer_json(const Path& file) {
     const nlohmann::json document = read_json_file(file);
     const JsonObject root(document, file);
     TokenizerParts parts;
-    parts.file = file;
     parts.files = {file};
     // The model first: of a kind that is not supported, the kind is what a person should hear about.
     const JsonObject model = root.required_object("model");

@@ -47,8 +47,9 @@ std::vector<std::pair<std::string_view, std::string_view>> parse_merges(std::str
 
 TokenizerParts read_vocabulary_and_merges(const Path& folder) {
     TokenizerParts parts;
-    parts.file = folder / "vocab.json";
     const Path merges_file = folder / "merges.txt";
+    parts.files = {folder / "vocab.json", merges_file};
+    parts.vocabulary_files = parts.files.size();
 
     const TokenizerConfig beside(folder, "<|endoftext|>");
     const JsonObject config = beside.config();
@@ -70,17 +71,17 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
     }
     const bool add_prefix_space = config.boolean("add_prefix_space").value_or(false);
     parts.pre_tokenizer = PreTokenizer::byte_level(
-        add_prefix_space, qwen ? std::optional(qwen2_pattern) : std::nullopt, parts.file);
+        add_prefix_space, qwen ? std::optional(qwen2_pattern) : std::nullopt, parts.file());
     parts.decoder = Decoder::byte_level();
 
-    const nlohmann::json vocab_json = read_json_file(parts.file);
-    const JsonObject vocab(vocab_json, parts.file);
+    const nlohmann::json vocab_json = read_json_file(parts.file());
+    const JsonObject vocab(vocab_json, parts.file());
     std::vector<std::pair<std::string_view, std::int64_t>> vocabulary;
     for (auto item = vocab_json.begin(); item != vocab_json.end(); ++item) {
         vocabulary.emplace_back(item.key(), vocab.required_integer(item.key()));
     }
     if (vocabulary.empty()) {
-        throw InputError(parts.file, "tokens and their ids", "an empty object",
+        throw InputError(parts.file(), "tokens and their ids", "an empty object",
                          "take the file from its source again");
     }
     const std::string merges_text = read_file(merges_file);
@@ -93,8 +94,6 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
     parts.model =
         Bpe::build(std::move(vocabulary), parse_merges(merges_text, merges_file), settings, merges_file);
 
-    parts.files = {parts.file, merges_file};
-    parts.vocabulary_files = parts.files.size();
     parts.beside = kind + (add_prefix_space ? " with a space in front" : "");
     beside.add_to(parts);
     beside.put_around(parts);

@@ -15,8 +15,7 @@ namespace ponderscope {
 
 /// What a tokenizer's files say, each part ready to work.
 struct TokenizerParts {
-    std::filesystem::path file;               ///< of the vocabulary, for messages
-    std::vector<std::filesystem::path> files; ///< all that were read, that one first
+    std::vector<std::filesystem::path> files; ///< all that were read, the vocabulary first
     std::size_t vocabulary_files = 1;         ///< how many of them are the vocabulary: the first ones
     std::string beside;                       ///< what the others change, written down; empty: nothing
     Normalizer normalizer;
@@ -26,6 +25,8 @@ struct TokenizerParts {
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
     std::vector<std::int32_t> suffix; ///< and behind it
+
+    [[nodiscard]] const std::filesystem::path& file() const { return files.front(); } ///< for messages
 };
 
 /// A tokenizer.json. InputError.

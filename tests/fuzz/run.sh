@@ -7,28 +7,21 @@ set -euo pipefail
 build=$(readlink -f "$1") seconds=$2
 shift 2
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-tree=$(readlink -f "$here/../..")
 [ $# -gt 0 ] || set -- safetensors index config tokenizer jsonl policy find figure trace page
 # What the harnesses read and write passes through memory.
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 # SQLite allocates a great deal: short memories of who did keep that affordable.
 export ASAN_OPTIONS=detect_leaks=1:malloc_context_size=4:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1
-mkdir -p "$build/fuzz/found" "$build/fuzz/seeds/config" "$build/fuzz/seeds/figure" "$build/fuzz/seeds/tokenizer"
-for config in "$tree"/sample_models/cabinet/*/config.json "$tree"/tests/golden/*/config.json; do
-    cp "$config" "$build/fuzz/seeds/config/$(basename "$(dirname "$config")")"
-done
-cp "$tree"/resources/figures/*.json "$build/fuzz/seeds/figure/"
-cp "$tree/sample_models/known_difficulty/tokenizer.json" "$build/fuzz/seeds/tokenizer/"
+mkdir -p "$build/fuzz/found"
 failed=0
 for name; do
     corpora=("$build/fuzz/corpus/$name")
     mkdir -p "${corpora[0]}"
-    for more in "$here/corpus/$name" "$build/fuzz/seeds/$name"; do
-        [ ! -d "$more" ] || corpora+=("$more")
-    done
+    [ ! -d "$here/corpus/$name" ] || corpora+=("$here/corpus/$name")
     options=(-max_len=8192)
+    [ ! -s "$build/fuzz/$name.inputs" ] || options+=("-seed_inputs=@$build/fuzz/$name.inputs")
     case $name in
-        trace | page) options=(-max_len=131072 -len_control=0) ;;
+        trace | page) options=(-max_len=131072 -len_control=0) ;; # they make their own
         policy | find) ;;
         *) options+=("-dict=$here/json.dict") ;;
     esac

@@ -373,6 +373,9 @@ private slots:
                     "\"not_supported\":\"/m: expected a float type, found I8.\"}'\n"));
         dialog.setRequest(wanted);
         QTRY_COMPARE(dialog.problem(), QStringLiteral("/m: expected a float type, found I8."));
+        dialog.setRequest(chosen); // as another method it may be run
+        QTRY_VERIFY(!dialog.inquiry().isRunning());
+        QCOMPARE(dialog.problem(), QString());
 
         // What is wrong with the folder is said in the engine's own words; a crash too.
         dialog.inquiry().setProgram(
