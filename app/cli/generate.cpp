@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -192,7 +193,8 @@ void GenerateVerb::run() {
     for (const std::string& spec : ablated_sources) {
         options.changes += "-" + ablate_source(checkpoint.config, spec);
     }
-    const Tokenizer tokenizer = require_tokenizer(checkpoint);
+    const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
+    const Tokenizer& tokenizer = require_tokenizer(checkpoint, opened ? &*opened : nullptr);
     SequenceInput sequence = sequence_from_prompt(prompt, tokenizer, !no_special_tokens);
     const auto prompt_tokens = static_cast<std::int64_t>(sequence.ids.size());
     if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {

@@ -275,16 +275,12 @@ std::vector<SequenceInput> InputOptions::read(const Tokenizer* tokenizer,
         }
         return sequences;
     }
-    if (tokenizer == nullptr) {
-        throw InputError(
-            checkpoint.folder.string() +
-            ": expected a tokenizer.json to read text with, found none; give token ids with --ids.");
-    }
+    const Tokenizer& reading = require_tokenizer(checkpoint, tokenizer);
     if (!prompt.empty()) {
-        sequences.push_back(sequence_from_prompt(prompt, *tokenizer, !no_special_tokens));
+        sequences.push_back(sequence_from_prompt(prompt, reading, !no_special_tokens));
     }
     for (const std::filesystem::path& file : texts) {
-        sequences.push_back(sequence_from_text_file(file, *tokenizer, !no_special_tokens));
+        sequences.push_back(sequence_from_text_file(file, reading, !no_special_tokens));
     }
     return sequences;
 }
@@ -313,13 +309,13 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
     return tokenizer;
 }
 
-Tokenizer require_tokenizer(const Checkpoint& checkpoint) {
-    std::optional<Tokenizer> tokenizer = open_tokenizer(checkpoint);
-    if (!tokenizer) {
-        throw InputError(checkpoint.folder, "a tokenizer.json, or vocab.json and merges.txt", "none of them",
-                         "put the model's tokenizer.json there, or work with ids");
+const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
+    if (tokenizer == nullptr) {
+        throw InputError(checkpoint.folder,
+                         "a tokenizer.json, or vocab.json and merges.txt, to read text with", "none of them",
+                         "put the model's tokenizer there, or give token ids (record --ids)");
     }
-    return std::move(*tokenizer);
+    return *tokenizer;
 }
 
 void add_sampling(CLI::App& app, GenerateOptions& options) {

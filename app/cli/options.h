@@ -69,8 +69,8 @@ struct InputOptions {
 
 /// The tokenizer of the folder, when it has one; checked against the model's vocabulary.
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
-/// The same, but a folder without one is an InputError that says to use --ids.
-Tokenizer require_tokenizer(const Checkpoint& checkpoint);
+/// What that gave, where a text is to be read. InputError, which says to use --ids: there is none.
+const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 /// --temperature, --top-k, --top-p and --seed.
 void add_sampling(CLI::App& app, GenerateOptions& options);

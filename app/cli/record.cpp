@@ -65,18 +65,6 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
 }
 
-namespace {
-
-const Tokenizer& require_text_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
-    if (tokenizer == nullptr) {
-        throw InputError(checkpoint.folder, "a tokenizer.json to read text with", "none",
-                         "put the model's tokenizer.json there, or give token ids with --ids");
-    }
-    return *tokenizer;
-}
-
-} // namespace
-
 /// What --dtype costs and gains against float32 on the first tokens of the text.
 void RecordVerb::check_precision(const Engine& engine, const Checkpoint& checkpoint, const RecordChoice& what,
                                  const std::vector<SequenceInput>& sequences, ProgressPrinter& printer,
@@ -378,13 +366,12 @@ void RecordVerb::record_mine() {
     std::vector<SequenceInput> sequences;
     if (!jsonl.file.empty()) {
         jsonl.special_tokens = !input.no_special_tokens;
-        corpus = std::make_unique<JsonlSource>(jsonl, require_text_tokenizer(checkpoint, reading),
+        corpus = std::make_unique<JsonlSource>(jsonl, require_tokenizer(checkpoint, reading),
                                                checkpoint.config.vocab_size, printer.sink(), stop);
     } else if (streams_texts()) {
-        corpus =
-            std::make_unique<TextFiles>(TextFilesOptions{input.texts, !input.no_special_tokens,
-                                                         jsonl.limit_tokens, jsonl.sample, jsonl.seed},
-                                        require_text_tokenizer(checkpoint, reading), printer.sink(), stop);
+        corpus = std::make_unique<TextFiles>(TextFilesOptions{input.texts, !input.no_special_tokens,
+                                                              jsonl.limit_tokens, jsonl.sample, jsonl.seed},
+                                             require_tokenizer(checkpoint, reading), printer.sink(), stop);
     } else {
         sequences = input.read(reading, checkpoint);
     }

@@ -60,9 +60,11 @@ std::string members_in_words(const std::vector<std::int64_t>& members) {
         while (end < members.size() && members[end] == members[end - 1] + 1) {
             ++end;
         }
-        text += (text.empty() ? "" : ", ") + std::to_string(members[i]);
+        text += text.empty() ? "" : ", ";
+        text += std::to_string(members[i]);
         if (end - i > 1) {
-            text += "-" + std::to_string(members[end - 1]);
+            text += '-';
+            text += std::to_string(members[end - 1]);
         }
         i = end;
     }
