@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Finds nvcc (PATH, /usr/local/cuda, or the pinned wheels that ./run installs) and turns CUDA on when it and a CUDA build
-# of torch are there. Sets PONDERSCOPE_WITH_CUDA.
+# Turns CUDA on when nvcc (found by Torch.cmake: the pinned wheels that ./run installs, PATH, or /usr/local/cuda) and a CUDA
+# build of torch are there. Sets PONDERSCOPE_WITH_CUDA.
 
 set(PONDERSCOPE_WITH_CUDA OFF)
 if(PONDERSCOPE_CUDA STREQUAL "OFF")
   message(STATUS "CUDA kernels: off, as asked")
 elseif(NOT PONDERSCOPE_TORCH_HAS_CUDA)
   if(PONDERSCOPE_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "PONDERSCOPE_CUDA=ON, but the LibTorch in ${ponderscope_torch_root} is a CPU-only build.")
+    message(FATAL_ERROR "PONDERSCOPE_CUDA=ON, but the LibTorch in ${ponderscope_torch_root} is a CPU-only build, or lacks CUDA's headers.")
   endif()
-  message(STATUS "CUDA kernels: off (CPU-only LibTorch)")
+  message(STATUS "CUDA kernels: off (LibTorch without CUDA)")
 else()
-  set(nvcc_wheels "${ponderscope_deps}/nvcc-${PONDERSCOPE_CUDA_NVCC_VERSION}/nvidia/cu13")
-  if(NOT CMAKE_CUDA_COMPILER)
-    # The wheels first: they are the version that this torch was built with.
-    find_program(ponderscope_nvcc nvcc HINTS "${nvcc_wheels}/bin" NO_DEFAULT_PATH)
-    find_program(ponderscope_nvcc nvcc PATHS /usr/local/cuda/bin)
-    if(ponderscope_nvcc)
-      set(CMAKE_CUDA_COMPILER "${ponderscope_nvcc}")
-    endif()
+  if(NOT CMAKE_CUDA_COMPILER AND ponderscope_nvcc)
+    set(CMAKE_CUDA_COMPILER "${ponderscope_nvcc}")
   endif()
   if(CMAKE_CUDA_COMPILER)
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
@@ -31,7 +25,7 @@ else()
     set(PONDERSCOPE_WITH_CUDA ON)
     message(STATUS "CUDA kernels: ${CMAKE_CUDA_COMPILER}")
   elseif(PONDERSCOPE_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "PONDERSCOPE_CUDA=ON, but no nvcc was found on PATH, in /usr/local/cuda/bin or in ${nvcc_wheels}.")
+    message(FATAL_ERROR "PONDERSCOPE_CUDA=ON, but no nvcc was found on PATH, in /usr/local/cuda/bin or in ${ponderscope_nvcc_wheels}.")
   else()
     message(STATUS "CUDA kernels: off (no nvcc)")
   endif()
