@@ -5,6 +5,7 @@
 #include "core/remote/address.h"
 #include "core/trace/shard.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/theme.h"
 #include "views/common/trace_name.h"
 
@@ -178,7 +179,7 @@ void ConnectDialog::showListing(const Listing& listing) {
     for (const remote::Entry& entry : listing.entries) {
         const QString name = QString::fromStdString(entry.name);
         if (const auto shard = parse_shard_name(entry.name); shard && entry.kind == remote::Kind::trace) {
-            Whole& whole = wholes[QString::fromStdString(shard->trace.string())];
+            Whole& whole = wholes[path_text(shard->trace)];
             ++whole.shards;
             whole.size += static_cast<qint64>(entry.size);
             whole.time = std::max<qint64>(whole.time, entry.time);

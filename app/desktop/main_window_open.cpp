@@ -10,6 +10,7 @@
 #include "app/desktop/settings.h"
 #include "core/base/error.h"
 #include "core/trace/shard.h"
+#include "views/common/paths.h"
 #include "views/common/trace_name.h"
 
 #include <QFileInfo>
@@ -24,13 +25,13 @@ namespace {
 /// "TRACE#RUN" as typed.
 std::pair<QString, QString> split_reference(const QString& path) {
     const RunReference parts = parse_run_reference(path.toStdString());
-    return {QString::fromStdString(parts.trace.string()), QString::fromStdString(parts.run)};
+    return {path_text(parts.trace), QString::fromStdString(parts.run)};
 }
 
 /// Whether shards can be read under the name of a folder, of a pattern, or of the trace that they make.
 bool names_shards(const QString& name) {
     try {
-        return !find_shards(std::filesystem::path(name.toStdU16String())).empty();
+        return !find_shards(path_of(name)).empty();
     } catch (const InputError&) { // none of them
         return false;
     }

@@ -13,6 +13,7 @@
 #include "app/desktop/settings.h"
 #include "views/common/format.h"
 #include "views/common/hand_over.h"
+#include "views/common/paths.h"
 #include "views/common/trace_name.h"
 #include "views/library/library_panel.h"
 #include "views/text/text_panel.h"
@@ -28,13 +29,7 @@
 
 namespace ponderscope {
 
-namespace {
-
-std::filesystem::path path_of(const QString& name) {
-    return {name.toStdU16String()};
-}
-
-} // namespace
+namespace {} // namespace
 
 void MainWindow::connectRuns() {
     data_.setScratch(scratch_.trace());

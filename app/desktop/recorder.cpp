@@ -4,6 +4,7 @@
 
 #include "app/desktop/recorder.h"
 
+#include "views/common/paths.h"
 #include "views/common/trace_name.h"
 
 #include <QJsonDocument>
@@ -60,7 +61,7 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
     case EngineProcess::End::crashed: {
         const QString activity = progress_.activity.isEmpty() ? tr("starting") : progress_.activity;
         if (activity == QLatin1String("recording") && !is_elsewhere(request_.trace)) {
-            TraceWriter::note_death(std::filesystem::path(request_.trace.toStdU16String()),
+            TraceWriter::note_death(path_of(request_.trace),
                                     "The engine ended unexpectedly while recording.");
         }
         emit failed(

@@ -7,6 +7,7 @@
 #include "core/base/files.h"
 #include "core/checkpoint/method_info.h"
 #include "core/trace/recorded_choices.h"
+#include "views/common/paths.h"
 #include "views/common/trace_name.h"
 #include "views/depth/ablation.h"
 
@@ -17,10 +18,6 @@
 namespace ponderscope {
 
 namespace {
-
-std::filesystem::path path_of(const QString& text) {
-    return {text.toStdU16String()};
-}
 
 /// [[1, 2], [3]]: what --ids reads.
 std::string ids_of(const TraceReader& reader, std::int64_t run, const std::stop_token& stop) {

@@ -192,7 +192,7 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
         return sound && field(name).get<bool>();
     };
     FlopsModel model;
-    const auto found = std::find(std::begin(names), std::end(names), field("visibility"));
+    const auto* const found = std::find(std::begin(names), std::end(names), field("visibility"));
     if (found == std::end(names)) {
         return std::nullopt;
     }

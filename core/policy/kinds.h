@@ -8,10 +8,8 @@
 #include <optional>
 #include <utility>
 
-namespace ponderscope {
-
 /// One function a kind; policy.cpp lists them.
-namespace policies {
+namespace ponderscope::policies {
 PolicyKind full();
 PolicyKind learned();
 PolicyKind fixed();
@@ -73,6 +71,4 @@ inline PolicyParameter theta(std::string meaning, std::optional<double> preset =
             .absent = preset ? Absent::preset : Absent::refused,
             .value = preset.value_or(0)};
 }
-} // namespace policies
-
-} // namespace ponderscope
+} // namespace ponderscope::policies

@@ -171,7 +171,7 @@ void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRo
                 values.push_back(difference);
                 replicates.push_back(std::move(apart));
             }
-            (rows[row].*axis).push_back(std::move(cell));
+            (rows[row].*axis).push_back(cell);
         }
     }
     const std::vector<Estimate> bands = simultaneous_bands(values, replicates, small, options);
@@ -221,7 +221,7 @@ MatchedComparison compare_matched(std::size_t rules, const std::function<Matched
         }
         MatchedRule one;
         if (i == reference) {
-            one = std::move(base);
+            one = std::move(base); // NOLINT(bugprone-use-after-move): one i is the reference
         } else {
             one = rule(i);
             sort_by_cost(one, rows);

@@ -87,9 +87,9 @@ std::vector<double> without_gaps(const std::vector<double>& values, const std::v
 
 } // namespace
 
-ReplayScan::ReplayScan(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> signals,
+ReplayScan::ReplayScan(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> columns,
                        const BootstrapOptions& options)
-    : reader_(trace, run, std::move(signals)),
+    : reader_(trace, run, std::move(columns)),
       scan_({&trace}, tokens_of(reader_.sequences()), options.progress, options.stop, options.threads),
       options_(options) {
     ClusterNumbers scored;
@@ -110,7 +110,7 @@ void ReplayScan::each(const std::function<Commit(const ReplayTable&, std::size_t
     constexpr std::int64_t tokens_at_once = 1 << 14;
     scan_.each([&](const SequenceScan::Part& part) {
         std::vector<Commit> commits;
-        std::size_t begin = static_cast<std::size_t>(part.first);
+        auto begin = static_cast<std::size_t>(part.first);
         std::int64_t tokens = 0;
         for (auto s = static_cast<std::size_t>(part.first); s < static_cast<std::size_t>(part.end); ++s) {
             tokens += reader_.sequences()[s].tokens;

@@ -154,7 +154,8 @@ void ReplayReader::choose_columns(const TraceReader& trace, const std::vector<Po
         throw InputError(none_.run +
                          ": policies are replayed from the NLL at each step, which this trace lacks; "
                          "record the run again with ponderscope record ... --record steps.");
-    } else if (last == 0) {
+    }
+    if (last == 0) {
         throw InputError(
             none_.run +
             ": every token of this run has one step, so there is nothing to choose from; take a run of "
@@ -205,7 +206,7 @@ void ReplayReader::read_sequence(const TraceReader& reader, const SequenceInfo& 
     const auto number = static_cast<std::uint32_t>(sequence.index);
     const auto length =
         static_cast<std::uint32_t>(std::max(chosen_.planned_length(sequence.index), sequence.tokens));
-    const std::int32_t last = static_cast<std::int32_t>(run_.max_steps);
+    const auto last = static_cast<std::int32_t>(run_.max_steps);
     for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
         const std::int64_t end = std::min(begin + page, sequence.tokens);
         const std::size_t first = table.ran.size();

@@ -69,7 +69,7 @@ public:
 class Unpacker {
 public:
     explicit Unpacker(std::string_view data) : data_(data) {}
-    std::uint64_t number(int bytes);
+    std::uint64_t number(int count);
     std::uint8_t u8() { return static_cast<std::uint8_t>(number(1)); }
     std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
     std::uint64_t u64() { return number(8); }

@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char** environ;
-
 namespace ponderscope::remote {
 namespace {
 
@@ -119,7 +117,7 @@ Transport::Ready Transport::wait(bool wants_write, int wake, int milliseconds) {
     return {all[0].revents != 0, all[1].revents != 0, all[3].revents != 0, all[2].revents != 0};
 }
 
-bool Transport::read(std::string& out) {
+bool Transport::read(std::string& out) const {
     return read_some(output_, out);
 }
 
@@ -131,7 +129,7 @@ bool Transport::read_errors(std::string& out) {
     return errors_ >= 0;
 }
 
-bool Transport::write(std::string& from) {
+bool Transport::write(std::string& from) const {
     while (!from.empty()) {
         // A reader that is gone is an error, not the end of this program.
         const ssize_t put = ::write(input_, from.data(), from.size());
@@ -144,7 +142,7 @@ bool Transport::write(std::string& from) {
     return true;
 }
 
-void Transport::interrupt() {
+void Transport::interrupt() const {
     if (pid_ > 0) {
         ::kill(pid_, SIGINT);
     }

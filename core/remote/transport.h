@@ -25,11 +25,11 @@ public:
     };
     Ready wait(bool wants_write, int wake, int milliseconds);
     /// What is there, appended; false at its end.
-    bool read(std::string& out);
+    bool read(std::string& out) const;
     bool read_errors(std::string& out);
     /// Takes what fits from the front; false when nobody reads any more.
-    bool write(std::string& from);
-    void interrupt(); ///< as Ctrl+C does
+    bool write(std::string& from) const;
+    void interrupt() const; ///< as Ctrl+C does
     /// Waits for its end. The exit code, or 128 + the signal.
     int end();
 

@@ -84,9 +84,8 @@ BootstrapOptions Resampling::apply(BootstrapOptions options) const {
 }
 
 std::string Resampling::words() const {
-    const std::string blocks = "circular blocks of " + std::to_string(block) +
-                               (block == 1 ? " token" : " tokens") +
-                               (chosen ? ", a length chosen from the data (Politis-White)" : "");
+    std::string blocks = "circular blocks of " + std::to_string(block) + (block == 1 ? " token" : " tokens") +
+                         (chosen ? ", a length chosen from the data (Politis-White)" : "");
     switch (unit) {
     case ResamplingUnit::clusters:
         return std::to_string(clusters) + " clusters drawn whole";

@@ -87,9 +87,8 @@ std::vector<std::pair<double, double>> fifths(std::vector<double> values) {
         const std::size_t begin = i * values.size() / most;
         const std::size_t end = (i + 1) * values.size() / most;
         // A value that the fifth before reached belongs there.
-        const auto first =
-            std::upper_bound(values.begin(), values.end(),
-                             bins.empty() ? -std::numeric_limits<double>::infinity() : bins.back().second);
+        const auto first = bins.empty() ? values.begin()
+                                        : std::upper_bound(values.begin(), values.end(), bins.back().second);
         if (begin < end && first != values.end() && *first <= values[end - 1]) {
             bins.emplace_back(*first, values[end - 1]);
         }

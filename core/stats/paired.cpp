@@ -210,8 +210,9 @@ Statistic document_mean(std::size_t column, double centre = 0) {
 }
 
 Statistic minus(Statistic b, Statistic a) {
-    return
-        [=](std::span<const double> sums, std::int64_t tokens) { return b(sums, tokens) - a(sums, tokens); };
+    return [b = std::move(b), a = std::move(a)](std::span<const double> sums, std::int64_t tokens) {
+        return b(sums, tokens) - a(sums, tokens);
+    };
 }
 
 Flips flips_of(const PairedTotals& all, const Estimate& difference, const UnitSums& units) {

@@ -161,7 +161,7 @@ std::vector<double> false_discovery_q(std::span<const double> p, DiscoveryContro
         }
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
-    double tests = static_cast<double>(order.size());
+    auto tests = static_cast<double>(order.size());
     if (control == DiscoveryControl::benjamini_yekutieli) {
         double harmonic = 0;
         for (std::size_t i = 1; i <= order.size(); ++i) {

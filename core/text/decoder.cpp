@@ -123,7 +123,7 @@ std::vector<std::string> Decoder::run(std::vector<std::string> tokens, bool whol
             for (const std::string& token : tokens) {
                 joined += from_byte_level(token).value_or(token);
             }
-            tokens.assign(1, std::move(joined));
+            tokens = {std::move(joined)};
             break;
         }
         case Kind::replace:
@@ -160,7 +160,7 @@ std::vector<std::string> Decoder::run(std::vector<std::string> tokens, bool whol
             for (const std::string& token : tokens) {
                 joined += token;
             }
-            tokens.assign(1, std::move(joined));
+            tokens = {std::move(joined)};
             break;
         }
         case Kind::strip:

@@ -41,7 +41,7 @@ struct MatchState::Impl {
     std::unique_ptr<pcre2_match_data, Deleter<pcre2_match_data_free>> data{
         pcre2_match_data_create(1, nullptr)};
     std::unique_ptr<pcre2_jit_stack, Deleter<pcre2_jit_stack_free>> stack{
-        pcre2_jit_stack_create(32 * 1024, jit_stack_bytes, nullptr)};
+        pcre2_jit_stack_create(std::size_t{32} << 10, jit_stack_bytes, nullptr)};
 };
 
 MatchState::MatchState() : impl_(std::make_unique<Impl>()) {

@@ -11,6 +11,6 @@ namespace ponderscope {
 enum class UnicodeForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
 
 /// Only the characters that the form changes, with those they combine with, become edits.
-void normalize_unicode(NormalizedText& text, UnicodeForm form);
+void normalize_unicode(NormalizedText& normalized, UnicodeForm form);
 
 } // namespace ponderscope

@@ -417,7 +417,7 @@ private:
     std::int64_t id_ = 0;
 };
 
-void copy(const AnnotationReader& from, AnnotationInfo info, AnnotationWriter& to) {
+void copy(const AnnotationReader& from, const AnnotationInfo& info, AnnotationWriter& to) {
     to.begin(info);
     from.each(info, [&](std::int64_t sequence, std::int64_t position, double value) {
         to.put(sequence, position, value);
@@ -574,7 +574,7 @@ void copy_annotations(const fs::path& trace, const std::vector<AnnotationsToCopy
                     writer.emplace(annotations_path(trace));
                 }
                 info.run = one.name;
-                copy(*one.from, std::move(info), *writer);
+                copy(*one.from, info, *writer);
             }
         }
     }

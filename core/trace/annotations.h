@@ -44,8 +44,8 @@ inline constexpr std::int32_t annotations_version = 1;
 std::span<const Table> annotation_tables();
 } // namespace schema
 
-/// TRACE.ponder.annotations; of a link, beside what it leads to.
-std::filesystem::path annotations_path(const std::filesystem::path& trace);
+/// TRACE.ponder.annotations of TRACE.ponder; of a link, beside what it leads to.
+std::filesystem::path annotations_path(const std::filesystem::path& named);
 
 /// Reads the annotations beside a trace. A file that nobody vouches for, as TraceReader reads one.
 class AnnotationReader {

@@ -82,7 +82,7 @@ std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::i
     const std::vector<float> all = to_floats(*chunk);
     const auto steps = static_cast<std::size_t>(term.step && chunk->shape.size() > 1 ? chunk->shape[1] : 1);
     const auto value = [&](std::size_t row, std::size_t step) {
-        const double found = static_cast<double>(all[row * steps + step]);
+        const auto found = static_cast<double>(all[row * steps + step]);
         // A rank of 0 is nothing's.
         const bool nothing = found == did_not_run || (found == 0 && term.signal == signal::rank);
         return whole && term.step && nothing ? none : found;

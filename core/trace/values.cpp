@@ -32,7 +32,8 @@ std::vector<Result> convert(const SignalChunk& chunk) {
         std::memcpy(values.data(), chunk.data.data(), values.size() * sizeof(T));
     } else {
         for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = static_cast<Result>(load<T>(chunk, i));
+            values[i] =
+                static_cast<Result>(load<T>(chunk, i)); // NOLINT(bugprone-signed-char-misuse): a number
         }
     }
     return values;

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -120,7 +121,7 @@ void AttentionView::refreshToken() {
     sequence_ = sequence;
     reading_.start(
         [run, info = *info_, number = sequence->sequence, row](const std::stop_token&) {
-            const TraceReader reader = TraceReader::open(std::filesystem::path(run.trace.toStdU16String()));
+            const TraceReader reader = TraceReader::open(path_of(run.trace));
             auto chunk = reader.signal(run.run, number, info.name, row, row + 1);
             std::optional<AttentionRow> read;
             if (chunk) {

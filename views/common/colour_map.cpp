@@ -109,7 +109,7 @@ QRgb ColourMap::at(double position) const {
     if (!(position > 0)) { // also NaN
         return table_.front();
     }
-    return table_[static_cast<std::size_t>(std::min(position, 1.0) * 255.0 + 0.5)];
+    return table_[static_cast<std::size_t>(std::lround(std::min(position, 1.0) * 255.0))];
 }
 
 double ColourScale::position(double value) const {

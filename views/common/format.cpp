@@ -124,7 +124,7 @@ QString format_duration(double seconds) {
 
 QString format_bytes(std::int64_t bytes) {
     static constexpr const char* units[] = {" B", " kB", " MB", " GB", " TB", " PB", " EB"};
-    double shown = static_cast<double>(bytes);
+    auto shown = static_cast<double>(bytes);
     std::size_t unit = 0;
     while (shown >= 999.5 && unit + 1 < std::size(units)) {
         shown /= 1000;

@@ -411,7 +411,8 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
             painter->save();
             painter->setFont(theme_.small());
             painter->setPen(c.soft);
-            painter->drawText(header->rect.adjusted(2, 0, -2, 0), header->textAlignment | Qt::AlignVCenter,
+            painter->drawText(header->rect.adjusted(2, 0, -2, 0),
+                              static_cast<int>(header->textAlignment | Qt::AlignVCenter),
                               QFontMetrics(theme_.small())
                                   .elidedText(header->text, Qt::ElideRight, header->rect.width() - 4));
             painter->restore();

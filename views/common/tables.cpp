@@ -54,7 +54,7 @@ public:
     DotDelegate(QObject* parent, int inset) : QStyledItemDelegate(parent), inset_(inset) {}
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {
-        const QColor colour = index.data(Qt::DecorationRole).value<QColor>();
+        const auto colour = index.data(Qt::DecorationRole).value<QColor>();
         if (!colour.isValid()) {
             QStyledItemDelegate::paint(painter, option, index);
             return;

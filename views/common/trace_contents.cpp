@@ -6,6 +6,7 @@
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
+#include "views/common/paths.h"
 #include "views/common/trace_contents.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ void note_annotations(const TraceReader& reader, TraceContents& all) {
 TraceContents read_contents(const TraceReader& reader) {
     TraceContents all;
     for (const std::filesystem::path& file : reader.files()) {
-        all.files << QString::fromStdU16String(file.u16string());
+        all.files << path_text(file);
     }
     all.runs = reader.runs();
     all.trainings = reader.trainings();

@@ -5,6 +5,7 @@
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
+#include "views/common/paths.h"
 #include "views/common/trace_data.h"
 
 #include "core/base/error.h"
@@ -30,10 +31,6 @@
 namespace ponderscope {
 
 // What is behind TraceData: blocks that are kept, what was asked for, and the thread that reads.
-
-inline std::filesystem::path to_path(const QString& name) {
-    return std::filesystem::path(name.toStdU16String());
-}
 
 inline std::size_t bytes_of(const SequenceData& data) {
     return data.text.size() +
@@ -79,7 +76,7 @@ struct TraceData::Impl {
             place = readers.end();
         }
         if (place == readers.end()) {
-            place = readers.emplace(trace, TraceReader::open(to_path(trace))).first;
+            place = readers.emplace(trace, TraceReader::open(path_of(trace))).first;
         }
         return place->second;
     }

@@ -2,6 +2,7 @@
 #include "views/compare/compare_view.h"
 
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/run_stamp.h"
 #include "views/common/same_text.h"
 #include "views/common/subset_chip.h"
@@ -142,7 +143,7 @@ ComparisonRequest CompareView::request() const {
     }
     const RunInfo first = *a;
     const auto add = [&](const RunKey& key, const RunInfo& info) {
-        const std::filesystem::path trace(key.trace.toStdU16String());
+        const std::filesystem::path trace = path_of(key.trace);
         const bool known =
             std::any_of(wanted.runs.begin(), wanted.runs.end(), [&](const ComparisonRequest::Run& run) {
                 return run.trace == trace && run.run == info.name;
@@ -167,8 +168,7 @@ void CompareView::refresh() {
     const ComparisonRequest wanted = request();
     QString fingerprint;
     for (const ComparisonRequest::Run& run : wanted.runs) {
-        fingerprint +=
-            QString::fromStdString(run.trace.string()) + u'#' + QString::fromStdString(run.run) + u'\n';
+        fingerprint += path_text(run.trace) + u'#' + QString::fromStdString(run.run) + u'\n';
     }
     for (const QString& trace : data_.traces()) {
         for (const RunInfo& info : data_.runs(trace)) {
@@ -219,7 +219,7 @@ void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
     keys_.clear();
     const ComparisonRequest made = request();
     for (std::size_t i = 0; i < all_->runs.size() && i < made.runs.size(); ++i) {
-        keys_.push_back({QString::fromStdU16String(made.runs[i].trace.u16string()), all_->runs[i].info.id});
+        keys_.push_back({path_text(made.runs[i].trace), all_->runs[i].info.id});
     }
     showComparison();
     setBusy(false);
@@ -381,7 +381,7 @@ ViewCommand CompareView::viewCommand() const {
     }
     QStringList line{QStringLiteral("compare")};
     for (const ComparisonRequest::Run& run : request().runs) {
-        const QString trace = QString::fromStdU16String(run.trace.u16string());
+        const QString trace = path_text(run.trace);
         for (const RunInfo& info : data_.runs(trace)) {
             if (info.name == run.run) {
                 line << run_reference({trace, info.id}, info);

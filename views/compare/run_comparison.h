@@ -50,7 +50,8 @@ struct RunComparison {
     struct Place {
         std::int32_t sequence = 0;
         std::int32_t row = 0;
-        friend auto operator<=>(const Place&, const Place&) = default;
+        friend auto operator<=>(const Place&,
+                                const Place&) = default; // NOLINT(modernize-use-nullptr): none is meant
     };
     std::vector<Run> runs;
     std::vector<Place> places;   ///< ascending; as long as every token_nll

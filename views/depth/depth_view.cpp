@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/signal_sums.h"
 
+#include "views/common/paths.h"
 #include "views/depth/depth_view.h"
 
 #include "core/base/error.h"
@@ -221,7 +222,7 @@ void DepthView::refreshAblation() {
         for (const QString& trace : traces) {
             for (const RunInfo& run : data_.runs(trace)) {
                 if (ablates(run, base)) {
-                    candidates.emplace_back(std::filesystem::path(trace.toStdU16String()), run.name);
+                    candidates.emplace_back(path_of(trace), run.name);
                     fingerprint += QStringLiteral("%1#%2 %3\n").arg(trace).arg(run.id).arg(run_stamp(run));
                 }
             }
@@ -244,7 +245,7 @@ void DepthView::refreshAblation() {
     }
     ablation_->setHint(tr("Comparing the runs without a source…"));
     effects_.start(
-        [trace = std::filesystem::path(selection_.runA().trace.toStdU16String()), name = known->name,
+        [trace = path_of(selection_.runA().trace), name = known->name,
          candidates](const std::stop_token& stop) {
             BootstrapOptions options;
             options.stop = stop;
@@ -491,7 +492,8 @@ void DepthView::showCell(int layer, int source) {
                             QString::fromStdString(depth_->source_name()), sourceLabel(source),
                             format_probability(static_cast<double>(value)));
     if (shown_ == Shown::mean && averages_) {
-        const auto place = static_cast<std::size_t>(layer * grid_->sources() + source);
+        const auto place = static_cast<std::size_t>(layer) * static_cast<std::size_t>(grid_->sources()) +
+                           static_cast<std::size_t>(source);
         text += QStringLiteral(" ± ") + format_probability(static_cast<double>(averages_->deviation[place]));
     }
     readout_->say(text);

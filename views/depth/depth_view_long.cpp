@@ -3,6 +3,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/signal_sums.h"
 
+#include "views/common/paths.h"
 #include "views/depth/depth_view.h"
 
 #include "views/common/depth_grid.h"
@@ -48,7 +49,7 @@ bool DepthView::sampleLong(QString& hint) {
     sampling_.start(
         [key = selection_.runA(), run = *run, info = info_,
          sequence = selection_.sequence()](const std::stop_token& stop) {
-            const TraceReader reader = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+            const TraceReader reader = TraceReader::open(path_of(key.trace));
             return sampled_depth(reader, run, info, stop, sequence);
         },
         [this](DepthMap map) {
@@ -62,7 +63,7 @@ bool DepthView::sampleLong(QString& hint) {
 void DepthView::readRow(qint64 row) {
     reading_.start(
         [key = selection_.runA(), info = info_, sequence = sequence_, row](const std::stop_token&) {
-            const TraceReader reader = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+            const TraceReader reader = TraceReader::open(path_of(key.trace));
             std::optional<DepthMap> map;
             auto chunk = reader.signal(key.run, sequence->sequence, info.name, row, row + 1);
             if (chunk && static_cast<std::size_t>(row) < sequence->tokens.size()) {

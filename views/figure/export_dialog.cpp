@@ -246,7 +246,7 @@ std::vector<std::int64_t> ExportDialog::coloursOf(const std::vector<RunName>& ru
     std::vector<std::int64_t> colours;
     bool asTheyCome = true;
     for (const RunName& run : runs) {
-        std::int64_t colour = static_cast<std::int64_t>(colours.size());
+        auto colour = static_cast<std::int64_t>(colours.size());
         for (const RunInfo& info : data_.runs(path_text(run.trace))) {
             const RunKey key{path_text(run.trace), info.id};
             if (info.name != run.run && std::to_string(info.id) != run.run && !run.run.empty()) {

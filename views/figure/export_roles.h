@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/paths.h"
+
 #include <QCoreApplication>
 #include <QString>
 
@@ -11,14 +13,6 @@ namespace ponderscope {
 
 /// What an item of the workbench's lists is of.
 enum ExportRole { name_role = Qt::UserRole, trace_role = Qt::UserRole + 1 };
-
-inline std::filesystem::path path_of(const QString& text) {
-    return std::filesystem::path(text.toStdU16String());
-}
-
-inline QString path_text(const std::filesystem::path& path) {
-    return QString::fromStdU16String(path.u16string());
-}
 
 inline QString text_of(std::string_view name) {
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));

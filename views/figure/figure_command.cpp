@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/figure/figure_command.h"
 
+#include "views/common/paths.h"
+
 #include <filesystem>
 
 namespace ponderscope::figure {
@@ -12,8 +14,7 @@ FigureSpec window_figure(const TraceData& data, const Selection& selection, Figu
     for (const RunKey& key : {selection.runA(), selection.runB()}) {
         const RunInfo* run = data.run(key);
         if (run != nullptr && a != nullptr && run->text_digest == a->text_digest) {
-            spec.runs.push_back(
-                {std::filesystem::path(key.trace.toStdU16String()), run_name(*run).toStdString()});
+            spec.runs.push_back({path_of(key.trace), run_name(*run).toStdString()});
         }
     }
     spec.attribution = selection.attribution();

@@ -360,7 +360,7 @@ private:
     };
 
     QByteArray image(const QImage& image, bool smooth) {
-        const QByteArray name = "I" + QByteArray::number(static_cast<int>(images_.size()) + 1);
+        QByteArray name = "I" + QByteArray::number(static_cast<int>(images_.size()) + 1);
         images_.emplace_back(name, add_image(objects_, image, smooth));
         return name;
     }

@@ -34,7 +34,7 @@ public:
     [[nodiscard]] std::string definitions() const {
         std::string text;
         for (const std::string& one : used_) {
-            text += "\\definecolor{ps" + one + "}{HTML}{" + one + "}\n";
+            text.append("\\definecolor{ps").append(one).append("}{HTML}{").append(one).append("}\n");
         }
         return text;
     }

@@ -14,7 +14,7 @@ namespace {
 
 QPen pen_of(const Stroke& stroke) {
     if (!stroke.color.isValid()) {
-        return QPen(Qt::NoPen);
+        return {Qt::NoPen};
     }
     QPen pen(stroke.color, stroke.width);
     pen.setCapStyle(stroke.round ? Qt::RoundCap : Qt::FlatCap);

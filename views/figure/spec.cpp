@@ -132,7 +132,7 @@ auto integer(std::int64_t low, std::int64_t high) {
 
 auto one_of(std::vector<std::string_view> names) {
     return [names = std::move(names)](const JsonObject& json, std::string_view key) {
-        const auto chosen = json.text(key);
+        auto chosen = json.text(key);
         if (chosen && std::find(names.begin(), names.end(), *chosen) == names.end()) {
             json.fail(key, quoted(names));
         }

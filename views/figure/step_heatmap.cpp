@@ -60,9 +60,7 @@ ColourScale scale_of(const FigureSpec& spec, const StepSignal& signal, const Col
     ColourScale scale;
     const double top = high_percentile(values);
     const double lowest = values.empty() ? 0 : *std::min_element(values.begin(), values.end());
-    if (signal.info.unit == "probability" && lowest >= 0) {
-        scale = {0, 1, false};
-    } else if (values.empty()) {
+    if (values.empty() || (signal.info.unit == "probability" && lowest >= 0)) {
         scale = {0, 1, false};
     } else if (lowest < 0) {
         const AxisRange range = round_range(lowest, top, 4);

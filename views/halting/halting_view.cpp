@@ -2,6 +2,7 @@
 #include "views/halting/halting_view.h"
 
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/run_stamp.h"
 #include "views/common/same_text.h"
 #include "views/common/subset_chip.h"
@@ -192,7 +193,7 @@ void HaltingView::refresh() {
     if (!stats_) {
         hint_->setText(tr("Reading the run…"));
     }
-    const std::filesystem::path trace(key.trace.toStdU16String());
+    const std::filesystem::path trace = path_of(key.trace);
     const std::string name = info->name;
     work_.start(
         [trace, name, attribution, only = subset_.rows](const std::stop_token& stop) {

@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/reader.h"
 
+#include "views/common/paths.h"
 #include "views/heatmap/layer_map.h"
 
 #include "core/trace/column_labels.h"
@@ -57,7 +58,7 @@ std::optional<SignalChunk> row_of(const SignalChunk& chunk, qint64 row) {
 }
 
 TraceReader reader_of(const QString& trace) {
-    return TraceReader::open(std::filesystem::path(trace.toStdU16String()));
+    return TraceReader::open(path_of(trace));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/reader.h"
 
+#include "views/common/paths.h"
 #include "views/heatmap/mip_loader.h"
 
 #include "core/base/error.h"
@@ -15,10 +16,6 @@ namespace ponderscope {
 namespace {
 
 constexpr std::int64_t slice_rows = 1 << 14;
-
-std::filesystem::path path_of(const QString& text) {
-    return std::filesystem::path(text.toStdU16String());
-}
 
 std::vector<float> read_rows(const TraceReader& reader, const MipRequest& request, std::int64_t begin,
                              std::int64_t end) {

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "views/common/paths.h"
 
 #include <QCryptographicHash>
 #include <QStandardPaths>
@@ -262,7 +263,7 @@ fs::path mip_sidecar(const std::string& key, std::uintmax_t limit) {
     if (cache.isEmpty()) {
         return {};
     }
-    const fs::path folder = fs::path(cache.toStdU16String()) / "ponderscope" / "heatmaps";
+    const fs::path folder = path_of(cache) / "ponderscope" / "heatmaps";
     std::error_code failed;
     fs::create_directories(folder, failed);
     if (failed) {

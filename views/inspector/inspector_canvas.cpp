@@ -282,8 +282,8 @@ int InspectorCanvas::gates(QPainter* painter, int width, int y) const {
                           : tr("%1 %2").arg(report_->step).arg(k));
             const int left = margin + inner * 3 / 10;
             const bool known = std::isfinite(gate.a[k]);
-            bar(painter, QRectF(left, y + 6, inner - inner * 3 / 10 - number, 9),
-                known ? gate.a[k] / high : 0, colours.a, colours.field);
+            bar(painter, QRect(left, y + 6, inner - inner * 3 / 10 - number, 9), known ? gate.a[k] / high : 0,
+                colours.a, colours.field);
             write(painter, {width - margin - number, y, number, row_height},
                   Qt::AlignRight | Qt::AlignVCenter, theme_.small(), colours.text,
                   format_probability(gate.a[k]));

@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/reader.h"
 
+#include "views/common/paths.h"
 #include "views/library/run_intervals.h"
 
 #include "core/base/error.h"
@@ -42,7 +43,7 @@ struct Width {
 };
 
 Width half_width(const RunKey& key, const std::stop_token& stop) {
-    const TraceReader trace = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+    const TraceReader trace = TraceReader::open(path_of(key.trace));
     const std::vector<RunInfo> runs = trace.runs();
     const auto run =
         std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });

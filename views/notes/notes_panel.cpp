@@ -33,7 +33,8 @@ protected:
                               Qt::Alignment where) {
             painter.setFont(font);
             painter.setPen(colour);
-            painter.drawText(room, where, QFontMetrics(font).elidedText(text, Qt::ElideRight, room.width()));
+            painter.drawText(room, static_cast<int>(where),
+                             QFontMetrics(font).elidedText(text, Qt::ElideRight, room.width()));
         };
         line(theme_.strong(), colours.text, index.data(NotesModel::WordRole).toString(),
              Qt::AlignLeft | Qt::AlignTop);

@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/rerun_difference.h"
 
+#include "views/common/paths.h"
 #include "views/policy/policy_data.h"
 
 #include "views/common/format.h"
@@ -115,8 +116,7 @@ std::vector<PolicyRerun> PolicyData::storedReruns() const {
     std::vector<PolicyRerun> stored;
     for (const auto& [policy, key] : reruns_) {
         if (const RunInfo* info = data_.run(key)) {
-            stored.push_back(
-                {policy.toStdString(), {std::filesystem::path(key.trace.toStdU16String()), *info}});
+            stored.push_back({policy.toStdString(), {path_of(key.trace), *info}});
         }
     }
     return stored;
@@ -148,7 +148,7 @@ void PolicyData::load() {
     const RunInfo info = *data_.run(key);
     loading_.start(
         [key, info](const std::stop_token& stop) {
-            const TraceReader reader = TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
+            const TraceReader reader = TraceReader::open(path_of(key.trace));
             return std::make_shared<const ReplayTable>(ReplayTable::load(reader, info, {}, stop));
         },
         [this](std::shared_ptr<const ReplayTable> table) {

@@ -3,6 +3,7 @@
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 
+#include "views/common/paths.h"
 #include "views/figure/figure_command.h"
 #include "views/policy/policy_lab.h"
 
@@ -384,9 +385,7 @@ void PolicyLab::findRerun() {
         comparing_.start(
             [table, run = shared_.run(), info = *info, found, again = *again,
              spec = spec_.toStdString()](const std::stop_token& stop) {
-                const auto open = [](const RunKey& key) {
-                    return TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
-                };
+                const auto open = [](const RunKey& key) { return TraceReader::open(path_of(key.trace)); };
                 return rerun_difference(*table, replay(*table, PolicySpec::parse(spec)), open(run), info,
                                         open(found), again, stop);
             },

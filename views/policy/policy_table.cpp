@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/policy/replay.h"
 
+#include "views/common/paths.h"
 #include "views/policy/policy_table.h"
 
 #include "views/common/tables.h"
@@ -247,7 +248,7 @@ void PolicyTable::measure() {
         keep({all.begin(), all.end()}, {});
         return;
     }
-    const StoredRun of{std::filesystem::path(shared_.run().trace.toStdU16String()), *info};
+    const StoredRun of{path_of(shared_.run().trace), *info};
     measuring_.start(
         [table, of, stale, first = !started_, followed = followed_,
          reruns = shared_.storedReruns()](const std::stop_token& stop) {

@@ -195,7 +195,7 @@ void CorpusMap::place() {
         strip.rows = (strip.tokens + wide - 1) / wide;
         rows_ += strip.rows + gap_rows;
     }
-    const qint64 tall = rows_ * cell_ + 2 * margin;
+    const qint64 tall = rows_ * qint64{cell_} + 2 * margin;
     verticalScrollBar()->setPageStep(viewport()->height());
     verticalScrollBar()->setSingleStep(std::max(20, 4 * cell_));
     verticalScrollBar()->setRange(
@@ -259,7 +259,7 @@ void CorpusMap::paintEvent(QPaintEvent*) {
             }
         }
     }
-    const qreal top = static_cast<qreal>(margin + first * cell_ - verticalScrollBar()->value());
+    const auto top = static_cast<qreal>(margin + first * cell_ - verticalScrollBar()->value());
     painter.drawImage(
         QRectF(margin, top, static_cast<qreal>(wide * cell_), static_cast<qreal>(count * cell_)), image);
     for (const Strip& strip : strips_) {

@@ -4,6 +4,7 @@
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
+#include "views/common/paths.h"
 #include "views/text/find_run.h"
 
 #include "core/base/error.h"
@@ -28,8 +29,7 @@ constexpr qint64 most_found = 2'000'000;
 
 /// A run of a trace that was opened for this search.
 struct Opened {
-    explicit Opened(const RunKey& named)
-        : key(named), reader(TraceReader::open(std::filesystem::path(named.trace.toStdU16String()))) {
+    explicit Opened(const RunKey& named) : key(named), reader(TraceReader::open(path_of(named.trace))) {
         const std::vector<RunInfo> runs = reader.runs();
         const auto place =
             std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });

@@ -3,6 +3,7 @@
 #include "core/trace/annotations.h"
 #include "core/trace/reader.h"
 
+#include "views/common/paths.h"
 #include "views/text/span.h"
 
 #include "core/base/error.h"
@@ -327,7 +328,7 @@ QString span_latex(const SequenceData& data, TokenSpan span,
 
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name) {
-    const std::filesystem::path path(key.trace.toStdU16String());
+    const std::filesystem::path path = path_of(key.trace);
     check_can_annotate(path);
     const TraceReader reader = TraceReader::open(path);
     const std::vector<RunInfo> runs = reader.runs();

@@ -2,6 +2,7 @@
 // Before Qt, whose keyword `signals` is a name there.
 #include "core/trace/step_columns.h"
 
+#include "views/common/paths.h"
 #include "views/text/step_column_dialog.h"
 
 #include "core/base/error.h"
@@ -100,7 +101,7 @@ StepColumnDialog::StepColumnDialog(const ViewContext& context, QWidget* parent)
 }
 
 QString StepColumnDialog::column() const {
-    const QString of = signal_->currentData().toString();
+    QString of = signal_->currentData().toString();
     if (!signal_->currentData(Qt::UserRole + 1).toBool()) {
         return of;
     }
@@ -130,9 +131,7 @@ void StepColumnDialog::suggestName() {
 
 void derive_column(const RunKey& a, const RunKey& b, const QString& name, const QString& column,
                    const std::stop_token& stop) {
-    const auto open = [](const RunKey& key) {
-        return TraceReader::open(std::filesystem::path(key.trace.toStdU16String()));
-    };
+    const auto open = [](const RunKey& key) { return TraceReader::open(path_of(key.trace)); };
     const auto run_of = [](const TraceReader& trace, const RunKey& key) {
         const std::vector<RunInfo> runs = trace.runs();
         const auto run =
@@ -144,7 +143,7 @@ void derive_column(const RunKey& a, const RunKey& b, const QString& name, const 
         return *run;
     };
     const StepColumn wanted = StepColumn::parse(column.toStdString());
-    check_can_annotate(std::filesystem::path(a.trace.toStdU16String()));
+    check_can_annotate(path_of(a.trace));
     const TraceReader trace = open(a);
     const RunInfo run = run_of(trace, a);
     Annotation made;

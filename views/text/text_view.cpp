@@ -375,7 +375,7 @@ qint64 TextView::tokenAt(const QPointF& position, bool nearest) const {
     if (y < 0 && !nearest) {
         return -1;
     }
-    qint64 line = static_cast<qint64>(std::floor(y / metrics_.pitch));
+    auto line = static_cast<qint64>(std::floor(y / metrics_.pitch));
     if (nearest) {
         line = std::clamp<qint64>(line, 0, std::max<qint64>(layout_.lineCount() - 1, 0));
     }

@@ -46,7 +46,7 @@ void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr
         other_ = std::move(other);
         if (now > before) {
             beginInsertRows({}, before, now - 1);
-            for (std::uint32_t token = static_cast<std::uint32_t>(order_.size());
+            for (auto token = static_cast<std::uint32_t>(order_.size());
                  sorted_ >= 0 && token < static_cast<std::uint32_t>(now); ++token) {
                 order_.push_back(token); // new ones stand last until somebody sorts again
                 rows_.push_back(token);

@@ -2,6 +2,7 @@
 #include "views/training/training_view.h"
 
 #include "views/common/format.h"
+#include "views/common/paths.h"
 #include "views/common/readout.h"
 #include "views/figure/chart_view.h"
 #include "views/figure/figure_command.h"
@@ -149,7 +150,7 @@ void TrainingView::refresh() {
         if (trainings.empty()) {
             continue;
         }
-        traces.emplace_back(trace.toStdU16String());
+        traces.push_back(path_of(trace));
         wanted += trace + u'\n';
         for (const TrainingInfo& training : trainings) {
             wanted += QStringLiteral("%1 %2 %3 %4 %5 %6\n")
@@ -330,7 +331,7 @@ void TrainingView::choose(Place place, int series, int index) {
     if (run == 0) {
         return;
     }
-    const RunKey key{QString::fromStdString(training.trace.string()), run};
+    const RunKey key{path_text(training.trace), run};
     if (QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier)) {
         context_.selection.setRunB(key);
     } else {

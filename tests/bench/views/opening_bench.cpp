@@ -11,6 +11,7 @@
 #include "app/desktop/settings.h"
 #include "tests/bench/resident.h"
 #include "tests/bench/views/frames.h"
+#include "views/common/paths.h"
 #include "views/common/style.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -40,7 +41,7 @@ constexpr std::int64_t steps = 4;
 constexpr std::int64_t wide = 256; ///< of the signal that makes the trace large
 
 void write_trace(const QString& path, double gigabytes) {
-    TraceWriter writer(std::filesystem::path(path.toStdU16String()));
+    TraceWriter writer(path_of(path));
     RunInfo info;
     info.name = "large";
     info.method = "ponderlm";
