@@ -54,7 +54,7 @@ class ReplayReader {
 public:
     /// \p only: the signals that will be read, where the run has them; empty: all that policies use.
     /// InputError: a run that nothing can be replayed from.
-    ReplayReader(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> only = {});
+    ReplayReader(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& only = {});
 
     [[nodiscard]] const RunInfo& run() const { return run_; }
     [[nodiscard]] const std::vector<SequenceInfo>& sequences() const { return sequences_; }

@@ -99,7 +99,8 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
 
 } // namespace
 
-ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> only)
+ReplayReader::ReplayReader(const TraceReader& trace, const RunInfo& run,
+                           const std::vector<PolicySignal>& only)
     : run_(run), chosen_(recorded_choices(run)), sequences_(trace.sequences(run.id)) {
     none_.run = trace.path().string() + "#" + run.name;
     ClusterNumbers numbers;

@@ -81,9 +81,9 @@ struct DatabaseKind {
 };
 
 /// Throws InputError unless something is there and a plain file that is not empty; \p what it should be and
-/// \p otherwise, what to do, are for the sentence.
+/// \p make_one, what to do, are for the sentence.
 void check_plain_file(const std::filesystem::path& path, const std::string& what,
-                      const std::string& otherwise);
+                      const std::string& make_one);
 
 /// Throws InputError unless the file looks like one of that kind and of a version that this program knows.
 /// Reads the first 100 bytes only, through SQLite (Database::read_file says why), and does not open what is

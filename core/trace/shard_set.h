@@ -19,19 +19,19 @@ public:
     ~ShardSet();
 
     [[nodiscard]] std::vector<RunInfo> runs() const;
-    [[nodiscard]] ShardInfo whole(std::int64_t run) const;
-    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
-    [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t run) const;
-    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
-    [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
+    [[nodiscard]] ShardInfo whole(std::int64_t id) const;
+    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t id) const;
+    [[nodiscard]] std::vector<SignalInfo> signals(std::int64_t id) const;
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t id) const;
+    [[nodiscard]] TokenColumns tokens(std::int64_t id, std::int64_t sequence, std::int64_t begin,
                                       std::int64_t end) const;
-    [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
+    [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t id, std::int64_t sequence,
                                                     const std::string& name, std::int64_t begin,
                                                     std::int64_t end) const;
-    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const;
-    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
-    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
-    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const;
+    [[nodiscard]] std::string text(std::int64_t id, std::int64_t sequence) const;
+    [[nodiscard]] std::string token_bytes(std::int64_t id, std::int32_t token) const;
+    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t id) const;
+    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t id) const;
     [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
     [[nodiscard]] const std::filesystem::path& name() const { return name_; }
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
@@ -44,8 +44,8 @@ private:
     [[nodiscard]] const Run& run(std::int64_t id) const;
     [[nodiscard]] const Run& index_of(const Run& run) const;
     void make_index(const Run& run) const;
-    [[nodiscard]] std::span<const Piece> pieces_of(std::int64_t run, std::int64_t sequence) const;
-    [[nodiscard]] std::int64_t run_in(std::int64_t run, const Piece& piece) const;
+    [[nodiscard]] std::span<const Piece> pieces_of(std::int64_t id, std::int64_t sequence) const;
+    [[nodiscard]] std::int64_t run_in(std::int64_t id, const Piece& piece) const;
 
     std::filesystem::path name_;
     std::vector<std::string> notices_;

@@ -319,19 +319,19 @@ void TraceStore::append(const TokenColumns& tokens,
     }
 }
 
-void TraceStore::bind_token(Statement& statement, int p, const TokenColumns& tokens, std::size_t i) const {
+void TraceStore::bind_token(Statement& statement, int at, const TokenColumns& tokens, std::size_t i) const {
     const std::int64_t position = tokens.first + static_cast<std::int64_t>(i);
     const bool spans = !tokens.begin.empty();
-    statement.bind(p, sequence_ << schema::position_bits | position);
-    statement.bind(p + 1, std::int64_t{tokens.id[i]});
-    statement.bind(p + 2, spans ? static_cast<std::int64_t>(tokens.begin[i]) : 0);
-    statement.bind(p + 3, spans ? static_cast<std::int64_t>(tokens.end[i]) : 0);
-    statement.bind(p + 4, double{tokens.nll[i]}); // NaN becomes NULL
-    statement.bind(p + 5, double{tokens.entropy[i]});
-    statement.bind(p + 6, double{tokens.max_probability[i]});
-    statement.bind(p + 7, std::int64_t{tokens.rank[i]});
-    statement.bind(p + 8, std::int64_t{tokens.steps[i]});
-    statement.bind(p + 9, tokens.flops[i]);
+    statement.bind(at, sequence_ << schema::position_bits | position);
+    statement.bind(at + 1, std::int64_t{tokens.id[i]});
+    statement.bind(at + 2, spans ? static_cast<std::int64_t>(tokens.begin[i]) : 0);
+    statement.bind(at + 3, spans ? static_cast<std::int64_t>(tokens.end[i]) : 0);
+    statement.bind(at + 4, double{tokens.nll[i]}); // NaN becomes NULL
+    statement.bind(at + 5, double{tokens.entropy[i]});
+    statement.bind(at + 6, double{tokens.max_probability[i]});
+    statement.bind(at + 7, std::int64_t{tokens.rank[i]});
+    statement.bind(at + 8, std::int64_t{tokens.steps[i]});
+    statement.bind(at + 9, tokens.flops[i]);
 }
 
 void TraceStore::insert_tokens(const TokenColumns& tokens) {

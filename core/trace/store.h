@@ -105,8 +105,7 @@ private:
     void prepare_training_statements();
     void begin();
     void insert_tokens(const TokenColumns& tokens);
-    void bind_token(Statement& statement, int first_parameter, const TokenColumns& tokens,
-                    std::size_t i) const;
+    void bind_token(Statement& statement, int at, const TokenColumns& tokens, std::size_t i) const;
     void count(const TokenColumns& tokens);
     void digest(const TokenColumns& tokens);
     void flush_tails();
@@ -155,8 +154,8 @@ private:
     std::map<std::string, SignalSums> sequence_sums_;
 };
 
-/// An INSERT of one row with a parameter for each column of a table of the schema.
-std::string insert_into(const char* table);
+/// An INSERT of one row with a parameter for each column of the schema's table of that name.
+std::string insert_into(const char* name);
 
 /// The time now, ISO 8601, UTC: "2026-11-21T11:45:00Z".
 std::string utc_now();

@@ -96,16 +96,13 @@ bool same_contents(const TraceContents& a, const TraceContents& b) {
     if (!std::equal(a.faults.begin(), a.faults.end(), b.faults.begin(), b.faults.end(), sameFaults)) {
         return false;
     }
-    for (const RunInfo& run : a.runs) {
+    return std::all_of(a.runs.begin(), a.runs.end(), [&](const RunInfo& run) {
         const auto x = a.sequences.find(run.id);
         const auto y = b.sequences.find(run.id);
-        if (x == a.sequences.end() || y == b.sequences.end() ||
-            !std::equal(x->second.begin(), x->second.end(), y->second.begin(), y->second.end(),
-                        sameSequence)) {
-            return false;
-        }
-    }
-    return true;
+        return x != a.sequences.end() && y != b.sequences.end() &&
+               std::equal(x->second.begin(), x->second.end(), y->second.begin(), y->second.end(),
+                          sameSequence);
+    });
 }
 
 } // namespace ponderscope

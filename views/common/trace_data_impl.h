@@ -177,7 +177,7 @@ struct TraceData::Impl {
         return found == all.end() ? nullptr : &*found;
     }
 
-    void loadSequence(const BlockKey& key, std::shared_ptr<const SequenceData> old) {
+    void loadSequence(const BlockKey& key, const std::shared_ptr<const SequenceData>& old) {
         jobs.post({key.run.trace,
                    [this, key, old](const std::atomic<bool>& stopped) {
                        try {
@@ -199,7 +199,7 @@ struct TraceData::Impl {
                   true);
     }
 
-    void loadSignal(const BlockKey& key, std::shared_ptr<const SignalChunk> old) {
+    void loadSignal(const BlockKey& key, const std::shared_ptr<const SignalChunk>& old) {
         jobs.post({key.run.trace,
                    [this, key, old](const std::atomic<bool>& stopped) {
                        try {

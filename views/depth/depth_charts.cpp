@@ -101,8 +101,7 @@ DepthMap summed_depth(const TraceReader& reader, const RunInfo& run, const Signa
     rows->shape.insert(rows->shape.end(), sums->shape.begin(), sums->shape.end());
     rows->data.resize(values.size() * sizeof(float));
     std::memcpy(rows->data.data(), values.data(), rows->data.size());
-    return DepthMap(std::move(rows), info,
-                    std::vector<std::int32_t>(2, static_cast<std::int32_t>(run.max_steps)));
+    return {std::move(rows), info, std::vector<std::int32_t>(2, static_cast<std::int32_t>(run.max_steps))};
 }
 
 } // namespace
@@ -155,7 +154,7 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
     if (rows->shape.empty()) {
         no_values(reader, run, info);
     }
-    return DepthMap(std::move(rows), info, std::move(executed));
+    return {std::move(rows), info, std::move(executed)};
 }
 
 bool ablates(const RunInfo& candidate, const RunInfo& base) {

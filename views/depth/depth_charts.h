@@ -19,11 +19,11 @@ namespace ponderscope {
 /// The first signal of a run that has weights by layer and source. InputError: it has none.
 SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 
-/// Rows of a depth signal from all over a run, or over one \p sequence of it, as one map: at most
+/// Rows of a depth signal from all over a run, or over the sequence \p only of it, as one map: at most
 /// DepthMap::most_rows of them in slices that are evenly spaced, so that what is read does not grow with the
 /// run. Of weights that were added up, two rows with their mean and deviation. InputError as DepthMap.
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
-                       const std::stop_token& stop = {}, std::optional<std::int64_t> sequence = {});
+                       const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 
 /// Weight of a source beside what leaving it out does to the NLL: the two need not agree (arXiv 2606.13168).
 struct AblationEffect {

@@ -58,7 +58,7 @@ DepthMap::DepthMap(std::shared_ptr<const SignalChunk> chunk, const SignalInfo& i
     for (std::size_t axis = shape.size() - 1; axis > 0; --axis) {
         strides[axis - 1] = strides[axis] * static_cast<std::size_t>(shape[axis]);
     }
-    const auto place = [&](std::string name, std::int64_t& size, std::size_t& stride) {
+    const auto place = [&](const std::string& name, std::int64_t& size, std::size_t& stride) {
         const std::ptrdiff_t axis = axis_of(info, name.c_str());
         size = axis < 0 ? 1 : shape[static_cast<std::size_t>(axis)];
         stride = axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)];

@@ -34,7 +34,7 @@ private:
         double width; ///< sample and name
     };
     double flow(DisplayList* list, const QRectF& box) const; ///< returns the height
-    void drawEntry(DisplayList& list, const Entry& entry, QPointF left_middle, double room) const;
+    void drawEntry(DisplayList& list, const Entry& entry, QPointF at, double room) const;
 
     const Style& style_;
     const Chart& chart_;

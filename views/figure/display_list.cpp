@@ -6,13 +6,13 @@
 namespace ponderscope::figure {
 
 void DisplayList::rect(const QRectF& rect, const QColor& fill, const Stroke& stroke, double radius) {
-    items_.push_back(RectItem{rect, fill, stroke, radius});
+    items_.emplace_back(RectItem{rect, fill, stroke, radius});
 }
 
 void DisplayList::line(QPointF from, QPointF to, const Stroke& stroke) {
     QPainterPath path(from);
     path.lineTo(to);
-    items_.push_back(PathItem{path, QColor(), stroke});
+    items_.emplace_back(PathItem{path, QColor(), stroke});
 }
 
 void DisplayList::polyline(const std::vector<QPointF>& points, const Stroke& stroke) {
@@ -23,36 +23,36 @@ void DisplayList::polyline(const std::vector<QPointF>& points, const Stroke& str
     for (std::size_t i = 1; i < points.size(); ++i) {
         path.lineTo(points[i]);
     }
-    items_.push_back(PathItem{path, QColor(), stroke});
+    items_.emplace_back(PathItem{path, QColor(), stroke});
 }
 
 void DisplayList::path(const QPainterPath& path, const QColor& fill, const Stroke& stroke) {
-    items_.push_back(PathItem{path, fill, stroke});
+    items_.emplace_back(PathItem{path, fill, stroke});
 }
 
 void DisplayList::circle(QPointF center, double radius, const QColor& fill, const Stroke& stroke) {
     QPainterPath path;
     path.addEllipse(center, radius, radius);
-    items_.push_back(PathItem{path, fill, stroke});
+    items_.emplace_back(PathItem{path, fill, stroke});
 }
 
 void DisplayList::text(const QString& text, QPointF at, const TextStyle& style, Align align,
                        double rotation) {
     if (!text.isEmpty()) {
-        items_.push_back(TextItem{text, at, style, align, rotation});
+        items_.emplace_back(TextItem{text, at, style, align, rotation});
     }
 }
 
 void DisplayList::image(const QRectF& target, const QImage& image) {
-    items_.push_back(ImageItem{target, image});
+    items_.emplace_back(ImageItem{target, image});
 }
 
 void DisplayList::beginClip(const QRectF& rect) {
-    items_.push_back(ClipBegin{rect});
+    items_.emplace_back(ClipBegin{rect});
 }
 
 void DisplayList::endClip() {
-    items_.push_back(ClipEnd{});
+    items_.emplace_back(ClipEnd{});
 }
 
 void DisplayList::append(const DisplayList& other, QPointF offset) {

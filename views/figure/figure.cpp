@@ -10,7 +10,7 @@
 
 namespace ponderscope::figure {
 
-FigureData gather(const FigureSpec& asked, const ProgressSink& progress, std::stop_token stop) {
+FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const std::stop_token& stop) {
     FigureSpec spec = asked;
     for (RunName& run : spec.runs) {
         if (run.numbered) {

@@ -62,7 +62,8 @@ struct Figure {
 };
 
 /// Reads and computes. InputError as load_rows and load_step_signal say; Cancelled when \p stop is requested.
-FigureData gather(const FigureSpec& spec, const ProgressSink& progress = {}, std::stop_token stop = {});
+FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
+                  const std::stop_token& stop = {});
 
 /// Lays out. GUI thread. InputError when the content does not fit the height that was asked for.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);

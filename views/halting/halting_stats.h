@@ -60,6 +60,6 @@ inline constexpr std::array all_halting_charts{HaltingChart::steps, HaltingChart
                                                HaltingChart::entropy, HaltingChart::probability};
 /// \p unit: RunInfo::step_unit.
 QString halting_title(HaltingChart chart, const std::string& unit = "step");
-figure::Chart halting_chart(HaltingChart chart, const HaltingStats& stats);
+figure::Chart halting_chart(HaltingChart kind, const HaltingStats& stats);
 
 } // namespace ponderscope

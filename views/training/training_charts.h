@@ -30,7 +30,7 @@ struct TrainingRecord {
     std::vector<Snapshot> snapshots; ///< in the order of their steps
 
     /// nullptr: there is none.
-    [[nodiscard]] const TrainingCurve* curve(std::string_view quantity, std::int64_t place = 0) const;
+    [[nodiscard]] const TrainingCurve* curve(std::string_view name, std::int64_t place = 0) const;
     [[nodiscard]] const TrainingQuantity* quantity(std::string_view name) const;
     /// The run recorded at that step; 0: none.
     [[nodiscard]] std::int64_t snapshot_at(std::int64_t step) const;

@@ -94,7 +94,7 @@ TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
     // The reruns are runs of the trace that name their policy, and are not made twice.
     const std::vector<RunInfo> runs = TraceReader::open(trace_).runs();
     ASSERT_EQ(runs.size(), 1 + description["rerun"].size());
-    EXPECT_EQ(runs[1].policy, report["points"][1]["policy"]);
+    EXPECT_EQ(report["points"][1]["policy"], runs[1].policy);
     EXPECT_EQ(runs[1].name, "all " + runs[1].policy);
     EXPECT_EQ(policy(arguments)["points"], report["points"]);
     EXPECT_EQ(TraceReader::open(trace_).runs().size(), runs.size());

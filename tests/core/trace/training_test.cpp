@@ -126,7 +126,7 @@ TEST_F(Training, ComesBackAsItWasWritten) {
     EXPECT_EQ(quantities[1].description, "Cross-entropy.");
     const auto curves = reader.training_curves(1);
     ASSERT_EQ(curves.size(), 3U);
-    const TrainingCurve& loss = curve(curves, "loss", 0);
+    const TrainingCurve loss = curve(curves, "loss", 0);
     EXPECT_EQ(loss.step, (std::vector<std::int64_t>{10, 20, 30}));
     EXPECT_EQ(loss.tokens, (std::vector<std::int64_t>{640, 1280, 1920}));
     EXPECT_EQ(loss.seconds, (std::vector<double>{1.25, 2.5, 3.75}));

@@ -406,7 +406,7 @@ private:
         } else if (value.isTensor()) {
             note(value.toTensor());
         } else if (value.isTensorList()) {
-            for (const at::Tensor& tensor : value.toTensorList()) {
+            for (const at::Tensor& tensor : value.toTensorVector()) {
                 note(tensor);
             }
         } else if (value.isOptionalTensorList()) {
@@ -451,7 +451,7 @@ private:
         }
         if (value.isTensorList()) {
             c10::List<at::Tensor> all;
-            for (const at::Tensor& tensor : value.toTensorList()) {
+            for (const at::Tensor& tensor : value.toTensorVector()) {
                 all.push_back(change(tensor));
             }
             return all;

@@ -23,7 +23,7 @@ void each_tensor(const c10::IValue& value, const Function& function) {
     if (value.isTensor() && value.toTensor().defined()) {
         function(value.toTensor());
     } else if (value.isTensorList()) {
-        for (const at::Tensor& tensor : value.toTensorList()) {
+        for (const at::Tensor& tensor : value.toTensorVector()) {
             function(tensor);
         }
     }
