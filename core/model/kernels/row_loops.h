@@ -55,7 +55,7 @@ inline void dot_block(const float* table, std::ptrdiff_t stride, std::int64_t de
             const Vector row = loaded(table + r * stride + k);
 #pragma GCC unroll 8
             for (int j = 0; j < N; ++j) {
-                sum[r][j] += row * some[j];
+                sum[r][j] = multiply_add(row, some[j], sum[r][j]);
             }
         }
     };
@@ -73,7 +73,7 @@ inline void dot_block(const float* table, std::ptrdiff_t stride, std::int64_t de
 #pragma GCC unroll 8
         for (int j = 0; j < N; ++j) {
             float& target = out[j * out_stride + r];
-            const float one = sum_of(sum[r][j]) * scale + (bias != nullptr ? bias[r] : 0.0F);
+            const float one = multiply_add(sum_of(sum[r][j]), scale, bias != nullptr ? bias[r] : 0.0F);
             target = add ? target + one : one;
         }
     }
@@ -124,7 +124,7 @@ inline void weigh_block(const float* table, std::ptrdiff_t stride, std::int64_t 
     for (std::int64_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) {
-            sum[v] += load(table + r * stride + v * lane_count) * weights[r];
+            sum[v] = multiply_add(load(table + r * stride + v * lane_count), splat(weights[r]), sum[v]);
         }
     }
     for (int v = 0; v < V; ++v) {
@@ -144,7 +144,7 @@ void weigh_all(const float* table, std::ptrdiff_t stride, std::int64_t rows, std
     for (; i < depth; ++i) {
         float sum = 0;
         for (std::int64_t r = 0; r < rows; ++r) {
-            sum += table[r * stride + i] * weights[r];
+            sum = multiply_add(table[r * stride + i], weights[r], sum);
         }
         out[i] = sum;
     }

@@ -105,7 +105,7 @@ void pair_columns_all(const std::uint16_t* table, std::ptrdiff_t row_stride, std
 /// 1 / x for finite x, within 2^-27: a division takes as long as the rest of an activation.
 inline Vector reciprocal_of(Vector x) {
     const auto about = reinterpret_cast<Vector>(_mm512_rcp14_ps(reinterpret_cast<__m512>(x)));
-    return about * (2.0F - x * about);
+    return about * multiply_add(-x, about, splat(2.0F));
 }
 
 inline Vector sigmoid_of(Vector x) {
@@ -117,10 +117,13 @@ inline Vector sigmoid_of(Vector x) {
 inline Vector gelu_of(Vector x) {
     const Vector far = (x < 0.0F ? -x : x) * 0.70710678F;
     const Vector z = far > 16.0F ? splat(16.0F) : far;
-    const Vector t = reciprocal_of(1.0F + 0.3275911F * z);
-    const Vector p = t * (0.254829592F +
-                          t * (-0.284496736F + t * (1.421413741F + t * (-1.453152027F + t * 1.061405429F))));
-    const Vector half = 0.5F * p * exponential_of(-z * z);
+    const Vector t = reciprocal_of(multiply_add(z, splat(0.3275911F), splat(1.0F)));
+    constexpr float terms[] = {-1.453152027F, 1.421413741F, -0.284496736F, 0.254829592F};
+    Vector p = splat(1.061405429F);
+    for (const float term : terms) {
+        p = multiply_add(t, p, splat(term));
+    }
+    const Vector half = 0.5F * (t * p) * exponential_of(-z * z);
     return x * (x < 0.0F ? half : 1.0F - half);
 }
 
@@ -130,7 +133,7 @@ inline Vector activated(Vector x) {
     case RowActivation::gelu:
         return gelu_of(x);
     case RowActivation::gelu_tanh: // (1 + tanh u) / 2 is the sigmoid of 2u
-        return x * sigmoid_of(1.59576912F * (x + 0.044715F * (x * x * x)));
+        return x * sigmoid_of(1.59576912F * multiply_add(x * x * x, splat(0.044715F), x));
     case RowActivation::relu:
         return x < 0.0F ? Vector{} : x;
     case RowActivation::silu:
@@ -138,7 +141,7 @@ inline Vector activated(Vector x) {
     case RowActivation::sigmoid:
         return sigmoid_of(x);
     case RowActivation::tanh:
-        return 2.0F * sigmoid_of(2.0F * x) - 1.0F;
+        return multiply_add(splat(2.0F), sigmoid_of(2.0F * x), splat(-1.0F));
     default:
         return x;
     }

@@ -40,7 +40,7 @@ inline void multiply(const float* table, std::ptrdiff_t stride, std::int64_t dep
         for (int r = 0; r < R; ++r) {
             const float element = RowsTogether ? row[r] : row[r * stride];
             for (int v = 0; v < N; ++v) {
-                sum[r][v] += element * x[v];
+                sum[r][v] = multiply_add(splat(element), x[v], sum[r][v]);
             }
         }
     }
@@ -210,7 +210,7 @@ void exponentials_of(float* tile, std::int64_t rows, const float* maximum, float
                 const Vector e = exponential_of(difference * rate);
                 s[chain] += e;
                 if (Weighted) {
-                    w[chain] += e * difference;
+                    w[chain] = multiply_add(e, difference, w[chain]);
                 }
                 if (Store) {
                     in[(r + chain) * N + v] = e;
@@ -222,7 +222,7 @@ void exponentials_of(float* tile, std::int64_t rows, const float* maximum, float
             const Vector e = exponential_of(difference * rate);
             s[0] += e;
             if (Weighted) {
-                w[0] += e * difference;
+                w[0] = multiply_add(e, difference, w[0]);
             }
             if (Store) {
                 in[r * N + v] = e;
@@ -303,7 +303,7 @@ void rescale_all(float* out, std::int64_t depth, int vectors, const float* facto
 
 void accumulate_all(const float* row, std::int64_t count, float factor, float* out) {
     for (std::int64_t i = 0; i < count; ++i) {
-        out[i] += factor * row[i];
+        out[i] = multiply_add(factor, row[i], out[i]);
     }
 }
 
@@ -351,7 +351,7 @@ float softmax_row_all(float* row, std::int64_t count, float rate) {
     for (std::int64_t i = 0; i < count; ++i) {
         row[i] *= factor;
     }
-    return maximum * rate + static_cast<float>(__builtin_log(sum));
+    return multiply_add(maximum, rate, static_cast<float>(__builtin_log(sum)));
 }
 
 void softmax_gradient_row_all(const float* p, std::int64_t count, float mean, float rate, float* gradient) {

@@ -56,24 +56,45 @@ inline void store(float* to, Vector value) {
     *reinterpret_cast<UnalignedVector*>(to) = value;
 }
 
+/// a · b + c, rounded once where the processor can. Said, not left to the compiler: what it makes of a
+/// product and an addition depends on what stands around them, and the result of a column must not.
+inline Vector multiply_add(Vector a, Vector b, Vector c) {
+#if defined(__AVX512F__)
+    return reinterpret_cast<Vector>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b),
+                                                    reinterpret_cast<__m512>(c)));
+#elif defined(__AVX2__) && defined(__FMA__)
+    return reinterpret_cast<Vector>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b),
+                                                    reinterpret_cast<__m256>(c)));
+#else
+    return a * b + c;
+#endif
+}
+
+inline float multiply_add(float a, float b, float c) {
+#if defined(__FMA__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 /// exp for x <= 0: 2^n times a polynomial in the rest. NaN stays NaN because the polynomial is multiplied,
 /// not spliced.
 inline Vector exponential_of(Vector x) {
     constexpr float lowest = -87.33654F;   // the least x whose exp is a normal number
     constexpr float shifter = 12582912.0F; // 1.5 · 2^23: adding it rounds to an integer
     const Vector inside = x < lowest ? splat(lowest) : x;
-    const Vector shifted = inside * 1.44269504F + shifter;
+    const Vector shifted = multiply_add(inside, splat(1.44269504F), splat(shifter));
     const Vector n = shifted - shifter;
     // ln 2 in two parts, the first short enough for n times it to be exact.
-    const Vector r = (inside - n * 0.693359375F) + n * 2.12194440e-4F;
+    const Vector r = multiply_add(n, splat(2.12194440e-4F), multiply_add(n, splat(-0.693359375F), inside));
     // Minimax on [-ln2/2, ln2/2], relative error below 2^-24 before rounding.
+    constexpr float terms[] = {1.39819995e-3F, 8.33345205e-3F, 4.16657962e-2F, 1.66666657e-1F, 5.0e-1F};
     Vector p = splat(1.98756915e-4F);
-    p = p * r + 1.39819995e-3F;
-    p = p * r + 8.33345205e-3F;
-    p = p * r + 4.16657962e-2F;
-    p = p * r + 1.66666657e-1F;
-    p = p * r + 5.00000000e-1F;
-    p = (p * (r * r) + r) + 1.0F;
+    for (const float term : terms) {
+        p = multiply_add(p, r, splat(term));
+    }
+    p = multiply_add(p, r * r, r) + 1.0F;
     const Integers exponent = (as_integers(shifted) - as_integers(splat(shifter)) + 127) << 23;
     return x < lowest ? Vector{} : p * as_vector(exponent);
 }
