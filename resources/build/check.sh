@@ -8,7 +8,9 @@
 #               sources at 6 s of a processor each, and the suite several times as long)
 #   thread      trace, record and window with the thread sanitizer (slow)
 #   fuzz        each harness of libFuzzer for a minute
-# All parts without a name. Wants clang, clang-tidy, clang-format and shellcheck beside what ./run installs.
+#   debian, ubuntu   ./run and ./run test in a Debian 12 or Ubuntu 24.04 where nothing is installed: what a machine has hides
+#               what ./run forgets (as root, with debootstrap; 6 GB below build/fresh, which is left there)
+# The parts above the last two without a name. Wants clang, clang-tidy, clang-format and shellcheck beside what ./run installs.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." || exit 2
 jobs=${PONDERSCOPE_JOBS:-$(nproc)}
@@ -62,13 +64,32 @@ fuzz() {
     configured fuzz && ninja -C build/fuzz -j "$jobs" fuzzers && tests/fuzz/run.sh build/fuzz "${PONDERSCOPE_FUZZ_SECONDS:-60}" "$@"
 }
 
+# fresh SUITE SCRIPT COMPONENTS [OPTION]: a system of its own, by debootstrap. The mounts end with the process that made them.
+fresh() {
+    local place=$PWD/build/fresh/$1
+    [ "$(id -u)" -eq 0 ] && command -v debootstrap >/dev/null || { echo "run check: a fresh $1 wants root and debootstrap." >&2; return 1; }
+    rm -rf --one-file-system "$place" && mkdir -p "$place" &&
+        debootstrap --variant=minbase --components="$3" ${4:+"$4"} "$1" "$place" "" "/usr/share/debootstrap/scripts/$2" >"$place.log" 2>&1 ||
+        { tail -n 5 "$place.log"; return 1; }
+    git clone -q . "$place/root/ponderscope" && cp /etc/resolv.conf "$place/etc/" || return 1
+    [ -z "${PIP_CERT:-}" ] || cp -L "$PIP_CERT" "$place/etc/pip.crt"
+    # shellcheck disable=SC2016
+    unshare --mount --propagation private bash -ec '
+        for part in proc sys dev; do mount --rbind "/$part" "$0/$part"; done
+        [ ! -e "$0/etc/pip.crt" ] || set -- "$@" PIP_CERT=/etc/pip.crt
+        exec env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" chroot "$0" \
+            bash -ec "cd /root/ponderscope; ./run; ./run test"' "$place"
+}
+debian() { fresh bookworm sid main; }
+ubuntu() { fresh noble gutsy main,universe --no-check-gpg; } # no Debian has its keys
+
 [ $# -gt 0 ] || set -- format scripts tidy fuzz thread address
 for tool in clang++ clang-tidy clang-format shellcheck; do
     command -v "$tool" >/dev/null || { echo "run check: $tool is missing; install clang, clang-tidy, clang-format and shellcheck." >&2; exit 2; }
 done
 failed=0
 for part; do
-    case $part in format | scripts | tidy | address | thread | fuzz) ;; *) sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+    case $part in format | scripts | tidy | address | thread | fuzz | debian | ubuntu) ;; *) sed -n '3,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
     begin=$SECONDS
     if "$part"; then verdict=clean; else verdict=FAILED failed=1; fi
     printf '%-8s %s in %d s\n' "$part" "$verdict" $((SECONDS - begin))
