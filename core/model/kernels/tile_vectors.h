@@ -7,6 +7,8 @@
 
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__ARM_FEATURE_FMA)
+#include <arm_neon.h>
 #endif
 
 namespace ponderscope::kernels {
@@ -65,13 +67,17 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #elif defined(__AVX2__) && defined(__FMA__)
     return reinterpret_cast<Vector>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b),
                                                     reinterpret_cast<__m256>(c)));
+#elif defined(__ARM_FEATURE_FMA)
+    return reinterpret_cast<Vector>(vfmaq_f32(reinterpret_cast<float32x4_t>(c),
+                                              reinterpret_cast<float32x4_t>(a),
+                                              reinterpret_cast<float32x4_t>(b)));
 #else
     return a * b + c;
 #endif
 }
 
 inline float multiply_add(float a, float b, float c) {
-#if defined(__FMA__)
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return __builtin_fmaf(a, b, c);
 #else
     return a * b + c;
