@@ -12,6 +12,7 @@
 #include <QScreen>
 #include <QTemporaryDir>
 
+#include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <optional>
@@ -48,6 +49,8 @@ int main(int argc, char** argv) {
     }
     QApplication::setDesktopSettingsAware(!picture);
     QApplication application(argc, argv);
+    std::setlocale(LC_NUMERIC,
+                   "C"); // Qt has set the user's, and a comma in a number is no number to a library
     QApplication::setApplicationName(QStringLiteral("ponderscope-desktop"));
     QApplication::setApplicationDisplayName(QStringLiteral("Ponderscope"));
     QApplication::setWindowIcon(application_icon());

@@ -6,6 +6,13 @@
 
 namespace ponderscope {
 
+std::string rounded(double value, int digits) {
+    std::array<char, 64> text{};
+    return {
+        text.data(),
+        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits).ptr};
+}
+
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known) {
     std::optional<std::string_view> best;
     std::size_t best_distance = std::numeric_limits<std::size_t>::max();

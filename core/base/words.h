@@ -31,6 +31,10 @@ std::string shortest(Number value) {
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
+/// At most so many significant digits, as "%g" prints them where the decimal point is one: a window's locale
+/// may have a comma there.
+std::string rounded(double value, int digits = 6);
+
 /// Which of \p known \p word was meant to be, by the fewest letters that are left out, put in, changed or
 /// swapped with their neighbour; the first of equals. Nothing where that is more than a third of the longer
 /// word, and more than two.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/peculiarities.h"
 
+#include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 namespace ponderscope {
@@ -30,8 +30,7 @@ const char* name_of(RopeConfig::Kind kind) {
 void describe_positions(const ModelConfig& config, std::vector<std::string>& said) {
     const RopeConfig& rope = config.rope;
     if (const std::string kind = name_of(rope.kind); !kind.empty()) {
-        said.push_back("rotary positions scaled by " + kind + ", factor " + short_number(rope.factor) +
-                       " from " +
+        said.push_back("rotary positions scaled by " + kind + ", factor " + rounded(rope.factor) + " from " +
                        std::to_string(rope.original_max_positions > 0 ? rope.original_max_positions
                                                                       : config.max_positions) +
                        " tokens");
@@ -82,24 +81,18 @@ void describe_recurrence(const ModelConfig& config, std::vector<std::string>& sa
         said.push_back(sandwich.state_deviation == 0.0
                            ? "a start state of zeros"
                            : "a random start state of deviation " +
-                                 short_number(sandwich.state_deviation * sandwich.state_scale) +
+                                 rounded(sandwich.state_deviation * sandwich.state_scale) +
                                  ": results depend on --initial-state");
     }
     if (const auto peculiarity = method_info(config.ponder.method).peculiarity) {
         said.push_back(peculiarity(config));
     }
     if (config.released.logit_softcap) {
-        said.push_back("logits capped at " + short_number(*config.released.logit_softcap));
+        said.push_back("logits capped at " + rounded(*config.released.logit_softcap));
     }
 }
 
 } // namespace
-
-std::string short_number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", value);
-    return text;
-}
 
 std::vector<std::string> peculiarities(const ModelConfig& config) {
     std::vector<std::string> said;
@@ -118,7 +111,7 @@ std::vector<std::string> peculiarities(const ModelConfig& config) {
         said.emplace_back("norms without weights");
     }
     if (config.norm_eps > 1e-3) {
-        said.push_back("a large epsilon in the norms, " + short_number(config.norm_eps));
+        said.push_back("a large epsilon in the norms, " + rounded(config.norm_eps));
     }
     if (config.embed_dim != config.hidden_size) {
         said.push_back("embeddings of " + std::to_string(config.embed_dim) + " elements, projected to " +

@@ -12,6 +12,4 @@ namespace ponderscope {
 /// take for granted. Empty for the textbook's model.
 std::vector<std::string> peculiarities(const ModelConfig& config);
 
-std::string short_number(double value); ///< "0.05", for such phrases
-
 } // namespace ponderscope

@@ -54,7 +54,7 @@ Sums sums_of(const ReplayTable& table, const std::vector<ReplayResult>& results)
         Sums::Piece piece{table.clusters[s],
                           std::count(scored.begin() + static_cast<std::ptrdiff_t>(first),
                                      scored.begin() + static_cast<std::ptrdiff_t>(end), 1),
-                          std::vector<double>(results.size() * width)};
+                          std::vector<double>(results.size() * width, 0.0)};
         for (std::size_t r = 0; r < results.size(); ++r) {
             const ReplayResult& result = results[r];
             double* to = piece.values.data() + r * width;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/thresholds.h"
 
+#include "core/base/words.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <limits>
 
@@ -125,12 +126,8 @@ PolicySpec policy_at(const PolicyKind& kind, double threshold) {
         return PolicySpec::parse(kind.name);
     }
     // Written and parsed: one road for what is typed, recorded and slid.
-    char digits[64];
-    if (kind.parameters.front().whole) {
-        std::snprintf(digits, sizeof digits, "%lld", std::llround(threshold));
-    } else {
-        std::snprintf(digits, sizeof digits, "%.5g", threshold);
-    }
+    const std::string digits =
+        kind.parameters.front().whole ? std::to_string(std::llround(threshold)) : rounded(threshold, 5);
     return PolicySpec::parse(kind.name + ":" + kind.parameters.front().key + "=" + digits);
 }
 

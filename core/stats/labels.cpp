@@ -2,11 +2,11 @@
 #include "core/stats/labels.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/stats/significance.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -71,13 +71,6 @@ Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
 
 namespace {
 
-/// A number as a class's name says it.
-std::string shown(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", value);
-    return text;
-}
-
 /// Where each fifth of the values begins: first its least value, then its largest. Equal values lie in one.
 std::vector<std::pair<double, double>> fifths(std::vector<double> values) {
     constexpr std::size_t most = 5;
@@ -110,8 +103,8 @@ Labels Labels::annotated(const AnnotationReader& annotations, const AnnotationIn
                          [&](std::int64_t, std::int64_t, double value) { values.push_back(value); });
         bins = fifths(std::move(values));
         for (const auto& [least, largest] : bins) {
-            labels.classes.push_back(least == largest ? shown(least)
-                                                      : shown(least) + " to " + shown(largest));
+            labels.classes.push_back(least == largest ? rounded(least, 4)
+                                                      : rounded(least, 4) + " to " + rounded(largest, 4));
         }
     }
     annotations.each(annotation, [&](std::int64_t sequence, std::int64_t position, double value) {

@@ -9,6 +9,7 @@
 #include <QGuiApplication>
 
 #include <algorithm>
+#include <clocale>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -178,6 +179,7 @@ int run_figure_command(int argc, char** argv) {
                 }
             });
             application = std::make_unique<QGuiApplication>(argc, argv);
+            std::setlocale(LC_NUMERIC, "C"); // as in the window
         }
         make(arguments);
         return 0;

@@ -2,6 +2,7 @@
 #include "views/policy/policy_charts.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/policy/matched.h"
 #include "core/policy/scored_rows.h"
 #include "core/stats/front.h"
@@ -122,7 +123,7 @@ figure::Chart policy_comparison_chart(const ReplayTable& table, const std::strin
         std::vector<double> steps;
         for (const std::string& name : names) {
             const ReplayResult other =
-                replay(table, PolicySpec::parse(name + ":rate=" + std::to_string(own.mean_steps)));
+                replay(table, PolicySpec::parse(name + ":rate=" + rounded(own.mean_steps, 7)));
             others.push_back(scored.of(other.nll));
             steps.push_back(other.mean_steps);
         }

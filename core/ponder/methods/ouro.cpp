@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef PONDERSCOPE_METHODS_COMPUTE
+#include "core/base/words.h"
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/method_info.h"
 
@@ -38,11 +39,11 @@ void read(const ConfigReader& reader, ModelConfig& config) {
 
 std::string peculiarity(const ModelConfig& config) {
     const auto step = config.ponder.own.find("exit_step");
-    return step != config.ponder.own.end() ? "every token read out at step " + short_number(step->second)
+    return step != config.ponder.own.end() ? "every token read out at step " + rounded(step->second)
            : std::isinf(config.ponder.threshold)
                ? "every token read out at the last step"
                : "read out where the gate's cumulative probability reaches " +
-                     short_number(config.ponder.threshold) +
+                     rounded(config.ponder.threshold) +
                      "; in fp32 here, where the authors' bf16 gates round to 1 sooner";
 }
 

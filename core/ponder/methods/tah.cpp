@@ -2,6 +2,7 @@
 #ifndef PONDERSCOPE_METHODS_COMPUTE
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/words.h"
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/file_kind.h"
 #include "core/checkpoint/method_info.h"
@@ -152,7 +153,7 @@ void read(const ConfigReader& reader, ModelConfig& config) {
 }
 
 std::string peculiarity(const ModelConfig& config) {
-    return "runs again where its gate exceeds " + short_number(config.ponder.threshold) + ", at most " +
+    return "runs again where its gate exceeds " + rounded(config.ponder.threshold) + ", at most " +
            std::to_string(config.ponder.max_steps) + " times, with adapters on";
 }
 

@@ -12,6 +12,7 @@
 
 #include <QtTest>
 
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -21,6 +22,16 @@ using namespace ponderscope::figure;
 namespace fs = std::filesystem;
 
 namespace {
+
+/// Of a table's cell: its decimal point is one, whatever the locale.
+template <typename Number>
+Number number(const std::string& cell) {
+    Number value{};
+    if (std::from_chars(cell.data(), cell.data() + cell.size(), value).ec != std::errc()) {
+        qFatal("%s is no number", cell.c_str());
+    }
+    return value;
+}
 
 std::string contents(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
@@ -172,13 +183,13 @@ private slots:
         QCOMPARE(rows.size(), 1 + 4 + 1); // fixed:n=0..3, and the run
         QCOMPARE(rows[0], (std::vector<std::string>{"series", "x", "y", "low", "high", "value"}));
         QCOMPARE(rows[1][0], std::string("fixed"));
-        QCOMPARE(std::stod(rows[1][1]), 0.0);
+        QCOMPARE(number<double>(rows[1][1]), 0.0);
         QCOMPARE(rows[5][0], std::string("adaponderlm-1m"));
         const TraceReader reader = TraceReader::open(trace_);
         const RunInfo run = find_run(reader, "adaponderlm-1m");
         const double mean = run.nll_sum / static_cast<double>(run.scored_tokens);
-        QVERIFY(std::abs(std::stod(rows[5][2]) - std::exp(mean)) < 1e-9);
-        QVERIFY(std::abs(std::stod(rows[4][2]) - std::exp(mean)) < 1e-4); // fixed:n=3 is the run itself
+        QVERIFY(std::abs(number<double>(rows[5][2]) - std::exp(mean)) < 1e-9);
+        QVERIFY(std::abs(number<double>(rows[4][2]) - std::exp(mean)) < 1e-4); // fixed:n=3 is the run itself
         QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
         // What the perplexity is set against.
         spec.cost = "steps";
@@ -256,7 +267,7 @@ private slots:
             QCOMPARE(std::stoi(row[1]), tokens.id[t]);
             QCOMPARE(row[2], text.substr(tokens.begin[t], tokens.end[t] - tokens.begin[t]));
             if (t > 0) {
-                QCOMPARE(std::stof(row[4]), tokens.nll[t - 1]);
+                QCOMPARE(number<float>(row[4]), tokens.nll[t - 1]);
                 QCOMPARE(std::stoi(row[5]), tokens.steps[t - 1]);
             }
         }
@@ -361,7 +372,7 @@ private slots:
             for (int step = 0; step <= tokens.steps[row]; ++step, ++at) {
                 QCOMPARE(std::stoll(rows.at(at)[0]), token);
                 QCOMPARE(std::stoi(rows[at][4]), step);
-                QCOMPARE(std::stof(rows[at][5]), values[row * 4 + static_cast<std::size_t>(step)]);
+                QCOMPARE(number<float>(rows[at][5]), values[row * 4 + static_cast<std::size_t>(step)]);
             }
         }
         QCOMPARE(rows.size(), at);
@@ -389,16 +400,17 @@ private slots:
                 sum += a.nll[row];
                 QCOMPARE(std::stoll(points.at(count)[0]), sequence);
                 QCOMPARE(std::stoull(points[count][1]), row + 1);
-                QCOMPARE(std::stof(points[count][2]), a.nll[row]);
-                QCOMPARE(std::stof(points[count][3]), b.nll[row]);
+                QCOMPARE(number<float>(points[count][2]), a.nll[row]);
+                QCOMPARE(number<float>(points[count][3]), b.nll[row]);
             }
         }
         QCOMPARE(points.size(), count + 1);
         QCOMPARE(runs[1][0], std::string("adaponderlm-1m"));
-        QVERIFY(qAbs(std::stod(runs[1][2]) - sum / static_cast<double>(count)) < 1e-6);
-        QVERIFY(std::stod(runs[2][3]) < std::stod(runs[2][2]) &&
-                std::stod(runs[2][2]) < std::stod(runs[2][4]));
-        QVERIFY(qAbs(std::stod(runs[2][5]) - (std::stod(runs[2][2]) - std::stod(runs[1][2]))) < 1e-9);
+        QVERIFY(qAbs(number<double>(runs[1][2]) - sum / static_cast<double>(count)) < 1e-6);
+        QVERIFY(number<double>(runs[2][3]) < number<double>(runs[2][2]) &&
+                number<double>(runs[2][2]) < number<double>(runs[2][4]));
+        QVERIFY(qAbs(number<double>(runs[2][5]) - (number<double>(runs[2][2]) - number<double>(runs[1][2]))) <
+                1e-9);
     }
 
     void piecesSpellTheText() {

@@ -4,6 +4,7 @@
 #include "core/policy/replay.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/writer.h"
@@ -342,7 +343,7 @@ private slots:
         QVERIFY(uniform.x.size() > 3);
         for (std::size_t i = 0; i < uniform.x.size(); ++i) {
             const ReplayResult other =
-                replay(table, PolicySpec::parse("uniform:rate=" + std::to_string(chart.series[0].x[i])));
+                replay(table, PolicySpec::parse("uniform:rate=" + rounded(chart.series[0].x[i], 7)));
             const QString spec =
                 chart.series[0].labels[i].section(u'\n', 0, 0).mid(QStringLiteral("replay of ").size());
             const ReplayResult own = replay(table, PolicySpec::parse(spec.toStdString()));
