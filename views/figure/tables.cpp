@@ -136,16 +136,16 @@ TableData gather_policy_table(const FigureSpec& spec, FigureData& data, const Pr
     std::vector<std::string> policies = spec.policies.empty() ? starting_policies(table) : spec.policies;
     for (std::size_t i = 1; i < spec.runs.size(); ++i) {
         const TraceReader other = TraceReader::open(spec.runs[i].trace);
-        const RunInfo run = find_run(other, spec.runs[i].run);
-        if (!is_rerun_of(run, info, run.policy)) {
-            data.notices.push_back("Run \"" + run.name + "\" is no rerun of \"" + info.name +
+        const RunInfo rerun = find_run(other, spec.runs[i].run);
+        if (!is_rerun_of(rerun, info, rerun.policy)) {
+            data.notices.push_back("Run \"" + rerun.name + "\" is no rerun of \"" + info.name +
                                    "\" and is left out.");
             continue;
         }
-        reruns.push_back({run.policy, {spec.runs[i].trace, run}});
+        reruns.push_back({rerun.policy, {spec.runs[i].trace, rerun}});
         if (spec.policies.empty() &&
-            std::find(policies.begin(), policies.end(), run.policy) == policies.end()) {
-            policies.push_back(run.policy);
+            std::find(policies.begin(), policies.end(), rerun.policy) == policies.end()) {
+            policies.push_back(rerun.policy);
         }
     }
     BootstrapOptions options = bootstrap_of(spec, stop);

@@ -195,7 +195,7 @@ void CorpusMap::place() {
         strip.rows = (strip.tokens + wide - 1) / wide;
         rows_ += strip.rows + gap_rows;
     }
-    const qint64 tall = rows_ * qint64{cell_} + 2 * margin;
+    const qint64 tall = rows_ * qint64{cell_} + qint64{2} * margin;
     verticalScrollBar()->setPageStep(viewport()->height());
     verticalScrollBar()->setSingleStep(std::max(20, 4 * cell_));
     verticalScrollBar()->setRange(

@@ -129,10 +129,10 @@ TEST(PolicySpec, ASweepMovesTheThreshold) {
               "calm_margin:lambda=0.25");
     EXPECT_EQ(PolicySpec::parse("fixed:n=0").with("threshold", 3).text(), "fixed:n=3");
     EXPECT_EQ(PolicySpec::parse("uniform:seed=7").with("rate", 1.5).text(), "uniform:rate=1.5,seed=7");
-    EXPECT_THROW(PolicySpec::parse("fixed:n=0").with("n", 1.5), InputError);
-    EXPECT_THROW(PolicySpec::parse("full").with("threshold", 1), InputError);
-    EXPECT_THROW(PolicySpec::parse("learned").with("lambda", 0.5), InputError);
-    EXPECT_THROW(PolicySpec::parse("learned").with("theta", 2), InputError);
+    EXPECT_THROW((void)PolicySpec::parse("fixed:n=0").with("n", 1.5), InputError);
+    EXPECT_THROW((void)PolicySpec::parse("full").with("threshold", 1), InputError);
+    EXPECT_THROW((void)PolicySpec::parse("learned").with("lambda", 0.5), InputError);
+    EXPECT_THROW((void)PolicySpec::parse("learned").with("theta", 2), InputError);
 }
 
 TEST(Sweep, ReadsRangesAndLists) {
