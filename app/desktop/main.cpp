@@ -49,8 +49,8 @@ int main(int argc, char** argv) {
     }
     QApplication::setDesktopSettingsAware(!picture);
     QApplication application(argc, argv);
-    std::setlocale(LC_NUMERIC,
-                   "C"); // Qt has set the user's, and a comma in a number is no number to a library
+    // Qt has set the user's, and to a library a number with a comma is none.
+    std::setlocale(LC_NUMERIC, "C");
     QApplication::setApplicationName(QStringLiteral("ponderscope-desktop"));
     QApplication::setApplicationDisplayName(QStringLiteral("Ponderscope"));
     QApplication::setWindowIcon(application_icon());

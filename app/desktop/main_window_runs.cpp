@@ -29,8 +29,6 @@
 
 namespace ponderscope {
 
-namespace {} // namespace
-
 void MainWindow::connectRuns() {
     data_.setScratch(scratch_.trace());
     connect(library_, &LibraryPanel::renameRequested, this, &MainWindow::renameRun);

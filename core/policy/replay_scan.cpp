@@ -87,9 +87,9 @@ std::vector<double> without_gaps(const std::vector<double>& values, const std::v
 
 } // namespace
 
-ReplayScan::ReplayScan(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> columns,
+ReplayScan::ReplayScan(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& columns,
                        const BootstrapOptions& options)
-    : reader_(trace, run, std::move(columns)),
+    : reader_(trace, run, columns),
       scan_({&trace}, tokens_of(reader_.sequences()), options.progress, options.stop, options.threads),
       options_(options) {
     ClusterNumbers scored;

@@ -35,7 +35,7 @@ struct ClusterReplays {
 class ReplayScan {
 public:
     /// \p columns: as ReplayReader's. The trace outlives it.
-    ReplayScan(const TraceReader& trace, const RunInfo& run, std::vector<PolicySignal> columns,
+    ReplayScan(const TraceReader& trace, const RunInfo& run, const std::vector<PolicySignal>& columns,
                const BootstrapOptions& options);
 
     /// Whether sums of clusters are all that intervals by these options need, over each of so many equal

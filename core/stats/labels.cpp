@@ -74,14 +74,15 @@ namespace {
 /// Where each fifth of the values begins: first its least value, then its largest. Equal values lie in one.
 std::vector<std::pair<double, double>> fifths(std::vector<double> values) {
     constexpr std::size_t most = 5;
+    constexpr double below_all = -std::numeric_limits<double>::infinity();
     std::sort(values.begin(), values.end());
     std::vector<std::pair<double, double>> bins;
     for (std::size_t i = 0; i < most && !values.empty(); ++i) {
         const std::size_t begin = i * values.size() / most;
         const std::size_t end = (i + 1) * values.size() / most;
         // A value that the fifth before reached belongs there.
-        const auto first = bins.empty() ? values.begin()
-                                        : std::upper_bound(values.begin(), values.end(), bins.back().second);
+        const double reached = bins.empty() ? below_all : bins.back().second;
+        const auto first = std::upper_bound(values.begin(), values.end(), reached);
         if (begin < end && first != values.end() && *first <= values[end - 1]) {
             bins.emplace_back(*first, values[end - 1]);
         }

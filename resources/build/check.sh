@@ -9,7 +9,7 @@
 #   thread      trace, record and window with the thread sanitizer (slow)
 #   fuzz        each harness of libFuzzer for a minute
 #   debian, ubuntu   ./run and ./run test in a Debian 12 or Ubuntu 24.04 where nothing is installed: what a machine has hides
-#               what ./run forgets (as root, with debootstrap; 6 GB below build/fresh, which is left there)
+#               what ./run forgets (as root, with debootstrap; 11 GB below build/fresh, which is left there)
 # The parts above the last two without a name. Wants clang, clang-tidy, clang-format and shellcheck beside what ./run installs.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." || exit 2

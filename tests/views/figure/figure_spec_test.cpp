@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Specifications of figures: those that read back, and what is said of wrong ones.
+#include "tests/support/sample_trace.h"
+#include "tests/support/test_data.h"
+#include "tests/views/figure/thrown.h"
+#include "views/figure/figure.h"
+
+#include <QtTest>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+using namespace ponderscope;
+using namespace ponderscope::figure;
+namespace fs = std::filesystem;
+
+class FigureSpecTest : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        trace_ = folder_ / "story.ponder";
+        testing::SampleTrace what;
+        what.sequences = 2;
+        what.tokens = 300;
+        testing::write_sample_trace(trace_, what);
+        testing::SampleTrace basic;
+        basic.sequences = 1;
+        basic.tokens = 50;
+        basic.withSignals = false;
+        basic.withText = false;
+        basic.seed = 7;
+        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+        fonts_ = std::make_unique<Fonts>(Fonts::load());
+    }
+
+    void specificationsReadBack() {
+        FigureSpec spec;
+        spec.kind = FigureKind::step_heatmap;
+        spec.runs = {{trace_, "adaponderlm-1m"}, {folder_.path() / "deeper" / "x.ponder", "vanilla"}};
+        spec.sequence = 3;
+        spec.tokens = {4, 9};
+        spec.signal = "gate";
+        spec.colour_map = "cividis";
+        spec.attribution = Attribution::predicting;
+        spec.range = {0.25, 0.75};
+        spec.height_mm = 40;
+        spec.width_mm = 174;
+        spec.theme = "dark";
+        spec.title = "A \"title\"";
+        const std::string json = write_figure_spec(spec, folder_.path());
+        QVERIFY2(json.find(folder_.path().string()) == std::string::npos,
+                 "traces beside the file are named relative to it");
+        QCOMPARE(parse_figure_spec(json, folder_ / "spec.json"), spec);
+        spec.kind = FigureKind::nll_comparison;
+        spec.runs = {{trace_, "a"}, {trace_, "b"}};
+        spec.signal = FigureSpec().signal;
+        spec.colour_map = "viridis";
+        spec.attribution = Attribution::predicted;
+        spec.block = 32;
+        spec.replicates = 500;
+        spec.scatter = false;
+        spec.sequence.reset();
+        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        FigureSpec text;
+        text.runs = {{fs::path("/somewhere/else.ponder"), ""}};
+        text.quantity = TokenQuantity::entropy;
+        text.step_ticks = false;
+        QCOMPARE(parse_figure_spec(write_figure_spec(text, folder_.path()), folder_ / "spec.json"), text);
+    }
+
+    void wrongSpecifications_data() {
+        QTest::addColumn<QString>("json");
+        QTest::addColumn<QString>("says");
+        // Apostrophes stand for quotation marks, for the reader's sake.
+        const auto row = [](const char* name, const char* json, const char* says) {
+            QTest::newRow(name) << QString::fromUtf8(json).replace(u'\'', u'"') << QString::fromUtf8(says);
+        };
+        row("not JSON", "{", "spec.json");
+        row("no kind", "{'trace':'story.ponder'}", "\"kind\"");
+        row("other kind", "{'kind':'pie','trace':'story.ponder'}",
+            "\"token_text\", \"step_heatmap\", \"nll_comparison\"");
+        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "the nearest one is \"trace\"");
+        row("no trace", "{'kind':'token_text'}", "\"trace\"");
+        row("missing trace", "{'kind':'token_text','trace':'nowhere.ponder'}", "nowhere.ponder");
+        row("no such run", "{'kind':'token_text','trace':'story.ponder','runs':['bert']}", "adaponderlm-1m");
+        row("which run", "{'kind':'token_text','trace':'story.ponder'}", "vanilla-1m");
+        row("runs of a wrong type", "{'kind':'token_text','trace':'story.ponder','runs':[1.5]}",
+            "names of runs");
+        row("no runs", "{'kind':'token_text','trace':'story.ponder','runs':[]}", "at least one run");
+        row("run without trace", "{'kind':'token_text','runs':['vanilla-1m']}", "a.ponder#ponderlm");
+        row("sequence too high", "{'kind':'token_text','trace':'story.ponder','runs':[1],'sequence':7}",
+            "from 0 to 1");
+        row("negative sequence", "{'kind':'token_text','trace':'story.ponder','runs':[1],'sequence':-1}",
+            "sequence");
+        row("tokens beyond the end",
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':[0,9999]}", "[0, 9999)");
+        row("tokens the wrong way round",
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':[9,3]}", "first < last");
+        row("tokens of a wrong type",
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':['a','b']}", "first < last");
+        row("unknown quantity", "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'loss'}",
+            "\"nll\"");
+        row("difference of one",
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'nll_difference'}",
+            "two runs");
+        row("unknown signal", "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'signal':'gait'}",
+            "gate");
+        row("no signals", "{'kind':'step_heatmap','trace':'basic.ponder','runs':[1]}", "--record steps");
+        row("too narrow", "{'kind':'token_text','trace':'story.ponder','runs':[1],'width_mm':3}",
+            "40 to 1000 mm");
+        row("no number", "{'kind':'token_text','trace':'story.ponder','runs':[1],'width_mm':'wide'}",
+            "width_mm");
+        row("too low", "{'kind':'token_text','trace':'story.ponder','runs':[1],'height_mm':20}",
+            "\"height_mm\" says 20");
+        row("range the wrong way round",
+            "{'kind':'token_text','trace':'story.ponder','runs':[1],'range':[3,1]}", "low < high");
+        row("axis the wrong way round",
+            "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'x_range':[3,1]}", "low < high");
+        row("axis of one end", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'y_range':[3]}",
+            "\"y_range\"");
+        row("unknown legend", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'legend':'below'}",
+            "\"above\"");
+        row("series without a name",
+            "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'series':[{}]}", "\"as\"");
+        row("unknown colour map",
+            "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'colour_map':'jet'}",
+            "\"viridis\", \"cividis\", \"magma\" or \"grey\"");
+        row("unknown theme", "{'kind':'token_text','trace':'story.ponder','runs':[1],'theme':'pink'}",
+            "\"light\" or \"dark\"");
+        row("other text",
+            "{'kind':'nll_comparison','runs':['story.ponder#vanilla-1m','basic.ponder#vanilla-1m']}", "");
+    }
+    void wrongSpecifications() {
+        QFETCH(QString, json);
+        QFETCH(QString, says);
+        const QString said = QString::fromStdString(thrown([&] {
+            const FigureSpec spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
+            compose(spec, gather(spec), *fonts_);
+        }));
+        QVERIFY2(said != QStringLiteral("(nothing was thrown)"), qPrintable(said));
+        QVERIFY2(said.contains(says), qPrintable(said));
+        QCOMPARE(said.count(u'\n'), 0);
+    }
+
+private:
+    testing::TemporaryFolder folder_;
+    fs::path trace_;
+    std::unique_ptr<Fonts> fonts_;
+};
+
+QTEST_MAIN(FigureSpecTest)
+#include "figure_spec_test.moc"
