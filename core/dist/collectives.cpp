@@ -24,7 +24,8 @@ std::unique_ptr<Collectives> open_mpi([[maybe_unused]] const World& world,
         why = "MPI could not be loaded (" + why + ")";
         return nullptr;
     }
-    return reinterpret_cast<decltype(&ponderscope_open_mpi)>(door)(world, request.timeout, why);
+    return std::unique_ptr<Collectives>(
+        reinterpret_cast<decltype(&ponderscope_open_mpi)>(door)(world, request.timeout, why));
 #else
     why = "this build has no MPI (libopenmpi-dev was not there)";
     return nullptr;

@@ -23,6 +23,10 @@ namespace ponderscope {
 
 namespace {
 
+bool sums_in_half(at::CuBLASReductionOption option) {
+    return option == at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
+}
+
 bool has_bfloat16_products() {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx512bf16") > 0;
@@ -81,14 +85,20 @@ std::string precision_names() {
     return "float32, tf32, bfloat16 or float16";
 }
 
-Fp32Products::Fp32Products(Precision precision) : were_rounded_(at::globalContext().allowTF32CuBLAS()) {
+GpuProducts::GpuProducts(Precision precision) : were_rounded_(at::globalContext().allowTF32CuBLAS()) {
     // Written where it changes alone, so that engines of other precisions may run beside each other.
     if (const bool rounded = precision == Precision::tf32; rounded != were_rounded_) {
         at::globalContext().setAllowTF32CuBLAS(rounded);
     }
+    if (sums_in_half(at::globalContext().allowBF16ReductionCuBLAS())) {
+        at::globalContext().setAllowBF16ReductionCuBLAS(false);
+    }
+    if (sums_in_half(at::globalContext().allowFP16ReductionCuBLAS())) {
+        at::globalContext().setAllowFP16ReductionCuBLAS(false);
+    }
 }
 
-Fp32Products::~Fp32Products() {
+GpuProducts::~GpuProducts() {
     if (at::globalContext().allowTF32CuBLAS() != were_rounded_) {
         at::globalContext().setAllowTF32CuBLAS(were_rounded_);
     }

@@ -28,14 +28,16 @@ bool has_cuda_gpu();
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
-/// GPUs' products of fp32 tensors as \p precision has them, while it lives: rounded for tf32, else exact.
-/// LibTorch has one such switch a process: between several, other threads' products may be either.
-class Fp32Products {
+/// GPUs' products as \p precision has them, while it lives: of fp32 tensors rounded for tf32, else exact.
+/// LibTorch has one such switch a process: between several, other threads' products may be either. Those of
+/// half precision are summed in fp32 from the first of these on, where LibTorch would let partial sums be
+/// rounded to half precision.
+class GpuProducts {
 public:
-    explicit Fp32Products(Precision precision);
-    ~Fp32Products();
-    Fp32Products(const Fp32Products&) = delete;
-    Fp32Products& operator=(const Fp32Products&) = delete;
+    explicit GpuProducts(Precision precision);
+    ~GpuProducts();
+    GpuProducts(const GpuProducts&) = delete;
+    GpuProducts& operator=(const GpuProducts&) = delete;
 
 private:
     bool were_rounded_;

@@ -69,7 +69,7 @@ int read_file(sqlite3_file* handle, void* data, int count, sqlite3_int64 offset)
         const bool whole = file.read(from, out);
         // https://www.sqlite.org/fileformat2.html#the_database_header
         if (from < 100) {
-            for (const std::uint64_t at : {18, 19}) { // a rollback journal
+            for (const std::uint64_t at : {18U, 19U}) { // a rollback journal
                 if (at >= from && at < from + out.size()) {
                     out[at - from] = std::byte{1};
                 }

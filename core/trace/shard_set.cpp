@@ -491,8 +491,8 @@ std::vector<FaultInfo> ShardSet::faults(std::int64_t id) const {
         const auto& [reader, there] = of.shards[rank];
         for (FaultInfo& fault : readers_[reader].faults(there)) {
             const auto piece =
-                std::find_if(of.pieces.begin(), of.pieces.end(), [&, reader = reader](const Piece& one) {
-                    return one.shard == reader && one.number == fault.sequence;
+                std::find_if(of.pieces.begin(), of.pieces.end(), [&, shard = reader](const Piece& one) {
+                    return one.shard == shard && one.number == fault.sequence;
                 });
             faults.push_back({id,
                               fault.sequence >= 0 && piece != of.pieces.end() ? piece->place.sequence : -1,

@@ -296,7 +296,7 @@ TrainResult Trainer::run(const nlohmann::json& first) {
         parallel_.leave();
         return before;
     }
-    const Fp32Products products(precision_); // of the backward pass's threads, too
+    const GpuProducts products(precision_); // of the backward pass's threads, too
     result_.held_out_nll = not_measured;
     const bool fresh = !first.contains("resumed");
     if (!fresh && !parallel_.writes()) {

@@ -60,13 +60,20 @@ std::string test_device() {
     return setting("PONDERSCOPE_TEST_DEVICE", "cpu");
 }
 
-double device_slack() {
-    // Half precision rounds what products of other shapes sum up in another order once more, to 2^-8 of it.
-    return test_dtype() != "float32" ? 100 : test_device() == "cpu" ? 1 : 10;
-}
-
 std::string test_dtype() {
     return setting("PONDERSCOPE_TEST_DTYPE", "float32");
+}
+
+bool half_precision() {
+    return test_dtype() != "float32";
+}
+
+double within(double tolerance) {
+    if (!half_precision()) {
+        return test_device() == "cpu" ? tolerance : 10 * tolerance;
+    }
+    const double rounding = test_dtype() == "float16" ? 0x1p-11 : 0x1p-8;
+    return std::max(10 * tolerance, 64 * rounding);
 }
 
 TemporaryFolder::TemporaryFolder() {

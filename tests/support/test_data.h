@@ -19,10 +19,12 @@ std::vector<std::filesystem::path> golden_cases();
 
 /// Where tests of the engine run: PONDERSCOPE_TEST_DEVICE (cpu) and PONDERSCOPE_TEST_DTYPE (float32).
 std::string test_device();
-/// How much further apart than on the CPU two ways to the same number may be there: on the CPU a row's result
-/// does not depend on the other rows, elsewhere products of other shapes add in another order.
-double device_slack();
 std::string test_dtype();
+bool half_precision();
+/// How far apart two ways to the same number may be there, where fp32 on the CPU allows \p tolerance: on the
+/// CPU a row's result does not depend on the other rows, elsewhere products of other shapes add in another
+/// order, and half precision keeps of what is on the way no more than its own digits.
+double within(double tolerance);
 
 /// The source tree, for sample_models and resources.
 std::filesystem::path source_tree();

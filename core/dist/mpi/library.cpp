@@ -201,13 +201,13 @@ private:
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) std::unique_ptr<Collectives>
+extern "C" __attribute__((visibility("default"))) Collectives*
 ponderscope_open_mpi(const World& world, std::chrono::seconds timeout, std::string& why) {
     // Kept where MPI hangs: its thread uses it until the program ends.
     auto* mpi = new Mpi;
     why = mpi->enter(world, timeout);
     std::unique_ptr<Collectives> opened(mpi);
-    return why.empty() ? std::move(opened) : nullptr;
+    return why.empty() ? opened.release() : nullptr;
 }
 
 } // namespace ponderscope

@@ -8,8 +8,8 @@ namespace ponderscope {
 inline constexpr const char* open_mpi_name = "ponderscope_open_mpi";
 
 /// The one door of libponderscope_mpi.so, a library of its own so that the programs run where no libmpi is
-/// installed. Null, with \p why: MPI found another world than the environment says.
-extern "C" std::unique_ptr<Collectives> ponderscope_open_mpi(const World& world, std::chrono::seconds timeout,
-                                                             std::string& why);
+/// installed. The caller's to delete; null, with \p why: MPI found another world than the environment says.
+extern "C" Collectives* ponderscope_open_mpi(const World& world, std::chrono::seconds timeout,
+                                             std::string& why);
 
 } // namespace ponderscope

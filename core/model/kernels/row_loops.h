@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Loops for a few rows, where a tile of queries would be mostly empty: sums run along a row, in as many parts
-// as a vector has lanes. Only for tile_loops.h, and with its rule: nothing but built-in types.
+// as a vector has lanes. Only for tile_loops.h, and with its rule: nothing but built-in types, of the
+// standard library no function.
 #pragma once
 
 #include "core/model/kernels/tile_vectors.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace ponderscope::kernels {
 namespace {
@@ -27,16 +29,19 @@ inline Vector load_first(const float* from, std::int64_t count) {
     return some;
 }
 
+template <int Places, std::size_t... I>
+inline Vector turned(Vector parts, std::index_sequence<I...>) {
+    return __builtin_shufflevector(parts, parts, ((I + Places) % lane_count)...);
+}
+
 /// Halves are added to each other until one element is left.
+template <int Half = lane_count / 2>
 inline float sum_of(Vector parts) {
-    for (int half = lane_count / 2; half > 0; half /= 2) {
-        Integers others{};
-        for (int i = 0; i < lane_count; ++i) {
-            others[i] = (i + half) % lane_count;
-        }
-        parts += __builtin_shuffle(parts, others);
+    if constexpr (Half == 0) {
+        return parts[0];
+    } else {
+        return sum_of<Half / 2>(parts + turned<Half>(parts, std::make_index_sequence<lane_count>()));
     }
-    return parts[0];
 }
 
 template <int R, int N>

@@ -254,8 +254,8 @@ void divergence_of(const float* p, const float* q, std::int64_t rows, int, const
             const Vector eq = exponential_of(dq);
             s += eq;
             // A word that is impossible in one of them alone.
-            f += (y == -infinity) & (x > -infinity) ? infinity : ep * (dp - dq);
-            b += (x == -infinity) & (y > -infinity) ? infinity : eq * (dq - dp);
+            f += ((y == -infinity) & (x > -infinity)) ? infinity : ep * (dp - dq);
+            b += ((x == -infinity) & (y > -infinity)) ? infinity : eq * (dq - dp);
         }
         vectors_at(q_sum)[v] = s;
         vectors_at(forward)[v] = f;

@@ -298,7 +298,7 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
              {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});
     }
     const c10::InferenceMode no_gradients;
-    const Fp32Products products(precision);
+    const GpuProducts products(precision);
     TokenBatch batch = TokenBatch::make(backbone(), sequences, device, plans_rows());
     StepsOptions options = steps_options();
     options.read_steps = level == RecordLevel::steps;

@@ -59,7 +59,7 @@ struct GenerateOptions {
 };
 
 class HaltingRule;
-class PolicySpec;
+struct PolicySpec;
 
 /// A model on a device, ready to run: backbone, depth mixing, method. This header has no torch in it, on
 /// purpose. Not thread-safe: one thread at a time drives an engine.

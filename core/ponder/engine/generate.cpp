@@ -286,7 +286,7 @@ std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::v
                          std::to_string(options.temperature) + ".");
     }
     const c10::InferenceMode no_gradients;
-    const Fp32Products products(impl_->precision);
+    const GpuProducts products(impl_->precision);
     return Generation(*impl_, prompts, options, level, on_token).run();
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->placement);

@@ -147,7 +147,7 @@ std::map<std::string, NamedArray> Engine::inspect_batch(const std::vector<std::v
         windows.push_back({row, 0, length, numbers.empty() ? -1 : numbers[windows.size()]});
     }
     const c10::InferenceMode no_gradients;
-    const Fp32Products products(impl_->precision);
+    const GpuProducts products(impl_->precision);
     Inspector inspector(batch, length);
     StepsResult run;
     PendingPtr pending = impl_->submit(

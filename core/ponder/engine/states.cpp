@@ -249,7 +249,7 @@ std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
         check_place(place, false);
     }
     const c10::InferenceMode no_gradients;
-    const Fp32Products products(impl_->precision);
+    const GpuProducts products(impl_->precision);
     StepsOptions options = impl_->steps_options();
     options.choices.attention = {};
     StateCatcher catcher(places, windows, impl_->device);

@@ -83,7 +83,7 @@ void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
     slots_.hidden = hidden;
     slots_.stream = stream;
     {
-        const Fp32Products exact(Precision::float32); // a rounded gate near its threshold flips
+        const GpuProducts exact(Precision::float32); // a rounded gate near its threshold flips
         decision_ = parts_.method.decide(slots_);
     }
     stopped_ = readout_.if_stopped(slots_, decision_);

@@ -84,7 +84,7 @@ std::vector<Subject> subjects() {
                       {"interpolation", true},
                       {"interpolation_use_topk", true},
                       {"interpolation_topk", 9}});
-    all.push_back({"ponderlm2_refreshed", refreshed, MethodKind::ponderlm2});
+    all.push_back({"ponderlm2_refreshed", refreshed, MethodKind::ponderlm2, true});
     const std::vector<Subject> others{
         // The other backbones, each with another way to ponder: a state may be fed back into all of them.
         {"mistral", tiny_mistral()},
@@ -112,7 +112,9 @@ std::vector<Subject> subjects() {
         {"mhc_adaponderlm", own_section(with_baseline("mhc"), "adaponderlm", 0.5)},
         {"attnres_ponderlm", with_ponderlm(with_baseline("attnres"), 2)},
         {"depth_attention_ponderlm2",
-         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "ponderlm2"}, {"max_steps", 2}})},
+         own_section(with_depth_attention(tiny_llama(), 2), {{"method", "ponderlm2"}, {"max_steps", 2}}),
+         {},
+         true},
         {"depth_attention_ponderlm3",
          own_section(with_depth_attention(tiny_llama(), 2, 1), "ponderlm3", 0.35)},
         {"depth_attention_pause", paused(with_depth_attention(tiny_llama(), 1))},

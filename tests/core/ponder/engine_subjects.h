@@ -16,6 +16,7 @@ struct Subject {
     std::string name;
     nlohmann::json config;
     std::optional<MethodKind> method = std::nullopt; ///< where the config fits several
+    bool carries_rounding = false;                   ///< beyond what half precision can show
 };
 
 /// The config with our own section for a method.

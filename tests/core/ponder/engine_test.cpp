@@ -6,7 +6,7 @@
 #include "core/base/half.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/halting/halting_rules.h"
-#include "tests/core/ponder/every_model.h"
+#include "tests/core/ponder/continuations.h"
 
 #include <gtest/gtest.h>
 
@@ -32,19 +32,22 @@ TEST_P(EveryModel, AWindowGivesTheSameAloneAndInABatch) {
     const auto a = random_ids(17, vocabulary, 1);
     const auto b = random_ids(3, vocabulary, 2);
     const auto c = random_ids(40, vocabulary, 3);
-    const std::vector<Window> windows{whole(a), {b, 1, 3}, {c, 20, 40}};
+    const std::vector<Window> windows{whole(a), {b, 1, 3, 1}, {c, 20, 40, 2}};
     const auto together = engine_->score(windows, RecordLevel::steps);
     ASSERT_EQ(together.size(), 3U);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         const WindowResult alone = engine_->score(std::span(&windows[i], 1), RecordLevel::steps).front();
         expect_near(together[i].tokens.nll, alone.tokens.nll, 1e-5, "nll");
         expect_near(together[i].tokens.entropy, alone.tokens.entropy, 1e-5, "entropy");
-        EXPECT_EQ(together[i].tokens.rank, alone.tokens.rank);
+        if (!half_precision()) {
+            EXPECT_EQ(together[i].tokens.rank, alone.tokens.rank);
+        }
         EXPECT_EQ(together[i].tokens.flops, alone.tokens.flops);
         EXPECT_EQ(together[i].tokens.id, alone.tokens.id);
         for (const auto& [name, chunk] : alone.signals) {
             // How many passes it took to come to rest, and the last movements, are a matter of rounding.
-            if (chunk.dtype == DType::f32 && name != signal::scoring_flops) {
+            if (chunk.dtype == DType::f32 && name != signal::scoring_flops &&
+                !(half_precision() && magnifies_rounding(name))) {
                 expect_near(values<float>(together[i], name), values<float>(alone, name), 1e-4, name);
             }
         }
@@ -60,7 +63,7 @@ TEST_P(EveryModel, ReportingLessChangesNoNumber) {
     ASSERT_EQ(part.tokens.size(), 11U);
     EXPECT_EQ(part.tokens.first, 9);
     for (std::size_t t = 0; t < 11; ++t) {
-        EXPECT_NEAR(part.tokens.nll[t], full.tokens.nll[t + 9], 1e-5);
+        EXPECT_NEAR(part.tokens.nll[t], full.tokens.nll[t + 9], within(1e-5));
         EXPECT_EQ(part.tokens.flops[t], full.tokens.flops[t + 9]);
     }
     const auto full_nll = values<float>(full, signal::nll);
@@ -246,11 +249,12 @@ TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
     EXPECT_EQ(shape[2], config.layers);
     EXPECT_EQ(shape[4], config.kv_heads);
     const auto halves = values<std::uint16_t>(result, signal::depth_weights);
-    const auto arrays = engine_->inspect_batch({ids});
+    const auto arrays = engine_->inspect_batch({ids}, {1});
     const auto heads = static_cast<std::size_t>(config.kv_heads);
     const auto columns = static_cast<std::size_t>(shape[3]);
     std::size_t at = 0;
     std::size_t mixed = 0;
+    std::vector<float> heard, computed;
     for (std::size_t t = 0; t < 20; ++t) {
         for (std::size_t k = 0; k < steps; ++k) {
             const bool ran = k <= static_cast<std::size_t>(result.tokens.steps[t]);
@@ -279,16 +283,21 @@ TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
                     // In a window that begins at position 0 the whole text is the same.
                     const auto sources = static_cast<std::size_t>(found->second.shape.at(3));
                     const float own = found->second.floats.at(((t + 10) * heads + h) * sources + sources - 1);
-                    EXPECT_NEAR(kept.back(), own, 1e-3);
+                    heard.push_back(kept.back());
+                    computed.push_back(own);
                     mixed += own < 0.9F ? 1 : 0;
                 }
             }
         }
     }
+    expect_near(heard, computed, 1e-3, "weights");
     EXPECT_GT(mixed, 40U) << "weights that are all 1 would prove nothing";
 }
 
 TEST_P(EveryModel, HaltingHappensWhereAMethodHalts) {
+    if (rule_) {
+        engine_->use_halting(nullptr);
+    }
     const auto ids = random_ids(60, vocabulary, 16);
     const Window window = whole(ids);
     const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
@@ -379,7 +388,8 @@ TEST_P(EveryModel, RefreshesConvergeToTheExactResult) {
     for (std::size_t t = 0; t + 1 < 9; ++t) {
         gap = std::max(gap, std::abs(static_cast<double>(quick[0].tokens.nll[t]) - exact[0].tokens.nll[t]));
     }
-    EXPECT_GT(gap, 1e-4) << "one refresh is not exact: otherwise this test says nothing";
+    EXPECT_GT(gap, half_precision() ? 0.0 : 1e-4)
+        << "one refresh is not exact: otherwise this test says nothing";
     const auto moved = values<float>(quick[0], signal::jacobi_difference);
     ASSERT_EQ(moved.size(), 9U);
     EXPECT_GT(*std::max_element(moved.begin(), moved.end()), 0.0F);
@@ -418,8 +428,9 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     const auto ids = random_ids(18, vocabulary, 21);
     const Window window = whole(ids);
     const WindowResult usual = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
-    engine_->use_halting(forced_halting({{0, 5, 0}, {0, 9, max_steps}, {1, 2, 0}}, nullptr));
-    EXPECT_EQ(engine_->policy(), "learned; forced 5:0,9:" + std::to_string(max_steps) + ",1/2:0");
+    const std::string others = rule_ ? engine_->policy() : "learned";
+    engine_->use_halting(forced_halting({{0, 5, 0}, {0, 9, max_steps}, {1, 2, 0}}, rule_));
+    EXPECT_EQ(engine_->policy(), others + "; forced 5:0,9:" + std::to_string(max_steps) + ",1/2:0");
     const std::vector<Window> twice{window, window};
     const auto forced = engine_->score(twice, RecordLevel::steps);
     EXPECT_EQ(forced[0].tokens.steps[5], 0);
@@ -439,9 +450,9 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     GenerateOptions options;
     options.max_new_tokens = 8;
     const std::vector<std::int32_t> prompt(ids.begin(), ids.begin() + 4);
-    const auto cached = engine_->generate({prompt}, options);
+    const auto cached = continued(*engine_, {prompt}, options);
     options.use_cache = false;
-    EXPECT_EQ(cached, engine_->generate({prompt}, options));
+    expect_equal(continued(*engine_, {prompt}, options).front(), cached.front(), tolerance(), "anew");
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range<std::size_t>(0, subjects().size()),

@@ -3,6 +3,7 @@
 // is recomputed from the run's own signals by rules written out here, what follows from it by computing
 // everything for every token.
 #include "core/base/error.h"
+#include "core/model/device.h"
 #include "core/policy/policy.h"
 #include "core/policy/policy_spec.h"
 #include "core/ponder/engine/engine.h"
@@ -12,6 +13,7 @@
 #include "core/ponder/schedule/flops.h"
 #include "core/ponder/schedule/layer_steps.h"
 #include "core/trace/reader.h"
+#include "tests/core/ponder/continuations.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
 
@@ -161,13 +163,7 @@ protected:
 };
 
 void expect_near(const std::vector<float>& a, const std::vector<float>& b, const std::string& what) {
-    ASSERT_EQ(a.size(), b.size());
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (std::isnan(a[i]) && std::isnan(b[i])) {
-            continue;
-        }
-        EXPECT_NEAR(a[i], b[i], 2e-5) << what << " of token " << i;
-    }
+    testing::expect_near(a, b, 2e-5, what);
 }
 
 TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
@@ -185,7 +181,7 @@ TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
         const PolicySpec spec = PolicySpec::parse(text);
         engine_->use_halting(rule_of(spec, *engine_));
         const WindowResult result = run();
-        std::int64_t early = 0;
+        std::int64_t early = 0, beside = 0;
         for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
             std::int64_t expected = 0;
             while (expected < last &&
@@ -196,6 +192,10 @@ TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
                 }
                 ++expected;
             }
+            if (testing::half_precision() && result.tokens.steps[t] != expected) {
+                ++beside; // what was recorded is not what decided, but for its last digit
+                continue;
+            }
             EXPECT_EQ(result.tokens.steps[t], expected) << "token " << t;
             // It stopped because the rule said so, not because the record ends there.
             if (expected < last) {
@@ -204,6 +204,7 @@ TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
             }
             early += expected < last ? 1 : 0;
         }
+        EXPECT_LE(beside, length / 8);
         if (std::strcmp(rule.policy, "argmax_stable") != 0) {
             EXPECT_GT(early, 0);
         }
@@ -232,7 +233,8 @@ TEST_P(Reruns, EqualTheReplayWhereNobodySeesTheChange) {
         engine_->use_halting(prescribed_halting("told", {steps}));
         const WindowResult result = run(RecordLevel::basic);
         EXPECT_EQ(result.tokens.steps, steps);
-        EXPECT_NEAR(result.tokens.nll[changed], nll.at(changed, k), tolerance) << "step " << k;
+        EXPECT_NEAR(result.tokens.nll[changed], nll.at(changed, k), testing::within(tolerance))
+            << "step " << k;
     }
 }
 
@@ -319,8 +321,9 @@ TEST_P(Exits, EqualTheSlowWay) {
     EXPECT_EQ(result.tokens.steps, steps);
 
     const c10::InferenceMode no_gradients;
-    const Model model(checkpoint_->config, Parameters::load(parameter_layout(checkpoint_->config),
-                                                            *checkpoint_, {at::kCPU}, at::kFloat, {}, {}));
+    const Model model(checkpoint_->config,
+                      Parameters::load(parameter_layout(checkpoint_->config), *checkpoint_, {at::kCPU},
+                                       scalar_type_of(testing::test_precision()), {}, {}));
     const Backbone& backbone = model.backbone();
     const TokenBatch batch = TokenBatch::make(backbone, {ids_}, at::kCPU, true);
     const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
@@ -339,11 +342,13 @@ TEST_P(Exits, EqualTheSlowWay) {
     for (std::int64_t l = 0; l < checkpoint_->config.layers; ++l) {
         stream = at::where((exits >= l).unsqueeze(1), backbone.block(l, stream, pass), stream);
     }
-    const at::Tensor logits = full_logits(backbone.final_norm(stream), backbone.head()).log_softmax(1);
+    const at::Tensor logits =
+        full_logits(backbone.final_norm(stream), backbone.head()).to(at::kFloat).log_softmax(1);
+    std::vector<float> expected;
     for (std::int64_t t = 0; t + 1 < length; ++t) {
-        const double expected = -logits[t][ids_[static_cast<std::size_t>(t) + 1]].item<double>();
-        EXPECT_NEAR(result.tokens.nll[static_cast<std::size_t>(t)], expected, 2e-5) << "token " << t;
+        expected.push_back(-logits[t][ids_[static_cast<std::size_t>(t) + 1]].item<float>());
     }
+    expect_near({result.tokens.nll.begin(), result.tokens.nll.end() - 1}, expected, "NLL");
 }
 
 TEST_P(Exits, TheLastLayerIsTheModel) {
@@ -364,9 +369,12 @@ TEST_P(Exits, AreTheSameWithACacheAndInABatch) {
     options.max_new_tokens = 6;
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(9, vocabulary, 6),
                                                          random_ids(4, vocabulary, 7)};
-    const auto cached = engine_->generate(prompts, options);
+    const auto cached = testing::continued(*engine_, prompts, options);
     options.use_cache = false;
-    EXPECT_EQ(engine_->generate(prompts, options), cached);
+    const auto anew = testing::continued(*engine_, prompts, options);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        testing::expect_equal(anew[i], cached[i], 1e-4, "with and without a cache");
+    }
 
     const auto other = random_ids(13, vocabulary, 8);
     const std::vector<Window> windows{{ids_, 0, length, 0}, {other, 0, 13, 1}};

@@ -64,15 +64,19 @@ INSTANTIATE_TEST_SUITE_P(Models, Tf32, ::testing::Range(std::size_t{0}, subjects
 
 TEST(Tf32OfTheProcess, DecisionsAndOthersStayExact) {
     const auto allowed = [] { return at::globalContext().allowTF32CuBLAS(); };
-    const Fp32Products rounded(Precision::tf32);
+    const GpuProducts rounded(Precision::tf32);
     EXPECT_TRUE(allowed());
     {
-        const Fp32Products exact(Precision::float32);
+        const GpuProducts exact(Precision::float32);
         EXPECT_FALSE(allowed());
-        const Fp32Products halves(Precision::bfloat16);
+        const GpuProducts halves(Precision::bfloat16);
         EXPECT_FALSE(allowed());
     }
     EXPECT_TRUE(allowed());
+    EXPECT_EQ(at::globalContext().allowBF16ReductionCuBLAS(),
+              at::CuBLASReductionOption::DisallowReducedPrecisionAllowSplitK);
+    EXPECT_EQ(at::globalContext().allowFP16ReductionCuBLAS(),
+              at::CuBLASReductionOption::DisallowReducedPrecisionAllowSplitK);
 }
 
 TEST(Tf32OfTheProcess, AProcessorComputesTheSameAndSaysSo) {

@@ -209,10 +209,14 @@ Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::
     return Checkpoint::open(folder, method);
 }
 
+Precision test_precision() {
+    return precision_from_string(test_dtype()).value_or(Precision::float32);
+}
+
 Engine load_engine(const Checkpoint& checkpoint, std::optional<Precision> precision) {
     LoadOptions options;
     options.device = test_device();
-    options.precision = precision.value_or(precision_from_string(test_dtype()).value_or(Precision::float32));
+    options.precision = precision.value_or(test_precision());
     return Engine::load(checkpoint, options);
 }
 

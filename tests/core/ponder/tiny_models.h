@@ -34,6 +34,8 @@ nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps);
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
                            std::uint64_t seed = 1, std::optional<MethodKind> method = std::nullopt);
 
+/// In which the tests were asked to run (test_dtype).
+Precision test_precision();
 /// The engine on the device and in the dtype that the tests were asked for (test_device); \p precision wins.
 Engine load_engine(const Checkpoint& checkpoint, std::optional<Precision> precision = std::nullopt);
 

@@ -12,8 +12,8 @@
 /// dispatcher, code of ours that takes a pointer to it dies. Each operation runs as the CPU's, on the same
 /// memory. An operation between one of them and tensors of the other or of the CPU (but for numbers, which
 /// have no dimensions) is refused, as a GPU refuses it. Everything that would make the host wait for a GPU is
-/// counted by name. Products of fp32 are rounded as a GPU's are where LibTorch was told that they may be
-/// (TF32).
+/// counted by name. Products are rounded as a GPU's are: in the last digits by their shape, so that a row
+/// among other rows comes out otherwise, and where LibTorch was told that they may be, to TF32.
 ///
 /// With PONDERSCOPE_TEST_KERNELS set the engine finds core/model/cuda there, over the host form of CUDA
 /// (host_kernels.cpp): the GPU's very sources, kernels and what calls them, under the same tests. Its memory
