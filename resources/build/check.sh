@@ -3,6 +3,7 @@
 # ./run check [PART...]: what a compiler does not say. Each part in turn, with its time; ends with 1 where one complains.
 #   format      clang-format changes nothing
 #   scripts     shellcheck, from warnings on
+#   clang       all of it by another compiler, with -Wconversion beside its own warnings (slow; wants libomp-dev of that clang)
 #   tidy        clang-tidy by .clang-tidy, over what has no torch (slow)
 #   address     all programs and tests with address and undefined-behaviour sanitizers, and the suite run (slow: some 700
 #               sources at 6 s of a processor each, and the suite several times as long)
@@ -10,7 +11,7 @@
 #   fuzz        each harness of libFuzzer for a minute
 #   debian, ubuntu   ./run and ./run test in a Debian 12 or Ubuntu 24.04 where nothing is installed: what a machine has hides
 #               what ./run forgets (as root, with debootstrap; 11 GB below build/fresh, which is left there)
-# The parts above the last two without a name. Wants clang, clang-tidy, clang-format and shellcheck beside what ./run installs.
+# The parts above the last two without a name. They want clang, clang-tidy, clang-format and shellcheck beside what ./run installs.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." || exit 2
 jobs=${PONDERSCOPE_JOBS:-$(nproc)}
@@ -28,6 +29,11 @@ scripts() {
 }
 
 configured() { [ -e "build/$1/build.ninja" ] || cmake -Wno-dev --preset "$1" >"build/$1.configure.log" 2>&1 || { tail -n 20 "build/$1.configure.log"; return 1; }; }
+
+clang() {
+    mkdir -p build
+    configured clang && ninja -C build/clang -k 0 -j "$jobs" all
+}
 
 tidy() {
     mkdir -p build
@@ -83,13 +89,14 @@ fresh() {
 debian() { fresh bookworm sid main; }
 ubuntu() { fresh noble gutsy main,universe --no-check-gpg; } # no Debian has its keys
 
-[ $# -gt 0 ] || set -- format scripts tidy fuzz thread address
-for tool in clang++ clang-tidy clang-format shellcheck; do
+[ $# -gt 0 ] || set -- format scripts clang tidy fuzz thread address
+case " $* " in " debian " | " ubuntu " | " debian ubuntu ") tools=() ;; *) tools=(clang++ clang-tidy clang-format shellcheck) ;; esac
+for tool in "${tools[@]}"; do
     command -v "$tool" >/dev/null || { echo "run check: $tool is missing; install clang, clang-tidy, clang-format and shellcheck." >&2; exit 2; }
 done
 failed=0
 for part; do
-    case $part in format | scripts | tidy | address | thread | fuzz | debian | ubuntu) ;; *) sed -n '3,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+    case $part in format | scripts | clang | tidy | address | thread | fuzz | debian | ubuntu) ;; *) sed -n '3,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
     begin=$SECONDS
     if "$part"; then verdict=clean; else verdict=FAILED failed=1; fi
     printf '%-8s %s in %d s\n' "$part" "$verdict" $((SECONDS - begin))

@@ -211,17 +211,15 @@ TEST_P(EveryModel, HalfPrecisionStaysClose) {
         // Where latents feed every later slot, random weights carry a rounding on until nothing is left of
         // the number: there only the first tokens say what a run rounds. Elsewhere single tokens may take
         // another decision, or another word among the most likely ones, and the token in the middle says it.
-        const bool carries = engine_->config().ponder.method == MethodKind::ponderlm2 ||
-                             engine_->config().ponder.method == MethodKind::ponderlm3;
         std::vector<double> gaps;
-        for (std::size_t t = 0; t < (carries ? 5 : nll.size()); ++t) {
+        for (std::size_t t = 0; t < (carries() ? 5 : nll.size()); ++t) {
             gaps.push_back(std::abs(static_cast<double>(nll[t]) - exact[t]));
         }
         std::sort(gaps.begin(), gaps.end());
         const double gap = gaps[gaps.size() / 2];
         std::printf("  %s: NLL off by %.4f nats (median), %.1f roundings of the dtype\n",
                     to_string(precision).c_str(), gap, gap / unit);
-        EXPECT_LE(gap, (carries || engine_->config().ponder.top_k > 0 ? 100 : 12) * unit);
+        EXPECT_LE(gap, (carries() || engine_->config().ponder.top_k > 0 ? 100 : 12) * unit);
         EXPECT_GT(gaps.back(), 0.0);
     }
 }
@@ -445,7 +443,7 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     }
     // Alone as in the batch, and while generating as when scored.
     const WindowResult alone = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
-    expect_near(alone.tokens.nll, forced[0].tokens.nll, 1e-5, "nll");
+    expect_near(alone.tokens.nll, forced[0].tokens.nll, carries() ? 1e-4 : 1e-5, "nll");
     EXPECT_EQ(alone.tokens.steps, forced[0].tokens.steps);
     GenerateOptions options;
     options.max_new_tokens = 8;

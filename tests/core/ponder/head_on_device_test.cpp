@@ -116,7 +116,9 @@ TEST(HeadOnADevice, ManyRowsOfALargeVocabulary) {
     for (const auto field : head_result_fields) {
         ASSERT_EQ((got.*field).defined(), (expected.*field).defined());
         if ((got.*field).defined()) {
-            EXPECT_TRUE(at::allclose((got.*field).cpu(), expected.*field, 1e-4, 1e-5, /*equal_nan=*/true));
+            // A word as likely as the target, but for the last digit, may be counted before it or after.
+            const double apart = field == &HeadResult::rank ? 2 : 1e-5;
+            EXPECT_TRUE(at::allclose((got.*field).cpu(), expected.*field, 1e-4, apart, /*equal_nan=*/true));
         }
     }
 }

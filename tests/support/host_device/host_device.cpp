@@ -400,7 +400,7 @@ private:
         if ((type != at::kFloat && type != at::kHalf && type != at::kBFloat16) || product.numel() == 0) {
             return;
         }
-        const double unit = type == at::kFloat ? 0x1p-22 : type == at::kHalf ? 0x1p-11 : 0x1p-8;
+        const double unit = type == at::kFloat ? 0x1p-23 : type == at::kHalf ? 0x1p-11 : 0x1p-8;
         const bool sums_in_half = at::globalContext().allowBF16ReductionCuBLAS() ==
                                   at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
         const auto rows = static_cast<std::uint64_t>(product.dim() > 1 ? product.size(-2) : 1);
