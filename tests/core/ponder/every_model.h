@@ -103,6 +103,9 @@ protected:
     /// most likely words, two that are nearly alike change places by rounding, and more of them where shapes
     /// round.
     [[nodiscard]] double tolerance() const {
+        if (half_precision() && carries()) { // twice as far
+            return within(0) / 5;
+        }
         return !engine_->config().ponder.interpolation_use_topk ? 1e-4 : test_device() == "cpu" ? 1e-3 : 3e-3;
     }
 
