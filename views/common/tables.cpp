@@ -175,8 +175,8 @@ void furnish_table(QTableView& table, Theme& theme) {
         {QT_TRANSLATE_NOOP("Tables", "Copy as Markdown"), TableForm::markdown}};
     for (const auto& [name, form] : forms) {
         auto* action = new QAction(QCoreApplication::translate("Tables", name), &table);
-        QObject::connect(action, &QAction::triggered, &table, [&table, form = form] {
-            QApplication::clipboard()->setText(table_text(*table.model(), form));
+        QObject::connect(action, &QAction::triggered, &table, [&table, chosen = form] {
+            QApplication::clipboard()->setText(table_text(*table.model(), chosen));
         });
         if (form == TableForm::text) {
             action->setShortcut(QKeySequence::Copy);
