@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Specifications of figures: those that read back, and what is said of wrong ones.
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
-#include "tests/views/figure/thrown.h"
+#include "tests/views/figure/story.h"
 #include "views/figure/figure.h"
 
 #include <QtTest>
@@ -19,18 +17,7 @@ class FigureSpecTest : public QObject {
     Q_OBJECT
 private slots:
     void initTestCase() {
-        trace_ = folder_ / "story.ponder";
-        testing::SampleTrace what;
-        what.sequences = 2;
-        what.tokens = 300;
-        testing::write_sample_trace(trace_, what);
-        testing::SampleTrace basic;
-        basic.sequences = 1;
-        basic.tokens = 50;
-        basic.withSignals = false;
-        basic.withText = false;
-        basic.seed = 7;
-        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+        trace_ = write_story(folder_);
         fonts_ = std::make_unique<Fonts>(Fonts::load());
     }
 

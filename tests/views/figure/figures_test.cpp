@@ -7,7 +7,7 @@
 #include "core/base/files.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
-#include "tests/views/figure/thrown.h"
+#include "tests/views/figure/story.h"
 #include "views/common/colour_map.h"
 #include "views/figure/command.h"
 #include "views/figure/token_pieces.h"
@@ -71,18 +71,7 @@ class FiguresTest : public QObject {
     Q_OBJECT
 private slots:
     void initTestCase() {
-        trace_ = folder_ / "story.ponder";
-        testing::SampleTrace what;
-        what.sequences = 2;
-        what.tokens = 300;
-        testing::write_sample_trace(trace_, what);
-        testing::SampleTrace basic;
-        basic.sequences = 1;
-        basic.tokens = 50;
-        basic.withSignals = false;
-        basic.withText = false;
-        basic.seed = 7;
-        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+        trace_ = write_story(folder_);
         testing::SampleTrace odd;
         odd.texts = {"A 😀 smile, naïve\ttab\nand 漢字 <&> \uE123 \x01 end.", ""}; // U+E123 is nobody's letter
         odd.texts.pop_back();
