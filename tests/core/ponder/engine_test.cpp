@@ -288,7 +288,7 @@ TEST_P(EveryModel, DepthWeightsAreSharesOfEverySlot) {
             }
         }
     }
-    expect_near(heard, computed, 1e-3, "weights");
+    expect_near(heard, computed, 3e-4, "weights, stored in half precision");
     EXPECT_GT(mixed, 40U) << "weights that are all 1 would prove nothing";
 }
 
@@ -443,14 +443,14 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     }
     // Alone as in the batch, and while generating as when scored.
     const WindowResult alone = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
-    expect_near(alone.tokens.nll, forced[0].tokens.nll, carries() ? 1e-4 : 1e-5, "nll");
+    expect_near(alone.tokens.nll, forced[0].tokens.nll, 1e-5, "nll");
     EXPECT_EQ(alone.tokens.steps, forced[0].tokens.steps);
     GenerateOptions options;
     options.max_new_tokens = 8;
     const std::vector<std::int32_t> prompt(ids.begin(), ids.begin() + 4);
     const auto cached = continued(*engine_, {prompt}, options);
     options.use_cache = false;
-    expect_equal(continued(*engine_, {prompt}, options).front(), cached.front(), tolerance(), "anew");
+    expect_equal(continued(*engine_, {prompt}, options).front(), cached.front(), tolerance(1e-4), "anew");
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range<std::size_t>(0, subjects().size()),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/host_device/host_device.h"
 
-#include "core/base/splitmix.h"
 #include "tests/support/host_device/host_graph.h"
+#include "tests/support/host_device/host_rounding.h"
 
 #include "tests/support/test_data.h"
 
@@ -323,12 +323,6 @@ private:
     std::unordered_map<const c10::StorageImpl*, c10::Storage> storages_;
 };
 
-/// What a GPU makes of a factor of a product of fp32 where it may: ten digits behind the leading one.
-at::Tensor tf32(const at::Tensor& factor) {
-    const at::Tensor bits = factor.contiguous().view(at::kInt);
-    return (bits + 0x1000).bitwise_and(~0x1fff).view(at::kFloat);
-}
-
 /// Operations whose result's size, or whose very result, the host must know.
 bool waits_for_values(const std::string& name) {
     static const std::set<std::string, std::less<>> names{"aten::nonzero",
@@ -366,9 +360,7 @@ public:
             stack_[i] = to_cpu(stack_[i]);
         }
         const bool rounds = at::globalContext().allowTF32CuBLAS();
-        static const std::set<std::string, std::less<>> products{"aten::mm", "aten::addmm", "aten::bmm",
-                                                                 "aten::baddbmm"};
-        const bool product = products.contains(handle_.schema().name());
+        const bool product = is_product(handle_);
         const auto again = [handle = handle_, rounds, product](torch::jit::Stack& stack) {
             if (rounds) {
                 round_factors(handle, stack);
@@ -393,42 +385,6 @@ public:
     }
 
 private:
-    /// A GPU adds a product's terms in an order that its shape decides: the same row among other rows comes
-    /// out otherwise in its last digits, and the same shape always comes out the same.
-    static void round_by_shape(const at::Tensor& product) {
-        const at::ScalarType type = product.scalar_type();
-        if ((type != at::kFloat && type != at::kHalf && type != at::kBFloat16) || product.numel() == 0) {
-            return;
-        }
-        const double unit = type == at::kFloat ? 0x1p-23 : type == at::kHalf ? 0x1p-11 : 0x1p-8;
-        const bool sums_in_half = at::globalContext().allowBF16ReductionCuBLAS() ==
-                                  at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
-        const auto rows = static_cast<std::uint64_t>(product.dim() > 1 ? product.size(-2) : 1);
-        const at::Tensor rounded = product.to(at::kFloat, false, true, at::MemoryFormat::Contiguous);
-        float* const numbers = rounded.mutable_data_ptr<float>();
-        for (std::int64_t i = 0; i < rounded.numel(); ++i) {
-            const std::uint64_t draw = splitmix64(rows, static_cast<std::uint64_t>(i));
-            // Sums in fp32 round to the same number of half precision but for few.
-            if (type == at::kFloat || draw % (sums_in_half ? 8 : 256) == 0) {
-                numbers[i] *= static_cast<float>(draw >> 63 == 0 ? 1.0 + unit : 1.0 - unit);
-            }
-        }
-        product.copy_(rounded);
-    }
-    /// Where LibTorch was allowed to let a GPU round them.
-    static void round_factors(const c10::OperatorHandle& handle, torch::jit::Stack& stack) {
-        static const std::set<std::string, std::less<>> plain{"aten::mm", "aten::bmm"};
-        static const std::set<std::string, std::less<>> factors{"mat1", "mat2", "batch1", "batch2"};
-        const auto& arguments = handle.schema().arguments();
-        for (std::size_t i = 0; i < arguments.size(); ++i) {
-            c10::IValue& value = stack[i];
-            const bool factor = factors.contains(arguments[i].name()) ||
-                                (arguments[i].name() == "self" && plain.contains(handle.schema().name()));
-            if (factor && value.isTensor() && value.toTensor().scalar_type() == at::kFloat) {
-                value = tf32(value.toTensor());
-            }
-        }
-    }
     void note(const c10::IValue& value) {
         if (value.isDevice()) {
             named_ = at::Device(device_type, std::max<at::DeviceIndex>(value.toDevice().index(), 0));
