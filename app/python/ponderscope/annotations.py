@@ -30,10 +30,6 @@ TAKEN_NAMES = {
     "max_probability", "steps", "text", "sequence", "token", "text_begin", "text_end", "token_index",
 }  # fmt: skip
 """Conditions, tables and headers have these for something else."""
-UNSEEN = re.compile(
-    "[\\0-\\x1f\\x7f-\\x9f\\xad\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e0fff]"
-)
-"""Not seen where it stands, or makes others stand elsewhere; joiners are letters of some scripts."""
 MOST_CLASSES = 256
 MOST_CLASS_BYTES = 200
 REMEDY = "take the file from its source again, or remove it and annotate again"
@@ -116,7 +112,7 @@ def check_class(name: str) -> None:
         raise ValueError(f"expected a class in UTF-8, found {name!r:.80}.") from None
     if not 0 < size <= MOST_CLASS_BYTES:
         raise ValueError(f"expected a class of 1 to {MOST_CLASS_BYTES} bytes, found {size}.")
-    if unseen := UNSEEN.search(name):
+    if unseen := layout.UNSEEN.search(name):
         raise ValueError(f"expected a class without characters that are not seen, found U+{ord(unseen[0]):04X}.")
 
 

@@ -59,6 +59,8 @@ class Signal:
                 f'signal "{name}" needs a name and axes of letters, digits and underscores, the first axis token; '
                 f"its axes are {list(axes)!r}."
             )
+        for what in ("unit", "title", "description"):
+            text_of(getattr(self, what), f'the {what} of signal "{name}"')
         if self.dtype is not None and np.dtype(self.dtype).newbyteorder("<") not in TRACE_TYPES:
             raise ValueError(
                 f'signal "{name}" has dtype {self.dtype}, which a trace cannot hold; take one of '

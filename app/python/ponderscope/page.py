@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import schema as layout
 from .intervals import LEVEL, REPLICATES, Sample, compare, estimate_run, layout_of
 from .reader import Run, Trace
 
@@ -48,13 +49,18 @@ def write_page(
     runs = _choose(trace, a, b)
     page = fill(Packed(trace, runs, title, sequences, max_tokens).bytes())
     if path is not None:
-        target = Path(path)
+        target = Path(os.path.realpath(path))  # a link is written through, as the verbs do
+        if target.exists() and not target.is_file():
+            found = "a folder" if target.is_dir() else "something that is no plain file"
+            raise layout.refusal(path, "a file to write", found, "choose another name")
         if target.is_file() and target.open("rb").read(15) == b"SQLite format 3":
-            raise ValueError(f"{target}: expected a new file or one to replace, found a trace; choose another name.")
+            raise layout.refusal(path, "a new file or one to replace", "a trace", "choose another name")
         passing = target.with_name(f"{target.name}.{os.getpid()}.partial")
         try:
             passing.write_text(page, encoding="utf-8")
             passing.replace(target)
+        except OSError as error:
+            raise OSError(f"{path}: cannot be written ({error.strerror}); check its folder and the disk.") from error
         finally:
             passing.unlink(missing_ok=True)
     return page
@@ -90,10 +96,11 @@ def _choose(trace: Trace, a: str | int | None, b: str | int | None) -> list[Run]
         second = trace.run(b)
         for what, sentence in (("text_digest", "text"), ("tokenizer_digest", "tokenizer")):
             if first.info[what] != second.info[what]:
-                raise ValueError(
-                    f"{trace.path}: expected two runs of one {sentence}, found {first.name} and {second.name}, whose are "
-                    "different, so that their tokens have no partners; make a page of each."
-                )
+                raise layout.refusal(
+                    trace.path, f"two runs of one {sentence}",
+                    f"{first.name} and {second.name}, whose are different, so that their tokens have no partners",
+                    "make a page of each",
+                )  # fmt: skip
         return [first, second]
     if a is None:
         for other in everything[1:]:
@@ -143,7 +150,7 @@ class Packed:
                 shown.append((number, count))
                 left -= count
         if not shown:
-            raise ValueError(f"{a._trace.path}: expected tokens in the run {a.name}, found none; let the recording get further.")
+            raise layout.refusal(a._trace.path, f"tokens in the run {a.name}", "none", "let the recording get further")
         if total > max_tokens:
             self.notices.append(f"The page shows the first {max_tokens} of {total} tokens; the numbers above are of all.")
         return shown
@@ -195,10 +202,8 @@ class Packed:
                 there = min(count, run._place(number)[1]) if number in run.sequences else 0
                 columns = run.columns(number, 0, there) if there else {}
                 if there and (columns["id"] != self.ids[begin : begin + there]).any():
-                    raise ValueError(
-                        f"{run._trace.path}: expected the same tokens in both runs, found others in sequence {number} of "
-                        f"{run.name}; make a page of each."
-                    )
+                    found = f"others in sequence {number} of {run.name}"
+                    raise layout.refusal(run._trace.path, "the same tokens in both runs", found, "make a page of each")
                 reached.append(there)
                 parts.append({n: _padded(columns.get(n), count - there, n) for n in ("nll", "entropy", "max_probability", "rank", "steps", "flops")})
             joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -354,7 +359,7 @@ def _sample(run: Run) -> Sample:
         masks.append(scored)
         parts.append((columns["nll"][scored], text[scored], columns["steps"][scored]))
     if not any(mask.any() for mask in masks):
-        raise ValueError(f"{run._trace.path}#{run.name}: expected scored tokens, found none; let the recording get further.")
+        raise layout.refusal(f"{run._trace.path}#{run.name}", "scored tokens", "none", "let the recording get further")
     joined = [np.concatenate(column).astype(np.float64) for column in zip(*parts)]
     return Sample(dict(zip(("nll", "bytes", "steps"), joined)), layout_of(masks, _groups(run, run.sequences)))
 
@@ -370,7 +375,7 @@ def _pair(a: Run, b: Run) -> Sample:
         masks.append(both)
         parts.append((x["nll"][:n][both], y["nll"][:n][both], text[:n][both]))
     if not any(mask.any() for mask in masks):
-        raise ValueError(f"{a._trace.path}: expected tokens that {a.name} and {b.name} both scored, found none.")
+        raise layout.refusal(a._trace.path, f"tokens that {a.name} and {b.name} both scored", "none", "make a page of each")
     joined = [np.concatenate(column).astype(np.float64) for column in zip(*parts)]
     groups = [x or y for x, y in zip(_groups(a, common), _groups(b, common))]
     return Sample(dict(zip(("a", "b", "bytes"), joined)), layout_of(masks, groups))

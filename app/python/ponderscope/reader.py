@@ -58,6 +58,8 @@ def _expanded(data: bytes, tokens: int, size: int) -> bytes:
                 "the values of this run are compressed, which takes the package zstandard; install it with pip."
             ) from None
         try:
+            if zstandard.frame_content_size(data) > size:  # the limit below holds only where the frame does not say
+                raise ValueError(size)
             planes = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
         except zstandard.ZstdError as error:
             raise ValueError(str(error)) from None
@@ -99,7 +101,7 @@ class Trace:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<ponderscope trace {str(self.path)!r}: runs {', '.join(self.run_names)}>"
+        return f"<ponderscope trace {str(self.path)!r}: runs {layout.visible(', '.join(self.run_names))}>"
 
     @property
     def run_names(self) -> list[str]:
@@ -345,15 +347,21 @@ class Run:
         begin = min(max(begin, 0), end)
         signal_id, axes = signal
         parts: list[NDArray[Any]] = []
-        position = begin
+        position, taken = begin, 0
+        # Compressed, a file can stand for any number of zeros; as in core/trace/reader.cpp.
+        (pages,), (page,) = self._trace._query("PRAGMA page_count")[0], self._trace._query("PRAGMA page_size")[0]
+        most = 4 * max(pages * page, 64 << 20)
         for first, count, dtype, shape, data in self._trace._query(
             "SELECT first_token, tokens, dtype, shape, data FROM chunk WHERE sequence = ? AND signal = ? "
             "AND first_token < ? AND first_token + tokens > ? ORDER BY first_token",
             (number, signal_id, max(end, begin + 1), begin),
         ):
             values = self._chunk(name, axes, count, dtype, shape, data)
+            taken += values.nbytes
             if first > position or first + count <= position:
                 break
+            if taken > most:
+                raise layout.refusal(self._trace.path, f"values of signal {name} that fit into memory", "more", layout.DAMAGED)
             values = values[position - first : max(end, position) - first]
             parts.append(values)
             position += len(values)

@@ -226,6 +226,8 @@ class Anatomy:
                 break
         with torch.inference_mode():
             logits = self.head(states).float()
+        if bool(whole.logits.isnan().any()):
+            raise ValueError(f"the logits of {type(model).__name__} are NaN; its weights are damaged, or {model.dtype} is too narrow for them.")
         self.plain = logits.shape == whole.logits.shape and torch.allclose(
             logits, whole.logits.float(), rtol=1e-3, atol=1e-3 * float(logits.abs().max())
         )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
@@ -15,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from .checkpoint import digest_of_checkpoint
-from .columns import KNOWN_SIGNALS, Signal
+from .columns import INT32_MAX, KNOWN_SIGNALS, Signal, whole_numbers
 from .reader import Run
 from .reader import open as open_trace
 from .readout import Anatomy, Distributions, find_module, read_out, states_in
@@ -132,11 +133,17 @@ def record(
     stride = stride or max(1, context // 2)
     plan_windows(1, context, stride)
     digest, doubt = digest_of_checkpoint(model) if checkpoint_digest is None else (checkpoint_digest, "")
-    was_training = model.training
+    was_training = [module for module in model.modules() if module.training]
+    implementation = getattr(model.config, "_attn_implementation", None)
     model.eval()
     try:
         forward = Forward(model, layers, steps, gates or {}, attention, readout, candidates, context)
         words = TokenBytes(tokenizer) if tokenizer is not None else None
+        sequences = _sequences(texts, words, add_special)
+        first = next(sequences, None)  # before a trace is begun: where it cannot be, none is left, and none replaced
+        if first is None:
+            raise ValueError("there is no text to record; give at least one.")
+        forward.check_ids(first)
         default_name = os.path.basename(os.path.normpath(str(getattr(model, "name_or_path", "") or ""))) or type(model).__name__
         with Writer(path, overwrite=overwrite) as writer:
             with writer.run(
@@ -164,9 +171,12 @@ def record(
                 stride=stride,
             ) as run:
                 run_name = run.name
-                _record_all(run, forward, _sequences(texts, words, add_special), context, stride, batch, progress)
-    finally:
-        model.train(was_training)
+                _record_all(run, forward, itertools.chain([first], sequences), context, stride, batch, progress)
+    finally:  # the model is the caller's
+        for module in was_training:
+            module.training = True
+        if getattr(model.config, "_attn_implementation", None) != implementation:
+            model.set_attn_implementation(implementation)
     return open_trace(path).run(run_name)
 
 
@@ -185,7 +195,9 @@ def _sequences(texts: Texts, words: TokenBytes | None, add_special: bool) -> Ite
             title = title or " ".join(item[:60].split()) or f"text {number}"
             sequence = Text(title, item, ids, spans)
         else:
-            sequence = Text(title or f"ids {number}", "", np.asarray(item, np.int64).reshape(-1), None)
+            title, ids = title or f"ids {number}", np.asarray(item)
+            ids = ids[0] if ids.ndim == 2 and len(ids) == 1 else ids  # a batch of one
+            sequence = Text(title, "", whole_numbers(ids, title, 0, INT32_MAX), None)
         if len(sequence.ids) < 2:
             raise ValueError(
                 f"{sequence.title}: expected at least two tokens, found {len(sequence.ids)}; nothing can be predicted from less."
@@ -241,8 +253,6 @@ def _record_all(
                 flush()
     if waiting:
         flush()
-    if run.sequences == 0:
-        raise ValueError("there is no text to record; give at least one.")
     if progress and not callable(progress):
         print(file=sys.stderr)
 
@@ -467,11 +477,15 @@ class Forward:
         return states, last, heard, attentions
 
     def _check_answer(self, states: list[Any], last: Any, ids: torch.Tensor) -> None:
-        good = states and all(isinstance(s, torch.Tensor) and s.shape[:2] == ids.shape and s.dim() == 3 for s in states)
-        if not good or (last is not None and (not isinstance(last, torch.Tensor) or last.shape != ids.shape)):
+        good = states and all(isinstance(s, torch.Tensor) and s.dim() == 3 and s.shape[:2] == ids.shape for s in states)
+        good = good and all(s.shape == states[0].shape for s in states)
+        if good and last is not None:
+            good = isinstance(last, torch.Tensor) and last.shape == ids.shape and not last.is_floating_point()
+            good = good and 0 <= int(last.min()) and int(last.max()) < len(states)
+        if not good:
             raise ValueError(
                 "steps=function must give a list of states, each [batch, tokens, width], or a pair of it and the last step of "
-                "each token, whole numbers [batch, tokens]."
+                "each token, whole numbers [batch, tokens] below the number of states."
             )
 
     def _attentions(self, ids: torch.Tensor, mask: torch.Tensor | None) -> list[torch.Tensor]:

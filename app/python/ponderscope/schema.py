@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sqlite3
 import time
 from dataclasses import dataclass
@@ -86,9 +87,20 @@ def utc_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
+UNSEEN = re.compile(
+    "[\\0-\\x1f\\x7f-\\x9f\\xad\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e0fff]"
+)
+"""Not seen where it stands, or makes others stand elsewhere; joiners are letters of some scripts."""
+
+
+def visible(text: str) -> str:
+    """A name from a stranger's file, for a terminal: what is not seen, or would command it, by its bytes."""
+    return UNSEEN.sub(lambda m: "".join(f"\\x{byte:02x}" for byte in m[0].encode("utf-8")), text)
+
+
 def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str) -> ValueError:
     """One sentence about a file: what was expected, what was found, what to do."""
-    return ValueError(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}.")
+    return ValueError(visible(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}."))
 
 
 DAMAGED = "the file was changed or damaged; take it from its source again"

@@ -201,7 +201,8 @@ class SequenceWriter:
 
     def _write(self, block: Block, ends: bool) -> None:
         run, writer = self._run, self._run._writer
-        writer._begin()
+        with writer._said():
+            writer._begin()
         try:
             if not self._began:
                 self._begin_sequence()
@@ -223,9 +224,10 @@ class SequenceWriter:
                 writer._commit()
                 self._last_commit = time.monotonic()
         except BaseException:
-            writer._roll_back()
-            self._ended = run._ended = True  # what is in memory is ahead of the file
-            raise
+            with writer._said():
+                writer._roll_back()
+                self._ended = run._ended = True  # what is in memory is ahead of the file
+                raise
 
     def _begin_sequence(self) -> None:
         run, writer = self._run, self._run._writer
@@ -332,7 +334,8 @@ class SequenceWriter:
             run._open_sequence = None
         if not self._began:
             return  # no token came: there is nothing to keep
-        writer._begin()
-        self._write_totals(complete)
-        run._write_totals()
-        writer._commit()
+        with writer._said():
+            writer._begin()
+            self._write_totals(complete)
+            run._write_totals()
+            writer._commit()

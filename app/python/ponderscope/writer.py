@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ import platform
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,7 +28,8 @@ from .sequence_writer import SequenceWriter, Totals
 class Writer:
     """Appends runs to a trace, a file that the window and every verb of ponderscope read.
 
-    A new file, or an existing trace (``append=False`` refuses one, ``overwrite=True`` replaces it). One writer a file.
+    A new file, or an existing trace (``append=False`` refuses one, ``overwrite=True`` replaces it as soon as a run begins).
+    One writer a file.
     Sequences that are finished survive the death of the process; what is wrong raises ValueError, one sentence, and
     leaves the trace as it was. Use it as a context manager, or call ``close``.
     """
@@ -46,39 +48,55 @@ class Writer:
             if not append and not overwrite:
                 raise layout.refusal(path, "a name that is free", "a trace", "choose another name or append to it")
         self._lock = TraceLock(target)
-        try:
-            if exists and overwrite:
-                for suffix in ("", "-wal", "-shm", "-journal"):
-                    target.with_name(target.name + suffix).unlink(missing_ok=True)
-                exists = False
-            self._database = self._open(target, exists)
-        except BaseException:
-            self._lock.release()
-            raise
+        self._target = target
+        self._database: sqlite3.Connection
+        self._begun = False
         self._run: RunWriter | None = None
         self._closed = False
+        if exists and not overwrite:
+            try:
+                self._begin_file(fresh=False)
+            except BaseException:
+                self._lock.release()
+                raise
 
-    def _open(self, target: Path, exists: bool) -> sqlite3.Connection:
-        database = sqlite3.connect(target, isolation_level=None, timeout=5)
+    def _begin_file(self, fresh: bool = True) -> None:
+        """What is new, or replaces what was there, begins with its first run: one that cannot be loses and leaves nothing."""
+        if self._begun:
+            return
+        if fresh:
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                self._target.with_name(self._target.name + suffix).unlink(missing_ok=True)
+        database = sqlite3.connect(self._target, isolation_level=None, timeout=5)
         database.text_factory = layout.readable
         try:
-            if exists:
-                layout.check_tables(database, self.path)
-                layout.add_what_came_later(database)
-            else:
-                database.executescript(layout.schema().script)
-            database.execute("PRAGMA journal_mode=WAL")
-            for pragma in ("synchronous=NORMAL", "cache_size=-32768", "foreign_keys=OFF"):
-                database.execute(f"PRAGMA {pragma}")
-        except sqlite3.DatabaseError as error:
-            database.close()
-            if not exists:
-                target.unlink(missing_ok=True)
-            raise OSError(f"{self.path}: cannot be written ({error}); check the file, its folder and the disk.") from error
+            with self._said():
+                if fresh:
+                    database.executescript(layout.schema().script)
+                else:
+                    layout.check_tables(database, self.path)
+                    if planted := database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchone():
+                        raise layout.refusal(
+                            self.path, "a trace to add to", f"the trigger {planted[0]}, which would run on what is added", layout.DAMAGED
+                        )
+                    layout.add_what_came_later(database)
+                database.execute("PRAGMA journal_mode=WAL")
+                for pragma in ("synchronous=NORMAL", "cache_size=-32768", "foreign_keys=OFF", "trusted_schema=OFF"):
+                    database.execute(f"PRAGMA {pragma}")
         except BaseException:
             database.close()
+            if fresh:
+                self._target.unlink(missing_ok=True)
             raise
-        return database
+        self._database, self._begun = database, True
+
+    @contextlib.contextmanager
+    def _said(self) -> Iterator[None]:
+        """What SQLite refuses is said in a sentence."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise OSError(f"{self.path}: cannot be written ({error}); check the file, its folder and the disk.") from error
 
     def run(
         self,
@@ -131,6 +149,8 @@ class Writer:
             raise ValueError(f"name must be 1 to 1000 bytes in one line, not {name!r:.60}.")
         if step_unit not in ("step", "layer"):
             raise ValueError(f'step_unit must be "step" or "layer", not {step_unit!r}.')
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise ValueError(f"seed must be a whole number, not {seed!r}.")
         counts = {"max_steps": max_steps, "layers": layers, "vocab_size": vocab_size, "context": context, "stride": stride}
         for what, value in counts.items():
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value <= INT32_MAX):
@@ -146,7 +166,7 @@ class Writer:
         }  # fmt: skip
         for what, value in values.items():
             text_of(value, what)
-        values |= {"max_steps": int(max_steps), "layers": int(layers), "seed": _signed(seed)}
+        values |= {"max_steps": int(max_steps), "layers": int(layers), "seed": _signed(int(seed))}
         if self._run is not None:
             self._run.leave()
         self._run = RunWriter(self, values, dict(signals), tokens, tokenizer_digest, vocab_size, context, stride)
@@ -158,6 +178,7 @@ class Writer:
             return
         self._closed = True
         try:
+            self._begin_file()
             if self._run is not None:
                 self._run.leave()
             # Both are refused while somebody reads: the trace is then whole all the same, with -wal beside it.
@@ -167,16 +188,22 @@ class Writer:
                     self._database.execute(f"PRAGMA {pragma}").fetchall()
                 except sqlite3.OperationalError as error:
                     if "locked" not in str(error) and "busy" not in str(error):
-                        raise
+                        with self._said():
+                            raise
         finally:
-            self._database.close()
+            if self._begun:
+                self._database.close()
             self._lock.release()
 
     def __enter__(self) -> Writer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        if kind is not None and not self._begun and not self._closed:
+            self._closed = True
+            self._lock.release()
+        else:
+            self.close()
 
     # For the classes below: every change lies between begin() and commit(), or is undone.
 
@@ -228,15 +255,17 @@ class RunWriter:
         self._totals = Totals()
         self.sequences = 0
         """Begun so far."""
-        self._known_ids = np.zeros(0, bool)
+        self._known_ids: set[int] = set()
         self._open_sequence: SequenceWriter | None = None
         self._ended = False
         if tokens is not None and vocab_size is None and not callable(tokens):
             self._vocab_size = (max(tokens) + 1 if tokens else 0) if isinstance(tokens, Mapping) else len(tokens)
         digest = tokenizer_digest if tokenizer_digest is not None else _digest_of(tokens)
         text_of(digest, "tokenizer_digest")
+        writer._begin_file()
         database = writer._database
-        writer._begin()
+        with writer._said():
+            writer._begin()
         try:
             self.id = writer._next("run")
             self.name = _unique_name(values["name"], {n for (n,) in database.execute("SELECT name FROM run")})
@@ -257,15 +286,15 @@ class RunWriter:
             for name, signal in signals.items():
                 self._signal_ids[name] = writer._next("signal")
                 writer._insert("signal", {
-                    "id": self._signal_ids[name], "run": self.id, "name": name, "unit": text_of(signal.unit, "a unit"),
+                    "id": self._signal_ids[name], "run": self.id, "name": name, "unit": signal.unit,
                     "axes": json.dumps(list(signal.axes), separators=(",", ":")),
-                    "title": text_of(signal.title or name.replace("_", " ").capitalize(), "a title"),
-                    "description": text_of(signal.description, "a description"),
+                    "title": signal.title or name.replace("_", " ").capitalize(), "description": signal.description,
                 })  # fmt: skip
             writer._commit()
         except BaseException:
-            writer._roll_back()
-            raise
+            with writer._said():
+                writer._roll_back()
+                raise
 
     def sequence(
         self,
@@ -303,11 +332,13 @@ class RunWriter:
     def fault(self, message: str, sequence: int | None = None) -> None:
         """Keeps a sentence about what went wrong with the run."""
         self._check_open()
-        self._writer._begin()
-        self._writer._insert(
-            "fault", {"run": self.id, "sequence": sequence, "time": layout.utc_now(), "message": text_of(message, "a fault")}
-        )
-        self._writer._commit()
+        if sequence is not None and sequence not in range(self.sequences):
+            raise ValueError(f"a fault names a sequence that was begun, below {self.sequences}, not {sequence!r:.80}.")
+        values = {"run": self.id, "sequence": sequence, "time": layout.utc_now(), "message": text_of(message, "a fault")}
+        with self._writer._said():
+            self._writer._begin()
+            self._writer._insert("fault", values)
+            self._writer._commit()
 
     def end(self) -> None:
         """The run is whole."""
@@ -323,9 +354,10 @@ class RunWriter:
         if self._open_sequence is not None:
             self._open_sequence.leave()
         self._ended = True
-        self._writer._begin()
-        self._write_totals(complete)
-        self._writer._commit()
+        with self._writer._said():
+            self._writer._begin()
+            self._write_totals(complete)
+            self._writer._commit()
         if self._writer._run is self:
             self._writer._run = None
 
@@ -349,22 +381,16 @@ class RunWriter:
 
     def _put_vocabulary(self, ids: NDArray[np.int64]) -> None:
         """What ids stand for, those that were not written before."""
-        if self._tokens is None or not ids.size:
+        if self._tokens is None:
             return
-        known = self._known_ids
-        if int(ids.max()) >= known.size:
-            known = np.concatenate([known, np.zeros(int(ids.max()) + 1 - known.size, bool)])
-        seen = np.zeros(known.size, bool)
-        seen[ids] = True
-        fresh = np.flatnonzero(seen & ~known)
+        fresh = [token for token in np.unique(ids).tolist() if token not in self._known_ids]
         rows = []
-        for token in fresh.tolist():
+        for token in fresh:
             stands_for = _token_bytes(self._tokens, token)
             if stands_for is not None:
                 rows.append((self._tokenizer, token, stands_for, zlib.crc32(stands_for)))
         self._writer._database.executemany("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes, crc32) VALUES (?,?,?,?)", rows)
-        known[fresh] = True
-        self._known_ids = known
+        self._known_ids.update(fresh)
 
     def __enter__(self) -> RunWriter:
         return self

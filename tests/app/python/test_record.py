@@ -341,4 +341,44 @@ def test_wrong_wishes(neox, tmp_path: Path) -> None:
         ps.record(model, tokenizer, "", path)
     with pytest.raises(ValueError, match="below the model's vocabulary of 2048"):
         ps.record(model, None, [[1, 5000]], path)
+    for rows, sentence in (([[1.5, 2, 3]], "whole numbers"), ([[[1, 2], [3, 4]]], "along one axis"), ([], "no text to record")):
+        with pytest.raises(ValueError, match=sentence):
+            ps.record(model, None, rows, path)
+    assert not path.exists()
     model.set_attn_implementation("sdpa")
+
+
+def test_the_model_is_given_back_as_it_was(tmp_path: Path) -> None:
+    model, _ = load("vanilla-neox-1m")
+    model.set_attn_implementation("sdpa")
+    model.train()
+    model.gpt_neox.layers[0].eval()
+    before = [module.training for module in model.modules()]
+    ps.record(model, None, [[1, 2, 3]], tmp_path / "whole.ponder", attention=True)
+    hooks = [len(module._forward_hooks) for module in model.modules()]  # transformers leaves its own for attention
+
+    def broken(done: int, seconds: float) -> None:
+        raise RuntimeError("a progress bar that breaks")
+
+    with pytest.raises(RuntimeError):
+        ps.record(model, None, [[1, 2, 3]] * 9, tmp_path / "cut.ponder", layers=True, attention=False, progress=broken)
+    assert [module.training for module in model.modules()] == before and model.config._attn_implementation == "sdpa"
+    assert [len(module._forward_hooks) for module in model.modules()] == hooks
+    assert ps.open(tmp_path / "cut.ponder").run().sequences == list(range(8))
+    with torch.no_grad():
+        model.get_output_embeddings().weight[3] = torch.nan
+    with pytest.raises(ValueError, match="NaN; its weights are damaged"):
+        ps.record(model, None, [[1, 2, 3]], tmp_path / "nan.ponder")
+    assert not (tmp_path / "nan.ponder").exists()
+
+
+def test_steps_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    model = LoopedLM(LoopedConfig())
+    for last in (torch.tensor([[7]]), torch.tensor([[0.5]]), torch.tensor([[-1]])):
+
+        def states(of: Any, ids: Any, mask: Any, last: Any = last) -> tuple[list[Any], Any]:
+            return [of.model.embed(ids)] * 2, last.expand(ids.shape)
+
+        with pytest.raises(ValueError, match="below the number of states"):
+            ps.record(model, None, [[1, 2, 3]], tmp_path / "s.ponder", steps=states)
+    assert not (tmp_path / "s.ponder").exists()
