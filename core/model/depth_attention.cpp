@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/depth_attention.h"
 
+#include "core/model/blocks.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -52,7 +54,8 @@ at::Tensor DepthAttention::mix(std::int64_t layer, const at::Tensor& q, const at
         DepthMixed result = depth_mix(q, k, v, sources, listening, reused && !kept ? v : at::Tensor());
         mixed = result.value;
         if (listening) {
-            pass.tap("depth_weights", result.weights, layer);
+            // Above its exit a token is mixed for its keys' sake, and is no slot of this step.
+            pass.tap("depth_weights", blocks::attending(result.weights, pass), layer);
         }
     } else if (kept && reused) {
         mixed = v.clone();

@@ -163,7 +163,7 @@ protected:
 };
 
 void expect_near(const std::vector<float>& a, const std::vector<float>& b, const std::string& what) {
-    testing::expect_near(a, b, 2e-5, what);
+    testing::expect_near(a, b, 2e-6, what);
 }
 
 TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
@@ -319,6 +319,11 @@ TEST_P(Exits, EqualTheSlowWay) {
     engine_->use_halting(prescribed_halting("told", {steps}));
     const WindowResult result = run();
     EXPECT_EQ(result.tokens.steps, steps);
+    const auto arrays = engine_->inspect_batch({ids_});
+    expect_near(arrays.at("nll").floats, {result.tokens.nll.begin(), result.tokens.nll.end() - 1},
+                "NLL beside all that is heard");
+    EXPECT_EQ(arrays.contains("depth_weights.step1.layer1"),
+              checkpoint_->config.depth.kind == DepthMixing::depth_attention);
 
     const c10::InferenceMode no_gradients;
     const Model model(checkpoint_->config,
